@@ -1,0 +1,59 @@
+#pragma once
+// What can go wrong, and the exit code that tells a script which kind it was.
+
+#include <stdexcept>
+#include <string>
+
+namespace penstock::core {
+
+/// Exit codes come in blocks: 0 done, 10s bad input, 20s no feasible plan, 30s limits, 40s our bug.
+enum class ExitCode : int {
+  done = 0,
+  usage = 10,          ///< unknown sub-command, flag or value on the command line
+  bad_input = 11,      ///< a file is malformed or contradicts itself
+  infeasible = 20,     ///< no plan fits the devices
+  invalid_plan = 21,   ///< the plan given breaks a validity rule
+  interrupted = 30,    ///< Ctrl-C; finished results are kept
+  internal = 40,       ///< a defect of Penstock
+};
+
+/// Base of every error Penstock raises on purpose.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// Where in the input a fault lies; empty parts are left out of the message.
+struct Place {
+  std::string file;
+  int line = 0;  ///< 1-based; 0 when unknown
+  std::string key;
+};
+
+/// Malformed or contradictory input. Message: `file:line: key: what was expected`.
+class BadInput : public Error {
+ public:
+  explicit BadInput(const std::string& message) : Error(ExitCode::bad_input, message) {}
+  BadInput(const Place& place, const std::string& message);
+};
+
+/// No plan satisfies the constraints; the message names the obstacle and what is missing.
+class Infeasible : public Error {
+ public:
+  explicit Infeasible(const std::string& message) : Error(ExitCode::infeasible, message) {}
+};
+
+/// The user asked to stop.
+class Interrupted : public Error {
+ public:
+  Interrupted() : Error(ExitCode::interrupted, "interrupted") {}
+};
+
+/// Throws an internal error when `condition` is false: a promise of our own code is broken.
+void require(bool condition, const char* promise);
+
+}  // namespace penstock::core

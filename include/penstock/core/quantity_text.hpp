@@ -1,0 +1,23 @@
+#pragma once
+// Quantities as people write them: "12.5GB/s", "16GiB", "3us", "15.7TFLOP/s".
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::core {
+
+/// Each parser takes a finite, non-negative number and a unit, with or without a blank between.
+/// Decimal prefixes (k M G T P) and, for bytes, binary ones (Ki Mi Gi Ti). No unit: no value.
+std::optional<Seconds> parse_seconds(std::string_view text);      ///< ps ns us ms s min h
+std::optional<Bytes> parse_bytes(std::string_view text);          ///< B kB KiB MB MiB ...
+std::optional<Bandwidth> parse_bandwidth(std::string_view text);  ///< B/s ... GB/s GiB/s, and bit/s as Gb/s
+std::optional<FlopRate> parse_flop_rate(std::string_view text);   ///< FLOP/s ... TFLOP/s
+
+/// Short human forms with three significant digits: "1.50 GiB", "37.2 ms".
+std::string show(Bytes bytes);
+std::string show(Seconds time);
+
+}  // namespace penstock::core

@@ -1,0 +1,56 @@
+#pragma once
+// Strict reading of YAML: every fault names file, line and key. Keeps yaml-cpp out of other rooms.
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/units.hpp"
+
+namespace penstock::core {
+
+/// One node of a loaded YAML document. Cheap to copy. All readers throw BadInput on a mismatch.
+class Yaml {
+ public:
+  static Yaml load(const std::string& path);
+  /// `name` stands for the file in messages.
+  static Yaml parse(const std::string& text, const std::string& name);
+
+  bool is_map() const;
+  bool is_list() const;
+  bool is_scalar() const;
+
+  /// The child under `key`; throws when absent.
+  Yaml at(std::string_view key) const;
+  std::optional<Yaml> find(std::string_view key) const;
+  std::vector<Yaml> items() const;
+  std::vector<std::pair<std::string, Yaml>> entries() const;
+  /// Throws on the first key outside `known`, with the nearest known key as a hint, and on a repeated key.
+  void only(std::initializer_list<std::string_view> known) const;
+
+  std::string text() const;
+  std::int64_t integer(std::int64_t low, std::int64_t high) const;  ///< inclusive bounds
+  double number() const;                                            ///< finite
+  bool flag() const;                                                ///< true or false
+  Seconds seconds() const;
+  Bytes bytes() const;
+  Bandwidth bandwidth() const;
+  FlopRate flop_rate() const;
+
+  Place place() const;
+  [[noreturn]] void fail(const std::string& message) const;
+
+ private:
+  struct Node;
+  explicit Yaml(std::shared_ptr<const Node> node);
+  Yaml child(const void* yaml_node, std::string key) const;
+  std::shared_ptr<const Node> node_;
+};
+
+}  // namespace penstock::core

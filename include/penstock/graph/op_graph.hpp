@@ -1,0 +1,74 @@
+#pragma once
+// The computation graph of a network: what is computed, by whom it is consumed, how big it is.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "penstock/core/ids.hpp"
+#include "penstock/core/units.hpp"
+#include "penstock/graph/dag.hpp"
+
+namespace penstock::graph {
+
+enum class OpKind : std::uint8_t {
+  input,        ///< a tensor that enters from outside; no work
+  linear,       ///< dense layer
+  attention,    ///< multi-head attention, projections included
+  embedding,    ///< table look-up, optionally summed over a bag
+  convolution,
+  matmul,       ///< product of two activations, no parameters
+  norm,         ///< layer or batch normalisation
+  activation,   ///< element-wise function of one tensor
+  elementwise,  ///< sum, product of several tensors of one shape
+  pool,
+  softmax,
+  concat,
+  reshape,      ///< change of view; no work
+  profiled,     ///< known only through an imported profile
+};
+
+std::string_view name(OpKind kind);
+/// Throws BadInput for an unknown name.
+OpKind op_kind(std::string_view name);
+
+/// One operator. All sizes and FLOPs are per sample; a multiply-add counts as two FLOPs.
+struct Operator {
+  std::string name;
+  OpKind kind = OpKind::input;
+  std::vector<std::pair<std::string, std::int64_t>> shape;  ///< named extents, such as {"hidden", 1024}
+  core::Flops forward_flops;
+  core::Flops input_gradient_flops;
+  core::Flops weight_gradient_flops;
+  std::int64_t parameters = 0;          ///< count of trainable numbers
+  std::int64_t gathered_parameters = 0;  ///< numbers read per sample when a pass touches only part of them
+                                         ///< (embedding); 0: every pass reads all parameters once
+  core::Bytes output_bytes;  ///< the one tensor it produces, shared by all its consumers
+  core::Bytes kept_bytes;    ///< held from forward to backward beyond its inputs: its output and internals
+};
+
+/// Immutable. Operator ids are a topological order: producers come before consumers.
+class OpGraph {
+ public:
+  const std::string& name() const { return name_; }
+  int element_bytes() const { return element_bytes_; }  ///< bytes of one number (4: fp32)
+  std::size_t size() const { return operators_.size(); }
+  const Operator& op(core::OpId id) const { return operators_[id.index()]; }
+  const std::vector<Operator>& operators() const { return operators_; }
+  const Dag& dag() const { return dag_; }
+  core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
+
+  std::int64_t parameters() const;         ///< sum over operators
+  core::Flops forward_flops() const;       ///< per sample, sum over operators
+
+ private:
+  friend class GraphBuilder;
+  std::string name_;
+  int element_bytes_ = 4;
+  std::vector<Operator> operators_;
+  Dag dag_;
+};
+
+}  // namespace penstock::graph

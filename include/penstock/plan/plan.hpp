@@ -1,0 +1,57 @@
+#pragma once
+// What a training strategy is: a DAG of stages on devices, with micro-batch sizes and a schedule.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/ids.hpp"
+
+namespace penstock::plan {
+
+/// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
+struct Stage {
+  std::vector<core::OpId> operators;   ///< ascending; a convex set
+  std::vector<core::DeviceId> devices;  ///< data-parallel replicas; each micro-batch is split over them
+  std::int64_t micro_batch = 1;        ///< samples, b_i
+  int warm_k = 1;                      ///< k of the kFkB schedule: forwards, then backwards, in runs of k
+  std::int64_t in_flight = 0;          ///< samples held between their forward and backward pass, i_i
+  std::vector<core::StageId> after;    ///< order imposed beyond data dependencies (a forced sequence)
+};
+
+enum class ScheduleKind : std::uint8_t { one_f_one_b, fill_drain };
+std::string_view name(ScheduleKind kind);
+
+enum class Optimizer : std::uint8_t { sgd, momentum, adam };
+std::string_view name(Optimizer optimizer);
+Optimizer optimizer(std::string_view name);  ///< throws BadInput for an unknown name
+
+/// What is trained with, besides model and cluster.
+struct Training {
+  std::int64_t mini_batch = 1;  ///< samples per iteration
+  Optimizer optimizer = Optimizer::sgd;
+};
+
+/// A model of the zoo with parameters, or a model file.
+struct ModelRef {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+};
+
+struct ClusterRef {
+  std::string name;  ///< name or path of a cluster file
+  int devices = 0;   ///< how many of its devices take part
+};
+
+struct Plan {
+  ModelRef model;
+  ClusterRef cluster;
+  std::string planner;  ///< who made it; "hand" for a plan written by hand
+  Training training;
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  std::vector<Stage> stages;  ///< in topological order of the stage graph
+};
+
+}  // namespace penstock::plan

@@ -1,0 +1,29 @@
+#pragma once
+// The numbers people compare, taken from a trace.
+
+#include <vector>
+
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::trace {
+
+struct DeviceSummary {
+  core::Seconds busy;                   ///< computing
+  core::Seconds exposed_communication;  ///< idle while a transfer to or from it, or its all-reduce, runs
+  MemoryByKind at_peak{};               ///< memory by kind at the moment of the peak
+  core::Bytes peak;                     ///< sum of at_peak
+  core::Picoseconds peak_time;          ///< first moment of the peak
+};
+
+struct Summary {
+  core::Seconds iteration;
+  double samples_per_second = 0;
+  double bubble = 0;                ///< idle share of compute, mean over devices
+  double exposed_communication = 0;  ///< share of the iteration, mean over devices
+  core::Bytes peak_memory;          ///< of the fullest device
+  std::vector<DeviceSummary> devices;
+};
+
+Summary summarise(const Trace& trace);
+
+}  // namespace penstock::trace

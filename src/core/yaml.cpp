@@ -1,0 +1,157 @@
+#include "penstock/core/yaml.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::core {
+
+struct Yaml::Node {
+  YAML::Node yaml;
+  std::string file;
+  std::string key;  ///< dotted path from the root, "stages[2].devices"
+};
+
+namespace {
+
+/// Parses the whole text as one number; nothing may follow it.
+template <class Number>
+std::optional<Number> whole(const std::string& text) {
+  Number number{};
+  const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Yaml::Yaml(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+
+Yaml Yaml::load(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw BadInput("cannot read file '" + path + "'");
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad() || text.fail()) throw BadInput("cannot read file '" + path + "'");
+  return parse(text.str(), path);
+}
+
+Yaml Yaml::parse(const std::string& text, const std::string& name) {
+  try {
+    return Yaml(std::make_shared<const Node>(Node{YAML::Load(text), name, ""}));
+  } catch (const YAML::Exception& e) {
+    throw BadInput(Place{name, e.mark.line + 1, ""}, "not valid YAML: " + e.msg);
+  }
+}
+
+Yaml Yaml::child(const void* yaml_node, std::string key) const {
+  return Yaml(std::make_shared<const Node>(
+      Node{*static_cast<const YAML::Node*>(yaml_node), node_->file, std::move(key)}));
+}
+
+bool Yaml::is_map() const { return node_->yaml.IsMap(); }
+bool Yaml::is_list() const { return node_->yaml.IsSequence(); }
+bool Yaml::is_scalar() const { return node_->yaml.IsScalar(); }
+
+std::optional<Yaml> Yaml::find(std::string_view key) const {
+  if (!is_map()) fail("expected a mapping");
+  const YAML::Node found = node_->yaml[std::string(key)];
+  if (!found) return std::nullopt;
+  return child(&found, node_->key.empty() ? std::string(key) : fmt::format("{}.{}", node_->key, key));
+}
+
+Yaml Yaml::at(std::string_view key) const {
+  auto found = find(key);
+  if (!found) fail(fmt::format("the key '{}' is missing", key));
+  return *found;
+}
+
+std::vector<Yaml> Yaml::items() const {
+  if (!is_list()) fail("expected a list");
+  std::vector<Yaml> out;
+  for (const auto& item : node_->yaml) out.push_back(child(&item, fmt::format("{}[{}]", node_->key, out.size())));
+  return out;
+}
+
+std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
+  if (!is_map()) fail("expected a mapping");
+  std::vector<std::pair<std::string, Yaml>> out;
+  std::set<std::string> seen;
+  for (const auto& entry : node_->yaml) {
+    if (!entry.first.IsScalar()) fail("expected plain text as key");
+    const std::string key = entry.first.Scalar();
+    const Yaml value = child(&entry.second, node_->key.empty() ? key : node_->key + "." + key);
+    if (!seen.insert(key).second)
+      throw BadInput(Place{node_->file, entry.first.Mark().line + 1, value.node_->key}, "the key stands twice");
+    out.emplace_back(key, value);
+  }
+  return out;
+}
+
+void Yaml::only(std::initializer_list<std::string_view> known) const {
+  for (const auto& [key, value] : entries()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    value.fail(fmt::format("unknown key; {}", did_you_mean(key, names)));
+  }
+}
+
+std::string Yaml::text() const {
+  if (!is_scalar() || node_->yaml.Scalar().empty()) fail("expected text");
+  return node_->yaml.Scalar();
+}
+
+std::int64_t Yaml::integer(std::int64_t low, std::int64_t high) const {
+  const std::string written = text();
+  const auto value = whole<std::int64_t>(written);
+  if (!value || *value < low || *value > high)
+    fail(fmt::format("expected a whole number from {} to {}, found '{}'", low, high, written));
+  return *value;
+}
+
+double Yaml::number() const {
+  const std::string written = text();
+  const auto value = whole<double>(written);
+  if (!value || !std::isfinite(*value)) fail(fmt::format("expected a number, found '{}'", written));
+  return *value;
+}
+
+bool Yaml::flag() const {
+  const std::string written = text();
+  if (written != "true" && written != "false") fail(fmt::format("expected true or false, found '{}'", written));
+  return written == "true";
+}
+
+namespace {
+
+template <class T>
+T unit_or_fail(const Yaml& node, std::optional<T> (*parser)(std::string_view), const char* wanted) {
+  const std::string written = node.text();
+  if (const auto value = parser(written)) return *value;
+  node.fail(fmt::format("expected {}, found '{}'", wanted, written));
+}
+
+}  // namespace
+
+Seconds Yaml::seconds() const { return unit_or_fail(*this, parse_seconds, "a time with its unit, such as 3us"); }
+Bytes Yaml::bytes() const { return unit_or_fail(*this, parse_bytes, "a size with its unit, such as 16GiB"); }
+Bandwidth Yaml::bandwidth() const {
+  return unit_or_fail(*this, parse_bandwidth, "a bandwidth with its unit, such as 12.5GB/s");
+}
+FlopRate Yaml::flop_rate() const {
+  return unit_or_fail(*this, parse_flop_rate, "a rate with its unit, such as 15.7TFLOP/s");
+}
+
+Place Yaml::place() const { return Place{node_->file, node_->yaml.Mark().line + 1, node_->key}; }
+void Yaml::fail(const std::string& message) const { throw BadInput(place(), message); }
+
+}  // namespace penstock::core

@@ -1,0 +1,137 @@
+#include "penstock/graph/graph_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/depth_first_search.hpp>
+#include <cmath>
+#include <functional>
+#include <queue>
+#include <unordered_set>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::graph {
+
+using core::OpId;
+using BoostGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Operator>;
+
+struct GraphBuilder::Draft {
+  std::string name;
+  int element_bytes;
+  BoostGraph graph;
+};
+
+namespace {
+
+struct CycleFound {
+  std::size_t from, to;  ///< the edge that closes the cycle
+};
+
+/// Stops the search at the first edge that leads back to an unfinished vertex.
+struct CycleFinder : boost::default_dfs_visitor {
+  std::vector<std::size_t>* parent;
+  template <class E>
+  void tree_edge(E e, const BoostGraph& g) const {
+    (*parent)[boost::target(e, g)] = boost::source(e, g);
+  }
+  template <class E>
+  void back_edge(E e, const BoostGraph& g) const {
+    throw CycleFound{boost::source(e, g), boost::target(e, g)};
+  }
+};
+
+/// Throws BadInput with the cycle spelt out: "a -> b -> a".
+void check_acyclic(const std::string& name, const BoostGraph& graph) {
+  std::vector<std::size_t> parent(boost::num_vertices(graph));
+  CycleFinder finder;
+  finder.parent = &parent;
+  try {
+    boost::depth_first_search(graph, boost::visitor(finder));
+  } catch (const CycleFound& cycle) {
+    std::string path = graph[cycle.to].name;
+    for (std::size_t v = cycle.from; v != cycle.to; v = parent[v]) path = graph[v].name + " -> " + path;
+    throw core::BadInput(fmt::format("model {}: the operators form a cycle: {} -> {}", name,
+                                     graph[cycle.to].name, path));
+  }
+}
+
+void check_operator(const std::string& model, const Operator& op) {
+  const auto bad_flops = [](core::Flops f) { return !std::isfinite(f.value()) || f.value() < 0; };
+  const char* fault = nullptr;
+  if (op.name.empty()) fault = "has no name";
+  if (op.output_bytes.value() < 0 || op.kept_bytes.value() < 0) fault = "has a negative size";
+  if (op.parameters < 0 || op.gathered_parameters < 0) fault = "has a negative number of parameters";
+  if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) || bad_flops(op.weight_gradient_flops))
+    fault = "has a FLOP count that is negative or not finite";
+  if (fault) throw core::BadInput(fmt::format("model {}: operator '{}' {}", model, op.name, fault));
+}
+
+/// Kahn's algorithm, smallest provisional number first: stable where insertion order was topological.
+std::vector<std::size_t> stable_order(const BoostGraph& graph) {
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  std::vector<std::size_t> waiting(boost::num_vertices(graph)), order;
+  for (std::size_t v = 0; v < waiting.size(); ++v)
+    if ((waiting[v] = boost::in_degree(v, graph)) == 0) ready.push(v);
+  while (!ready.empty()) {
+    const std::size_t v = ready.top();
+    ready.pop();
+    order.push_back(v);
+    for (auto [e, end] = boost::out_edges(v, graph); e != end; ++e)
+      if (--waiting[boost::target(*e, graph)] == 0) ready.push(boost::target(*e, graph));
+  }
+  return order;
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name, int element_bytes)
+    : draft_(new Draft{std::move(name), element_bytes, {}}) {}
+GraphBuilder::~GraphBuilder() = default;
+GraphBuilder::GraphBuilder(GraphBuilder&&) noexcept = default;
+GraphBuilder& GraphBuilder::operator=(GraphBuilder&&) noexcept = default;
+
+OpId GraphBuilder::add(Operator op, std::span<const OpId> inputs) {
+  const OpId id(boost::add_vertex(std::move(op), draft_->graph));
+  for (OpId input : inputs) add_edge(input, id);
+  return id;
+}
+
+OpId GraphBuilder::add(Operator op, std::initializer_list<OpId> inputs) {
+  return add(std::move(op), std::span<const OpId>(inputs.begin(), inputs.size()));
+}
+
+void GraphBuilder::add_edge(OpId producer, OpId consumer) {
+  core::require(producer.index() < size() && consumer.index() < size(), "edges join known operators");
+  boost::add_edge(producer.index(), consumer.index(), draft_->graph);
+}
+
+const Operator& GraphBuilder::op(OpId id) const { return draft_->graph[id.index()]; }
+std::size_t GraphBuilder::size() const { return boost::num_vertices(draft_->graph); }
+
+OpGraph GraphBuilder::build() const {
+  const BoostGraph& graph = draft_->graph;
+  if (size() == 0) throw core::BadInput(fmt::format("model {}: there are no operators", draft_->name));
+  std::unordered_set<std::string> names;
+  for (std::size_t v = 0; v < size(); ++v) {
+    check_operator(draft_->name, graph[v]);
+    if (!names.insert(graph[v].name).second)
+      throw core::BadInput(fmt::format("model {}: two operators are named '{}'", draft_->name, graph[v].name));
+  }
+  check_acyclic(draft_->name, graph);
+
+  OpGraph out;
+  out.name_ = draft_->name;
+  out.element_bytes_ = draft_->element_bytes;
+  const std::vector<std::size_t> order = stable_order(graph);
+  std::vector<Vertex> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<Vertex>(i);
+  for (std::size_t v : order) out.operators_.push_back(graph[v]);
+  std::vector<Edge> edges;
+  for (auto [e, end] = boost::edges(graph); e != end; ++e)
+    edges.emplace_back(place[boost::source(*e, graph)], place[boost::target(*e, graph)]);
+  out.dag_ = Dag(order.size(), std::move(edges));
+  return out;
+}
+
+}  // namespace penstock::graph

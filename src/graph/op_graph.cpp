@@ -1,0 +1,38 @@
+#include "penstock/graph/op_graph.hpp"
+
+#include <array>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::graph {
+namespace {
+
+constexpr std::array<std::string_view, 14> kKindNames = {
+    "input",      "linear",      "attention", "embedding", "convolution", "matmul",  "norm",
+    "activation", "elementwise", "pool",      "softmax",   "concat",      "reshape", "profiled"};
+
+}  // namespace
+
+std::string_view name(OpKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+OpKind op_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kKindNames.size(); ++i)
+    if (kKindNames[i] == name) return static_cast<OpKind>(i);
+  throw core::BadInput("unknown operator kind '" + std::string(name) + "'; " +
+                       core::did_you_mean(name, {kKindNames.begin(), kKindNames.end()}));
+}
+
+std::int64_t OpGraph::parameters() const {
+  std::int64_t sum = 0;
+  for (const Operator& op : operators_) sum += op.parameters;
+  return sum;
+}
+
+core::Flops OpGraph::forward_flops() const {
+  core::Flops sum;
+  for (const Operator& op : operators_) sum += op.forward_flops;
+  return sum;
+}
+
+}  // namespace penstock::graph

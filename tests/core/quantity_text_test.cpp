@@ -1,0 +1,27 @@
+#include "penstock/core/quantity_text.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace penstock::core;
+
+TEST_CASE("a quantity is a number and a unit; a bare number is refused") {
+  CHECK(parse_bytes("16GiB") == Bytes(17179869184));
+  CHECK(parse_bytes("1.5 kB") == Bytes(1500));
+  CHECK(!parse_bytes("16"));
+  CHECK(!parse_bytes("16 gib"));
+  CHECK(!parse_bytes("-1B"));
+  CHECK(!parse_bytes("nanB"));
+  CHECK(!parse_bytes("1e300TB"));
+  CHECK(parse_seconds("3us")->value() == doctest::Approx(3e-6));
+  CHECK(!parse_seconds("3 u s"));
+  // EDR InfiniBand: 100 gigabits per second are 12.5 gigabytes per second.
+  CHECK(parse_bandwidth("100Gb/s") == parse_bandwidth("12.5GB/s"));
+  CHECK(parse_flop_rate("15.7TFLOP/s")->value() == doctest::Approx(15.7e12));
+}
+
+TEST_CASE("quantities are shown with three digits") {
+  CHECK(show(Bytes(1610612736)) == "1.50 GiB");
+  CHECK(show(Bytes(17)) == "17.0 B");
+  CHECK(show(Seconds(0.0372)) == "37.2 ms");
+  CHECK(show(Seconds(0)) == "0.00 ns");
+}
