@@ -1,0 +1,86 @@
+#pragma once
+// Devices and the links between them.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/ids.hpp"
+#include "penstock/core/units.hpp"
+
+namespace penstock::cluster {
+
+enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16 };
+inline constexpr std::size_t kPrecisions = 4;
+std::string_view name(Precision precision);
+
+/// What the data sheet says of an accelerator.
+struct DeviceType {
+  std::string name;
+  core::Bytes memory;
+  core::Bandwidth memory_bandwidth;
+  std::array<core::FlopRate, kPrecisions> peak{};  ///< zero: not stated
+  int multiprocessors = 1;                         ///< units that run thread blocks independently
+  core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
+
+  /// Falls back to fp32 where the sheet states no rate for `precision`.
+  core::FlopRate peak_rate(Precision precision) const;
+};
+
+/// One direction of a cable. Points are devices first, then switches.
+struct Link {
+  std::size_t from = 0;  ///< point
+  std::size_t to = 0;    ///< point
+  core::Bandwidth bandwidth;
+  core::Seconds latency;
+};
+
+/// The way from one device to another: links are indices into Cluster::links().
+struct Route {
+  std::vector<std::size_t> links;
+  core::Bandwidth bandwidth;  ///< of the slowest link
+  core::Seconds latency;      ///< sum over links
+  core::Seconds time(core::Bytes bytes) const { return latency + bytes / bandwidth; }
+};
+
+struct Device {
+  std::size_t type = 0;  ///< index into Cluster::types()
+  int node = 0;          ///< devices of one node share a host
+};
+
+/// Immutable. Routes have the fewest links; ties go to the link listed first.
+class Cluster {
+ public:
+  /// Throws BadInput when two devices have no path between them, or a link is impossible.
+  Cluster(std::string name, std::vector<DeviceType> types, std::vector<Device> devices, std::size_t switches,
+          std::vector<Link> links);
+
+  const std::string& name() const { return name_; }
+  std::size_t size() const { return devices_.size(); }
+  const std::vector<DeviceType>& types() const { return types_; }
+  const std::vector<Device>& devices() const { return devices_; }
+  const DeviceType& type(core::DeviceId id) const { return types_[devices_[id.index()].type]; }
+  int node(core::DeviceId id) const { return devices_[id.index()].node; }
+  const std::vector<Link>& links() const { return links_; }
+  Route route(core::DeviceId from, core::DeviceId to) const;  ///< from != to
+
+  /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
+  Cluster first(int count) const;
+
+ private:
+  void find_routes();
+  std::string name_;
+  std::vector<DeviceType> types_;
+  std::vector<Device> devices_;
+  std::size_t points_ = 0;
+  std::vector<Link> links_;
+  std::vector<std::int32_t> arriving_;  ///< [device * points + point]: last link of the route; -1 none
+};
+
+/// Loads a cluster file (experiments/clusters/README.md describes the form).
+Cluster load_cluster(const std::string& path);
+Cluster parse_cluster(const std::string& text, const std::string& file);
+
+}  // namespace penstock::cluster

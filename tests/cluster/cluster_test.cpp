@@ -1,0 +1,83 @@
+#include "penstock/cluster/cluster.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "penstock/core/error.hpp"
+
+using namespace penstock;
+using cluster::Cluster;
+using core::DeviceId;
+
+namespace {
+
+const std::string kTypes =
+    "name: c\n"
+    "device_types:\n"
+    "  g: {memory: 1GiB, memory_bandwidth: 1GB/s, multiprocessors: 1, launch_overhead: 1us, peak: {fp32: 1TFLOP/s}}\n";
+
+std::string fault_of(const std::string& rest) {
+  try {
+    cluster::parse_cluster(kTypes + rest, "c.yaml");
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "no fault";
+}
+
+}  // namespace
+
+TEST_CASE("every shipped cluster file loads") {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE "/experiments/clusters"))
+    if (entry.path().extension() == ".yaml") {
+      CHECK(cluster::load_cluster(entry.path().string()).size() >= 4);
+      ++files;
+    }
+  CHECK(files >= 7);
+}
+
+TEST_CASE("routes: inside a node over its switch, between nodes over the network") {
+  const Cluster summit = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
+  CHECK(summit.size() == 32);
+  // Device -> switch -> device: two NVLink cables of 0.5 us.
+  const auto near = summit.route(DeviceId(0), DeviceId(3));
+  CHECK(near.links.size() == 2);
+  CHECK(near.bandwidth == core::Bandwidth(50e9));
+  CHECK(near.latency.value() == doctest::Approx(1e-6));
+  // Device -> switch -> network -> switch -> device: the 100 Gb/s uplink is the slowest.
+  const auto far = summit.route(DeviceId(0), DeviceId(4));
+  CHECK(far.links.size() == 4);
+  CHECK(far.bandwidth == core::Bandwidth(12.5e9));
+  CHECK(far.time(core::Bytes(12500)).value() == doctest::Approx(2e-6 + 1e-6));
+  CHECK(summit.first(4).size() == 4);
+  CHECK(summit.first(8).route(DeviceId(0), DeviceId(4)).links == far.links);
+  CHECK_THROWS_AS(summit.first(33), core::BadInput);
+}
+
+TEST_CASE("a ring routes the short way round, ties to the link listed first") {
+  const Cluster ring = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/pcie_ring.yaml");
+  CHECK(ring.route(DeviceId(0), DeviceId(3)).links.size() == 1);
+  // a to c: over b or over d, two links either way; a-b was listed first.
+  const auto across = ring.route(DeviceId(0), DeviceId(2));
+  CHECK(across.links.size() == 2);
+  CHECK(ring.links()[across.links[0]].to == 1);
+}
+
+TEST_CASE("bad cluster files are refused with line and key") {
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n").find("no path from device 0 to device 1") !=
+        std::string::npos);
+  CHECK(fault_of("machines:\n  - {name: a, device: h}\n") ==
+        "c.yaml:5: machines[0].device: no such device type; did you mean 'g'?");
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\n  - {name: a, device: g}\n").find("'a' is taken twice") !=
+        std::string::npos);
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\nlinks:\n  - {from: a, to: x, bandwidth: 1GB/s, latency: 1us}\n") ==
+        "c.yaml:7: links[0].to: no device or switch is named 'x'");
+  CHECK(fault_of("nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 12.5, latency: 1us}, uplink: {bandwidth: 1GB/s, latency: 1us}}\n")
+            .find("link.bandwidth: expected a bandwidth with its unit") != std::string::npos);
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\nlinks:\n  - {from: a, to: a, bandwidth: 1GB/s, latency: 1us}\n")
+            .find("two different points") != std::string::npos);
+  CHECK(fault_of("").find("there are no devices") != std::string::npos);
+}
