@@ -23,6 +23,7 @@ struct Stage {
 
 enum class ScheduleKind : std::uint8_t { one_f_one_b, fill_drain };
 std::string_view name(ScheduleKind kind);
+ScheduleKind schedule_kind(std::string_view name);  ///< throws BadInput for an unknown name
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 std::string_view name(Optimizer optimizer);

@@ -1,0 +1,21 @@
+#pragma once
+// Is a plan well formed? Conditions C1 to C3 of GraphPipe (section 3); C4 and memory are judged elsewhere.
+
+#include <string>
+#include <vector>
+
+#include "penstock/cluster/cluster.hpp"
+#include "penstock/graph/op_graph.hpp"
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::plan {
+
+/// Every fault in words; empty when there is none. Checks that
+///  C1 each operator is in exactly one stage and each stage is convex,
+///  C2 stages are listed producers first, and no `after` points forward,
+///  C3 every device serves exactly one stage and every stage has a device,
+/// and that micro-batch sizes divide the mini-batch and leave every replica at least one sample.
+std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                                           const Plan& plan);
+
+}  // namespace penstock::plan

@@ -1,0 +1,29 @@
+#pragma once
+// The kinds of device memory, each a line of its own in reports.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::plan {
+
+enum class MemoryKind : std::uint8_t {
+  weights,
+  gradients,    ///< of weights, accumulated over the mini-batch
+  optimizer,    ///< optimizer state
+  workspace,    ///< gradients of activations inside the operator that is running
+  activations,  ///< kept from forward to backward for every micro-batch in flight
+  buffers,      ///< tensors received from other stages and not yet consumed
+};
+inline constexpr std::size_t kMemoryKinds = 6;
+std::string_view name(MemoryKind kind);
+
+using MemoryByKind = std::array<core::Bytes, kMemoryKinds>;  ///< indexed by MemoryKind
+
+inline core::Bytes& at(MemoryByKind& memory, MemoryKind kind) { return memory[static_cast<std::size_t>(kind)]; }
+inline core::Bytes at(const MemoryByKind& memory, MemoryKind kind) { return memory[static_cast<std::size_t>(kind)]; }
+core::Bytes total(const MemoryByKind& memory);
+
+}  // namespace penstock::plan

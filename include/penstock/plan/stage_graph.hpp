@@ -1,0 +1,42 @@
+#pragma once
+// How the stages of a plan feed each other.
+
+#include <vector>
+
+#include "penstock/core/units.hpp"
+#include "penstock/graph/op_graph.hpp"
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::plan {
+
+/// Stage `to` waits for stage `from`, and receives `bytes` per sample from it (distinct tensors counted once;
+/// zero for an order imposed by Stage::after alone). The backward pass sends as much the other way.
+struct Boundary {
+  core::StageId from;
+  core::StageId to;
+  core::Bytes bytes;
+};
+
+/// Derived from a plan whose operators each belong to exactly one stage and whose stages are listed producers
+/// first; `structural_faults` says whether that holds.
+class StageGraph {
+ public:
+  StageGraph(const graph::OpGraph& graph, const Plan& plan);
+
+  std::size_t size() const { return leaving_.size(); }
+  const std::vector<Boundary>& boundaries() const { return boundaries_; }  ///< sorted by (from, to)
+  /// Indices into boundaries().
+  const std::vector<std::size_t>& leaving(core::StageId id) const { return leaving_[id.index()]; }
+  const std::vector<std::size_t>& entering(core::StageId id) const { return entering_[id.index()]; }
+  core::StageId stage_of(core::OpId op) const { return stage_of_[op.index()]; }
+  /// Stages on the longest path, counted in stages (the paper's pipeline depth).
+  int depth() const;
+
+ private:
+  std::vector<core::StageId> stage_of_;
+  std::vector<Boundary> boundaries_;
+  std::vector<std::vector<std::size_t>> leaving_;
+  std::vector<std::vector<std::size_t>> entering_;
+};
+
+}  // namespace penstock::plan

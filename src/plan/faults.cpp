@@ -1,0 +1,97 @@
+#include "penstock/plan/faults.hpp"
+
+#include <fmt/format.h>
+
+namespace penstock::plan {
+namespace {
+
+using core::DeviceId;
+using core::OpId;
+using Faults = std::vector<std::string>;
+
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
+  std::vector<std::size_t> stage_of(graph.size(), kNone);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].operators.empty()) faults.push_back(fmt::format("stage {} has no operators", s));
+    for (OpId op : plan.stages[s].operators) {
+      if (op.index() >= graph.size()) {
+        faults.push_back(fmt::format("stage {}: there is no operator number {}", s, op.index()));
+      } else if (stage_of[op.index()] != kNone) {
+        faults.push_back(fmt::format("operator '{}' is in stage {} and in stage {}", graph.op(op).name,
+                                     stage_of[op.index()], s));
+      } else {
+        stage_of[op.index()] = s;
+      }
+    }
+  }
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (stage_of[v] == kNone) faults.push_back(fmt::format("operator '{}' is in no stage", graph.op(OpId(v)).name));
+  return stage_of;
+}
+
+/// Stages listed producers first have an acyclic quotient, and then every stage is convex: a path that leaves a
+/// stage and returns would need an edge back.
+void check_order(const graph::OpGraph& graph, const Plan& plan, const std::vector<std::size_t>& stage_of,
+                 Faults& faults) {
+  for (const auto& [from, to] : graph.dag().edges()) {
+    const std::size_t a = stage_of[static_cast<std::size_t>(from)], b = stage_of[static_cast<std::size_t>(to)];
+    if (a != kNone && b != kNone && a > b)
+      faults.push_back(fmt::format(
+          "operator '{}' of stage {} feeds operator '{}' of stage {}: a stage is not convex, or producers are not listed first",
+          graph.op(OpId(static_cast<std::size_t>(from))).name, a, graph.op(OpId(static_cast<std::size_t>(to))).name, b));
+  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (core::StageId before : plan.stages[s].after)
+      if (!before.valid() || before.index() >= s)
+        faults.push_back(fmt::format("stage {}: 'after' must name an earlier stage", s));
+}
+
+void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& faults) {
+  std::vector<std::size_t> stage_of(cluster.size(), kNone);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].devices.empty()) faults.push_back(fmt::format("stage {} has no device", s));
+    for (DeviceId d : plan.stages[s].devices) {
+      if (!d.valid() || d.index() >= cluster.size())
+        faults.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
+      else if (stage_of[d.index()] != kNone)
+        faults.push_back(fmt::format("device {} serves stage {} and stage {}", d.index(), stage_of[d.index()], s));
+      else
+        stage_of[d.index()] = s;
+    }
+  }
+  for (std::size_t d = 0; d < cluster.size(); ++d)
+    if (stage_of[d] == kNone) faults.push_back(fmt::format("device {} serves no stage", d));
+}
+
+void check_batches(const Plan& plan, Faults& faults) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
+      faults.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
+                                   stage.micro_batch, plan.training.mini_batch));
+    else if (stage.micro_batch < static_cast<std::int64_t>(stage.devices.size()))
+      faults.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} devices", s,
+                                   stage.micro_batch, stage.devices.size()));
+    if (stage.warm_k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));
+    if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
+      faults.push_back(fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
+                                   stage.in_flight, stage.micro_batch));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                                           const Plan& plan) {
+  Faults faults;
+  if (plan.stages.empty()) return {"there are no stages"};
+  const auto stage_of = assign_operators(graph, plan, faults);
+  check_order(graph, plan, stage_of, faults);
+  check_devices(cluster, plan, faults);
+  check_batches(plan, faults);
+  return faults;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,143 @@
+#include "penstock/plan/plan_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "penstock/core/yaml.hpp"
+
+namespace penstock::plan {
+namespace {
+
+using core::DeviceId;
+using core::OpId;
+using core::StageId;
+using core::Yaml;
+
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
+constexpr std::int64_t kMostDevices = 1 << 20;
+
+bool plain(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
+  }) && std::isalpha(static_cast<unsigned char>(text.front()));
+}
+
+/// YAML's double-quoted form where plain text could be misread.
+std::string quoted(const std::string& text) {
+  if (plain(text)) return text;
+  std::string out = "\"";
+  for (const unsigned char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c < 0x20)
+      out += fmt::format("\\x{:02x}", c);
+    else
+      out += static_cast<char>(c);
+  }
+  return out + "\"";
+}
+
+template <class Ids>
+std::string numbers(const Ids& ids) {
+  std::vector<std::size_t> out;
+  for (const auto id : ids) out.push_back(id.index());
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
+std::string stage_text(const graph::OpGraph& graph, const Stage& stage) {
+  std::vector<std::string> names;
+  for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
+  std::string out = fmt::format("  - devices: {}\n    micro_batch: {}\n    k: {}\n    in_flight: {}\n",
+                                numbers(stage.devices), stage.micro_batch, stage.warm_k, stage.in_flight);
+  if (!stage.after.empty()) out += fmt::format("    after: {}\n", numbers(stage.after));
+  return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
+}
+
+PlanHead read_head(const Yaml& root) {
+  root.only({"penstock_plan", "model", "cluster", "planner", "training", "schedule", "stages"});
+  root.at("penstock_plan").integer(1, 1);
+  PlanHead head;
+  const Yaml model = root.at("model"), cluster = root.at("cluster");
+  model.only({"name", "parameters"});
+  head.model.name = model.at("name").text();
+  if (const auto parameters = model.find("parameters"))
+    for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = value.text();
+  cluster.only({"name", "devices"});
+  head.cluster = {cluster.at("name").text(), static_cast<int>(cluster.at("devices").integer(1, kMostDevices))};
+  return head;
+}
+
+template <class Id>
+std::vector<Id> read_ids(const Yaml& list) {
+  std::vector<Id> out;
+  for (const Yaml& item : list.items()) out.emplace_back(static_cast<std::size_t>(item.integer(0, kMostDevices)));
+  return out;
+}
+
+Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
+  node.only({"devices", "micro_batch", "k", "in_flight", "after", "operators"});
+  Stage stage;
+  stage.devices = read_ids<DeviceId>(node.at("devices"));
+  stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
+  if (const auto k = node.find("k")) stage.warm_k = static_cast<int>(k->integer(1, 1 << 20));
+  if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
+  if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
+  for (const Yaml& item : node.at("operators").items()) {
+    const auto found = by_name.find(item.text());
+    if (found == by_name.end()) item.fail(fmt::format("the model has no operator '{}'", item.text()));
+    stage.operators.push_back(found->second);
+  }
+  std::sort(stage.operators.begin(), stage.operators.end());
+  return stage;
+}
+
+/// Adds file, line and key to an error about a word.
+template <class Enum>
+Enum word(const Yaml& node, Enum (*read)(std::string_view)) {
+  const std::string text = node.text();
+  try {
+    return read(text);
+  } catch (const core::BadInput& e) {
+    node.fail(e.what());
+  }
+}
+
+}  // namespace
+
+std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
+  std::string out = fmt::format("penstock_plan: 1\nmodel:\n  name: {}\n", quoted(plan.model.name));
+  if (!plan.model.parameters.empty()) out += "  parameters:\n";
+  for (const auto& [key, value] : plan.model.parameters) out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
+  out += fmt::format("cluster: {{name: {}, devices: {}}}\nplanner: {}\n", quoted(plan.cluster.name),
+                     plan.cluster.devices, quoted(plan.planner));
+  out += fmt::format("training: {{mini_batch: {}, optimizer: {}}}\nschedule: \"{}\"\nstages:\n",
+                     plan.training.mini_batch, name(plan.training.optimizer), name(plan.schedule));
+  for (const Stage& stage : plan.stages) out += stage_text(graph, stage);
+  return out;
+}
+
+PlanHead parse_plan_head(const std::string& text, const std::string& file) {
+  return read_head(Yaml::parse(text, file));
+}
+
+Plan parse_plan(const std::string& text, const std::string& file, const graph::OpGraph& graph) {
+  const Yaml root = Yaml::parse(text, file);
+  const PlanHead head = read_head(root);
+  std::unordered_map<std::string, OpId> by_name;
+  for (std::size_t v = 0; v < graph.size(); ++v) by_name.emplace(graph.op(OpId(v)).name, OpId(v));
+
+  Plan plan{head.model, head.cluster, "hand", {}, ScheduleKind::one_f_one_b, {}};
+  if (const auto planner = root.find("planner")) plan.planner = planner->text();
+  const Yaml training = root.at("training");
+  training.only({"mini_batch", "optimizer"});
+  plan.training.mini_batch = training.at("mini_batch").integer(1, kMostSamples);
+  if (const auto node = training.find("optimizer")) plan.training.optimizer = word(*node, optimizer);
+  if (const auto node = root.find("schedule")) plan.schedule = word(*node, schedule_kind);
+  for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
+  return plan;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,94 @@
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::OpId;
+using core::StageId;
+using plan::Plan;
+using plan::Stage;
+
+namespace {
+
+//   a -> b -> d      stages {a}, {b}, {c, d}
+//   a -> c -> d
+graph::OpGraph diamond() { return support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
+
+Plan diamond_plan() {
+  Plan p{{"tiny", {{"n", "4"}}}, {"c.yaml", 3}, "hand", {8, plan::Optimizer::adam}, plan::ScheduleKind::one_f_one_b, {}};
+  p.stages = {Stage{{OpId(0)}, {DeviceId(0)}, 2, 1, 6, {}}, Stage{{OpId(1)}, {DeviceId(1)}, 2, 1, 4, {}},
+              Stage{{OpId(2), OpId(3)}, {DeviceId(2)}, 4, 2, 4, {StageId(1)}}};
+  return p;
+}
+
+bool mentions(const std::vector<std::string>& faults, const std::string& words) {
+  for (const auto& fault : faults)
+    if (fault.find(words) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the stage graph counts each tensor once per reading stage") {
+  const plan::StageGraph stages(diamond(), diamond_plan());
+  // a feeds b (stage 1) and c (stage 2): 1 kB each; b feeds d: 1 kB.
+  REQUIRE(stages.boundaries().size() == 3);
+  for (const auto& b : stages.boundaries()) CHECK(b.bytes == core::Bytes(1000));
+  CHECK(stages.depth() == 3);
+  CHECK(stages.stage_of(OpId(3)) == StageId(2));
+}
+
+TEST_CASE("a plan file reads back to the same text") {
+  const auto g = diamond();
+  const std::string text = plan::to_yaml(g, diamond_plan());
+  const Plan back = plan::parse_plan(text, "p.yaml", g);
+  CHECK(plan::to_yaml(g, back) == text);
+  CHECK(back.training.optimizer == plan::Optimizer::adam);
+  CHECK(back.stages[2].warm_k == 2);
+  CHECK(plan::parse_plan_head(text, "p.yaml").model.parameters.at("n") == "4");
+}
+
+TEST_CASE("a plan file with an unknown operator is refused with its place") {
+  const auto g = diamond();
+  std::string text = plan::to_yaml(g, diamond_plan());
+  text.replace(text.find("[a]"), 3, "[z]");
+  try {
+    plan::parse_plan(text, "p.yaml", g);
+    FAIL("accepted");
+  } catch (const core::BadInput& e) {
+    CHECK(std::string(e.what()) == "p.yaml:15: stages[0].operators[0]: the model has no operator 'z'");
+  }
+}
+
+TEST_CASE("a well-formed plan has no faults; each broken condition is said in words") {
+  const auto g = diamond();
+  const auto c = support::tiny_cluster(3);
+  CHECK(plan::structural_faults(g, c, diamond_plan()).empty());
+
+  Plan missing = diamond_plan();
+  missing.stages[2].operators = {OpId(3)};
+  CHECK(mentions(plan::structural_faults(g, c, missing), "operator 'c' is in no stage"));
+  Plan twice = diamond_plan();
+  twice.stages[1].operators = {OpId(0), OpId(1)};
+  CHECK(mentions(plan::structural_faults(g, c, twice), "operator 'a' is in stage 0 and in stage 1"));
+  // {a, d} is not convex: the path a -> b -> d leaves and returns.
+  Plan hollow = diamond_plan();
+  hollow.stages[0].operators = {OpId(0), OpId(3)};
+  hollow.stages[2].operators = {OpId(2)};
+  CHECK(mentions(plan::structural_faults(g, c, hollow), "not convex"));
+  Plan shared = diamond_plan();
+  shared.stages[1].devices = {DeviceId(0)};
+  CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1"));
+  CHECK(mentions(plan::structural_faults(g, c, shared), "device 1 serves no stage"));
+  Plan odd = diamond_plan();
+  odd.stages[0].micro_batch = 3;
+  CHECK(mentions(plan::structural_faults(g, c, odd), "micro-batch 3 does not divide the mini-batch 8"));
+  Plan backwards = diamond_plan();
+  backwards.stages[0].after = {StageId(1)};
+  CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));
+}
