@@ -1,14 +1,14 @@
 #include "penstock/core/error.hpp"
 
+#include <fmt/format.h>
+
 namespace penstock::core {
 namespace {
 
 std::string located(const Place& place, const std::string& message) {
-  std::string out = place.file;
-  if (place.line > 0) out += ":" + std::to_string(place.line);
-  if (!out.empty()) out += ": ";
-  if (!place.key.empty()) out += place.key + ": ";
-  return out + message;
+  const std::string line = place.line > 0 ? fmt::format(":{}", place.line) : "";
+  const std::string key = place.key.empty() ? "" : fmt::format("{}: ", place.key);
+  return place.file.empty() ? key + message : fmt::format("{}{}: {}{}", place.file, line, key, message);
 }
 
 }  // namespace
@@ -17,7 +17,7 @@ BadInput::BadInput(const Place& place, const std::string& message)
     : Error(ExitCode::bad_input, located(place, message)) {}
 
 void require(bool condition, const char* promise) {
-  if (!condition) throw Error(ExitCode::internal, std::string("broken promise: ") + promise);
+  if (!condition) throw Error(ExitCode::internal, fmt::format("broken promise: {}", promise));
 }
 
 }  // namespace penstock::core

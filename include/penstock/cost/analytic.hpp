@@ -1,0 +1,39 @@
+#pragma once
+// Roofline with saturation: operator times from shapes and data sheets alone.
+
+#include "penstock/cost/cost_model.hpp"
+
+namespace penstock::cost {
+
+/// Constants of the analytic model; the same for every device and model, none fitted to a result.
+struct AnalyticConstants {
+  /// Share of peak FLOP/s a large matrix product reaches. cuBLAS reaches about 90 % of the fp32 peak on large
+  /// products on V100 (NVIDIA's and independent measurements agree within a few percent).
+  double compute_efficiency = 0.9;
+  /// Share of data-sheet bandwidth a streaming kernel reaches: 750 of 900 GB/s measured on V100 (Jia et al.,
+  /// "Dissecting the NVIDIA Volta GPU architecture via microbenchmarking", 2018).
+  double bandwidth_efficiency = 0.83;
+  /// Output elements per multiprocessor at which half of the attainable rate is reached (n_1/2 of Hockney and
+  /// Jesshope, "Parallel Computers", 1981). Derived: one 64 x 64 output tile per multiprocessor keeps every
+  /// multiprocessor busy but leaves no second block to hide latency behind.
+  double half_rate_outputs = 64 * 64;
+  /// Multiply-adds per output below which splitting a product along its inner dimension (split-K) stops paying.
+  double split_depth = 256;
+};
+
+/// time = launches * launch overhead + max(traffic / bandwidth, FLOPs / rate(outputs)) for each pass, with
+/// rate(n) = peak * efficiency * n / (n + n_half). Efficiency therefore falls at small micro-batches. n counts
+/// output elements; a product with few outputs and a long inner dimension is split until it fills one tile per
+/// multiprocessor, not further (what cuBLAS does): n = max(outputs, min(n_half, multiply-adds / split_depth)).
+/// Plausibility on V100: square fp32 products of 512, 1024 and 2048 come out at 7.1, 10.8 and 13.1 TFLOP/s.
+class AnalyticCosts final : public CostModel {
+ public:
+  explicit AnalyticCosts(AnalyticConstants constants = {}) : constants_(constants) {}
+  OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                 std::int64_t samples) const override;
+
+ private:
+  AnalyticConstants constants_;
+};
+
+}  // namespace penstock::cost

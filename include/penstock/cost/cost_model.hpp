@@ -1,0 +1,28 @@
+#pragma once
+// What one operator costs on one device: the seam every source of timings implements.
+
+#include <cstdint>
+
+#include "penstock/cluster/cluster.hpp"
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::cost {
+
+/// Seconds for one pass of one operator over some samples on one device.
+struct OpTime {
+  core::Seconds forward;
+  core::Seconds input_gradient;
+  core::Seconds weight_gradient;
+  core::Seconds backward() const { return input_gradient + weight_gradient; }
+};
+
+/// Immutable; safe to call from any thread.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  /// `samples` >= 1 on that device. Throws BadInput when the source knows nothing of the operator.
+  virtual OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                         std::int64_t samples) const = 0;
+};
+
+}  // namespace penstock::cost

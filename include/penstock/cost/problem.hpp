@@ -1,0 +1,28 @@
+#pragma once
+// Everything a planner is told.
+
+#include "penstock/cost/cost_model.hpp"
+#include "penstock/cost/stage_load.hpp"
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::cost {
+
+/// References outlive the problem; all are immutable.
+struct Problem {
+  const graph::OpGraph& graph;
+  const cluster::Cluster& cluster;
+  const CostModel& costs;
+  plan::Training training;
+  MemoryRule memory{};
+};
+
+/// Forward and backward seconds of a set of operators over `samples` on one device of type `device`.
+struct ComputeTime {
+  core::Seconds forward;
+  core::Seconds backward;
+  core::Seconds total() const { return forward + backward; }
+};
+ComputeTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
+                         const cluster::DeviceType& device, std::int64_t samples);
+
+}  // namespace penstock::cost

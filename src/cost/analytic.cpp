@@ -1,0 +1,67 @@
+#include "penstock/cost/analytic.hpp"
+
+#include <algorithm>
+
+namespace penstock::cost {
+namespace {
+
+using core::Seconds;
+using graph::OpKind;
+
+/// One pass of an operator, for all samples on the device.
+struct Pass {
+  double flops;
+  double bytes;    ///< read and written
+  double outputs;  ///< elements produced: how much parallelism there is
+};
+
+/// Kernels a pass launches. Attention: four projections, scores, softmax, context (FlexFlow's cuDNN operator
+/// issues as many); everything else is one fused kernel.
+double launches(OpKind kind) { return kind == OpKind::attention ? 7 : 1; }
+
+cluster::Precision precision_of(int element_bytes) {
+  return element_bytes >= 4 ? cluster::Precision::fp32 : cluster::Precision::bf16;
+}
+
+Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType& device,
+                  cluster::Precision precision, OpKind kind, const Pass& pass) {
+  if (pass.flops <= 0 && pass.bytes <= 0) return Seconds(0);
+  const double half = constants.half_rate_outputs * device.multiprocessors;
+  const double split = std::min(half, pass.flops / 2 / constants.split_depth);
+  const double parallel = std::max({pass.outputs, split, 1.0});
+  const double rate =
+      device.peak_rate(precision).value() * constants.compute_efficiency * parallel / (parallel + half);
+  const double compute = pass.flops > 0 ? pass.flops / rate : 0;
+  const double memory = pass.bytes / (device.memory_bandwidth.value() * constants.bandwidth_efficiency);
+  return device.launch_overhead * launches(kind) + Seconds(std::max(compute, memory));
+}
+
+}  // namespace
+
+OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                              std::int64_t samples) const {
+  const graph::Operator& op = graph.op(id);
+  if (op.kind == OpKind::input || op.kind == OpKind::reshape) return {};
+  const double n = static_cast<double>(samples), element = graph.element_bytes();
+  double input = 0;
+  for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+    input += static_cast<double>(graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value());
+  const double output = static_cast<double>(op.output_bytes.value());
+  const double weights = element * (op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n
+                                                               : static_cast<double>(op.parameters));
+  const double moved = (input + output) * n + weights;
+  const double parameters = static_cast<double>(op.parameters);
+
+  const auto time = [&](core::Flops flops, double bytes, double outputs) {
+    return pass_time(constants_, device, precision_of(graph.element_bytes()), op.kind,
+                     {flops.value() * n, bytes, outputs});
+  };
+  OpTime out;
+  out.forward = time(op.forward_flops, moved, output * n / element);
+  if (op.input_gradient_flops.value() > 0 || op.parameters == 0)
+    out.input_gradient = time(op.input_gradient_flops, moved, input * n / element);
+  if (op.parameters > 0) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
+  return out;
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,57 @@
+#include "penstock/cost/stage_load.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace penstock::cost {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+using plan::MemoryKind;
+
+std::int64_t state_copies(plan::Optimizer optimizer) { return static_cast<std::int64_t>(optimizer); }
+static_assert(static_cast<int>(plan::Optimizer::sgd) == 0 && static_cast<int>(plan::Optimizer::momentum) == 1 &&
+              static_cast<int>(plan::Optimizer::adam) == 2);
+
+}  // namespace
+
+StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operators) {
+  const std::set<OpId> inside(operators.begin(), operators.end());
+  std::set<OpId> received;
+  StageLoad load;
+  for (OpId id : inside) {
+    const graph::Operator& op = graph.op(id);
+    Bytes touched = op.output_bytes;
+    for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index()))) {
+      const OpId producer(static_cast<std::size_t>(v));
+      touched += graph.op(producer).output_bytes;
+      if (!inside.contains(producer) && received.insert(producer).second)
+        load.entering += graph.op(producer).output_bytes;
+    }
+    const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
+    if (std::any_of(readers.begin(), readers.end(),
+                    [&](graph::Vertex v) { return !inside.contains(OpId(static_cast<std::size_t>(v))); }))
+      load.leaving += op.output_bytes;
+    load.parameters += graph.parameter_bytes(id);
+    load.kept += op.kept_bytes;
+    load.working = std::max(load.working, touched);
+  }
+  return load;
+}
+
+plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
+                                std::int64_t samples, std::int64_t in_flight) {
+  plan::MemoryByKind memory{};
+  at(memory, MemoryKind::weights) = load.parameters * rule.weight_copies;
+  at(memory, MemoryKind::gradients) = load.parameters * rule.gradient_copies;
+  if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = load.parameters * state_copies(optimizer);
+  at(memory, MemoryKind::activations) = (load.kept + load.entering) * (rule.activation_copies * samples * in_flight);
+  if (rule.transient) {
+    at(memory, MemoryKind::workspace) = load.working * samples;
+    at(memory, MemoryKind::buffers) = (load.entering + load.leaving * 2) * samples;
+  }
+  return memory;
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,67 @@
+#include "penstock/cost/analytic.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::OpId;
+
+namespace {
+
+cluster::DeviceType v100() {
+  return {"v100", core::Bytes(1), core::Bandwidth(900e9), {core::FlopRate(15.7e12)}, 80, core::Seconds(5e-6)};
+}
+
+/// x -> dense layer of 1024 x 1024 on rows of 1024 fp32 numbers.
+graph::OpGraph dense() {
+  graph::GraphBuilder b("dense");
+  graph::Operator x, y;
+  x.name = "x";
+  x.output_bytes = core::Bytes(4096);
+  y.name = "y";
+  y.kind = graph::OpKind::linear;
+  y.forward_flops = y.input_gradient_flops = y.weight_gradient_flops = core::Flops(2.0 * 1024 * 1024);
+  y.parameters = 1024 * 1024;
+  y.output_bytes = y.kept_bytes = core::Bytes(4096);
+  b.add(y, {b.add(x)});
+  return b.build();
+}
+
+double forward(std::int64_t samples) {
+  return cost::AnalyticCosts().op_time(dense(), OpId(1), v100(), samples).forward.value();
+}
+
+}  // namespace
+
+TEST_CASE("one row is bound by reading the weights") {
+  // 4 MiB of weights and 8 KiB of tensors at 0.83 * 900 GB/s, after a launch of 5 us.
+  CHECK(forward(1) == doctest::Approx(5e-6 + (4194304 + 8192) / (0.83 * 900e9)));
+}
+
+TEST_CASE("half of the attainable rate is reached at one 64 x 64 tile per multiprocessor") {
+  // 320 rows of 1024 outputs are 80 * 4096 elements: rate = 15.7e12 * 0.9 / 2.
+  CHECK(forward(320) == doctest::Approx(5e-6 + 2.0 * 1024 * 1024 * 320 / (15.7e12 * 0.9 / 2)));
+}
+
+TEST_CASE("a product with few outputs is split along its inner dimension") {
+  // 32 rows: 32768 outputs would give 9 % of the rate; splitting 1024-long sums into pieces of 256 gives
+  // 32 * 1024 * 1024 / 256 = 131072 independent sums: 131072 / (131072 + 327680).
+  const double rate = 15.7e12 * 0.9 * 131072 / (131072 + 327680);
+  CHECK(forward(32) == doctest::Approx(5e-6 + 2.0 * 1024 * 1024 * 32 / rate));
+}
+
+TEST_CASE("time grows and time per sample falls with the batch") {
+  for (std::int64_t n = 1; n < 4096; n *= 2) {
+    CHECK(forward(2 * n) > forward(n));
+    CHECK(forward(2 * n) / 2 < forward(n));
+  }
+}
+
+TEST_CASE("inputs cost nothing, backward has both gradients") {
+  const cost::AnalyticCosts costs;
+  CHECK(costs.op_time(dense(), OpId(0), v100(), 8).forward.value() == 0);
+  const auto time = costs.op_time(dense(), OpId(1), v100(), 8);
+  CHECK(time.input_gradient.value() > 0);
+  CHECK(time.weight_gradient.value() > 0);
+}

@@ -1,0 +1,38 @@
+#include "penstock/cost/stage_load.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::Bytes;
+using core::OpId;
+using plan::MemoryKind;
+
+TEST_CASE("a stage's load counts each tensor once") {
+  //   a -> b -> d      stage {b, d}: a enters once though b and d both read it; d leaves to e.
+  //   a -> d -> e
+  const auto g = support::tiny_graph(5, {{0, 1}, {0, 3}, {1, 3}, {3, 4}, {2, 4}});
+  const std::vector<OpId> stage{OpId(1), OpId(3)};
+  const auto load = cost::stage_load(g, stage);
+  CHECK(load.entering == Bytes(1000));
+  CHECK(load.leaving == Bytes(1000));
+  CHECK(load.kept == Bytes(2000));
+  CHECK(load.working == Bytes(3000));  // d: two inputs and an output
+}
+
+TEST_CASE("memory by kind") {
+  const cost::StageLoad load{Bytes(100), Bytes(10), Bytes(3), Bytes(2), Bytes(5)};
+  const auto memory = cost::stage_memory(load, {}, plan::Optimizer::adam, 4, 3);
+  CHECK(at(memory, MemoryKind::weights) == Bytes(100));
+  CHECK(at(memory, MemoryKind::gradients) == Bytes(100));
+  CHECK(at(memory, MemoryKind::optimizer) == Bytes(200));
+  CHECK(at(memory, MemoryKind::activations) == Bytes(13 * 4 * 3));
+  CHECK(at(memory, MemoryKind::workspace) == Bytes(20));
+  CHECK(at(memory, MemoryKind::buffers) == Bytes((3 + 4) * 4));
+}
+
+TEST_CASE("the fullest replica holds the rounded-up share") {
+  CHECK(cost::samples_per_device(8, 4) == 2);
+  CHECK(cost::samples_per_device(8, 3) == 3);
+}
