@@ -1,0 +1,30 @@
+#pragma once
+// How many samples a stage must hold between forward and backward so that 1F1B never waits.
+
+#include <cstdint>
+
+#include "penstock/plan/stage_graph.hpp"
+
+namespace penstock::schedule {
+
+/// A stage's micro-batch size and k; one run of the kFkB schedule moves `run()` samples.
+struct Pace {
+  std::int64_t micro_batch = 1;
+  int k = 1;
+  std::int64_t run() const { return micro_batch * k; }
+};
+
+/// What one successor y demands of stage x, in samples:
+///     run_x <= run_y:  round up to run_x of  i_y + run_y
+///     run_x >  run_y:  round up to run_x of  i_y + 2 run_x - run_y
+/// A stage without successors holds one run. GraphPipe (ASPLOS 2025, appendix A.1, Table 2) gives the rule as a
+/// picture only; this form is reconstructed from its Fig. 5 and the authors' strategy files, and held against
+/// brute force in tests/agreement. It is tight for k = 1 and equal micro-batches; for k > 1, where a run is treated
+/// as one large micro-batch, it is a safe upper estimate, and `simulation` decides.
+std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y);
+
+/// Sets `in_flight` of every stage that has none: fill-drain holds the mini-batch, 1F1B the rule's count
+/// (the largest demand over its successors, never more than the mini-batch).
+void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages);
+
+}  // namespace penstock::schedule

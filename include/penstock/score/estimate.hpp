@@ -1,0 +1,49 @@
+#pragma once
+// What a plan is worth on paper: the closed formulas a planner optimises.
+
+#include <vector>
+
+#include "penstock/cost/communication.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/plan/stage_graph.hpp"
+
+namespace penstock::score {
+
+/// What planners assume of the network before devices are assigned: the slowest route between neighbours in
+/// device order, and for each replica count the slowest of the consecutive groups a placement may use.
+struct Network {
+  cost::Affine link;                         ///< one message between stages
+  std::vector<cost::AllReduce> all_reduce;  ///< [replicas], index 0 unused
+};
+Network assume_network(const cluster::Cluster& cluster);
+
+/// Seconds per sample of one stage.
+struct StageTerms {
+  double compute = 0;        ///< forward and backward on the fullest replica
+  double communication = 0;  ///< entering and leaving tensors, both passes, over one link direction
+  double reduce = 0;         ///< gradient all-reduce, spread over the mini-batch
+  /// Transfers overlap with compute (the simulator does so), so the slower of the two counts. The all-reduce
+  /// follows the last backward pass and adds.
+  double time_per_sample() const { return (compute > communication ? compute : communication) + reduce; }
+};
+
+/// `compute` is the time of one micro-batch's passes on the fullest replica.
+StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
+                       std::int64_t micro_batch, int replicas, std::int64_t mini_batch);
+
+struct Estimate {
+  double bottleneck = 0;      ///< seconds per sample of the slowest stage: Eq. 1 of GraphPipe
+  core::Seconds iteration;
+  std::vector<StageTerms> stages;
+};
+
+/// iteration = B max_i TPS_i + max over stage paths of (sum of TPS_i b_i + transfers both ways). The form, without
+/// transfers, is what GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a
+/// flush schedule is over-estimated by one micro-batch, as in the logs.
+Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
+
+/// The iteration formula alone, for terms from any source. `tps[i]` in seconds per sample.
+double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
+                         const cost::Affine& link);
+
+}  // namespace penstock::score

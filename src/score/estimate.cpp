@@ -1,0 +1,105 @@
+#include "penstock/score/estimate.hpp"
+
+#include <algorithm>
+
+namespace penstock::score {
+namespace {
+
+using cluster::Cluster;
+using core::Bytes;
+using core::DeviceId;
+
+cost::Affine slowest_neighbour_route(const Cluster& cluster) {
+  cost::Affine link;
+  for (std::size_t d = 0; d + 1 < cluster.size(); ++d) {
+    const cluster::Route route = cluster.route(DeviceId(d), DeviceId(d + 1));
+    link.latency = std::max(link.latency, route.latency.value());
+    link.per_byte = std::max(link.per_byte, 1 / route.bandwidth.value());
+  }
+  return link;
+}
+
+/// Groups start at multiples of their size, as plan placement aligns them; the slowest group counts.
+cost::AllReduce slowest_group(const Cluster& cluster, std::size_t replicas) {
+  constexpr Bytes kTypical(64 << 20);
+  cost::AllReduce slowest;
+  for (std::size_t start = 0; start + replicas <= cluster.size(); start += replicas) {
+    std::vector<DeviceId> group;
+    for (std::size_t d = start; d < start + replicas; ++d) group.emplace_back(d);
+    cost::AllReduce candidate = cost::all_reduce(cluster, group);
+    if (candidate.time(kTypical) > slowest.time(kTypical)) slowest = std::move(candidate);
+  }
+  return slowest;
+}
+
+core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
+  core::Seconds slowest;
+  std::vector<bool> seen(problem.cluster.types().size());
+  for (DeviceId d : stage.devices) {
+    const std::size_t type = problem.cluster.devices()[d.index()].type;
+    if (seen[type]) continue;
+    seen[type] = true;
+    slowest = std::max(slowest, cost::compute_time(problem, stage.operators, problem.cluster.type(d), samples).total());
+  }
+  return slowest;
+}
+
+}  // namespace
+
+Network assume_network(const Cluster& cluster) {
+  Network network{slowest_neighbour_route(cluster), std::vector<cost::AllReduce>(cluster.size() + 1)};
+  for (std::size_t r = 2; r <= cluster.size(); ++r) network.all_reduce[r] = slowest_group(cluster, r);
+  return network;
+}
+
+StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
+                       std::int64_t micro_batch, int replicas, std::int64_t mini_batch) {
+  const auto b = static_cast<double>(micro_batch);
+  const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
+  const std::int64_t share = cost::samples_per_device(micro_batch, replicas);
+  const double moved = static_cast<double>((load.entering.value() + load.leaving.value()) * share);
+  StageTerms terms;
+  terms.compute = compute.value() / b;
+  terms.communication = (messages * network.link.latency + moved * network.link.per_byte) / b;
+  terms.reduce = network.all_reduce[static_cast<std::size_t>(replicas)].time(load.parameters).value() /
+                 static_cast<double>(mini_batch);
+  return terms;
+}
+
+double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
+                         const cost::Affine& link) {
+  double longest = 0;
+  std::vector<double> until(tps.size());  // longest path ending before this stage
+  for (std::size_t s = 0; s < tps.size(); ++s) {
+    const auto b = static_cast<double>(plan.stages[s].micro_batch);
+    const double here = until[s] + tps[s] * b;
+    longest = std::max(longest, here);
+    for (std::size_t e : stages.leaving(core::StageId(s))) {
+      const plan::Boundary& boundary = stages.boundaries()[e];
+      const std::int64_t share = cost::samples_per_device(
+          plan.stages[s].micro_batch, static_cast<std::int64_t>(plan.stages[s].devices.size()));
+      const double transfer = boundary.bytes.value() > 0 ? 2 * link.at(boundary.bytes * share) : 0;
+      double& next = until[boundary.to.index()];
+      next = std::max(next, here + transfer);
+    }
+  }
+  return static_cast<double>(plan.training.mini_batch) * *std::max_element(tps.begin(), tps.end()) + longest;
+}
+
+Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
+  const Network network = assume_network(problem.cluster);
+  Estimate out;
+  std::vector<double> tps;
+  for (const plan::Stage& stage : plan.stages) {
+    const int replicas = static_cast<int>(stage.devices.size());
+    const auto compute = slowest_compute(problem, stage, cost::samples_per_device(stage.micro_batch, replicas));
+    out.stages.push_back(stage_terms(network, cost::stage_load(problem.graph, stage.operators), compute,
+                                     stage.micro_batch, replicas, plan.training.mini_batch));
+    tps.push_back(out.stages.back().time_per_sample());
+    out.bottleneck = std::max(out.bottleneck, tps.back());
+  }
+  out.iteration = core::Seconds(iteration_seconds(plan, stages, tps, network.link));
+  return out;
+}
+
+}  // namespace penstock::score
