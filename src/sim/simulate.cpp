@@ -1,0 +1,76 @@
+#include "penstock/sim/simulate.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "build.hpp"
+#include "engine.hpp"
+#include "memory.hpp"
+
+namespace penstock::sim {
+namespace {
+
+using core::DeviceId;
+using core::Picoseconds;
+
+Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
+  return build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order);
+}
+
+trace::Span span_of(const Task& task, std::int64_t start, std::int64_t end) {
+  trace::Span span;
+  span.kind = task.kind;
+  if (task.device >= 0) span.device = DeviceId(static_cast<std::size_t>(task.device));
+  if (task.peer >= 0) span.peer = DeviceId(static_cast<std::size_t>(task.peer));
+  span.stage = core::StageId(static_cast<std::size_t>(task.stage));
+  span.micro_batch = task.micro_batch;
+  span.start = Picoseconds(start);
+  span.end = Picoseconds(end);
+  span.bytes = core::Bytes(task.bytes);
+  return span;
+}
+
+/// An all-reduce is one task but shows on every replica.
+std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, const Times& times) {
+  std::vector<trace::Span> out;
+  out.reserve(graph.tasks.size());
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    trace::Span span = span_of(graph.tasks[t], times.start[t], times.end[t]);
+    if (span.kind != trace::TaskKind::all_reduce) {
+      out.push_back(span);
+      continue;
+    }
+    for (DeviceId device : plan.stages[span.stage.index()].devices) {
+      span.device = device;
+      out.push_back(span);
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const trace::Span& a, const trace::Span& b) {
+    return std::tie(a.start, a.device, a.kind, a.stage, a.micro_batch) <
+           std::tie(b.start, b.device, b.kind, b.stage, b.micro_batch);
+  });
+  return out;
+}
+
+}  // namespace
+
+trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
+  const Iteration iteration = prepare(problem, plan, order);
+  const Times times = run(iteration.graph);
+  trace::Trace trace;
+  trace.mini_batch = plan.training.mini_batch;
+  trace.iteration = Picoseconds(times.makespan);
+  trace.spans = spans(plan, iteration.graph, times);
+  trace.devices = device_memory(problem, plan, iteration, times);
+  return trace;
+}
+
+Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
+  return Picoseconds(run(prepare(problem, plan, order).graph).makespan);
+}
+
+std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
+  return prepare(problem, plan, order).graph.tasks.size();
+}
+
+}  // namespace penstock::sim
