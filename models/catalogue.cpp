@@ -18,6 +18,9 @@ const std::vector<ModelInfo>& catalogue() {
       case_study(),
       clip(),
       transformer(),
+      bert(),
+      gpt(),
+      encoder_decoder(),
   };
   // clang-format on
   return all;

@@ -11,5 +11,8 @@ ModelInfo candle_uno();
 ModelInfo case_study();
 ModelInfo clip();
 ModelInfo transformer();
+ModelInfo bert();
+ModelInfo gpt();
+ModelInfo encoder_decoder();
 
 }  // namespace penstock::models
