@@ -21,6 +21,9 @@ const std::vector<ModelInfo>& catalogue() {
       bert(),
       gpt(),
       encoder_decoder(),
+      resnet50(),
+      vgg16(),
+      inception_v3(),
   };
   // clang-format on
   return all;

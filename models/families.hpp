@@ -14,5 +14,8 @@ ModelInfo transformer();
 ModelInfo bert();
 ModelInfo gpt();
 ModelInfo encoder_decoder();
+ModelInfo resnet50();
+ModelInfo vgg16();
+ModelInfo inception_v3();
 
 }  // namespace penstock::models

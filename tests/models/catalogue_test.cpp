@@ -81,10 +81,11 @@ TEST_CASE("what is wrong is named, with what was expected") {
   CHECK(message("clip", {{"patch", "300"}}) ==
         "model clip: parameter patch: expected at most the resolution 224, not '300'");
   CHECK(message("clip", {{"text_sequence", "75"}}).find("a multiple of image_hidden") != std::string::npos);
+  CHECK(message("inception_v3", {{"resolution", "74"}}).find("from 75") != std::string::npos);
 }
 
 TEST_CASE("the same parameters give the same graph") {
-  const auto a = build("dlrm"), b = build("dlrm");
+  const auto a = build("inception_v3"), b = build("inception_v3");
   CHECK(a.dag().edges() == b.dag().edges());
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.op(core::OpId(i)).name == b.op(core::OpId(i)).name);
 }
