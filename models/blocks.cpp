@@ -1,0 +1,92 @@
+#include "models/blocks.hpp"
+
+namespace penstock::models {
+
+BareStack read_bare_stack(const Parameters& p, const std::string& prefix) {
+  BareStack stack{};
+  stack.layers = p.integer(prefix + "layers", 1, kDeepest);
+  stack.hidden = p.integer(prefix + "hidden", 1, kWidest);
+  stack.heads = p.heads(prefix + "heads", stack.hidden);
+  stack.feed_forward = p.integer(prefix + "feed_forward", 0, kWidest);
+  if (stack.feed_forward == 0) stack.feed_forward = stack.hidden;
+  return stack;
+}
+
+std::vector<ParameterInfo> bare_parameters(const BareStack& defaults, const std::string& prefix) {
+  return {{prefix + "layers", std::to_string(defaults.layers), "layers of a branch"},
+          {prefix + "hidden", std::to_string(defaults.hidden), "width of a token"},
+          {prefix + "heads", std::to_string(defaults.heads), "attention heads; divides hidden"},
+          {prefix + "feed_forward", std::to_string(defaults.feed_forward),
+           "width between the two dense layers; 0: hidden"}};
+}
+
+Tensor bare_stack(Layers& net, const std::string& name, Tensor x, const BareStack& stack) {
+  for (std::int64_t i = 0; i < stack.layers; ++i) {
+    const std::string layer = name + ".layer" + std::to_string(i);
+    x = net.attention(layer + ".attention", x, x, x, stack.heads);
+    x = net.linear(layer + ".dense1", x, stack.feed_forward, {.fused = Activation::relu});
+    x = net.linear(layer + ".dense2", x, stack.hidden);
+  }
+  return x;
+}
+
+Tensor bare_branch(Layers& net, const std::string& name, std::int64_t sequence, const BareStack& stack) {
+  return bare_stack(net, name, net.input(name + ".input", {sequence, stack.hidden}), stack);
+}
+
+graph::OpGraph bare_branches(const Parameters& p) {
+  const std::int64_t branches = p.integer("branches", 1, kBroadest);
+  const std::int64_t sequence = p.integer("sequence", 1, kWidest);
+  const BareStack stack = read_bare_stack(p);
+  Layers net(p.model());
+  std::vector<Tensor> ends;
+  for (std::int64_t i = 0; i < branches; ++i)
+    ends.push_back(bare_branch(net, "branch" + std::to_string(i), sequence, stack));
+  net.concat("concat", ends, 1);
+  return net.build();
+}
+
+std::vector<ParameterInfo> bare_branches_parameters(const std::string& branches, const BareStack& defaults) {
+  std::vector<ParameterInfo> all = {{"branches", branches, "parallel branches"},
+                                    {"sequence", "256", "tokens of a sample in each branch"}};
+  for (ParameterInfo& parameter : bare_parameters(defaults)) all.push_back(std::move(parameter));
+  return all;
+}
+
+Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t layers, std::int64_t width) {
+  for (std::int64_t i = 0; i < layers; ++i)
+    x = net.linear(name + ".dense" + std::to_string(i), x, width, {.fused = Activation::relu});
+  return x;
+}
+
+namespace {
+
+Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads) {
+  const std::int64_t tokens = x.rows(), hidden = x.width(), head = hidden / heads;
+  const Tensor query = net.linear(name + ".query", x, hidden, {.bias = true});
+  const Tensor key = net.linear(name + ".key", x, hidden, {.bias = true});
+  const Tensor value = net.linear(name + ".value", x, hidden, {.bias = true});
+  const Tensor scores =
+      net.matmul(name + ".scores", query, key, {heads, tokens, head, tokens}, {heads, tokens, tokens});
+  const Tensor shares = net.softmax(name + ".softmax", scores);
+  const Tensor context =
+      net.matmul(name + ".context", shares, value, {heads, tokens, tokens, head}, {tokens, hidden});
+  return net.linear(name + ".output", context, hidden, {.bias = true});
+}
+
+}  // namespace
+
+Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, bool split) {
+  return split ? split_attention(net, name, x, heads) : net.attention(name, x, x, x, heads, true);
+}
+
+Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
+                    Activation middle) {
+  const bool fuse = middle == Activation::relu;
+  Tensor wide =
+      net.linear(name + ".dense1", x, width, {.bias = true, .fused = fuse ? middle : Activation::none});
+  if (!fuse) wide = net.activation(name + ".activation", wide, middle);
+  return net.linear(name + ".dense2", wide, x.width(), {.bias = true});
+}
+
+}  // namespace penstock::models

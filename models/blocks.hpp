@@ -1,0 +1,42 @@
+#pragma once
+// Groups of layers that several Transformer families share.
+
+#include <string>
+#include <vector>
+
+#include "models/layers.hpp"
+#include "models/parameters.hpp"
+
+namespace penstock::models {
+
+/// A stack of "bare" Transformer layers as in the models of the GraphPipe authors: attention, a dense layer
+/// with ReLU and a dense layer back, without bias, norm, residual or dropout ("marginal in compute cost",
+/// their code).
+struct BareStack {
+  std::int64_t layers, hidden, heads, feed_forward;
+};
+
+/// Reads parameters <prefix>layers, hidden, heads, feed_forward (0: hidden).
+BareStack read_bare_stack(const Parameters& p, const std::string& prefix = "");
+/// Their declarations, with these defaults.
+std::vector<ParameterInfo> bare_parameters(const BareStack& defaults, const std::string& prefix = "");
+/// Three operators per layer: <name>.layer<i>.{attention, dense1, dense2}.
+Tensor bare_stack(Layers& net, const std::string& name, Tensor x, const BareStack& stack);
+/// One branch: an input of `sequence` embedded tokens and a stack.
+Tensor bare_branch(Layers& net, const std::string& name, std::int64_t sequence, const BareStack& stack);
+
+/// Reads parameters branches, sequence and the stack's; equal branches named branch<i>, then one concat.
+graph::OpGraph bare_branches(const Parameters& p);
+std::vector<ParameterInfo> bare_branches_parameters(const std::string& branches, const BareStack& defaults);
+
+/// Dense layers with ReLU, without bias, all of one width: <name>.dense<i>.
+Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t layers, std::int64_t width);
+
+/// Self-attention with biases; `split` spells out projections, scores, softmax and context as seven
+/// operators.
+Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, bool split);
+/// Two dense layers with biases and `middle` between: fused if it is ReLU, else an operator of its own.
+Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
+                    Activation middle);
+
+}  // namespace penstock::models

@@ -1,0 +1,41 @@
+#include "models/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include "models/families.hpp"
+#include "models/parameters.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::models {
+
+const std::vector<ModelInfo>& catalogue() {
+  // clang-format off
+  static const std::vector<ModelInfo> all = {
+      mmt(),
+      dlrm(),
+      candle_uno(),
+      case_study(),
+      clip(),
+      transformer(),
+      bert(),
+      gpt(),
+      encoder_decoder(),
+      resnet50(),
+      vgg16(),
+      inception_v3(),
+  };
+  // clang-format on
+  return all;
+}
+
+graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters) {
+  std::vector<std::string> known;
+  for (const ModelInfo& model : catalogue()) {
+    if (model.name == name) return model.build(Parameters(model, parameters));
+    known.push_back(model.name);
+  }
+  throw core::BadInput(fmt::format("unknown model '{}'; {}", name, core::did_you_mean(name, known)));
+}
+
+}  // namespace penstock::models

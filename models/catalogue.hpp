@@ -1,0 +1,37 @@
+#pragma once
+// The model zoo's front door: which networks there are, what can be set about each, and how to build one.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::models {
+
+class Parameters;
+
+/// One thing that can be set about a model.
+struct ParameterInfo {
+  std::string name;
+  std::string default_value;  ///< in the text form a user would write
+  std::string meaning;
+};
+
+struct ModelInfo {
+  std::string name;
+  std::string summary;  ///< one line
+  std::string source;   ///< where shape and sizes come from
+  std::vector<ParameterInfo> parameters;
+  graph::OpGraph (*build)(const Parameters&);
+};
+
+/// Every model, in the order of models/README.md.
+const std::vector<ModelInfo>& catalogue();
+
+/// Builds the operator graph of model `name`; parameters not given take their defaults.
+/// Throws BadInput naming the model, the parameter and what was expected.
+graph::OpGraph build(std::string_view name, const std::map<std::string, std::string>& parameters = {});
+
+}  // namespace penstock::models

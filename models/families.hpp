@@ -1,0 +1,21 @@
+#pragma once
+// One function per model file; catalogue.cpp lists them.
+
+#include "models/catalogue.hpp"
+
+namespace penstock::models {
+
+ModelInfo mmt();
+ModelInfo dlrm();
+ModelInfo candle_uno();
+ModelInfo case_study();
+ModelInfo clip();
+ModelInfo transformer();
+ModelInfo bert();
+ModelInfo gpt();
+ModelInfo encoder_decoder();
+ModelInfo resnet50();
+ModelInfo vgg16();
+ModelInfo inception_v3();
+
+}  // namespace penstock::models

@@ -1,0 +1,54 @@
+// GPT-2's decoder with language-model head; no dropout. The causal mask saves no FLOPs, as in a plain kernel.
+
+#include "models/blocks.hpp"
+#include "models/families.hpp"
+
+namespace penstock::models {
+namespace {
+
+/// Norms stand before attention and feed-forward, inside the residual branch.
+Tensor layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, bool split) {
+  const Tensor attended =
+      self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, split);
+  const Tensor middle = net.add(name + ".add1", {x, attended});
+  const Tensor fed =
+      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), 4 * x.width(), Activation::gelu);
+  return net.add(name + ".add2", {middle, fed});
+}
+
+graph::OpGraph build_gpt(const Parameters& p) {
+  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
+                     hidden = p.integer("hidden", 1, kWidest);
+  const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
+  const bool split = p.word("attention", {"fused", "split"}) == "split";
+  Layers net(p.model());
+  const Tensor words =
+      net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
+  const Tensor places =
+      net.embedding("position.embedding", net.indices("position.input", sequence), {sequence, hidden});
+  Tensor x = net.add("embedding.sum", {words, places});
+  const std::int64_t layers = p.integer("layers", 1, kDeepest);
+  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, heads, split);
+  net.linear("head", net.layer_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
+  return net.build();
+}
+
+}  // namespace
+
+// A tied head counts its weights once, at the token embedding; a pipeline that puts the two into different
+// stages needs a second copy and has to add up their gradients.
+ModelInfo gpt() {
+  return {"gpt",
+          "decoder with embeddings, norms, residual sums, GELU and language-model head",
+          "Radford et al., Language Models are Unsupervised Multitask Learners, 2019 (GPT-2 small)",
+          {{"vocabulary", "50257", "tokens known"},
+           {"sequence", "1024", "tokens of a sample; also the rows of the position table"},
+           {"layers", "12", "decoder layers"},
+           {"hidden", "768", "width of a token"},
+           {"heads", "12", "attention heads; divides hidden"},
+           {"attention", "fused", "split: seven operators per attention; fused: one"},
+           {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}},
+          build_gpt};
+}
+
+}  // namespace penstock::models

@@ -1,0 +1,271 @@
+#include "models/layers.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::models {
+
+using core::Bytes;
+using core::Flops;
+using graph::Operator;
+using graph::OpKind;
+
+namespace {
+
+// Rough FLOPs per element. Nothing hinges on them: these operators wait for memory.
+constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5;
+
+struct ActivationInfo {
+  const char* name;
+  std::int64_t forward, backward;  ///< FLOPs per element
+  bool in_place;
+};
+
+constexpr ActivationInfo kActivations[] = {{"none", 0, 0, true},
+                                           {"relu", 1, 1, true},
+                                           {"sigmoid", 4, 3, true},
+                                           {"tanh", 4, 3, true},
+                                           {"gelu", 8, 12, false}};
+
+const ActivationInfo& info(Activation kind) {
+  return kActivations[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t product(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+Flops flops(std::int64_t count) {
+  return Flops(static_cast<double>(count));
+}
+
+/// The FLOPs of an operator: forward, then backward to inputs (none if nothing asks for them) and to weights.
+void set_work(Operator& op, Flops forward, Flops to_inputs, Flops to_weights) {
+  op.forward_flops = forward;
+  op.input_gradient_flops = to_inputs;
+  op.weight_gradient_flops = to_weights;
+}
+
+Flops if_needed(const Tensor& x, Flops work) {
+  return x.needs_gradient ? work : Flops(0);
+}
+
+std::int64_t window_count(std::int64_t extent, const Window& window, std::size_t axis) {
+  return (extent + 2 * window.padding[axis] - window.kernel[axis]) / window.stride[axis] + 1;
+}
+
+/// The shape after a window slid over {channels, height, width}.
+Shape slide(const Tensor& x, std::int64_t channels, const Window& window) {
+  core::require(x.shape.size() == 3, "a window slides over channels, height, width");
+  Shape out = {channels, window_count(x.shape[1], window, 0), window_count(x.shape[2], window, 1)};
+  core::require(out[1] > 0 && out[2] > 0, "a window fits its tensor");
+  return out;
+}
+
+Operator named(const std::string& name, OpKind kind,
+               std::vector<std::pair<std::string, std::int64_t>> shape = {}) {
+  Operator op;
+  op.name = name;
+  op.kind = kind;
+  op.shape = std::move(shape);
+  return op;
+}
+
+}  // namespace
+
+std::int64_t Tensor::elements() const {
+  return product(shape);
+}
+
+Layers::Layers(const std::string& model, int element_bytes)
+    : builder_(model, element_bytes), element_bytes_(element_bytes) {}
+
+Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements) {
+  Tensor out{{}, std::move(shape), op.parameters > 0};
+  std::vector<core::OpId> producers;
+  for (const Tensor& x : inputs) {
+    producers.push_back(x.producer);
+    out.needs_gradient |= x.needs_gradient;
+  }
+  op.output_bytes = Bytes(out.elements() * element_bytes_);
+  op.kept_bytes = Bytes(kept_elements * element_bytes_);
+  out.producer = builder_.add(std::move(op), producers);
+  return out;
+}
+
+Tensor Layers::input(const std::string& name, Shape shape) {
+  const std::int64_t elements = product(shape);
+  return emit(named(name, OpKind::input, {{"elements", elements}}), {}, std::move(shape), elements);
+}
+
+Tensor Layers::indices(const std::string& name, std::int64_t count) {
+  Operator op = named(name, OpKind::input, {{"elements", count}});
+  op.output_bytes = op.kept_bytes = Bytes(count * 8);
+  return {builder_.add(std::move(op)), {count}, false};
+}
+
+Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t width, Dense dense) {
+  Operator op = named(name, OpKind::linear, {{"rows", x.rows()}, {"in", x.width()}, {"out", width}});
+  if (dense.bias) op.shape.emplace_back("bias", 1);
+  if (dense.fused != Activation::none) op.shape.emplace_back(info(dense.fused).name, 1);
+  const Flops work = flops(2 * x.elements() * width);
+  set_work(op, work, if_needed(x, work), work);
+  if (!dense.tied) op.parameters = x.width() * width + (dense.bias ? width : 0);
+  Shape shape = x.shape;
+  shape.back() = width;
+  return emit(std::move(op), {x}, shape, product(shape));
+}
+
+Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
+                         std::int64_t heads, bool bias) {
+  const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
+  core::require(width % heads == 0 && keys == value.rows(), "attention heads and keys match");
+  Operator op = named(name, OpKind::attention,
+                      {{"queries", queries}, {"keys", keys}, {"hidden", width}, {"heads", heads}});
+  const auto project = [&](const Tensor& x) { return flops(2 * x.elements() * width); };
+  const Flops to_output = project(query),
+              projections = project(query) + project(key) + project(value) + to_output;
+  const Flops products = flops(2 * 2 * queries * keys * width);  // scores, then weighted sum of values
+  const Flops to_inputs =
+      if_needed(query, project(query)) + if_needed(key, project(key)) + if_needed(value, project(value));
+  set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
+  op.parameters = (query.width() + key.width() + value.width() + width + (bias ? 4 : 0)) * width;
+  const std::int64_t kept = (queries + 2 * keys) * width + heads * queries * keys + 2 * queries * width;
+  return emit(std::move(op), {query, key, value}, query.shape, kept);
+}
+
+Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p, Shape shape) {
+  core::require(a.elements() == p.batch * p.rows * p.inner && b.elements() == p.batch * p.inner * p.columns,
+                "matrix shapes fit");
+  Operator op = named(name, OpKind::matmul,
+                      {{"batch", p.batch}, {"rows", p.rows}, {"inner", p.inner}, {"columns", p.columns}});
+  const Flops work = flops(2 * p.batch * p.rows * p.inner * p.columns);
+  set_work(op, work, if_needed(a, work) + if_needed(b, work), Flops(0));
+  return emit(std::move(op), {a, b}, shape, product(shape));
+}
+
+Tensor Layers::embedding(const std::string& name, const Tensor& rows, Table table) {
+  const std::int64_t count = rows.elements(), gathered = count * table.width;
+  Operator op =
+      named(name, OpKind::embedding, {{"lookups", count}, {"rows", table.rows}, {"width", table.width}});
+  op.parameters = table.tied ? 0 : table.rows * table.width;
+  op.gathered_parameters = gathered;
+  set_work(op, flops(table.sum ? gathered : 0), Flops(0), flops(gathered));
+  Shape shape = table.sum ? Shape{table.width} : Shape{count, table.width};
+  Tensor out = emit(std::move(op), {rows}, shape, product(shape));
+  out.needs_gradient = true;  // also where the table is tied
+  return out;
+}
+
+Tensor Layers::conv2d(const std::string& name, const Tensor& x, std::int64_t channels, Window window,
+                      bool bias) {
+  const Shape shape = slide(x, channels, window);
+  const std::int64_t weights = x.shape[0] * window.kernel[0] * window.kernel[1];  // of one output channel
+  Operator op = named(name, OpKind::convolution,
+                      {{"in", x.shape[0]},
+                       {"height", x.shape[1]},
+                       {"width", x.shape[2]},
+                       {"out", channels},
+                       {"kernel_height", window.kernel[0]},
+                       {"kernel_width", window.kernel[1]},
+                       {"stride_height", window.stride[0]},
+                       {"stride_width", window.stride[1]},
+                       {"padding_height", window.padding[0]},
+                       {"padding_width", window.padding[1]}});
+  if (bias) op.shape.emplace_back("bias", 1);
+  const Flops work = flops(2 * product(shape) * weights);
+  set_work(op, work, if_needed(x, work), work);
+  op.parameters = channels * (weights + (bias ? 1 : 0));
+  return emit(std::move(op), {x}, shape, product(shape));
+}
+
+Tensor Layers::pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
+                    bool average) {
+  Operator op = named(name, OpKind::pool, {{"elements", product(shape)}, {"window", work_per_output}});
+  if (average) op.shape.emplace_back("average", 1);
+  const Flops work = flops(product(shape) * work_per_output);
+  set_work(op, work, if_needed(x, work), Flops(0));
+  return emit(std::move(op), {x}, shape, product(shape));
+}
+
+Tensor Layers::max_pool(const std::string& name, const Tensor& x, Window window) {
+  return pool(name, x, slide(x, x.shape[0], window), window.kernel[0] * window.kernel[1], false);
+}
+
+Tensor Layers::average_pool(const std::string& name, const Tensor& x, Window window) {
+  return pool(name, x, slide(x, x.shape[0], window), window.kernel[0] * window.kernel[1], true);
+}
+
+Tensor Layers::adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size) {
+  const Shape shape = {x.shape[0], size, size};
+  return pool(name, x, shape, std::max<std::int64_t>(1, x.elements() / product(shape)), true);
+}
+
+Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels,
+                    std::int64_t statistics) {
+  Operator op = named(name, OpKind::norm, {{"elements", x.elements()}, {"channels", channels}});
+  const Flops per_element = flops(x.elements());
+  set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient),
+           per_element * kNormWeightGradient);
+  op.parameters = 2 * channels;
+  return emit(std::move(op), {x}, x.shape, x.elements() + statistics);
+}
+
+// Keeps mean and deviation of every row.
+Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
+  return norm(name, x, x.width(), 2 * x.rows());
+}
+
+// Its statistics are per batch, not per sample.
+Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
+  return norm(name, x, x.shape[0], 0);
+}
+
+Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind) {
+  const ActivationInfo& cost = info(kind);
+  Operator op = named(name, OpKind::activation, {{"elements", x.elements()}, {cost.name, 1}});
+  set_work(op, flops(cost.forward * x.elements()), if_needed(x, flops(cost.backward * x.elements())),
+           Flops(0));
+  return emit(std::move(op), {x}, x.shape, cost.in_place ? 0 : x.elements());
+}
+
+Tensor Layers::softmax(const std::string& name, const Tensor& x) {
+  Operator op = named(name, OpKind::softmax, {{"rows", x.rows()}, {"width", x.width()}});
+  const Flops work = flops(kSoftmax * x.elements());
+  set_work(op, work, if_needed(x, work), Flops(0));
+  return emit(std::move(op), {x}, x.shape, x.elements());
+}
+
+Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms) {
+  const Tensor& first = terms.at(0);
+  for (const Tensor& x : terms) core::require(x.shape == first.shape, "terms of a sum have one shape");
+  const auto count = static_cast<std::int64_t>(terms.size());
+  Operator op = named(name, OpKind::elementwise, {{"elements", first.elements()}, {"terms", count}});
+  op.forward_flops = flops((count - 1) * first.elements());  // backward hands the gradient on as it is
+  return emit(std::move(op), terms, first.shape, first.elements());
+}
+
+Tensor Layers::concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis) {
+  Shape shape = parts.at(0).shape;
+  std::int64_t joined = 0;
+  for (const Tensor& x : parts) {
+    Shape same = x.shape;
+    joined += std::exchange(same.at(axis), shape.at(axis));
+    core::require(same == shape, "concatenated parts differ along one axis only");
+  }
+  shape[axis] = joined;
+  Operator op = named(name, OpKind::concat,
+                      {{"elements", product(shape)}, {"parts", static_cast<std::int64_t>(parts.size())}});
+  return emit(std::move(op), parts, shape, product(shape));
+}
+
+Tensor Layers::view(const std::string& name, const Tensor& x, Shape shape) {
+  core::require(product(shape) <= x.elements(), "a view shows no more than there is");
+  return emit(named(name, OpKind::reshape, {{"elements", product(shape)}}), {x}, std::move(shape), 0);
+}
+
+}  // namespace penstock::models

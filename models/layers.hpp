@@ -1,0 +1,102 @@
+#pragma once
+// From layers to operators: shapes, FLOPs and bytes per sample, written down once for the whole zoo.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/graph/graph_builder.hpp"
+
+namespace penstock::models {
+
+using Shape = std::vector<std::int64_t>;
+
+/// What one operator hands to the next, for one sample.
+struct Tensor {
+  core::OpId producer;
+  Shape shape;                  ///< no batch axis: {width}, {tokens, width} or {channels, height, width}
+  bool needs_gradient = false;  ///< false until the first operator with parameters
+
+  std::int64_t elements() const;
+  std::int64_t width() const { return shape.back(); }
+  std::int64_t rows() const { return elements() / width(); }
+};
+
+enum class Activation { none, relu, sigmoid, tanh, gelu };
+
+struct Dense {
+  bool bias = false;
+  Activation fused = Activation::none;
+  bool tied = false;  ///< the weights live in another operator (an embedding table) and are counted there
+};
+
+struct Table {
+  std::int64_t rows, width;
+  bool sum = false;   ///< add the looked-up rows into one
+  bool tied = false;  ///< the table lives in another operator and is counted there
+};
+
+struct Window {
+  std::array<std::int64_t, 2> kernel;  ///< height, width
+  std::array<std::int64_t, 2> stride = {1, 1};
+  std::array<std::int64_t, 2> padding = {0, 0};
+};
+
+/// `batch` products of a rows x inner with an inner x columns matrix.
+struct Product {
+  std::int64_t batch, rows, inner, columns;
+};
+
+/// Adds one operator per call. Conventions, so that every model counts alike:
+/// - A multiply-add is two FLOPs; biases and fused activations are not counted. Element-wise operators and
+/// norms
+///   carry a rough FLOP count per element: memory bounds them.
+/// - Input gradients cost nothing where no trainable operator stands before (`needs_gradient`).
+/// - Kept for backward: the operator's own output and internals, never its inputs. A view and an activation
+/// that
+///   works in place (relu, sigmoid, tanh: the derivative follows from the output) keep nothing of their own.
+/// Shapes that do not fit are defects of the model that asks; models check their parameters before.
+class Layers {
+ public:
+  explicit Layers(const std::string& model, int element_bytes = 4);
+
+  Tensor input(const std::string& name, Shape shape);
+  Tensor indices(const std::string& name, std::int64_t count);  ///< row numbers of a table, 64 bit each
+
+  Tensor linear(const std::string& name, const Tensor& x, std::int64_t width, Dense dense = {});
+  /// Fused multi-head attention with its four projections to the width of `query`. Softmax is not counted;
+  /// its result (heads x queries x keys) is kept, as are the projected query, key and value and the context.
+  Tensor attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
+                   std::int64_t heads, bool bias = false);
+  Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product, Shape shape);
+  Tensor embedding(const std::string& name, const Tensor& rows, Table table);
+  Tensor conv2d(const std::string& name, const Tensor& x, std::int64_t channels, Window window,
+                bool bias = false);
+  Tensor max_pool(const std::string& name, const Tensor& x, Window window);
+  Tensor average_pool(const std::string& name, const Tensor& x, Window window);
+  /// Averages over a grid of `size` x `size` cells; 1 is the global average.
+  Tensor adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size);
+  Tensor layer_norm(const std::string& name, const Tensor& x);
+  Tensor batch_norm(const std::string& name, const Tensor& x);
+  Tensor activation(const std::string& name, const Tensor& x, Activation kind);
+  Tensor softmax(const std::string& name, const Tensor& x);
+  Tensor add(const std::string& name, const std::vector<Tensor>& terms);
+  Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);
+  /// The same numbers under another shape, or their leading part when `shape` is smaller.
+  Tensor view(const std::string& name, const Tensor& x, Shape shape);
+  Tensor flatten(const std::string& name, const Tensor& x) { return view(name, x, {x.elements()}); }
+
+  graph::OpGraph build() const { return builder_.build(); }
+
+ private:
+  Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements);
+  Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics);
+  Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
+              bool average);
+
+  graph::GraphBuilder builder_;
+  int element_bytes_;
+};
+
+}  // namespace penstock::models

@@ -1,0 +1,63 @@
+#include "models/parameters.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::models {
+
+Parameters::Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given)
+    : model_(model) {
+  std::vector<std::string> known;
+  for (const ParameterInfo& parameter : model.parameters) {
+    known.push_back(parameter.name);
+    values_[parameter.name] = parameter.default_value;
+  }
+  for (const auto& [name, value] : given) {
+    if (!values_.contains(name))
+      throw core::BadInput(fmt::format("model {}: unknown parameter '{}'; {}", model.name, name,
+                                       core::did_you_mean(name, known)));
+    values_[name] = value;
+  }
+}
+
+const std::string& Parameters::text(std::string_view name) const {
+  const auto found = values_.find(name);
+  core::require(found != values_.end(), "a model reads only parameters it declares");
+  return found->second;
+}
+
+std::int64_t Parameters::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
+  const std::string& value = text(name);
+  std::int64_t number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, fault] = std::from_chars(value.data(), end, number);
+  if (fault != std::errc() || stop != end || number < low || number > high)
+    fail(name, fmt::format("an integer from {} to {}", low, high));
+  return number;
+}
+
+std::string Parameters::word(std::string_view name, const std::vector<std::string>& choices) const {
+  const std::string& value = text(name);
+  if (std::find(choices.begin(), choices.end(), value) == choices.end())
+    fail(name, fmt::format("one of {}", fmt::join(choices, ", ")));
+  return value;
+}
+
+std::int64_t Parameters::heads(std::string_view name, std::int64_t hidden) const {
+  const std::int64_t heads = integer(name, 1, kMostHeads);
+  if (hidden % heads != 0) fail(name, fmt::format("a divisor of the hidden width {}", hidden));
+  return heads;
+}
+
+void Parameters::fail(std::string_view name, const std::string& expected) const {
+  throw core::BadInput(
+      fmt::format("model {}: parameter {}: expected {}, not '{}'", model_.name, name, expected, text(name)));
+}
+
+}  // namespace penstock::models

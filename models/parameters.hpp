@@ -1,0 +1,43 @@
+#pragma once
+// Reads the parameters of one model: given text where there is some, defaults elsewhere, strict throughout.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/catalogue.hpp"
+
+namespace penstock::models {
+
+// Bounds that keep graphs within a million operators and every sum of bytes within 64 bits.
+constexpr std::int64_t kDeepest = 1'000;  ///< layers of a branch
+constexpr std::int64_t kBroadest = 256;   ///< branches
+constexpr std::int64_t kWidest = 65'536;  ///< widths and lengths
+constexpr std::int64_t kMostHeads = 1'024;
+
+/// All readers throw BadInput naming the model, the parameter and what was expected.
+class Parameters {
+ public:
+  /// Refers to `model`. Throws on a name it does not know.
+  Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given);
+
+  std::int64_t integer(std::string_view name, std::int64_t low,
+                       std::int64_t high) const;  ///< inclusive bounds
+  std::string word(std::string_view name, const std::vector<std::string>& choices) const;
+  bool flag(std::string_view name) const { return word(name, {"yes", "no"}) == "yes"; }
+  /// The number of attention heads: a divisor of `hidden`.
+  std::int64_t heads(std::string_view name, std::int64_t hidden) const;
+  [[noreturn]] void fail(std::string_view name, const std::string& expected) const;
+
+  const std::string& model() const { return model_.name; }
+
+ private:
+  const std::string& text(std::string_view name) const;
+
+  const ModelInfo& model_;
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+}  // namespace penstock::models

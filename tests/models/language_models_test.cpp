@@ -1,0 +1,74 @@
+// Published sizes of language models, and their FLOPs from the closed formulas.
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+
+using namespace penstock;
+using models::build;
+
+namespace {
+
+double matrix_flops(const graph::OpGraph& g) {
+  double sum = 0;
+  for (const auto& op : g.operators())
+    if (op.kind == graph::OpKind::linear || op.kind == graph::OpKind::matmul ||
+        op.kind == graph::OpKind::attention)
+      sum += op.forward_flops.value();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("BERT with pooler") {
+  CHECK(build("bert").parameters() == 109'482'240);
+  CHECK(build("bert", {{"size", "large"}}).parameters() == 335'141'888);
+  // A layer: 24 L H^2 in dense layers, 4 L^2 H in attention; the pooler 2 H^2.
+  const double length = 512, hidden = 768;
+  CHECK(matrix_flops(build("bert")) ==
+        12 * (24 * length * hidden * hidden + 4 * length * length * hidden) + 2 * hidden * hidden);
+}
+
+TEST_CASE("splitting attention changes neither parameters nor matrix FLOPs") {
+  for (const char* name : {"bert", "gpt"}) {
+    const auto split = build(name, {{"attention", "split"}}), fused = build(name, {{"attention", "fused"}});
+    CHECK(split.parameters() == fused.parameters());
+    CHECK(matrix_flops(split) == matrix_flops(fused));
+    CHECK(split.size() == fused.size() + 12 * 6);
+  }
+}
+
+TEST_CASE("split and fused attention keep the same tensors") {
+  const auto kept = [](const graph::OpGraph& g) {
+    core::Bytes sum;
+    for (const auto& op : g.operators()) sum += op.kept_bytes;
+    return sum;
+  };
+  // The split form also holds the scores before the softmax, 12 layers x 12 heads x 512 x 512 numbers.
+  const auto split = kept(build("bert")), fused = kept(build("bert", {{"attention", "fused"}}));
+  CHECK(split - fused == core::Bytes(12LL * 12 * 512 * 512 * 4));
+}
+
+TEST_CASE("GPT-2 small") {
+  CHECK(build("gpt").parameters() == 124'439'808);
+  CHECK(build("gpt", {{"tied_head", "no"}}).parameters() == 124'439'808 + 50'257LL * 768);
+}
+
+TEST_CASE("Transformer base") {
+  // Encoder layer 4 x 512^2 + 2 x 512 x 2048 + 2048 + 512 + 2 x 1024 = 3,150,336; decoder layer 4,199,936;
+  // one table of 37,000 x 512. The paper's table 3 rounds to 65 M; nn.Transformer of PyTorch has 44,140,544
+  // without table, of which 36,864 are attention biases and 2,048 two final norms that the paper does not
+  // describe.
+  const auto g = build("encoder_decoder");
+  const std::int64_t stacks = 6 * 3'150'336 + 6 * 4'199'936;
+  CHECK(stacks == 44'140'544 - 36'864 - 2'048);
+  CHECK(g.parameters() == stacks + 37'000 * 512);
+}
+
+TEST_CASE("every decoder layer hangs on the encoder's last operator") {
+  const auto g = build("encoder_decoder");
+  std::size_t widest = 0;
+  for (graph::Vertex v = 0; static_cast<std::size_t>(v) < g.size(); ++v)
+    widest = std::max(widest, g.dag().successors(v).size());
+  CHECK(widest == 6);
+}
