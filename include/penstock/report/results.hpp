@@ -1,0 +1,51 @@
+#pragma once
+// Results as tables of data: one row per experiment cell, with the birth certificate of the numbers.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace penstock::report {
+
+/// One row. What a cell could not produce (no plan, not simulated) has no value: empty in CSV, null in JSON.
+struct CellResult {
+  std::string model;
+  std::string cluster;
+  std::int64_t devices = 0;
+  std::string planner;
+  std::int64_t mini_batch = 0;                    ///< samples per iteration
+  std::optional<std::int64_t> micro_batch;        ///< samples
+  std::optional<std::int64_t> stages;             ///< number of stages
+  std::optional<std::int64_t> depth;              ///< stages on the longest path
+  std::optional<double> estimate_s;               ///< iteration time the planner expects
+  std::optional<double> iteration_s;              ///< iteration time of the trace
+  std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
+  std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
+  std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
+  std::optional<double> search_s;                 ///< time the planner took
+  std::string status;                             ///< "ok", "infeasible: ...", "interrupted", ...
+};
+
+/// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.
+struct Provenance {
+  std::string version;  ///< of Penstock
+  std::string commit;
+  bool dirty = false;   ///< the sources differed from the commit
+  std::string command;  ///< the command line
+  std::string date;     ///< ISO 8601
+  std::string hardware;
+  std::string compiler;
+  std::map<std::string, std::string> libraries;  ///< name -> version
+  std::uint64_t seed = 0;
+};
+
+/// Header, then one line per row. Quoting after RFC 4180 (Shafranovich, 2005); differs in ending lines with
+/// LF alone, so that results read well in a diff. Numbers take the fewest digits that read back equal.
+std::string to_csv(std::span<const CellResult> rows);
+
+/// {"provenance": {...}, "results": [...]}, same field names and order as the CSV.
+std::string to_json(std::span<const CellResult> rows, const Provenance& provenance);
+
+}  // namespace penstock::report

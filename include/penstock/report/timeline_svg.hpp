@@ -1,0 +1,20 @@
+#pragma once
+// A trace as one picture: what every device did, and how full it was.
+
+#include <string>
+
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::report {
+
+struct TimelineStyle {
+  int width = 1280;        ///< of the picture, pixels; at least 900
+  std::string title = {};  ///< heading; empty for none
+};
+
+/// A self-contained SVG on white: one lane per device with its computations, transfers and memory over time.
+/// Spans thinner than a pixel are pooled, so the file stays under a megabyte for 32 devices and any number of
+/// spans. Colours after Okabe and Ito, "Color Universal Design" (2008).
+std::string to_svg(const trace::Trace& trace, const TimelineStyle& style = {});
+
+}  // namespace penstock::report

@@ -1,0 +1,153 @@
+#include "lane.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::report {
+namespace {
+
+using core::Picoseconds;
+using trace::Span;
+using trace::TaskKind;
+
+constexpr Tenths kPool = 2 * kPixel;  ///< width within which thin spans are drawn as one
+constexpr Tenths kDigit = 65;         ///< width of a digit in the labels' font, generously
+
+/// Turns spans of one row, in order of time, into boxes.
+class Row {
+ public:
+  Row(const Scale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
+
+  void add(Paint paint, const Span& span) {
+    const Tenths x = time_.at(span.start), end = time_.at(span.end);
+    if (end - x >= kPixel) {
+      flush();
+      boxes_.push_back({paint, x, end, span.micro_batch});
+      return;
+    }
+    if (x / kPool != pool_x_ / kPool) flush();
+    if (pooled_ == decltype(pooled_){}) pool_x_ = x;
+    pooled_[static_cast<std::size_t>(paint)] += span.end - span.start;
+  }
+
+  std::vector<Box> finish() && {
+    flush();
+    return std::move(boxes_);
+  }
+
+ private:
+  void flush() {
+    Tenths x = pool_x_;
+    for (std::size_t p = 0; p < kPaints; ++p) {
+      if (pooled_[p] == Picoseconds()) continue;
+      const Tenths end = x + std::max(thinnest_, time_.at(pooled_[p]));
+      boxes_.push_back({static_cast<Paint>(p), x, end, -1});
+      x = end;
+    }
+    pooled_ = {};
+  }
+
+  Scale time_;
+  Tenths thinnest_;  ///< drawn at least this wide
+  std::vector<Box> boxes_;
+  std::array<Picoseconds, kPaints> pooled_{};
+  Tenths pool_x_ = 0;
+};
+
+/// The rows of one lane; each is free of overlaps except for concurrent transfers.
+struct Rows {
+  Row compute, all_reduce, sent, received;
+  explicit Rows(const Scale& time)
+      : compute(time, 1), all_reduce(time, kPixel), sent(time, kPixel / 2), received(time, kPixel / 2) {}
+};
+
+void append(std::vector<Box>& boxes, Row&& row) {
+  const std::vector<Box> more = std::move(row).finish();
+  boxes.insert(boxes.end(), more.begin(), more.end());
+}
+
+bool continues(const Box& before, const Box& box) {
+  return box.paint == before.paint && box.micro_batch == before.micro_batch + 1 &&
+         box.x - before.end < kPixel;
+}
+
+/// Numbers each box that is wide enough; a run of consecutive micro-batches too narrow for that shares a
+/// range.
+std::vector<Label> labels(const std::vector<Box>& boxes) {
+  std::vector<Label> out;
+  const auto write = [&](const Box& first, const Box& last, const std::string& text) {
+    const Tenths room = last.end - first.x;
+    if (room < kDigit * static_cast<Tenths>(text.size()) + kPixel) return false;
+    out.push_back({first.paint, first.x + room / 2, text});
+    return true;
+  };
+  for (std::size_t i = 0, next = 0; i < boxes.size(); i = next) {
+    next = i + 1;
+    if (boxes[i].micro_batch < 0) continue;
+    if (write(boxes[i], boxes[i], std::to_string(boxes[i].micro_batch))) continue;
+    while (next < boxes.size() && continues(boxes[next - 1], boxes[next])) ++next;
+    const Box& last = boxes[next - 1];
+    write(boxes[i], last, fmt::format("{}-{}", boxes[i].micro_batch, last.micro_batch));
+  }
+  return out;
+}
+
+std::vector<Level> memory(const trace::DeviceTrace& device, const Scale& time) {
+  const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
+  std::vector<Level> out{{0, fixed}};
+  core::Bytes held = fixed;  // the true level; the one drawn may stand higher until the pool ends
+  Tenths pool_end = 0;
+  const auto settle = [&] {
+    if (out.back().bytes != held) out.push_back({pool_end, held});
+  };
+  const auto& points = device.memory;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
+    const Level level{time.at(points[i].time), fixed + points[i].activations + points[i].buffers};
+    if (level.x < pool_end) {
+      out.back().bytes = std::max(out.back().bytes, level.bytes);
+    } else {
+      settle();
+      out.push_back(level);
+      pool_end = level.x + kPool;
+    }
+    held = level.bytes;
+  }
+  settle();
+  return out;
+}
+
+}  // namespace
+
+std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
+  std::vector<Rows> rows(trace.devices.size(), Rows(time));
+  const auto row_of = [&](core::DeviceId device) -> Rows& {
+    core::require(device.valid() && device.index() < rows.size(), "a span names devices of its trace");
+    return rows[device.index()];
+  };
+  for (const Span& span : trace.spans) {
+    Rows& own = row_of(span.device);
+    if (span.kind == TaskKind::forward) own.compute.add(Paint::forward, span);
+    if (span.kind == TaskKind::backward) own.compute.add(Paint::backward, span);
+    if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
+    if (span.kind != TaskKind::transfer) continue;
+    own.sent.add(Paint::sent, span);
+    row_of(span.peer).received.add(Paint::received, span);
+  }
+  std::vector<Lane> out(rows.size());
+  for (std::size_t d = 0; d < rows.size(); ++d) {
+    out[d].boxes = std::move(rows[d].compute).finish();
+    out[d].labels = labels(out[d].boxes);
+    for (Row* row : {&rows[d].all_reduce, &rows[d].sent, &rows[d].received})
+      append(out[d].boxes, std::move(*row));
+    out[d].memory = memory(trace.devices[d], time);
+  }
+  return out;
+}
+
+}  // namespace penstock::report

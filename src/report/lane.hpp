@@ -1,0 +1,46 @@
+#pragma once
+// What of one device can be seen at a given width. Private to the room.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/trace/trace.hpp"
+#include "svg.hpp"
+
+namespace penstock::report {
+
+enum class Paint : std::uint8_t { forward, backward, all_reduce, sent, received };
+inline constexpr std::size_t kPaints = 5;
+
+/// A rectangle from `x` to `end`; `micro_batch` is -1 when it stands for several spans.
+struct Box {
+  Paint paint = Paint::forward;
+  Tenths x = 0, end = 0;
+  std::int32_t micro_batch = -1;
+};
+
+/// A number or a range ("3-7") centred at `x`.
+struct Label {
+  Paint paint;
+  Tenths x;
+  std::string text;
+};
+
+/// The memory level from `x` on.
+struct Level {
+  Tenths x;
+  core::Bytes bytes;
+};
+
+struct Lane {
+  std::vector<Box> boxes;  ///< in order of time within each paint
+  std::vector<Label> labels;
+  std::vector<Level> memory;
+};
+
+/// One lane per device. Within two pixels, spans thinner than a pixel become one box per paint with the same
+/// total width, and memory its highest level: area and peak are kept, detail is not.
+std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time);
+
+}  // namespace penstock::report

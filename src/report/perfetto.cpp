@@ -1,0 +1,118 @@
+#include "penstock/report/perfetto.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::report {
+namespace {
+
+using core::Picoseconds;
+using trace::Span;
+using trace::TaskKind;
+
+enum Role : std::size_t { compute, send, receive, all_reduce };
+constexpr std::string_view kRoleNames[] = {"compute", "send", "receive", "all-reduce"};
+
+/// A thread of the viewer, busy until `end`.
+struct Lane {
+  int thread;
+  Picoseconds end;
+};
+
+class Writer {
+ public:
+  explicit Writer(const trace::Trace& trace) : lanes_(trace.devices.size()) {
+    text_.reserve(160 * trace.spans.size() + 4096);
+    text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+    for (std::size_t d = 0; d < trace.devices.size(); ++d) add_device(d, trace.devices[d]);
+    for (const Span& span : trace.spans) add_span(span);
+  }
+  std::string finish() && { return std::move(text_) + "\n]}\n"; }
+
+ private:
+  template <class... Args>
+  void event(fmt::format_string<Args...> format, Args&&... args) {
+    text_ += text_.back() == '[' ? "\n" : ",\n";
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+  }
+
+  static std::size_t process(std::size_t device) { return device + 1; }  // viewers reserve process 0
+
+  static std::string micros(Picoseconds time) {
+    return fmt::format("{}.{:06}", time.value() / 1'000'000, time.value() % 1'000'000);
+  }
+
+  void name(std::string_view what, std::size_t device, int thread, std::string_view text, std::size_t order) {
+    event(R"({{"ph":"M","name":"{0}_name","pid":{1},"tid":{2},"args":{{"name":"{3}"}}}})", what,
+          process(device), thread, text);
+    event(R"({{"ph":"M","name":"{0}_sort_index","pid":{1},"tid":{2},"args":{{"sort_index":{3}}}}})", what,
+          process(device), thread, order);
+  }
+
+  void add_device(std::size_t d, const trace::DeviceTrace& device) {
+    const bool serves = device.stage.valid();
+    name("process", d, 0,
+         serves ? fmt::format("device {}, stage {}", d, device.stage.index()) : fmt::format("device {}", d),
+         d);
+    for (const trace::MemoryPoint& point : device.memory)
+      event(R"({{"ph":"C","name":"memory","pid":{},"ts":{},"args":{{"activations":{},"buffers":{}}}}})",
+            process(d), micros(point.time), point.activations.value(), point.buffers.value());
+  }
+
+  /// The first lane of this role that is free at the span's start; a new one when none is.
+  int thread_for(std::size_t device, Role role, const Span& span) {
+    core::require(device < lanes_.size(), "a span names devices of its trace");
+    auto& lanes = lanes_[device][role];
+    std::size_t i = 0;
+    while (i < lanes.size() && lanes[i].end > span.start) ++i;
+    if (i == lanes.size()) {
+      lanes.push_back({next_thread_++, {}});
+      const std::string number = i > 0 ? fmt::format(" {}", i + 1) : "";
+      name("thread", device, lanes[i].thread, fmt::format("{}{}", kRoleNames[role], number), role * 1000 + i);
+    }
+    lanes[i].end = span.end;
+    return lanes[i].thread;
+  }
+
+  void slice(std::size_t device, Role role, const std::string& label, const Span& span) {
+    const int thread = thread_for(device, role, span);
+    event(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
+          R"("args":{{"stage":{},"micro-batch":{},"bytes":{}}}}})",
+          label, trace::name(span.kind), process(device), thread, micros(span.start),
+          micros(span.end - span.start), span.stage.index(), span.micro_batch, span.bytes.value());
+  }
+
+  void add_span(const Span& span) {
+    const std::size_t device = span.device.index();
+    switch (span.kind) {
+      case TaskKind::forward:
+        return slice(device, compute, fmt::format("F{}", span.micro_batch), span);
+      case TaskKind::backward:
+        return slice(device, compute, fmt::format("B{}", span.micro_batch), span);
+      case TaskKind::all_reduce:
+        return slice(device, all_reduce, "all-reduce", span);
+      case TaskKind::transfer:
+        break;
+    }
+    const std::size_t peer = span.peer.index();
+    slice(device, send, fmt::format("{} to device {}", span.micro_batch, peer), span);
+    slice(peer, receive, fmt::format("{} from device {}", span.micro_batch, device), span);
+  }
+
+  std::string text_;
+  std::vector<std::array<std::vector<Lane>, 4>> lanes_;  ///< by device and role
+  int next_thread_ = 1;
+};
+
+}  // namespace
+
+std::string to_perfetto(const trace::Trace& trace) {
+  return Writer(trace).finish();
+}
+
+}  // namespace penstock::report

@@ -1,0 +1,35 @@
+#pragma once
+// Pieces of SVG text. Private to the room.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::report {
+
+/// Lengths in tenths of a pixel: whole numbers print alike on every machine.
+using Tenths = std::int64_t;
+inline constexpr Tenths kPixel = 10;
+
+/// "12.3", "12", "-.5": pixels with at most one decimal, as SVG paths take them.
+std::string px(Tenths length);
+
+/// Text made safe for XML; control characters become blanks.
+std::string escaped(std::string_view text);
+
+/// A line of text whose baseline starts at a pixel; `style` names classes of the style sheet.
+std::string text_element(int x, int y, std::string_view style, std::string_view content);
+
+/// Position of a part of `whole` on a line of this length.
+/// Quotient first, then product: no compiler can fuse them, so rounding is the same everywhere.
+struct Scale {
+  double whole;
+  Tenths length;
+  Tenths at(core::Picoseconds time) const { return at(static_cast<double>(time.value())); }
+  Tenths at(core::Bytes size) const { return at(static_cast<double>(size.value())); }
+  Tenths at(double part) const;
+};
+
+}  // namespace penstock::report

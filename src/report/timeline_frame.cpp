@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <span>
+#include <utility>
+
+#include "penstock/core/quantity_text.hpp"
+#include "timeline_parts.hpp"
+
+namespace penstock::report {
+namespace {
+
+/// A drawing 16 pixels wide around the height zero, and what it stands for.
+struct LegendEntry {
+  std::string_view sample;
+  std::string_view meaning;
+};
+
+constexpr LegendEntry kWork[] = {
+    {R"(<path class="forward" stroke-width="11" d="M0 0h16"/>)", "forward"},
+    {R"(<path class="backward" stroke-width="11" d="M0 0h16"/>)", "backward"},
+    {R"(<path class="all_reduce" stroke-width="11" d="M0 0h16"/>)", "all-reduce"},
+    {R"(<path class="idle" stroke-width="11" d="M0 0h16"/>)", "idle"},
+    {R"(<path class="sent" stroke-width="3" d="M0 0h16"/>)", "sending"},
+    {R"(<path class="received" stroke-width="3" d="M0 0h16"/>)", "receiving"},
+    {R"(<text x="6" y="4">3</text>)", "micro-batch (3-7: several)"},
+};
+constexpr LegendEntry kMemory[] = {
+    {R"(<rect class="fixed" y="-6" width="16" height="11"/>)", "memory: weights, optimizer, workspace"},
+    {R"(<rect class="moving" y="-6" width="16" height="11"/>)", "memory: activations, buffers"},
+    {R"(<circle class="peak" cx="8" r="2.5"/>)", "peak"},
+    {R"(<path class="capacity" d="M0 0h16"/>)", "device memory"},
+};
+
+std::string legend_row(int y, std::span<const LegendEntry> entries) {
+  std::string out;
+  int x = Layout::kLeft;
+  for (const auto& [sample, meaning] : entries) {
+    out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,
+                       sample, meaning);
+    x += 38 + 64 * static_cast<int>(meaning.size()) / 10;
+  }
+  return out;
+}
+
+/// A step of 1, 2 or 5 times a power of ten that divides the time into at most ten.
+std::int64_t nice_step(core::Picoseconds whole) {
+  for (std::int64_t decade = 1;; decade *= 10)
+    for (const int factor : {1, 2, 5})
+      if (whole.value() / 10 < decade * factor) return decade * factor;
+}
+
+/// The largest unit of which the time holds at least two.
+std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
+  constexpr std::pair<std::int64_t, std::string_view> kUnits[] = {
+      {1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}};
+  for (const auto& unit : kUnits)
+    if (whole.value() >= 2 * unit.first) return unit;
+  return {1, "ps"};
+}
+
+}  // namespace
+
+std::string heading(const Scene& scene, std::string_view title) {
+  const trace::Summary& s = scene.summary;
+  return text_element(Layout::kLeft, 26, "title", title.empty() ? "Pipeline timeline" : title) +
+         text_element(Layout::kLeft, 48, "summary",
+                      fmt::format("iteration {} · {:.4g} samples/s · bubble {:.1f} % · exposed communication "
+                                  "{:.1f} % · peak memory {}",
+                                  show(s.iteration), s.samples_per_second, 100 * s.bubble,
+                                  100 * s.exposed_communication, show(s.peak_memory)));
+}
+
+std::string legend() {
+  return legend_row(72, kWork) + legend_row(92, kMemory);
+}
+
+std::string time_axis(const Scene& scene) {
+  const auto [unit, unit_name] = time_unit(scene.trace.iteration);
+  const std::int64_t step = nice_step(scene.trace.iteration);
+  const int bottom = scene.layout.top(scene.trace.devices.size());
+  std::string out;
+  for (std::int64_t t = 0; t <= scene.trace.iteration.value(); t += step) {
+    const std::string x = px(Layout::kLeft * kPixel + scene.time.at(core::Picoseconds(t)));
+    const double shown = static_cast<double>(t) / static_cast<double>(unit);
+    out += fmt::format("<path class=\"grid\" d=\"M{} {}V{}\"/>\n", x, Layout::kTop - 8, bottom);
+    for (const int y : {Layout::kTop - 12, bottom + 14})
+      out += fmt::format("<text x=\"{}\" y=\"{}\" class=\"quiet middle\">{} {}</text>\n", x, y, shown,
+                         unit_name);
+  }
+  return out;
+}
+
+}  // namespace penstock::report

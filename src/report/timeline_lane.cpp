@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "penstock/core/quantity_text.hpp"
+#include "timeline_parts.hpp"
+
+namespace penstock::report {
+namespace {
+
+/// One horizontal stroke of the given thickness along the path; `y` is its upper edge.
+std::string bar(std::string_view style, int y, int thickness, std::string_view path) {
+  if (path.empty()) return "";
+  return fmt::format("<path class=\"{}\" stroke-width=\"{}\" transform=\"translate(0 {})\" d=\"{}\"/>\n",
+                     style, thickness, px(y * kPixel + thickness * kPixel / 2), path);
+}
+
+/// Relative moves and lines, one path per paint: a box costs about ten bytes.
+std::array<std::string, kPaints> paths(const std::vector<Box>& boxes) {
+  std::array<std::string, kPaints> out;
+  std::array<Tenths, kPaints> reached{};
+  for (const Box& box : boxes) {
+    // Neighbours stay apart where there is room for it.
+    const Tenths end = box.end - (box.end - box.x >= 3 * kPixel ? kPixel / 2 : 0);
+    const auto p = static_cast<std::size_t>(box.paint);
+    out[p] += fmt::format("m{} 0h{}", px(box.x - reached[p]), px(end - box.x));
+    reached[p] = end;
+  }
+  return out;
+}
+
+std::string boxes(const Layout& layout, const Lane& lane) {
+  const auto path = paths(lane.boxes);
+  const auto of = [&path](Paint paint) -> const std::string& {
+    return path[static_cast<std::size_t>(paint)];
+  };
+  // An all-reduce reaches deeper than the computations drawn over it, so that its hidden part shows below
+  // them.
+  return bar("idle", 0, layout.boxes, fmt::format("M0 0h{}", layout.plot())) +
+         bar("all_reduce", 0, layout.boxes + Layout::kMarks - 1, of(Paint::all_reduce)) +
+         bar("forward", 0, layout.boxes, of(Paint::forward)) +
+         bar("backward", 0, layout.boxes, of(Paint::backward)) +
+         bar("sent", layout.boxes + 1, 2, of(Paint::sent)) +
+         bar("received", layout.boxes + 4, 2, of(Paint::received));
+}
+
+std::string numbers(const Layout& layout, const std::vector<Label>& labels) {
+  std::string out = fmt::format("<g class=\"number\" transform=\"translate(0 {})\">", layout.boxes / 2 + 4);
+  for (const Label& label : labels)
+    out += fmt::format("<text x=\"{}\"{}>{}</text>", px(label.x),
+                       label.paint == Paint::backward ? " class=\"dark\"" : "", label.text);
+  return out + "</g>\n";
+}
+
+/// The outline of the memory held, closed along the floor.
+std::string outline(const std::vector<Level>& levels, const Scale& height, Tenths floor, int width) {
+  std::string out = fmt::format("M0 {}", px(floor));
+  Tenths x = 0, y = floor;
+  for (const Level& level : levels) {
+    const Tenths top = floor - height.at(level.bytes);
+    if (top == y) continue;
+    out += fmt::format("h{}v{}", px(level.x - x), px(top - y));
+    x = level.x, y = top;
+  }
+  return out + fmt::format("H{}V{}z", width, px(floor));
+}
+
+/// To the scale of the device's memory, or of the peak when that is higher.
+std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& levels) {
+  const trace::DeviceTrace& device = scene.trace.devices[d];
+  const trace::DeviceSummary& summary = scene.summary.devices[d];
+  const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
+  const core::Bytes full = std::max(device.capacity, summary.peak);
+  const Scale height{static_cast<double>(full.value()), scene.layout.memory * kPixel};
+  const Tenths floor = scene.layout.lane() * kPixel;
+  const int width = scene.layout.plot();
+  return fmt::format("<path class=\"moving\" d=\"{}\"/>\n", outline(levels, height, floor, width)) +
+         fmt::format("<rect class=\"fixed\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+                     px(floor - height.at(fixed)), width, px(height.at(fixed))) +
+         fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(device.capacity)),
+                     width) +
+         fmt::format("<circle class=\"peak\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n",
+                     px(scene.time.at(summary.peak_time)), px(floor - height.at(summary.peak)));
+}
+
+/// Who, on the left; how busy and how full, on the right.
+std::string captions(const Scene& scene, std::size_t d) {
+  const trace::DeviceTrace& device = scene.trace.devices[d];
+  const trace::DeviceSummary& summary = scene.summary.devices[d];
+  const Layout& layout = scene.layout;
+  const int upper = layout.top(d) + layout.boxes / 2 + 4;
+  const int lower = layout.top(d) + layout.lane() - layout.memory / 2 + 4;
+  const int right = layout.width - Layout::kRight + 10;
+  const bool over = summary.peak > device.capacity;
+  std::string out = text_element(8, upper, "name", fmt::format("device {}", d));
+  if (device.stage.valid())
+    out += text_element(8, lower, "quiet", fmt::format("stage {}", device.stage.index()));
+  if (scene.trace.iteration.value() > 0)
+    out += text_element(right, upper, "quiet",
+                        fmt::format("busy {:.0f} %", 100 * (summary.busy / scene.summary.iteration)));
+  return out + text_element(right, lower, over ? "over" : "",
+                            fmt::format("{} of {}", show(summary.peak), show(device.capacity)));
+}
+
+}  // namespace
+
+std::string lane_picture(const Scene& scene, std::size_t device, const Lane& lane) {
+  return captions(scene, device) +
+         fmt::format("<g transform=\"translate({} {})\">\n", Layout::kLeft, scene.layout.top(device)) +
+         boxes(scene.layout, lane) + numbers(scene.layout, lane.labels) + memory(scene, device, lane.memory) +
+         "</g>\n";
+}
+
+}  // namespace penstock::report

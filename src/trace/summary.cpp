@@ -1,0 +1,106 @@
+#include "penstock/trace/summary.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::trace {
+namespace {
+
+using core::Picoseconds;
+using Intervals = std::vector<std::pair<Picoseconds, Picoseconds>>;
+
+/// Length of the union of the intervals.
+Picoseconds covered(Intervals intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  Picoseconds total, reached;
+  for (const auto& [start, end] : intervals) {
+    const Picoseconds from = std::max(start, reached);
+    if (end > from) total += end - from;
+    reached = std::max(reached, end);
+  }
+  return total;
+}
+
+/// What concerns one device.
+struct Activity {
+  Intervals compute;
+  Intervals communication;
+};
+
+std::vector<Activity> by_device(const Trace& trace) {
+  std::vector<Activity> out(trace.devices.size());
+  const auto of = [&](core::DeviceId device) -> Activity& {
+    core::require(device.valid() && device.index() < out.size(), "a span names devices of its trace");
+    return out[device.index()];
+  };
+  for (const Span& span : trace.spans) {
+    const std::pair when(span.start, span.end);
+    const bool compute = span.kind == TaskKind::forward || span.kind == TaskKind::backward;
+    (compute ? of(span.device).compute : of(span.device).communication).push_back(when);
+    if (span.kind == TaskKind::transfer) of(span.peer).communication.push_back(when);
+  }
+  return out;
+}
+
+core::Bytes sum(const MemoryByKind& memory) {
+  return std::accumulate(memory.begin(), memory.end(), core::Bytes());
+}
+
+MemoryByKind at(const DeviceTrace& device, const MemoryPoint& point) {
+  MemoryByKind memory = device.fixed;
+  memory[static_cast<std::size_t>(MemoryKind::activations)] += point.activations;
+  memory[static_cast<std::size_t>(MemoryKind::buffers)] += point.buffers;
+  return memory;
+}
+
+void find_peak(const DeviceTrace& device, DeviceSummary& out) {
+  out.at_peak = device.fixed;
+  out.peak = sum(device.fixed);
+  const auto& points = device.memory;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
+    const MemoryByKind memory = at(device, points[i]);
+    if (sum(memory) <= out.peak) continue;
+    out.at_peak = memory;
+    out.peak = sum(memory);
+    out.peak_time = points[i].time;
+  }
+}
+
+DeviceSummary summarise(const DeviceTrace& device, Activity activity) {
+  DeviceSummary out;
+  const Picoseconds busy = covered(activity.compute);
+  // Communication that no computation hides is what it adds to the union of both.
+  Intervals both = std::move(activity.communication);
+  both.insert(both.end(), activity.compute.begin(), activity.compute.end());
+  out.busy = to_seconds(busy);
+  out.exposed_communication = to_seconds(covered(std::move(both)) - busy);
+  find_peak(device, out);
+  return out;
+}
+
+}  // namespace
+
+Summary summarise(const Trace& trace) {
+  Summary out;
+  out.iteration = to_seconds(trace.iteration);
+  auto activities = by_device(trace);
+  double busy = 0, exposed = 0;
+  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
+    out.devices.push_back(summarise(trace.devices[d], std::move(activities[d])));
+    busy += out.devices.back().busy.value();
+    exposed += out.devices.back().exposed_communication.value();
+    out.peak_memory = std::max(out.peak_memory, out.devices.back().peak);
+  }
+  if (trace.iteration.value() <= 0 || trace.devices.empty()) return out;
+  const double device_time = out.iteration.value() * static_cast<double>(trace.devices.size());
+  out.samples_per_second = static_cast<double>(trace.mini_batch) / out.iteration.value();
+  out.bubble = 1 - busy / device_time;
+  out.exposed_communication = exposed / device_time;
+  return out;
+}
+
+}  // namespace penstock::trace

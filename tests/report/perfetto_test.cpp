@@ -1,0 +1,84 @@
+#include "penstock/report/perfetto.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "support/drawn_trace.hpp"
+
+using namespace penstock;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> events(const trace::Trace& trace, const std::string& phase) {
+  std::vector<json> out;
+  const json document = json::parse(report::to_perfetto(trace));
+  for (const json& event : document["traceEvents"])
+    if (event["ph"] == phase) out.push_back(event);
+  return out;
+}
+
+trace::Span transfer(std::size_t from, std::size_t to, std::int64_t start, std::int64_t end) {
+  return {trace::TaskKind::transfer, core::DeviceId(from),   core::DeviceId(to), core::StageId(from), 3,
+          core::Picoseconds(start),  core::Picoseconds(end), core::Bytes(100)};
+}
+
+/// "process/thread" names of the slices, in order of events.
+std::vector<std::string> threads(const trace::Trace& trace) {
+  std::map<json, std::string> names;
+  for (const json& m : events(trace, "M"))
+    if (m["name"] == "thread_name") names[m["tid"]] = m["args"]["name"];
+  std::vector<std::string> out;
+  for (const json& x : events(trace, "X")) out.push_back(x["pid"].dump() + "/" + names.at(x["tid"]));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every computation is a slice of its device, named by direction and micro-batch") {
+  const auto slices = events(support::drawn_trace({.stages = 1, .micro_batches = 1}), "X");
+  REQUIRE(slices.size() == 3);  // one forward, one backward, one all-reduce
+  CHECK(slices[0]["name"] == "F0");
+  CHECK(slices[1]["name"] == "B0");
+  CHECK(slices[1]["ts"] == 10000.0);   // the forward pass took 10 ms
+  CHECK(slices[1]["dur"] == 20000.0);  // the backward pass twice as long
+  CHECK(slices[2]["name"] == "all-reduce");
+  CHECK(slices[2]["args"]["stage"] == 0);
+}
+
+TEST_CASE("picoseconds survive as decimal microseconds") {
+  trace::Trace trace;
+  trace.devices.resize(2);
+  trace.spans = {transfer(0, 1, 1'234'567'000'001, 1'234'567'000'004)};
+  const std::string text = report::to_perfetto(trace);
+  CHECK(text.find("\"ts\":1234567.000001,\"dur\":0.000003") != std::string::npos);
+}
+
+TEST_CASE("a transfer shows at both ends, and concurrent ones never share a thread") {
+  trace::Trace trace;
+  trace.devices.resize(3);
+  // Device 0 sends to 1 and 2 at once, then again to 1 when both are done.
+  trace.spans = {transfer(0, 1, 0, 10), transfer(0, 2, 5, 15), transfer(0, 1, 15, 20)};
+  CHECK(threads(trace) ==
+        std::vector<std::string>{"1/send", "2/receive", "1/send 2", "3/receive", "1/send", "2/receive"});
+  CHECK(events(trace, "X")[1]["name"] == "3 from device 0");
+}
+
+TEST_CASE("memory is a counter with one series per kind") {
+  const auto counters = events(support::drawn_trace({.stages = 1, .micro_batches = 1}), "C");
+  REQUIRE(counters.size() == 2);  // up at the forward pass at time 0, down after the backward pass
+  CHECK(counters[0]["args"]["activations"] == 2147483648);
+  CHECK(counters[1]["ts"] == 30000.0);
+  CHECK(counters[1]["args"]["activations"] == 0);
+}
+
+TEST_CASE("large traces are written fast" * doctest::test_suite("slow")) {
+  const auto trace = support::drawn_trace({.stages = 32, .micro_batches = 800});
+  REQUIRE(trace.spans.size() > 100'000);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(report::to_perfetto(trace).size() > 1'000'000);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}

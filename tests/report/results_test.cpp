@@ -1,0 +1,73 @@
+#include "penstock/report/results.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using namespace penstock::report;
+
+namespace {
+
+CellResult solved() {
+  return {"mmt", "summit", 8, "graphpipe", 64, 4, 5, 3, 0.1, 0.25, 256.0, 1.0 / 3, 17179869184, 1e-7, "ok"};
+}
+
+CellResult failed() {
+  CellResult row;
+  row.model = "candle, \"uno\"";
+  row.cluster = "summit";
+  row.status = "infeasible: stage 0\nneeds more";
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("the CSV has fixed columns, shortest numbers and RFC 4180 quotes") {
+  const CellResult rows[] = {solved(), failed()};
+  CHECK(to_csv(rows) ==
+        "model,cluster,devices,planner,mini_batch,micro_batch,stages,depth,estimate_s,iteration_s,"
+        "samples_per_s,bubble,peak_memory_bytes,search_s,status\n"
+        "mmt,summit,8,graphpipe,64,4,5,3,0.1,0.25,256,0.3333333333333333,17179869184,1e-07,ok\n"
+        "\"candle, \"\"uno\"\"\",summit,0,,0,,,,,,,,,,\"infeasible: stage 0\nneeds more\"\n");
+}
+
+TEST_CASE("an empty first cell still keeps its comma") {
+  const CellResult rows[] = {CellResult{}};
+  std::istringstream lines(to_csv(rows));
+  std::string header, row;
+  std::getline(lines, header), std::getline(lines, row);
+  CHECK(row == ",,0,,0,,,,,,,,,,");
+}
+
+TEST_CASE("JSON carries the provenance and null for what is missing") {
+  Provenance provenance;
+  provenance.version = "0.1.0";
+  provenance.dirty = true;
+  provenance.libraries = {{"tbb", "2021.8"}, {"fmt", "9.1"}};
+  provenance.seed = std::numeric_limits<std::uint64_t>::max();
+  const CellResult rows[] = {solved(), failed()};
+  const auto json = nlohmann::json::parse(to_json(rows, provenance));
+  CHECK(json["provenance"]["dirty"] == true);
+  CHECK(json["provenance"]["libraries"]["fmt"] == "9.1");
+  CHECK(json["provenance"]["seed"] == provenance.seed);
+  CHECK(json["results"][0]["bubble"] == 1.0 / 3);
+  CHECK(json["results"][1]["bubble"].is_null());
+  CHECK(json["results"][1]["model"] == "candle, \"uno\"");
+}
+
+TEST_CASE("what is not a number is no value in either form") {
+  CellResult row = solved();
+  row.estimate_s = std::numeric_limits<double>::infinity();
+  const CellResult rows[] = {row};
+  CHECK(to_csv(rows).find(",3,,0.25,") != std::string::npos);
+  CHECK(nlohmann::json::parse(to_json(rows, {}))["results"][0]["estimate_s"].is_null());
+}
+
+TEST_CASE("JSON survives text that is not UTF-8") {
+  CellResult row = solved();
+  row.model = "caf\xe9";
+  const CellResult rows[] = {row};
+  CHECK(nlohmann::json::parse(to_json(rows, {}))["results"][0]["model"] == "caf\xef\xbf\xbd");
+}

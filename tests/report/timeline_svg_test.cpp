@@ -1,0 +1,76 @@
+#include "penstock/report/timeline_svg.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "penstock/core/error.hpp"
+#include "support/drawn_trace.hpp"
+#include "support/golden.hpp"
+
+using namespace penstock;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Sum of the widths of the boxes of one colour in the first lane, in pixels.
+double drawn_width(const std::string& svg, const std::string& style) {
+  const std::size_t lane = svg.find("class=\"idle\"", svg.find("device 0"));
+  const std::size_t path = svg.find(" d=\"", svg.find("<path class=\"" + style + "\"", lane));
+  const std::size_t end = svg.find('"', path + 4);
+  double sum = 0;
+  for (std::size_t h = svg.find('h', path); h < end; h = svg.find('h', h + 1))
+    sum += std::strtod(&svg[h + 1], nullptr);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the timeline of four stages and eight micro-batches is drawn as accepted") {
+  const report::TimelineStyle style{.title = "One forward, one backward: 4 stages, 8 micro-batches"};
+  support::check_golden("timeline_4x8.svg", report::to_svg(support::drawn_trace(), style));
+}
+
+TEST_CASE("narrow boxes share a range of micro-batches") {
+  // 32 stages: the first sends 32 forward passes down before anything comes back.
+  const std::string svg = report::to_svg(support::drawn_trace({.stages = 32, .micro_batches = 64}));
+  CHECK(contains(svg, ">0-31<"));
+  CHECK_FALSE(contains(svg, ">17<"));
+}
+
+TEST_CASE("spans thinner than a pixel keep their share of the width") {
+  // 2000 forward passes of 10 ms and backward passes of 20 ms on about 1000 pixels: half a pixel each and
+  // less.
+  const trace::Trace trace = support::drawn_trace({.stages = 4, .micro_batches = 2000});
+  const std::string svg = report::to_svg(trace, {.width = 1230});
+  const double forward = 20.0 / to_seconds(trace.iteration).value() * 1000;
+  CHECK(drawn_width(svg, "forward") == doctest::Approx(forward).epsilon(0.1));
+  CHECK(drawn_width(svg, "backward") == doctest::Approx(2 * forward).epsilon(0.1));
+}
+
+TEST_CASE("any number of spans on 32 devices makes less than a megabyte" * doctest::test_suite("slow")) {
+  for (const int micro_batches : {64, 250, 500, 1000, 5000})
+    CHECK(report::to_svg(support::drawn_trace({.stages = 32, .micro_batches = micro_batches})).size() <
+          1'000'000);
+}
+
+TEST_CASE("a device over its memory stands out") {
+  trace::Trace trace = support::drawn_trace();
+  CHECK_FALSE(contains(report::to_svg(trace), "class=\"over\""));
+  // 4.5 GiB fixed, 4 x 2 GiB of activations and one buffer of 0.25 GiB: 12.8 GiB when rounded.
+  trace.devices[0].capacity = core::Bytes(12ll << 30);
+  CHECK(contains(report::to_svg(trace), "class=\"over\">12.8 GiB of 12.0 GiB<"));
+}
+
+TEST_CASE("a title is text, never markup") {
+  CHECK(contains(report::to_svg({}, {.title = "a < b & \"c\"\n"}), ">a &lt; b &amp; &quot;c&quot; <"));
+}
+
+TEST_CASE("a span on a device the trace does not have is our bug") {
+  trace::Trace trace = support::drawn_trace();
+  trace.devices.pop_back();
+  CHECK_THROWS_AS(report::to_svg(trace), core::Error);
+}

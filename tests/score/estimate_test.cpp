@@ -1,0 +1,83 @@
+#include "penstock/score/estimate.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/score/validate.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::Bytes;
+using core::DeviceId;
+using core::OpId;
+using core::StageId;
+
+namespace {
+
+struct LoggedStage {
+  double tps;              ///< ms per sample
+  std::vector<int> after;  ///< stages it feeds from
+  std::int64_t micro_batch;
+};
+
+double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mini_batch) {
+  const auto g = support::tiny_graph(rows.size(), {});
+  plan::Plan p;
+  p.training.mini_batch = mini_batch;
+  std::vector<double> tps;
+  for (std::size_t s = 0; s < rows.size(); ++s) {
+    p.stages.push_back({{OpId(s)}, {DeviceId(s)}, rows[s].micro_batch, 1, 0, {}});
+    for (int before : rows[s].after) p.stages[s].after.emplace_back(static_cast<std::size_t>(before));
+    tps.push_back(rows[s].tps);
+  }
+  return score::iteration_seconds(p, plan::StageGraph(g, p), tps, {});
+}
+
+}  // namespace
+
+// The logs print, beside the rows, the bound their binary search ended with; it lies a little above the largest row, and
+// the printed iteration time is B times the bound plus the longest path of the rows.
+TEST_CASE("iteration time of GraphPipe's optimizer log 1: 3996.96 ms on 8 devices") {
+  // Seven image stages in a row; the text stage feeds the last one. Mini-batch 1024, micro-batch 8.
+  const std::vector<LoggedStage> rows = {{3.3873, {}, 8},   {3.70934, {0}, 8}, {3.38062, {1}, 8}, {3.70895, {2}, 8},
+                                         {3.38075, {3}, 8}, {3.70786, {4}, 8}, {1.69362, {}, 8},  {3.49199, {5, 6}, 8}};
+  // Digits: the bound is printed to 5e-6, times 1024 samples; the result to 5e-3.
+  CHECK(std::abs(logged_iteration_ms(rows, 1024) + 1024 * (3.70979 - 3.70934) - 3996.96) < 1024 * 5e-6 + 5e-3);
+}
+
+TEST_CASE("iteration time of GraphPipe's optimizer log 3: 87227.5 ms on 12 devices") {
+  const std::vector<LoggedStage> rows = {{1.1707, {}, 128},  {2.26306, {0}, 128}, {2.18379, {1}, 128},
+                                         {1.32397, {}, 128}, {2.62927, {2, 3}, 128}};
+  CHECK(std::abs(logged_iteration_ms(rows, 32768) + 32768 * (2.62976 - 2.62927) - 87227.5) < 32768 * 5e-6 + 5e-2);
+}
+
+TEST_CASE("a stage is as slow as the slower of computing and sending, plus its share of the all-reduce") {
+  const auto cluster = support::tiny_cluster(2, 1, 1e6);
+  const auto network = score::assume_network(cluster);
+  cost::StageLoad load;
+  load.entering = load.leaving = Bytes(1000);
+  load.parameters = Bytes(4000);
+  // Micro-batch 4 on 2 devices: 2 samples each; 2 * 2 kB at 1 MB/s is 4 ms per micro-batch: 1 ms per sample.
+  const auto slow_link = score::stage_terms(network, load, core::Seconds(1e-3), 4, 2, 8);
+  CHECK(slow_link.communication == doctest::Approx(1e-3));
+  CHECK(slow_link.compute == doctest::Approx(0.25e-3));
+  // Ring of two: 4 kB at 1 MB/s, over 8 samples: 0.5 ms each.
+  CHECK(slow_link.time_per_sample() == doctest::Approx(1.5e-3));
+}
+
+TEST_CASE("the judge says how much memory is missing where") {
+  const auto g = support::tiny_graph(2, {{0, 1}});
+  const auto costs = support::FixedCosts::uniform(2, 1, 1);
+  const auto cluster = support::tiny_cluster(2, 10000);
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  p.stages = {{{OpId(0)}, {DeviceId(0)}, 2, 1, 4, {}}, {{OpId(1)}, {DeviceId(1)}, 2, 1, 2, {}}};
+  const cost::Problem problem{g, cluster, costs, p.training};
+  // Stage 0: kept 1 kB * 4 samples, working 1 kB * 2, gradients of its output 2 * 1 kB * 2: 10,000 bytes: fits.
+  // Stage 1: (kept 1 + entering 1) kB * 2, working 2 kB * 2, buffer 1 kB * 2: 10,000 bytes: fits.
+  CHECK(score::faults(problem, p).empty());
+  p.stages[0].in_flight = 6;
+  REQUIRE(score::faults(problem, p).size() == 1);
+  CHECK(score::faults(problem, p)[0] ==
+        "stage 0 needs 11.7 KiB on device 0, which has 9.77 KiB: 1.95 KiB missing");
+}
