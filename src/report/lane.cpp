@@ -25,11 +25,7 @@ class Row {
 
   void add(Paint paint, const Span& span) {
     const Tenths x = time_.at(span.start), end = time_.at(span.end);
-    if (end - x >= kPixel) {
-      flush();
-      boxes_.push_back({paint, x, end, span.micro_batch});
-      return;
-    }
+    if (end - x >= kPixel) return add_wide({paint, x, end, span.micro_batch});
     if (x / kPool != pool_x_ / kPool) flush();
     if (pooled_ == decltype(pooled_){}) pool_x_ = x;
     pooled_[static_cast<std::size_t>(paint)] += span.end - span.start;
@@ -41,11 +37,22 @@ class Row {
   }
 
  private:
+  /// Concurrent communication looks like one; computations keep their boxes, for those carry numbers.
+  void add_wide(const Box& box) {
+    flush();
+    const bool communication = box.paint > Paint::backward;
+    if (communication && !boxes_.empty() && box.x < boxes_.back().end) {
+      boxes_.back().end = std::max(boxes_.back().end, box.end);
+    } else {
+      boxes_.push_back(box);
+    }
+  }
+
   void flush() {
     Tenths x = pool_x_;
     for (std::size_t p = 0; p < kPaints; ++p) {
       if (pooled_[p] == Picoseconds()) continue;
-      const Tenths end = x + std::max(thinnest_, time_.at(pooled_[p]));
+      const Tenths end = x + std::clamp(time_.at(pooled_[p]), thinnest_, kPool + kPixel);
       boxes_.push_back({static_cast<Paint>(p), x, end, -1});
       x = end;
     }

