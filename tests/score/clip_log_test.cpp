@@ -30,7 +30,7 @@ void check(const support::ClipLog& clip, const Row& row, std::int64_t activation
                                          row.micro_batch / row.devices, row.in_flight / row.micro_batch);
   CHECK(megabytes(at(memory, MemoryKind::weights)) == row.weight_mb);
   CHECK(megabytes(at(memory, MemoryKind::activations)) == row.activation_mb);
-  CHECK(megabytes(total(memory)) == row.weight_mb + row.activation_mb);
+  CHECK(megabytes(plan::total(memory)) == row.weight_mb + row.activation_mb);
 }
 
 }  // namespace

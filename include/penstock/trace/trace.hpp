@@ -1,13 +1,13 @@
 #pragma once
 // What happened when a plan was executed, simulated or for real: who did what when, and bytes live.
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
+#include "penstock/plan/memory_kind.hpp"
 
 namespace penstock::trace {
 
@@ -26,11 +26,9 @@ struct Span {
   core::Bytes bytes;  ///< moved; zero for compute
 };
 
-/// Kinds of device memory, each a line of its own in reports.
-enum class MemoryKind : std::uint8_t { weights, gradients, optimizer, workspace, activations, buffers };
-inline constexpr std::size_t kMemoryKinds = 6;
-std::string_view name(MemoryKind kind);
-using MemoryByKind = std::array<core::Bytes, kMemoryKinds>;  ///< indexed by MemoryKind
+using plan::kMemoryKinds;
+using plan::MemoryByKind;
+using plan::MemoryKind;
 
 /// Memory that changes during the iteration, valid from `time` on.
 struct MemoryPoint {
