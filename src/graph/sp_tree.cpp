@@ -101,11 +101,9 @@ std::vector<Vertex> SpTree::leaves(int i) const {
   return out;
 }
 
-Dag order_of(const SpTree& tree) {
+std::vector<Edge> covering_edges(const SpTree& tree) {
   std::vector<Edge> edges;
-  std::size_t leaves = 0;
   for (int i = 0; static_cast<std::size_t>(i) < tree.nodes.size(); ++i) {
-    leaves += tree.node(i).kind == Kind::leaf;
     if (tree.node(i).kind != Kind::series) continue;
     const auto parts = tree.children_of(i);
     for (std::size_t k = 1; k < parts.size(); ++k) {
@@ -114,7 +112,8 @@ Dag order_of(const SpTree& tree) {
         for (Vertex w : below) edges.emplace_back(u, w);
     }
   }
-  return Dag(leaves, std::move(edges));
+  std::sort(edges.begin(), edges.end());
+  return edges;
 }
 
 double critical_length(const SpTree& tree, std::span<const double> weights) {

@@ -42,8 +42,8 @@ struct SpTree {
 /// flattened.
 std::optional<SpTree> decompose(const Dag& dag);
 
-/// The order a tree means, as a graph without transitive edges.
-Dag order_of(const SpTree& tree);
+/// The order a tree means, as edges between neighbours only (no transitive ones), sorted.
+std::vector<Edge> covering_edges(const SpTree& tree);
 
 /// The heaviest chain: the sum over series children, the largest of parallel ones.
 double critical_length(const SpTree& tree, std::span<const double> weights);
