@@ -1,0 +1,47 @@
+#pragma once
+// The file form of a computation graph, and its picture.
+//
+// A model file is JSON, or the same written as YAML:
+//
+//   {
+//     "penstock": "model",
+//     "version": 1,
+//     "name": "tiny",
+//     "element_bytes": 4,                      bytes of one number
+//     "operators": [                           in any order
+//       {
+//         "name": "fc1",                       unique
+//         "kind": "linear",                    see OpKind
+//         "inputs": ["x"],                     names of the operators whose outputs it consumes
+//         "shape": {"in": 8, "out": 16},       named extents
+//         "forward_flops": 256,                per sample, as all FLOPs and sizes here
+//         "input_gradient_flops": 256,
+//         "weight_gradient_flops": 256,
+//         "parameters": 144,                   count of numbers, not bytes
+//         "gathered_parameters": 0,
+//         "output_bytes": 64,
+//         "kept_bytes": 64
+//       }
+//     ]
+//   }
+//
+// `inputs` and `shape` may be left out when empty, counts and sizes when 0. Nothing else may be added.
+
+#include <string>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::graph {
+
+/// Operators in their topological order, every key written. `parse_graph` gives back the same graph.
+std::string to_json(const OpGraph& graph);
+
+/// Throws BadInput with file, line and key on malformed text, unknown keys or kinds, repeated names, inputs
+/// that name no operator, cycles, and numbers that are negative, not finite or above 10^15 (10^30 for FLOPs).
+OpGraph parse_graph(const std::string& text, const std::string& filename);
+OpGraph load_graph(const std::string& path);
+
+/// A Graphviz picture: one box per operator with its kind, one arrow per tensor handed on.
+std::string to_dot(const OpGraph& graph);
+
+}  // namespace penstock::graph

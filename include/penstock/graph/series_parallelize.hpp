@@ -1,0 +1,43 @@
+#pragma once
+// Making an order series-parallel by adding order, never work.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "penstock/graph/series_parallel.hpp"
+
+namespace penstock::graph {
+
+/// How hard to search. The defaults suit graphs of up to some thousand vertices.
+struct CutSearch {
+  /// Cuts the exact search may look at for one piece; beyond it, and beyond 64 vertices, cuts are estimated.
+  std::size_t exact_cuts = 100'000;
+  /// Promising cuts tried to the end by estimate alone, for pieces of at most `trial_vertices`.
+  int trials = 12;
+  std::size_t trial_vertices = 1000;
+};
+
+struct SpResult {
+  SpTree tree;  ///< over the original vertices
+  std::vector<Edge>
+      added;  ///< over the original vertices, sorted; some may lead from a higher to a lower number
+  std::vector<Vertex>
+      order;  ///< the vertices in an order the tree allows; 0, 1, 2 ... when nothing was added
+  Dag dag;    ///< the original edges and `added`, its vertex i standing for order[i]
+  double critical_path_before = 0, critical_path_after = 0;
+};
+
+/// A series-parallel order that contains the given one, with a critical path as short as we can find.
+/// `weights`: a non-negative number per vertex.
+///
+/// Where a piece falls apart it becomes parallel, where a series cut exists it becomes series: both lose
+/// nothing. Else some downset must come first as a whole. Small pieces try every downset, with memory and
+/// bounds, and are optimal; large ones try to the end the cuts that minimise (critical path of the downset) +
+/// (of the rest). Same aim as the edge-adding variant of series-parallelisation in FlexFlow Train ("flexible"
+/// sp-ization) and Gonzalez-Escribano, van Gemund, Cardenoso-Payo, "Mapping Unstructured Applications into
+/// Nested Parallelism", VECPAR 2002; differs in that synchronisation is placed by search instead of by
+/// layers.
+SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search = {});
+
+}  // namespace penstock::graph

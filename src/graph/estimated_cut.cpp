@@ -1,0 +1,52 @@
+#include "estimated_cut.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace penstock::graph {
+namespace {
+
+/// First side within {to <= x}, other side within {from <= y}.
+struct Threshold {
+  double x, y;
+  bool operator<(const Threshold& other) const {
+    return std::make_tuple(x + y, x) < std::make_tuple(other.x + other.y, other.x);
+  }
+};
+
+std::vector<Threshold> thresholds(const PathLengths& paths) {
+  std::vector<std::size_t> by_to(paths.to.size());
+  std::iota(by_to.begin(), by_to.end(), std::size_t{0});
+  std::sort(by_to.begin(), by_to.end(), [&](auto a, auto b) { return paths.to[a] < paths.to[b]; });
+  std::vector<Threshold> out;
+  double y = 0;  // the longest path out of the vertices passed so far, from the back
+  for (std::size_t i = by_to.size() - 1; i > 0; --i) {
+    y = std::max(y, paths.from[by_to[i]]);
+    const double x = paths.to[by_to[i - 1]];
+    if (x < paths.to[by_to[i]]) out.push_back({x, y});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> estimated_cuts(const Piece& piece, int count) {
+  const PathLengths paths = path_lengths(piece.dag, piece.weights);
+  std::vector<Threshold> best = thresholds(paths);
+  std::sort(best.begin(), best.end());
+  if (best.size() > static_cast<std::size_t>(count)) best.resize(static_cast<std::size_t>(count));
+  std::vector<std::vector<int>> cuts;
+  for (const auto& [x, y] : best) {
+    std::vector<int> largest(piece.dag.size()), smallest(largest);
+    for (std::size_t v = 0; v < largest.size(); ++v) {
+      largest[v] = paths.to[v] > x;
+      smallest[v] = paths.from[v] <= y;
+    }
+    cuts.push_back(largest);
+    if (smallest != largest && std::ranges::count(smallest, 0) > 0) cuts.push_back(smallest);
+  }
+  return cuts;
+}
+
+}  // namespace penstock::graph

@@ -1,0 +1,135 @@
+#include "penstock/graph/series_parallelize.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "estimated_cut.hpp"
+#include "exact_cut.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/graph/order.hpp"
+#include "sp_tree.hpp"
+
+namespace penstock::graph {
+namespace {
+
+using Kind = SpTree::Kind;
+
+SpTree build_tree(Piece whole, const CutSearch& search);
+
+/// Tries estimated cuts to the end, without further trials below, and takes the shortest.
+std::vector<int> tried_cut(const Piece& piece, int trials) {
+  std::vector<int> best;
+  double best_length = std::numeric_limits<double>::infinity();
+  for (auto& labels : estimated_cuts(piece, trials)) {
+    double length = 0;
+    for (Piece& part : split(piece, labels)) {
+      const std::vector<double> weights = part.weights;
+      std::iota(part.names.begin(), part.names.end(), 0);
+      length += critical_length(build_tree(std::move(part), {0, 0, 0}), weights);
+    }
+    if (length >= best_length) continue;
+    best_length = length;
+    best = std::move(labels);
+  }
+  return best;
+}
+
+/// Any single minimum may go first; the fall-back where all weights are zero and every cut is as good.
+std::vector<int> first_vertex_first(std::size_t n) {
+  std::vector<int> labels(n, 1);
+  labels[0] = 0;
+  return labels;
+}
+
+std::vector<int> choose_cut(const Piece& piece, const CutSearch& search) {
+  if (auto exact = exact_cut(piece, search.exact_cuts)) return *exact;
+  const bool try_out = search.trials > 0 && piece.dag.size() <= search.trial_vertices;
+  std::vector<int> labels = try_out ? tried_cut(piece, search.trials) : std::vector<int>();
+  if (!labels.empty()) return labels;
+  auto cuts = estimated_cuts(piece, 1);
+  return cuts.empty() ? first_vertex_first(piece.dag.size()) : cuts.front();
+}
+
+bool splits(const std::vector<int>& labels) {
+  return std::ranges::any_of(labels, [](int label) { return label > 0; });
+}
+
+/// A tree in the making: nodes are numbered before their pieces are taken apart, so depth costs no stack.
+class TreeBuilder {
+ public:
+  TreeBuilder(Piece whole, const CutSearch& search) : search_(search) { add(std::move(whole)); }
+
+  SpTree run() {
+    while (!open_.empty()) {
+      auto [node, piece] = std::move(open_.back());
+      open_.pop_back();
+      take_apart(node, piece);
+    }
+    return std::move(tree_);
+  }
+
+ private:
+  int add(Piece piece) {
+    const auto node = static_cast<int>(tree_.nodes.size());
+    tree_.nodes.push_back({Kind::leaf, piece.names.front(), 0, 0});
+    if (piece.names.size() > 1) open_.emplace_back(node, std::move(piece));
+    return node;
+  }
+
+  void take_apart(int node, const Piece& piece) {
+    std::vector<int> labels = component_labels(piece.dag);
+    const Kind kind = splits(labels) ? Kind::parallel : Kind::series;
+    if (!splits(labels)) labels = series_labels(piece.dag);
+    if (!splits(labels)) labels = choose_cut(piece, search_);
+    std::vector<int> below;
+    for (Piece& part : split(piece, labels)) below.push_back(add(std::move(part)));
+    tree_.nodes[node] = {kind, -1, static_cast<int>(tree_.children.size()), static_cast<int>(below.size())};
+    tree_.children.insert(tree_.children.end(), below.begin(), below.end());
+  }
+
+  CutSearch search_;
+  SpTree tree_;
+  std::vector<std::pair<int, Piece>> open_;  ///< nodes still drawn as leaves, and what they stand for
+};
+
+SpTree build_tree(Piece whole, const CutSearch& search) {
+  return TreeBuilder(std::move(whole), search).run();
+}
+
+/// Sets `added`, `order` and `dag` once the tree stands. An edge of the tree joins vertices with nothing
+/// between them, so where the original order has the pair, the original graph has the edge.
+void add_order(const Dag& dag, SpResult& result) {
+  std::vector<Edge> edges = dag.edges();
+  std::ranges::set_difference(covering_edges(result.tree), edges, std::back_inserter(result.added));
+  edges.insert(edges.end(), result.added.begin(), result.added.end());
+  result.order = result.tree.leaves(result.tree.root);
+  std::vector<Vertex> place(dag.size());
+  for (std::size_t i = 0; i < place.size(); ++i) place[result.order[i]] = static_cast<Vertex>(i);
+  for (auto& [from, to] : edges) std::tie(from, to) = std::make_pair(place[from], place[to]);
+  result.dag = Dag(dag.size(), std::move(edges));
+}
+
+}  // namespace
+
+SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search) {
+  core::require(weights.size() == dag.size(), "one weight per vertex");
+  SpResult result;
+  result.critical_path_before = result.critical_path_after = critical_path(dag, weights).length;
+  if (auto tree = decompose(dag)) {
+    result.tree = std::move(*tree);
+    result.dag = dag;
+    result.order.resize(dag.size());
+    std::iota(result.order.begin(), result.order.end(), 0);
+    return result;
+  }
+  Piece whole = whole_piece(transitive_reduction(dag), {weights.begin(), weights.end()});
+  result.tree = tidied(build_tree(std::move(whole), search));
+  result.critical_path_after = critical_length(result.tree, weights);
+  add_order(dag, result);
+  return result;
+}
+
+}  // namespace penstock::graph

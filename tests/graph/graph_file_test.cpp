@@ -1,0 +1,152 @@
+#include "penstock/graph/graph_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <filesystem>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/graph/graph_builder.hpp"
+#include "support/random_graph.hpp"
+
+using namespace penstock;
+using core::OpId;
+using graph::Operator;
+using graph::OpGraph;
+
+namespace {
+
+/// A random graph with awkward names and numbers in every field.
+OpGraph random_model(std::uint64_t seed) {
+  constexpr std::array<const char*, 6> kNames = {"fc",          "a: b #", "\"quoted\"",
+                                                 "back\\slash", "~",      "\u00e9\n\t*&"};
+  core::Random random(seed);
+  graph::GraphBuilder builder("net \"" + std::to_string(seed) + "\"", random.between(1, 8));
+  const auto dag = test::random_dag(random, random.between(1, 12), 0.3);
+  for (std::size_t v = 0; v < dag.size(); ++v) {
+    Operator op;
+    op.name = std::string(kNames[v % kNames.size()]) + (v < kNames.size() ? "" : std::to_string(v));
+    op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::profiled)));
+    if (random.chance(0.7)) op.shape = {{"out", random.between(0, 99)}, {"in", 1'000'000'000'000}};
+    op.forward_flops = core::Flops(random.unit() * 1e20);
+    op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
+    op.weight_gradient_flops = core::Flops(random.between(0, 9));
+    op.parameters = random.between(0, 1 << 30);
+    op.gathered_parameters = random.between(0, 9);
+    op.output_bytes = core::Bytes(random.between(0, 1 << 30));
+    op.kept_bytes = core::Bytes(1'000'000'000'000'000);
+    std::vector<OpId> inputs;
+    for (auto p : dag.predecessors(static_cast<graph::Vertex>(v)))
+      inputs.emplace_back(static_cast<std::size_t>(p));
+    builder.add(op, inputs);
+  }
+  return builder.build();
+}
+
+bool same(const Operator& a, const Operator& b) {
+  return a.name == b.name && a.kind == b.kind && a.shape == b.shape && a.forward_flops == b.forward_flops &&
+         a.input_gradient_flops == b.input_gradient_flops &&
+         a.weight_gradient_flops == b.weight_gradient_flops && a.parameters == b.parameters &&
+         a.gathered_parameters == b.gathered_parameters && a.output_bytes == b.output_bytes &&
+         a.kept_bytes == b.kept_bytes;
+}
+
+void check_same(const OpGraph& a, const OpGraph& b) {
+  CHECK(a.name() == b.name());
+  CHECK(a.element_bytes() == b.element_bytes());
+  CHECK(a.dag().edges() == b.dag().edges());
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(same(a.op(OpId(i)), b.op(OpId(i))));
+}
+
+/// What is said about a model whose operators are the given YAML lines, which start on line 6.
+std::string fault_of(const std::string& operators,
+                     const std::string& head = "penstock: model\nversion: 1\n") {
+  try {
+    graph::parse_graph(head + "name: m\nelement_bytes: 4\noperators:\n" + operators, "m.yaml");
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "no fault";
+}
+
+}  // namespace
+
+TEST_CASE("a graph survives its file form") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const OpGraph model = random_model(seed);
+    const std::string text = graph::to_json(model);
+    const OpGraph back = graph::parse_graph(text, "m.json");
+    check_same(back, model);
+    CHECK(graph::to_json(back) == text);
+  }
+}
+
+TEST_CASE("a model file is read from disk") {
+  const auto path = (std::filesystem::temp_directory_path() / "penstock_graph_file_test.json").string();
+  core::write_file(path, graph::to_json(random_model(7)));
+  check_same(graph::load_graph(path), random_model(7));
+  std::filesystem::remove(path);
+  CHECK_THROWS_AS(graph::load_graph(path), core::BadInput);
+}
+
+TEST_CASE("operators may stand in any order; what is nothing may be left out") {
+  const auto g = graph::parse_graph(
+      "penstock: model\nversion: 1\nname: m\nelement_bytes: 2\noperators:\n"
+      "  - {name: y, kind: linear, inputs: [x], parameters: 12, shape: {in: 3, out: 4}}\n"
+      "  - {name: x, kind: input}\n",
+      "m.yaml");
+  CHECK(g.op(OpId(0)).name == "x");
+  CHECK(g.op(OpId(1)).shape == std::vector<std::pair<std::string, std::int64_t>>{{"in", 3}, {"out", 4}});
+  CHECK(g.parameters() == 12);
+  CHECK(g.dag().has_edge(0, 1));
+}
+
+TEST_CASE("faults name file, line and key") {
+  CHECK(fault_of("  - {name: a, kind: input}\n") == "no fault");
+  CHECK(fault_of("  - {name: a, kind: input}\n  - {name: a, kind: input}\n") ==
+        "m.yaml:7: operators[1].name: a second operator named 'a'");
+  CHECK(fault_of("  - {name: a, kind: lineer}\n")
+            .starts_with("m.yaml:6: operators[0].kind: unknown operator kind 'lineer'"));
+  CHECK(fault_of("  - {name: a, kind: input, inputs: [b]}\n") ==
+        "m.yaml:6: operators[0].inputs[0]: no operator is named 'b'");
+  CHECK(fault_of("  - {name: a, kind: pool, inputs: [b]}\n  - {name: b, kind: pool, inputs: [a]}\n") ==
+        "m.yaml:6: operators: model m: the operators form a cycle: a -> b -> a");
+  CHECK(fault_of("  - {name: a, kind: pool, inputs: [a]}\n").ends_with("the operators form a cycle: a -> a"));
+  CHECK(fault_of("  - {name: a, kind: input, flops: 3}\n")
+            .starts_with("m.yaml:6: operators[0].flops: unknown key"));
+  CHECK(fault_of("  - {name: a, kind: input, name: b}\n") ==
+        "m.yaml:6: operators[0].name: the key stands twice");
+  CHECK(fault_of("  - {kind: input}\n") == "m.yaml:6: operators[0]: the key 'name' is missing");
+  CHECK(fault_of("  []\n").starts_with("m.yaml:6: operators: model m: there are no operators"));
+  CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: plan\nversion: 1\n") ==
+        "m.yaml:1: penstock: expected 'model'");
+  CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: model\nversion: 2\n") ==
+        "m.yaml:2: version: expected a whole number from 1 to 1, found '2'");
+}
+
+TEST_CASE("numbers are finite and not negative") {
+  const auto with = [](const std::string& field) {
+    return fault_of("  - {name: a, kind: input, " + field + "}\n");
+  };
+  CHECK(with("forward_flops: 0.5") == "no fault");
+  CHECK(with("parameters: 1000000000000000") == "no fault");
+  for (const char* field :
+       {"forward_flops: -1", "input_gradient_flops: .inf", "weight_gradient_flops: .nan",
+        "forward_flops: 1e31", "parameters: -1", "gathered_parameters: 1.5", "output_bytes: -8",
+        "kept_bytes: 1000000000000001", "output_bytes: 4KiB", "shape: {in: -1}", "shape: [1]"})
+    CHECK_MESSAGE(with(field).starts_with("m.yaml:6: operators[0]."), field);
+}
+
+TEST_CASE("the picture has a box per operator and an arrow per tensor") {
+  graph::GraphBuilder b("m");
+  Operator x, y;
+  x.name = "x";
+  y.name = "say \"y\"";
+  y.kind = graph::OpKind::linear;
+  b.add(y, {b.add(x)});
+  CHECK(graph::to_dot(b.build()) ==
+        "digraph \"m\" {\n  node [shape=box];\n  0 [label=\"x\\ninput\"];\n"
+        "  1 [label=\"say \\\"y\\\"\\nlinear\"];\n  0 -> 1;\n}\n");
+}
