@@ -1,0 +1,50 @@
+#pragma once
+// The seam of every planner: a pure function from a problem to a plan.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/cost/problem.hpp"
+
+namespace penstock::planners {
+
+/// Choices a user may make; the defaults are those of the GraphPipe paper's evaluation.
+struct SearchOptions {
+  std::optional<std::int64_t> micro_batch;  ///< pinned size for all stages; default: all powers of two are tried
+  bool per_stage_micro_batch = false;       ///< every stage chooses its own power of two
+  int k = 1;                                ///< kFkB for all stages
+  bool any_degree = false;                  ///< replica counts of any size, not only powers of two
+  /// Seconds of one iteration of a finished plan, by which the best micro-batch size is chosen.
+  /// Default: score::estimate. Handing in the simulator is how simulated time is optimised.
+  std::function<core::Seconds(const plan::Plan&)> evaluate;
+};
+
+struct SearchResult {
+  plan::Plan plan;             ///< valid by construction; callers still ask score::faults
+  double bottleneck = 0;       ///< seconds per sample of the slowest stage, the planner's objective
+  std::uint64_t states = 0;    ///< table rows computed
+};
+
+/// Throws Infeasible naming the obstacle when no plan fits, BadInput when the options contradict the problem,
+/// Interrupted when stopped. Deterministic for any thread count. Fills in stages, schedule, training; the caller
+/// names model and cluster.
+using PlannerFunction = SearchResult (*)(const cost::Problem&, const SearchOptions&, core::StopToken);
+
+struct PlannerInfo {
+  std::string name;
+  std::string summary;  ///< one line
+  std::string source;   ///< paper, and how ours differs
+  PlannerFunction plan;
+};
+
+/// Every planner, in the order reports list them.
+const std::vector<PlannerInfo>& catalogue();
+/// Throws BadInput for an unknown name, with a hint.
+const PlannerInfo& planner(std::string_view name);
+
+}  // namespace penstock::planners
