@@ -56,11 +56,11 @@ class Budget {
 
 }  // namespace
 
-std::string obstacle(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
+std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
                      const Choices& choices, core::StopToken stop) {
   Budget budget(problem, units, arrangement, choices, stop);
   const Bytes has = budget.has();
-  if (const auto lone = lone_operator(problem, units, choices, has)) return *lone;
+  if (const auto lone = lone_operator(problem, units, choices, has)) return lone;
   Bytes low = has, high = has * 2;
   auto plan = budget.plan_within(high);
   for (int doubling = 0; !plan && doubling < 40; ++doubling) {
@@ -68,9 +68,7 @@ std::string obstacle(const cost::Problem& problem, const Units& units, const Arr
     high = high * 2;
     plan = budget.plan_within(high);
   }
-  if (!plan)
-    return fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
-                       problem.cluster.size(), choices.micro_batches.back());
+  if (!plan) return std::nullopt;
   while ((high - low).value() > has.value() / 1000 + 1) {
     const Bytes middle = low + (high - low) / 2;
     if (auto thriftier = budget.plan_within(middle)) {

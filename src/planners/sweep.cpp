@@ -111,8 +111,11 @@ class Sweep {
   }
 
   [[noreturn]] void explain() const {
-    const Arrangement arranged = arrangement(searches_.front());
-    throw core::Infeasible(obstacle(problem_, units_, arranged, searches_.front(), stop_));
+    for (const Choices& choices : searches_)  // the smallest micro-batch that can occupy all devices needs least
+      if (const auto reason = obstacle(problem_, units_, arrangement(choices), choices, stop_))
+        throw core::Infeasible(*reason);
+    throw core::Infeasible(fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
+                                       problem_.cluster.size(), searches_.back().micro_batches.back()));
   }
 
   const cost::Problem& problem_;
