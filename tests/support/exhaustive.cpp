@@ -138,9 +138,9 @@ BestBySize exhaustive(const cost::Problem& problem, const PlanningUnits& units, 
   return Search(problem, units, options).run(partitions);
 }
 
-BestBySize own_space(const cost::Problem& problem) {
+BestBySize own_space(const cost::Problem& problem, const ExhaustiveOptions& options) {
   const auto units = planning_units(problem.graph);
-  return exhaustive(problem, units, series_parallel_partitions(units.dag));
+  return exhaustive(problem, units, series_parallel_partitions(units.dag, options.rejoined), options);
 }
 
 BestBySize row_space(const cost::Problem& problem) {

@@ -22,6 +22,7 @@ using BestBySize = std::map<std::int64_t, std::optional<Best>>;
 struct ExhaustiveOptions {
   bool forced_row = false;  ///< each stage waits for the one before, as in a sequential pipeline
   bool any_degree = false;  ///< replica counts of any size, not only powers of two
+  bool rejoined = false;    ///< own space only; see series_parallel_partitions
 };
 
 /// Tries every replica count and size for each of the partitions. All devices must be of one type.
@@ -29,7 +30,7 @@ BestBySize exhaustive(const cost::Problem& problem, const PlanningUnits& units, 
                       const ExhaustiveOptions& options = {});
 
 /// The space of `graphpipe`, the space of `spp`, and every plan there is.
-BestBySize own_space(const cost::Problem& problem);
+BestBySize own_space(const cost::Problem& problem, const ExhaustiveOptions& options = {});
 BestBySize row_space(const cost::Problem& problem);
 BestBySize all_valid(const cost::Problem& problem);
 

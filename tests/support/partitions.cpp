@@ -49,7 +49,7 @@ UnitSet below(const SpTree& tree, int node) {
 /// All cuts of blocks and rows, by the definition and with repetitions.
 class Space {
  public:
-  explicit Space(const SpTree& tree) : tree_(tree) {}
+  Space(const SpTree& tree, bool rejoined) : tree_(tree), rejoined_(rejoined) {}
 
   std::vector<Cut> row(int node) const {
     const bool series = tree_.node(node).kind == SpTree::Kind::series;
@@ -68,13 +68,14 @@ class Space {
   struct Prefix {
     Cut cut;
     std::optional<std::size_t> run;
+    bool joined_behind = false;     ///< that run is part of a stage of the block before it
     std::vector<std::size_t> open;  ///< stages of the block opened just before that the next run may join
   };
 
   void extend(Row& row, const Prefix& prefix, std::size_t from) const {
     if (from == row.elements.size()) {
       row.cuts.push_back(prefix.cut);
-      if (prefix.run) row.cuts.back().last = {*prefix.run};
+      if (prefix.run && (rejoined_ || !prefix.joined_behind)) row.cuts.back().last = {*prefix.run};
       return;
     }
     UnitSet run = 0;
@@ -87,13 +88,14 @@ class Space {
 
   /// The run becomes a stage of its own or joins a stage of the block opened before it.
   void add_run(Row& row, const Prefix& prefix, UnitSet run, std::size_t from, std::size_t to) const {
-    Prefix next{prefix.cut, prefix.cut.stages.size(), {}};
+    Prefix next{prefix.cut, prefix.cut.stages.size(), false, {}};
     next.cut.stages.push_back(0);
     std::vector<std::size_t> homes = prefix.open;
     homes.push_back(*next.run);
     for (std::size_t home : homes) {
       Prefix placed = next;
       placed.run = home;
+      placed.joined_behind = home != *next.run;
       placed.cut.stages[home] |= run;
       if (from == 0) placed.cut.first = {home};
       extend(row, placed, to);
@@ -102,7 +104,7 @@ class Space {
 
   void open_block(Row& row, const Prefix& prefix, std::size_t at) const {
     for (const Cut& block : opened(row.elements[at])) {
-      Prefix next{prefix.cut, {}, {}};
+      Prefix next{prefix.cut, {}, false, {}};
       for (std::size_t s : block.last) next.open.push_back(next.cut.stages.size() + s);
       const std::size_t offset = next.cut.stages.size();
       next.cut.stages.insert(next.cut.stages.end(), block.stages.begin(), block.stages.end());
@@ -162,6 +164,7 @@ class Space {
   }
 
   const SpTree& tree_;
+  bool rejoined_;
 };
 
 UnitSet readers_of(const Dag& units, UnitSet set) {
@@ -210,11 +213,11 @@ Partition in_order(const Dag& units, std::vector<UnitSet> stages) {
   return out;
 }
 
-Partitions series_parallel_partitions(const Dag& units) {
+Partitions series_parallel_partitions(const Dag& units, bool rejoined) {
   const auto tree = graph::decompose(units);
   core::require(tree.has_value(), "the oracle is asked about series-parallel orders only");
   Partitions out;
-  for (const Cut& cut : Space(*tree).row(tree->root)) {
+  for (const Cut& cut : Space(*tree, rejoined).row(tree->root)) {
     const Partition ordered = in_order(units, cut.stages);
     core::require(!ordered.empty(), "every cut of the space can be ordered");
     out.insert(ordered);

@@ -26,7 +26,10 @@ Partition in_order(const graph::Dag& units, std::vector<UnitSet> stages);
 
 /// The space of `graphpipe` (src/planners/README.md). The order of the units must be series-parallel.
 /// A run between two opened blocks may join a stage on either side, or one on each side, which then are one.
-Partitions series_parallel_partitions(const graph::Dag& units);
+/// `rejoined`: a run behind a block may join the last run of a branch even where that run has itself joined a
+/// block inside the branch. The planner leaves such stages out; the mirror image, in front of a block, is
+/// always allowed.
+Partitions series_parallel_partitions(const graph::Dag& units, bool rejoined = false);
 /// The space of `spp`: consecutive runs of units 0, 1, 2 ...
 Partitions row_partitions(std::size_t units);
 /// Every partition whose stages can be ordered; at most eight units or so.
