@@ -17,14 +17,15 @@ bool within(const plan::Plan& plan, const IterationTime& time, core::Picoseconds
 }  // namespace
 
 void search_in_flight(plan::Plan& plan, const IterationTime& time) {
-  const std::int64_t all = plan.training.mini_batch;
-  for (plan::Stage& stage : plan.stages) stage.in_flight = all;
+  for (plan::Stage& stage : plan.stages)
+    if (stage.in_flight == 0) stage.in_flight = plan.training.mini_batch;
   const core::Picoseconds limit = time(plan);
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
     plan::Stage& stage = plan.stages[s];
+    const std::int64_t most = stage.in_flight;
     stage.in_flight = stage.micro_batch;
     // Upwards, not by bisection: more in flight changes the order and is not always faster.
-    while (stage.in_flight < all && !within(plan, time, limit)) stage.in_flight += stage.micro_batch;
+    while (stage.in_flight < most && !within(plan, time, limit)) stage.in_flight += stage.micro_batch;
   }
 }
 

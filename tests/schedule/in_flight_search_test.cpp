@@ -39,6 +39,15 @@ TEST_CASE("a count that no smaller one replaces stays at the mini-batch") {
   CHECK(p.stages[1].in_flight == 16);
 }
 
+TEST_CASE("counts given are where the search starts; none grows") {
+  plan::Plan p = two_stages(16);
+  p.stages[0].in_flight = 8;
+  const auto time = [](const plan::Plan& tried) { return Picoseconds(100 - tried.stages[0].in_flight); };
+  schedule::search_in_flight(p, time);
+  CHECK(p.stages[0].in_flight == 8);
+  CHECK(p.stages[1].in_flight == 4);
+}
+
 TEST_CASE("other errors are passed on") {
   plan::Plan p = two_stages(16);
   CHECK_THROWS_AS(

@@ -12,9 +12,9 @@ namespace penstock::schedule {
 /// deadlocks) counts as forever.
 using IterationTime = std::function<core::Picoseconds(const plan::Plan&)>;
 
-/// Sets every stage's `in_flight`, overwriting: starts with the whole mini-batch in flight everywhere, then
-/// takes the stages from last to first and gives each the smallest multiple of its micro-batch with which the
-/// iteration is no slower than at the start. Asks for at most one time per stage and micro-batch.
+/// Takes the stages from last to first and gives each the smallest multiple of its micro-batch with which the
+/// iteration is no slower than at the start. The start: the plan's own counts, or the whole mini-batch where
+/// a stage has none; no count grows. Asks for at most one time per stage and micro-batch.
 void search_in_flight(plan::Plan& plan, const IterationTime& time);
 
 }  // namespace penstock::schedule
