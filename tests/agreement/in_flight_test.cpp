@@ -216,8 +216,8 @@ TEST_CASE("uneven stages: the rule need not reach the shortest iteration") {
   for (bool chain : {true, false})
     for (bool equal : {true, false}) {
       const Count count = random_pipelines({.chain = chain, .equal_batches = equal}, 100);
-      MESSAGE("uneven ", (chain ? "chains" : "DAGs"), (equal ? ", equal micro-batches, " : ", "),
-              count.text());
+      MESSAGE(fmt::format("uneven {}, {} micro-batches, {}", chain ? "chains" : "DAGs",
+                          equal ? "equal" : "mixed", count.text()));
       CHECK(count.least == count.cases);
       CHECK(count.behind == 0);
       CHECK(count.worst < 0.25);
