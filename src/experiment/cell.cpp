@@ -64,15 +64,15 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
   return out;
 }
 
-CellOutcome run_cell(const Cell& cell, const cost::CostModel& costs, bool choose_by_simulation, core::StopToken stop) {
+CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop) {
   const graph::OpGraph graph = load_model(cell.model);
   const cluster::Cluster cluster = load_cluster(cell.cluster);
-  const cost::Problem problem{graph, cluster, costs, cell.training};
+  const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
   report::CellResult row = describe(cell);
   const auto begin = Clock::now();
   try {
     plan::Plan plan =
-        planners::planner(cell.planner).plan(problem, search_options(cell, problem, choose_by_simulation), stop).plan;
+        planners::planner(cell.planner).plan(problem, search_options(cell, problem, spec.choose_by_simulation), stop).plan;
     const std::chrono::duration<double> search = Clock::now() - begin;
     plan.model = cell.model;
     plan.cluster = cell.cluster;

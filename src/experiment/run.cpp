@@ -44,7 +44,7 @@ class Runner {
   void try_cell(std::size_t i) {
     if (stop_.requested() || failed()) return;
     try {
-      const CellOutcome outcome = run_cell(spec_.cells[i], *costs_, spec_.choose_by_simulation, stop_);
+      const CellOutcome outcome = run_cell(spec_, spec_.cells[i], *costs_, stop_);
       write_outcome(spec_.cells[i], outcome, options_.folder);
       finish(i, outcome.row);
     } catch (const core::Interrupted&) {  // not finished: leaves no row

@@ -95,6 +95,18 @@ Cell read_common(const Yaml& root) {
   return common;
 }
 
+cost::MemoryRule read_memory(const Yaml& node) {
+  node.only({"weight_copies", "gradient_copies", "activation_copies", "optimizer_state", "transient"});
+  constexpr std::int64_t kMostCopies = 1000;
+  cost::MemoryRule rule;
+  if (const auto n = node.find("weight_copies")) rule.weight_copies = n->integer(0, kMostCopies);
+  if (const auto n = node.find("gradient_copies")) rule.gradient_copies = n->integer(0, kMostCopies);
+  if (const auto n = node.find("activation_copies")) rule.activation_copies = n->integer(0, kMostCopies);
+  if (const auto n = node.find("optimizer_state")) rule.optimizer_state = n->flag();
+  if (const auto n = node.find("transient")) rule.transient = n->flag();
+  return rule;
+}
+
 bool read_choice(const Yaml& node) {
   const std::string by = node.text();
   if (by != "estimate" && by != "simulation") node.fail("expected estimate or simulation");
@@ -106,7 +118,7 @@ bool read_choice(const Yaml& node) {
 Spec load_spec(const std::string& path) {
   const Yaml root = Yaml::load(path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
-             "baseline"});
+             "baseline", "memory"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = root.at("experiment").text();
@@ -117,6 +129,7 @@ Spec load_spec(const std::string& path) {
     spec.costs = (folder / node->text()).lexically_normal().string();
     at_node(*node, [&] { return load_costs(spec.costs); });
   }
+  if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {

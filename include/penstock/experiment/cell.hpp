@@ -18,9 +18,9 @@ struct CellOutcome {
   std::optional<trace::Summary> summary;
 };
 
-/// Everything of one cell in memory; writes nothing. An infeasible cell is a row with its reason; a plan that
+/// Everything of one cell of the spec in memory; writes nothing. An infeasible cell is a row with its reason; a plan that
 /// score::faults rejects is an internal error. Throws Interrupted when stopped.
-CellOutcome run_cell(const Cell& cell, const cost::CostModel& costs, bool choose_by_simulation, core::StopToken stop);
+CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
 /// The part of a row that is known before anything runs.
 report::CellResult describe(const Cell& cell);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::experiment {
@@ -24,6 +25,7 @@ struct Spec {
   std::string summary;
   std::optional<std::string> costs;  ///< profile file; default: analytic
   bool choose_by_simulation = false;  ///< how the best micro-batch size is picked; default: by estimate
+  cost::MemoryRule memory;            ///< how memory is counted
   std::string baseline;               ///< planner the ratios divide by; empty: no ratios
   std::vector<Cell> cells;            ///< model by model, devices, mini-batch, planner: the order of the file
 };
