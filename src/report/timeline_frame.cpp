@@ -64,7 +64,7 @@ std::string heading(const Scene& scene, std::string_view title) {
   const trace::Summary& s = scene.summary;
   return text_element(Layout::kLeft, 26, "title", title.empty() ? "Pipeline timeline" : title) +
          text_element(Layout::kLeft, 48, "summary",
-                      fmt::format("iteration {} · {:.4g} samples/s · bubble {:.1f} % · exposed communication "
+                      fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} % · exposed communication "
                                   "{:.1f} % · peak memory {}",
                                   show(s.iteration), s.samples_per_second, 100 * s.bubble,
                                   100 * s.exposed_communication, show(s.peak_memory)));

@@ -67,20 +67,31 @@ std::string outline(const std::vector<Level>& levels, const Scale& height, Tenth
   return out + fmt::format("H{}V{}z", width, px(floor));
 }
 
-/// To the scale of the device's memory, or of the peak when that is higher.
+/// All lanes share one scale, a little above the highest peak, so that small amounts can be seen and compared.
+core::Bytes full_scale(const Scene& scene) {
+  core::Bytes highest(1);
+  for (const trace::DeviceSummary& device : scene.summary.devices) highest = std::max(highest, device.peak);
+  return highest + highest / 8;
+}
+
+/// The device's own capacity shows as a line where the scale reaches it.
+std::string capacity_line(core::Bytes capacity, core::Bytes full, const Scale& height, Tenths floor, int width) {
+  if (capacity > full) return "";
+  return fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(capacity)), width);
+}
+
 std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& levels) {
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
   const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
-  const core::Bytes full = std::max(device.capacity, summary.peak);
+  const core::Bytes full = full_scale(scene);
   const Scale height{static_cast<double>(full.value()), scene.layout.memory * kPixel};
   const Tenths floor = scene.layout.lane() * kPixel;
   const int width = scene.layout.plot();
   return fmt::format("<path class=\"moving\" d=\"{}\"/>\n", outline(levels, height, floor, width)) +
          fmt::format("<rect class=\"fixed\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
                      px(floor - height.at(fixed)), width, px(height.at(fixed))) +
-         fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(device.capacity)),
-                     width) +
+         capacity_line(device.capacity, full, height, floor, width) +
          fmt::format("<circle class=\"peak\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n",
                      px(scene.time.at(summary.peak_time)), px(floor - height.at(summary.peak)));
 }
