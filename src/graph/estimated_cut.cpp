@@ -1,6 +1,7 @@
 #include "estimated_cut.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -10,8 +11,10 @@ namespace {
 /// First side within {to <= x}, other side within {from <= y}.
 struct Threshold {
   double x, y;
+  /// On equal bounds the most even cut comes first: it leaves the most freedom on both sides.
   bool operator<(const Threshold& other) const {
-    return std::make_tuple(x + y, x) < std::make_tuple(other.x + other.y, other.x);
+    return std::make_tuple(x + y, std::abs(x - y), x) <
+           std::make_tuple(other.x + other.y, std::abs(other.x - other.y), other.x);
   }
 };
 
@@ -27,6 +30,13 @@ std::vector<Threshold> thresholds(const PathLengths& paths) {
     if (x < paths.to[by_to[i]]) out.push_back({x, y});
   }
   return out;
+}
+
+/// For pieces where every path weighs the same, zero that is: any cut is as good.
+std::vector<int> first_vertex_first(std::size_t n) {
+  std::vector<int> labels(n, 1);
+  labels[0] = 0;
+  return labels;
 }
 
 }  // namespace
@@ -46,6 +56,7 @@ std::vector<std::vector<int>> estimated_cuts(const Piece& piece, int count) {
     cuts.push_back(largest);
     if (smallest != largest && std::ranges::count(smallest, 0) > 0) cuts.push_back(smallest);
   }
+  if (cuts.empty()) cuts.push_back(first_vertex_first(piece.dag.size()));
   return cuts;
 }
 

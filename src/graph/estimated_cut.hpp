@@ -5,8 +5,9 @@
 
 namespace penstock::graph {
 
-/// Labels 0 (first) and 1 (then), for a connected piece of at least two vertices: at most `count` pairs of
-/// cuts, the smallest bound first. The bound of a cut is (critical path of the first side) + (of the other).
+/// Labels 0 (first) and 1 (then), for a connected piece of at least two vertices: at least one cut and at
+/// most `count` pairs, the smallest bound first. The bound of a cut is (critical path of the first side) +
+/// (of the other).
 ///
 /// Let `to` and `from` be the heaviest paths into and out of each vertex. A downset with critical path x lies
 /// within {to <= x}, and the larger it is the less remains, so the sweep over x meets the smallest bound of

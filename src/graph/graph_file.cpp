@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostCount = 1'000'000'000'000'000;  ///< sums over thousands of operators stay exact
 constexpr double kMostFlops = 1e30;
+constexpr std::size_t kLongestExtent = 128;  ///< YAML takes keys of up to 1024 characters, escapes counted
 
 Json to_json(const OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
@@ -36,6 +37,21 @@ Json to_json(const OpGraph& graph, OpId id) {
           {"gathered_parameters", op.gathered_parameters},
           {"output_bytes", op.output_bytes.value()},
           {"kept_bytes", op.kept_bytes.value()}};
+}
+
+/// JSON cannot hold other text, so what we read could not be written again.
+void check_utf8(const Yaml& place, const std::string& text) {
+  try {
+    (void)Json(text).dump();
+  } catch (const Json::type_error&) {
+    place.fail("expected text in UTF-8");
+  }
+}
+
+std::string name_of(const Yaml& owner) {
+  const Yaml name = owner.at("name");
+  check_utf8(name, name.text());
+  return name.text();
 }
 
 std::int64_t count(const Yaml& op, std::string_view key) {
@@ -60,15 +76,23 @@ OpKind kind_of(const Yaml& kind) {
   }
 }
 
+auto extents(const Yaml& shape) {
+  decltype(Operator::shape) out;
+  for (const auto& [extent, value] : shape.entries()) {
+    check_utf8(value, extent);
+    if (extent.size() > kLongestExtent) value.fail("expected a name of at most 128 bytes");
+    out.emplace_back(extent, value.integer(0, kMostCount));
+  }
+  return out;
+}
+
 Operator parse_operator(const Yaml& yaml) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
              "weight_gradient_flops", "parameters", "gathered_parameters", "output_bytes", "kept_bytes"});
   Operator op;
-  op.name = yaml.at("name").text();
+  op.name = name_of(yaml);
   op.kind = kind_of(yaml.at("kind"));
-  if (const auto shape = yaml.find("shape"))
-    for (const auto& [extent, value] : shape->entries())
-      op.shape.emplace_back(extent, value.integer(0, kMostCount));
+  if (const auto shape = yaml.find("shape")) op.shape = extents(*shape);
   op.forward_flops = flops(yaml, "forward_flops");
   op.input_gradient_flops = flops(yaml, "input_gradient_flops");
   op.weight_gradient_flops = flops(yaml, "weight_gradient_flops");
@@ -104,7 +128,7 @@ OpGraph parse(const Yaml& file) {
   file.only({"penstock", "version", "name", "element_bytes", "operators"});
   if (file.at("penstock").text() != "model") file.at("penstock").fail("expected 'model'");
   file.at("version").integer(1, 1);
-  GraphBuilder builder(file.at("name").text(), static_cast<int>(file.at("element_bytes").integer(1, 16)));
+  GraphBuilder builder(name_of(file), static_cast<int>(file.at("element_bytes").integer(1, 16)));
   const Yaml operators = file.at("operators");
   const std::vector<Yaml> items = operators.items();
   Ids ids;

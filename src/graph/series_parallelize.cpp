@@ -1,6 +1,7 @@
 #include "penstock/graph/series_parallelize.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -28,7 +29,7 @@ std::vector<int> tried_cut(const Piece& piece, int trials) {
     for (Piece& part : split(piece, labels)) {
       const std::vector<double> weights = part.weights;
       std::iota(part.names.begin(), part.names.end(), 0);
-      length += critical_length(build_tree(std::move(part), {0, 0, 0}), weights);
+      length += critical_length(build_tree(std::move(part), {0, 0}), weights);
     }
     if (length >= best_length) continue;
     best_length = length;
@@ -37,20 +38,10 @@ std::vector<int> tried_cut(const Piece& piece, int trials) {
   return best;
 }
 
-/// Any single minimum may go first; the fall-back where all weights are zero and every cut is as good.
-std::vector<int> first_vertex_first(std::size_t n) {
-  std::vector<int> labels(n, 1);
-  labels[0] = 0;
-  return labels;
-}
-
 std::vector<int> choose_cut(const Piece& piece, const CutSearch& search) {
   if (auto exact = exact_cut(piece, search.exact_cuts)) return *exact;
-  const bool try_out = search.trials > 0 && piece.dag.size() <= search.trial_vertices;
-  std::vector<int> labels = try_out ? tried_cut(piece, search.trials) : std::vector<int>();
-  if (!labels.empty()) return labels;
-  auto cuts = estimated_cuts(piece, 1);
-  return cuts.empty() ? first_vertex_first(piece.dag.size()) : cuts.front();
+  if (search.trials > 0) return tried_cut(piece, search.trials);
+  return estimated_cuts(piece, 1).front();
 }
 
 bool splits(const std::vector<int>& labels) {
@@ -116,6 +107,8 @@ void add_order(const Dag& dag, SpResult& result) {
 
 SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search) {
   core::require(weights.size() == dag.size(), "one weight per vertex");
+  for (double weight : weights)
+    core::require(weight >= 0 && std::isfinite(weight), "weights are finite, not negative");
   SpResult result;
   result.critical_path_before = result.critical_path_after = critical_path(dag, weights).length;
   if (auto tree = decompose(dag)) {

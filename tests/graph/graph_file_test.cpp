@@ -119,6 +119,12 @@ TEST_CASE("faults name file, line and key") {
   CHECK(fault_of("  - {name: a, kind: input, name: b}\n") ==
         "m.yaml:6: operators[0].name: the key stands twice");
   CHECK(fault_of("  - {kind: input}\n") == "m.yaml:6: operators[0]: the key 'name' is missing");
+  CHECK(fault_of("  - {name: \"\xff\", kind: input}\n") ==
+        "m.yaml:6: operators[0].name: expected text in UTF-8");
+  const std::string long_name(129, 'x');
+  CHECK(fault_of("  - {name: a, kind: input, shape: {" + long_name.substr(1) + ": 1}}\n") == "no fault");
+  CHECK(fault_of("  - {name: a, kind: input, shape: {" + long_name + ": 1}}\n") ==
+        "m.yaml:6: operators[0].shape." + long_name + ": expected a name of at most 128 bytes");
   CHECK(fault_of("  []\n").starts_with("m.yaml:6: operators: model m: there are no operators"));
   CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: plan\nversion: 1\n") ==
         "m.yaml:1: penstock: expected 'model'");

@@ -13,7 +13,7 @@
 //         "name": "fc1",                       unique
 //         "kind": "linear",                    see OpKind
 //         "inputs": ["x"],                     names of the operators whose outputs it consumes
-//         "shape": {"in": 8, "out": 16},       named extents
+//         "shape": {"in": 8, "out": 16},       named extents, names up to 128 bytes
 //         "forward_flops": 256,                per sample, as all FLOPs and sizes here
 //         "input_gradient_flops": 256,
 //         "weight_gradient_flops": 256,

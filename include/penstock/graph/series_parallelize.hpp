@@ -9,13 +9,12 @@
 
 namespace penstock::graph {
 
-/// How hard to search. The defaults suit graphs of up to some thousand vertices.
+/// How hard to search. The defaults take about 0.4 ms per vertex.
 struct CutSearch {
   /// Cuts the exact search may look at for one piece; beyond it, and beyond 64 vertices, cuts are estimated.
   std::size_t exact_cuts = 100'000;
-  /// Promising cuts tried to the end by estimate alone, for pieces of at most `trial_vertices`.
+  /// Pairs of promising cuts to try to the end by estimate alone; 0: trust the estimate.
   int trials = 12;
-  std::size_t trial_vertices = 1000;
 };
 
 struct SpResult {
@@ -29,7 +28,7 @@ struct SpResult {
 };
 
 /// A series-parallel order that contains the given one, with a critical path as short as we can find.
-/// `weights`: a non-negative number per vertex.
+/// `weights`: a finite, non-negative number per vertex (checked).
 ///
 /// Where a piece falls apart it becomes parallel, where a series cut exists it becomes series: both lose
 /// nothing. Else some downset must come first as a whole. Small pieces try every downset, with memory and
