@@ -1,0 +1,15 @@
+#pragma once
+// From a partition to a plan: stage order, device numbers, in-flight counts.
+
+#include "partition.hpp"
+
+namespace penstock::planners {
+
+/// Stages in topological order, those that come first in the arrangement first. Devices are consecutive in stage
+/// order, as in GraphPipe's runtime, except that a replicated stage waits for an aligned start while smaller stages
+/// can fill the gap: groups then do not straddle nodes. `in_row`: each stage also waits for the one before it
+/// (the runtime's --sequential-pipeline).
+plan::Plan assemble(const cost::Problem& problem, const StageTable& table, const std::vector<PartStage>& stages,
+                    bool in_row);
+
+}  // namespace penstock::planners

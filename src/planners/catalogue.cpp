@@ -1,0 +1,26 @@
+#include "families.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::planners {
+
+const std::vector<PlannerInfo>& catalogue() {
+  static const std::vector<PlannerInfo> planners = {
+      {"graphpipe", "graph pipeline: stages form a DAG, branches run side by side",
+       "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any branch",
+       graphpipe},
+      {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
+       "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
+  };
+  return planners;
+}
+
+const PlannerInfo& planner(std::string_view name) {
+  std::vector<std::string> names;
+  for (const PlannerInfo& info : catalogue()) {
+    if (info.name == name) return info;
+    names.push_back(info.name);
+  }
+  throw core::BadInput("unknown planner '" + std::string(name) + "'; " + core::did_you_mean(name, names));
+}
+
+}  // namespace penstock::planners

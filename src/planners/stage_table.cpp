@@ -1,0 +1,262 @@
+#include "stage_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "penstock/schedule/in_flight.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+using graph::Vertex;
+
+constexpr std::size_t kNoShare = std::numeric_limits<std::size_t>::max();
+
+OpId op_id(Vertex v) { return OpId(static_cast<std::size_t>(v)); }
+
+/// Planners place devices by count, so the slowest type stands for all.
+const cluster::DeviceType& slowest_device(const cluster::Cluster& cluster) {
+  return *std::min_element(cluster.types().begin(), cluster.types().end(), [](const auto& a, const auto& b) {
+    return a.peak_rate(cluster::Precision::fp32) < b.peak_rate(cluster::Precision::fp32);
+  });
+}
+
+Bytes smallest_device_memory(const cluster::Cluster& cluster) {
+  Bytes smallest = cluster.type(core::DeviceId(0)).memory;
+  for (std::size_t d = 1; d < cluster.size(); ++d) smallest = std::min(smallest, cluster.type(core::DeviceId(d)).memory);
+  return smallest;
+}
+
+std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit, const cluster::DeviceType& device,
+                       std::int64_t samples) {
+  return to_picoseconds(cost::compute_time(problem, unit, device, samples).total()).value();
+}
+
+std::vector<int> unit_of_operator(const graph::OpGraph& graph, const Units& units) {
+  std::vector<int> unit_of(graph.size());
+  for (std::size_t u = 0; u < units.operators.size(); ++u)
+    for (OpId op : units.operators[u]) unit_of[op.index()] = static_cast<int>(u);
+  return unit_of;
+}
+
+}  // namespace
+
+StageSet merged(StageSet parts) {
+  std::sort(parts.begin(), parts.end());
+  StageSet out;
+  for (const Range& part : parts) {
+    if (part.begin == part.end) continue;
+    if (!out.empty() && out.back().end == part.begin)
+      out.back().end = part.end;
+    else
+      out.push_back(part);
+  }
+  return out;
+}
+
+StageTable::StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
+                       Choices choices)
+    : problem_(problem), unit_at_(arrangement.unit_at), choices_(std::move(choices)),
+      network_(score::assume_network(problem.cluster)), device_(&slowest_device(problem.cluster)),
+      memory_(smallest_device_memory(problem.cluster)) {
+  for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
+  describe_positions(units);
+  measure(units);
+  fill_steps();
+}
+
+void StageTable::describe_positions(const Units& units) {
+  const graph::OpGraph& graph = problem_.graph;
+  const std::vector<int> unit_of = unit_of_operator(graph, units);
+  std::vector<int> position_of_unit(unit_at_.size());
+  for (std::size_t p = 0; p < unit_at_.size(); ++p) position_of_unit[static_cast<std::size_t>(unit_at_[p])] = static_cast<int>(p);
+  const auto position = [&](Vertex v) { return position_of_unit[static_cast<std::size_t>(unit_of[static_cast<std::size_t>(v)])]; };
+
+  positions_.resize(unit_at_.size());
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const graph::Operator& op = graph.op(OpId(v));
+    const int here = position(static_cast<Vertex>(v));
+    Position& place = positions_[static_cast<std::size_t>(here)];
+    Bytes touched = op.output_bytes;
+    for (Vertex u : graph.dag().predecessors(static_cast<Vertex>(v))) touched += graph.op(op_id(u)).output_bytes;
+    place.working = std::max(place.working, touched);
+    place.kept += op.kept_bytes;
+    place.parameters += graph.parameter_bytes(OpId(v));
+
+    std::vector<int> readers;
+    for (Vertex to : graph.dag().successors(static_cast<Vertex>(v)))
+      if (position(to) != here) readers.push_back(position(to));
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    if (!readers.empty()) place.leaving += op.output_bytes;
+    for (std::size_t i = 0; i < readers.size(); ++i)
+      positions_[static_cast<std::size_t>(readers[i])].entering.push_back(
+          {here, i == 0 ? -1 : readers[i - 1], i + 1 == readers.size(), op.output_bytes});
+  }
+}
+
+void StageTable::measure(const Units& units) {
+  std::vector<std::int64_t> shares;
+  for (std::size_t c = 0; c < choices_.micro_batches.size(); ++c) {
+    share_.emplace_back();
+    for (int r : choices_.replicas) {
+      if (choices_.micro_batches[c] < r) {
+        share_[c].push_back(kNoShare);
+        continue;
+      }
+      const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], r);
+      auto known = std::find(shares.begin(), shares.end(), samples);
+      share_[c].push_back(static_cast<std::size_t>(known - shares.begin()));
+      if (known == shares.end()) shares.push_back(samples);
+    }
+  }
+  for (std::int64_t samples : shares) {
+    time_prefix_.push_back({0});
+    for (int unit : unit_at_)
+      time_prefix_.back().push_back(time_prefix_.back().back() +
+                                    unit_time(problem_, units.operators[static_cast<std::size_t>(unit)], *device_, samples));
+  }
+  work_prefix_ = {0};
+  for (int p = 0; p < positions(); ++p) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < share_.size(); ++c)
+      for (std::size_t r = 0; r < share_[c].size(); ++r)
+        if (share_[c][r] != kNoShare)
+          least = std::min(least, choices_.replicas[r] * static_cast<double>(time({{p, p + 1}}, share_[c][r])) * 1e-12 /
+                                      static_cast<double>(choices_.micro_batches[c]));
+    work_prefix_.push_back(work_prefix_.back() + least);
+  }
+}
+
+void StageTable::fill_steps() {
+  const std::int64_t unit = choices_.micro_batches.front();
+  const auto run = [&](std::size_t c) { return static_cast<Level>(choices_.micro_batches[c] * choices_.k / unit); };
+  const auto most = static_cast<Level>(std::min<std::int64_t>(problem_.training.mini_batch / unit, kNoLevel / 4));
+  const std::size_t configs = choices_.micro_batches.size();
+  for (std::size_t c = 0; c < configs; ++c) {
+    steps_.emplace_back();
+    for (std::size_t next = 0; next < configs; ++next)  // schedule::demanded_in_flight
+      steps_[c].push_back({run(c) <= run(next) ? run(next) : 2 * run(c) - run(next), run(c), most});
+    steps_[c].push_back({run(c), run(c), most});
+  }
+  if (configs > 1) return;
+  for (LevelStep& step : steps_[0]) {  // one size: levels are whole runs already, nothing to round
+    step.run = 1;
+  }
+}
+
+void StageTable::Run::extend_to(int end) {
+  for (; end_ < end; ++end_) add(end_);
+}
+
+void StageTable::Run::add(int p) {
+  const Position& place = table_->positions_[static_cast<std::size_t>(p)];
+  load_.kept += place.kept;
+  load_.parameters += place.parameters;
+  load_.working = std::max(load_.working, place.working);
+  load_.leaving += place.leaving;
+  for (const Entering& tensor : place.entering) {
+    if (tensor.producer < begin_ && tensor.previous_reader < begin_) load_.entering += tensor.bytes;
+    if (tensor.producer >= begin_ && tensor.last_reader) load_.leaving -= tensor.bytes;
+  }
+}
+
+const cost::StageLoad& StageTable::load(const StageSet& set) const {
+  const auto known = loads_.find(set);
+  if (known != loads_.end()) return known->second;
+  return loads_.emplace(set, cost::stage_load(problem_.graph, operators(set))).first->second;
+}
+
+std::vector<OpId> StageTable::operators(const StageSet& set) const {
+  std::vector<OpId> out;
+  for (const Range& range : set)
+    for (int p = range.begin; p < range.end; ++p) {
+      const auto& here = operators_at_[static_cast<std::size_t>(p)];
+      out.insert(out.end(), here.begin(), here.end());
+    }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::int64_t StageTable::time(const StageSet& set, std::size_t share) const {
+  std::int64_t sum = 0;
+  const auto& prefix = time_prefix_[share];
+  for (const Range& range : set)
+    sum += prefix[static_cast<std::size_t>(range.end)] - prefix[static_cast<std::size_t>(range.begin)];
+  return sum;
+}
+
+double StageTable::least_compute(const StageSet& set) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t c = 0; c < share_.size(); ++c)
+    for (std::size_t share : share_[c])
+      if (share != kNoShare)
+        least = std::min(least, static_cast<double>(time(set, share)) * 1e-12 / static_cast<double>(choices_.micro_batches[c]));
+  return least;
+}
+
+double StageTable::least_work(const StageSet& set) const {
+  double sum = 0;
+  for (const Range& range : set)
+    sum += work_prefix_[static_cast<std::size_t>(range.end)] - work_prefix_[static_cast<std::size_t>(range.begin)];
+  return sum;
+}
+
+double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& load, int config,
+                                   int replica_index) const {
+  const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
+  if (share_[c][r] == kNoShare) return std::numeric_limits<double>::infinity();
+  const core::Seconds compute = to_seconds(core::Picoseconds(time(set, share_[c][r])));
+  return score::stage_terms(network_, load, compute, choices_.micro_batches[c], choices_.replicas[r],
+                            problem_.training.mini_batch)
+      .time_per_sample();
+}
+
+Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_index) const {
+  const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
+  const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
+  const Bytes fixed = plan::total(
+      cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, 0));
+  const std::int64_t room = (memory_ - fixed).value();
+  const std::int64_t each = (load.kept + load.entering).value() * problem_.memory.activation_copies * samples;
+  if (room < each) return -1;
+  const std::int64_t micro_batches = each == 0 ? kNoLevel : room / each;
+  const std::int64_t levels = micro_batches * (choices_.micro_batches[c] / choices_.micro_batches.front());
+  return static_cast<Level>(std::min<std::int64_t>(levels, kNoLevel / 2));
+}
+
+std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices) {
+  const graph::OpGraph& graph = problem.graph;
+  const std::vector<int> unit_of = unit_of_operator(graph, units);
+  const cluster::DeviceType& device = slowest_device(problem.cluster);
+  std::vector<UnitFace> faces(units.operators.size());
+  for (std::size_t u = 0; u < faces.size(); ++u) {
+    UnitFace& face = faces[u];
+    for (std::size_t slot = 0; slot < units.operators[u].size(); ++slot) {
+      const OpId id = units.operators[u][slot];
+      const graph::Operator& op = graph.op(id);
+      face.cost += fmt::format("|{},{},{}", op.parameters, op.output_bytes.value(), op.kept_bytes.value());
+      for (Vertex to : graph.dag().successors(static_cast<Vertex>(id.index()))) {
+        const int reader = unit_of[static_cast<std::size_t>(to)];
+        if (reader == static_cast<int>(u)) continue;
+        face.readers.push_back({reader, static_cast<int>(slot)});
+        faces[static_cast<std::size_t>(reader)].reads.push_back({static_cast<int>(u), static_cast<int>(slot)});
+      }
+    }
+    for (std::int64_t b : choices.micro_batches)
+      for (int r : choices.replicas)
+        if (b >= r) face.cost += fmt::format(",{}", unit_time(problem, units.operators[u], device, cost::samples_per_device(b, r)));
+  }
+  for (UnitFace& face : faces)
+    for (auto* tensors : {&face.reads, &face.readers}) {
+      std::sort(tensors->begin(), tensors->end());
+      tensors->erase(std::unique(tensors->begin(), tensors->end()), tensors->end());
+    }
+  return faces;
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,119 @@
+#pragma once
+// Prices every stage the search may form: time per sample and how much it can hold.
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "arrangement.hpp"
+#include "level_row.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/score/estimate.hpp"
+
+namespace penstock::planners {
+
+/// Positions [begin, end).
+struct Range {
+  int begin = 0;
+  int end = 0;
+  friend auto operator<=>(const Range&, const Range&) = default;
+};
+using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merged
+
+/// `parts` sorted and merged.
+StageSet merged(StageSet parts);
+
+/// Micro-batch sizes and replica counts the search may choose.
+struct Choices {
+  std::vector<std::int64_t> micro_batches;  ///< ascending
+  std::vector<int> replicas;                ///< ascending
+  int k = 1;                                ///< kFkB
+};
+
+/// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges are
+/// then exact differences of prefix sums, whatever the order of summation. Planners know devices by count only,
+/// so the slowest device type and the smallest memory stand for all.
+class StageTable {
+ public:
+  StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement, Choices choices);
+
+  const Choices& choices() const { return choices_; }
+  int configs() const { return static_cast<int>(choices_.micro_batches.size()); }
+  int devices() const { return static_cast<int>(problem_.cluster.size()); }
+  int positions() const { return static_cast<int>(unit_at_.size()); }
+
+  /// Grows a run of positions one by one; each step costs the tensors of the position added.
+  class Run {
+   public:
+    Run(const StageTable& table, int begin) : table_(&table), begin_(begin), end_(begin) {}
+    void extend_to(int end);
+    const cost::StageLoad& load() const { return load_; }
+    Range range() const { return {begin_, end_}; }
+
+   private:
+    void add(int position);
+    const StageTable* table_;
+    int begin_, end_;
+    cost::StageLoad load_;
+  };
+  /// Any set; remembered. Not for concurrent use.
+  const cost::StageLoad& load(const StageSet& set) const;
+
+  /// Seconds per sample of computing alone; the least any (config, replicas) reaches.
+  double least_compute(const StageSet& set) const;
+  /// Device-seconds per sample the set needs at least, whatever the choices.
+  double least_work(const StageSet& set) const;
+  double total_work() const { return work_prefix_.back(); }
+
+  /// Time per sample with this choice; infinite when a replica would get no sample.
+  double time_per_sample(const StageSet& set, const cost::StageLoad& load, int config, int replica_index) const;
+  /// Levels that fit in memory with this choice; negative when not even one run of micro-batches does.
+  Level capacity(const cost::StageLoad& load, int config, int replica_index) const;
+
+  /// The in-flight rule between configurations; `next` = configs() at the end of the network.
+  const LevelStep& step(int config, int next) const { return steps_[static_cast<std::size_t>(config)][static_cast<std::size_t>(next)]; }
+  std::vector<core::OpId> operators(const StageSet& set) const;  ///< ascending
+  const score::Network& network() const { return network_; }
+  core::Bytes smallest_memory() const { return memory_; }
+  /// Answers as if every device had this much memory.
+  void pretend_memory(core::Bytes memory) { memory_ = memory; }
+
+ private:
+  struct Entering {
+    int producer;           ///< position
+    int previous_reader;    ///< position of the last reader before this one; -1 none
+    bool last_reader;
+    core::Bytes bytes;
+  };
+  struct Position {
+    std::vector<Entering> entering;
+    core::Bytes leaving;  ///< tensors of this position read by others
+    core::Bytes kept;
+    core::Bytes parameters;
+    core::Bytes working;
+  };
+  void describe_positions(const Units& units);
+  void measure(const Units& units);
+  void fill_steps();
+  std::int64_t time(const StageSet& set, std::size_t share) const;
+  std::int64_t samples(int config, int replica_index) const;
+
+  const cost::Problem& problem_;
+  std::vector<int> unit_at_;
+  std::vector<std::vector<core::OpId>> operators_at_;  ///< [position]
+  Choices choices_;
+  score::Network network_;
+  const cluster::DeviceType* device_ = nullptr;
+  core::Bytes memory_;
+  std::vector<Position> positions_;
+  std::vector<std::vector<std::size_t>> share_;       ///< [config][replicas]: index into time_prefix_, or kNoShare
+  std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
+  std::vector<double> work_prefix_;                   ///< [position]
+  std::vector<std::vector<LevelStep>> steps_;         ///< [config][next config]
+  mutable std::map<StageSet, cost::StageLoad> loads_;
+};
+
+/// The faces of all units, for `arrange`.
+std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices);
+
+}  // namespace penstock::planners

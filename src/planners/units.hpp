@@ -1,0 +1,18 @@
+#pragma once
+// What a planner moves around: operators, each with the inputs it reads first.
+
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::planners {
+
+/// An `input` operator does no work, so it is placed with its first consumer (the smallest-numbered one) instead of
+/// occupying a device; an input nobody reads stays alone.
+struct Units {
+  std::vector<std::vector<core::OpId>> operators;  ///< [unit], ascending
+  graph::Dag dag;                                  ///< over units, in topological order
+};
+Units planning_units(const graph::OpGraph& graph);
+
+}  // namespace penstock::planners

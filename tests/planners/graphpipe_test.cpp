@@ -1,0 +1,142 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/schedule/task_order.hpp"
+#include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "support/clip_log.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+
+namespace {
+
+const cost::AnalyticCosts kCosts;
+
+cluster::Cluster summit(int devices) {
+  return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(devices);
+}
+
+planners::SearchResult search(const char* planner, const cost::Problem& problem, planners::SearchOptions options = {}) {
+  auto result = planners::planner(planner).plan(problem, options, {});
+  CHECK(score::faults(problem, result.plan).empty());
+  return result;
+}
+
+int depth(const graph::OpGraph& graph, const plan::Plan& plan) { return plan::StageGraph(graph, plan).depth(); }
+
+}  // namespace
+
+TEST_CASE("case study: eight stages, one per block; each branch 4 deep as a graph, 8 in a row") {
+  // GraphPipe Fig. 8 and 10: 2 branches x 4 x (attention, dense, dense), concat inside one of the stages. The paper
+  // calls that depth 4. Counted in stages along the longest path it is 5: the branch that does not own the concat
+  // reaches it one stage later (as in the paper's own logs, where the other branch holds one micro-batch more).
+  const auto graph = models::build("case_study", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  planners::SearchOptions pinned;
+  pinned.micro_batch = 4;
+  const auto gpp = search("graphpipe", problem, pinned), spp = search("spp", problem, pinned);
+  CHECK(gpp.plan.stages.size() == 8);
+  CHECK(spp.plan.stages.size() == 8);
+  CHECK(depth(graph, gpp.plan) == 5);
+  CHECK(gpp.plan.stages[0].in_flight == 4 * 4);  // the owner's branch: 4 micro-batches of 4
+  CHECK(spp.plan.stages[0].in_flight == 8 * 4);
+  CHECK(depth(graph, spp.plan) == 8);
+  CHECK(gpp.bottleneck == spp.bottleneck);
+}
+
+TEST_CASE("a sequential network: the graph pipeline is the sequential one, bit for bit") {
+  const auto graph = models::build("transformer", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  auto gpp = search("graphpipe", problem), spp = search("spp", problem);
+  CHECK(gpp.bottleneck == spp.bottleneck);
+  for (auto& stage : spp.plan.stages) stage.after.clear();  // data flows along the row anyway
+  CHECK(plan::to_yaml(graph, gpp.plan) == plan::to_yaml(graph, spp.plan));
+  const auto time = [&](const plan::Plan& p) { return sim::simulate_time(problem, p, schedule::task_order(p)); };
+  CHECK(time(gpp.plan) == time(spp.plan));
+}
+
+TEST_CASE("the planner's bottleneck is what the score says of its plan") {
+  for (const char* model : {"mmt", "candle_uno", "clip"}) {
+    const auto graph = models::build(model, {});
+    const auto cluster = summit(8);
+    const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::sgd}};
+    for (const char* planner : {"graphpipe", "spp"}) {
+      const auto found = search(planner, problem);
+      const auto estimate = score::estimate(problem, found.plan, plan::StageGraph(graph, found.plan));
+      CHECK(estimate.bottleneck == doctest::Approx(found.bottleneck).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("with the costs implied by optimizer log 1 the bottleneck is no worse than the log's") {
+  // Per-sample milliseconds solved from the rows: 4 attentions + 6 denses = 3.70934, 3 + 8 = 3.38062, and so on.
+  const auto clip = support::clip_log({3, 3, true});
+  const double dense = (4 * 3.38062 - 3 * 3.70934) / 14, attention = (3.70934 - 6 * dense) / 4;
+  std::vector<double> ms(clip.graph.size(), 0);
+  const auto fill = [&](const std::vector<core::OpId>& ops, std::size_t skip, double a, double d) {
+    for (std::size_t i = skip; i < ops.size(); ++i) ms[ops[i].index()] = (i - skip) % 3 == 0 ? a : d;
+  };
+  fill(clip.image, 5, attention, dense);
+  fill(clip.text, 4, 1.69362 / 36, 1.69362 / 36);
+  ms[clip.image[1].index()] = 3.3873 - 3 * attention - 6 * dense;
+  ms[clip.join.index()] = 3.49199 - 3 * attention - 8 * dense;
+  for (double& t : ms) t *= 1e-3 / 3;
+  std::vector<double> twice = ms;
+  for (double& t : twice) t *= 2;
+  const support::FixedCosts costs(ms, twice);
+  const auto cluster = support::tiny_cluster(8, std::int64_t{2} << 30, 1e15);
+  const cost::Problem problem{clip.graph, cluster, costs, {1024, plan::Optimizer::sgd}, {8, 0, 2, false, false}};
+  planners::SearchOptions pinned;
+  pinned.micro_batch = 8;
+  const auto found = search("graphpipe", problem, pinned);
+  CHECK(found.bottleneck * 1e3 <= 3.70979);
+}
+
+TEST_CASE("kFkB and per-stage micro-batches give valid plans") {
+  const auto graph = models::build("candle_uno", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  planners::SearchOptions pairs;
+  pairs.k = 2;
+  CHECK(search("graphpipe", problem, pairs).plan.stages[0].warm_k == 2);
+  planners::SearchOptions free;
+  free.per_stage_micro_batch = true;
+  // Every uniform plan is among the free ones.
+  CHECK(search("graphpipe", problem, free).bottleneck <= search("graphpipe", problem).bottleneck * (1 + 1e-9));
+  planners::SearchOptions odd;
+  odd.any_degree = true;
+  CHECK(search("graphpipe", problem, odd).plan.stages.size() <= 8);
+}
+
+TEST_CASE("when nothing fits, the obstacle and the missing memory are named") {
+  const auto graph = support::tiny_graph(3, {{0, 1}, {1, 2}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(3, 1, 1);
+  const auto message = [&](std::int64_t memory, std::size_t devices) -> std::string {
+    const auto cluster = support::tiny_cluster(devices, memory);
+    const cost::Problem problem{graph, cluster, costs, {4, plan::Optimizer::sgd}};
+    try {
+      planners::planner("graphpipe").plan(problem, {}, {});
+    } catch (const core::Infeasible& e) {
+      return e.what();
+    }
+    return "a plan was found";
+  };
+  // b keeps 1 kB and works on 2 kB at a time.
+  CHECK(message(2999, 2) == "no plan fits in memory: operator 'b' needs 2.93 KiB, a device has 2.93 KiB: 1.00 B missing");
+  // All in one stage: 3 kB kept and 2 kB worked on.
+  CHECK(message(4999, 1) ==
+        "no plan fits in memory: even in the thriftiest partition stage 0 of 1 ('a' to 'c', 1 samples in flight) needs "
+        "4.88 KiB, a device has 4.88 KiB: 1.00 B missing");
+  CHECK(message(1 << 20, 3) == "a plan was found");
+  CHECK(message(1 << 20, 13) == "no plan uses exactly 13 devices with micro-batches of up to 4 samples");
+}
