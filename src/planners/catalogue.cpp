@@ -8,6 +8,8 @@ const std::vector<PlannerInfo>& catalogue() {
       {"graphpipe", "graph pipeline: stages form a DAG, branches run side by side",
        "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any branch",
        graphpipe},
+      {"graphpipe_rows", "graphpipe, or the row partition run as a graph where that is faster",
+       "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
   };

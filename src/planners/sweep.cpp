@@ -61,10 +61,13 @@ struct Candidate {
 
 class Sweep {
  public:
-  Sweep(const cost::Problem& problem, const SearchOptions& options, Structure structure, core::StopToken stop)
-      : problem_(problem), options_(options), structure_(structure), stop_(stop),
-        searches_(searches(problem, options)), units_(planning_units(problem.graph)) {
-    if (structure == Structure::series_parallel) tree_ = tree_of(problem, units_, searches_.back());
+  Sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
+        core::StopToken stop)
+      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
+    for (const Choices& choices : searches(problem, options))
+      for (Structure structure : structures) searches_.push_back({choices, structure});
+    if (std::find(structures.begin(), structures.end(), Structure::series_parallel) != structures.end())
+      tree_ = tree_of(problem, units_, searches_.back().choices);
   }
 
   SearchResult run() {
@@ -81,18 +84,23 @@ class Sweep {
   }
 
  private:
-  Arrangement arrangement(const Choices& choices) const {
-    if (structure_ == Structure::row) return arrange_in_row(units_.operators.size());
-    return arrange(tree_, unit_faces(problem_, units_, choices));
+  struct Search {
+    Choices choices;
+    Structure structure;
+  };
+
+  Arrangement arrangement(const Search& search) const {
+    if (search.structure != Structure::series_parallel) return arrange_in_row(units_.operators.size());
+    return arrange(tree_, unit_faces(problem_, units_, search.choices));
   }
 
-  std::optional<Candidate> search(const Choices& choices, double give_up, std::uint64_t& rows) const {
-    const Arrangement arranged = arrangement(choices);
-    const StageTable table(problem_, units_, arranged, choices);
+  std::optional<Candidate> search(const Search& search, double give_up, std::uint64_t& rows) const {
+    const Arrangement arranged = arrangement(search);
+    const StageTable table(problem_, units_, arranged, search.choices);
     const auto bottleneck = least_bottleneck(arranged, table, stop_, give_up);
     if (!bottleneck) return std::nullopt;
     rows = bottleneck->rows;
-    Candidate out{assemble(problem_, table, bottleneck->stages, structure_ == Structure::row),
+    Candidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
                   bottleneck->seconds_per_sample, 0};
     out.iteration = options_.evaluate
                         ? options_.evaluate(out.plan).value()
@@ -111,27 +119,26 @@ class Sweep {
   }
 
   [[noreturn]] void explain() const {
-    for (const Choices& choices : searches_)  // the smallest micro-batch that can occupy all devices needs least
-      if (const auto reason = obstacle(problem_, units_, arrangement(choices), choices, stop_))
+    for (const Search& search : searches_)  // the smallest micro-batch that can occupy all devices needs least
+      if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices, stop_))
         throw core::Infeasible(*reason);
     throw core::Infeasible(fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
-                                       problem_.cluster.size(), searches_.back().micro_batches.back()));
+                                       problem_.cluster.size(), searches_.back().choices.micro_batches.back()));
   }
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
-  Structure structure_;
   core::StopToken stop_;
-  std::vector<Choices> searches_;
+  std::vector<Search> searches_;
   Units units_;
   graph::SpTree tree_;
 };
 
 }  // namespace
 
-SearchResult sweep(const cost::Problem& problem, const SearchOptions& options, Structure structure,
+SearchResult sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
                    core::StopToken stop) {
-  return Sweep(problem, options, structure, stop).run();
+  return Sweep(problem, options, structures, stop).run();
 }
 
 }  // namespace penstock::planners

@@ -6,11 +6,15 @@
 
 namespace penstock::planners {
 
-enum class Structure { series_parallel, row };
+enum class Structure {
+  series_parallel,  ///< the series-parallel tree
+  row,              ///< all operators in one row, stages forced to follow one another
+  row_as_graph,     ///< partitioned as a row, but a stage waits only for the stages it reads from
+};
 
 /// GraphPipe's default (appendix A.2): one micro-batch size for all stages, all powers of two tried in parallel, the
-/// best iteration time kept. The same bytes for any number of threads.
-SearchResult sweep(const cost::Problem& problem, const SearchOptions& options, Structure structure,
-                   core::StopToken stop);
+/// best iteration time kept, over all structures given. The same bytes for any number of threads.
+SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,
+                   const std::vector<Structure>& structures, core::StopToken stop);
 
 }  // namespace penstock::planners

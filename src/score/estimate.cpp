@@ -9,14 +9,21 @@ using cluster::Cluster;
 using core::Bytes;
 using core::DeviceId;
 
-cost::Affine slowest_neighbour_route(const Cluster& cluster) {
-  cost::Affine link;
-  for (std::size_t d = 0; d + 1 < cluster.size(); ++d) {
-    const cluster::Route route = cluster.route(DeviceId(d), DeviceId(d + 1));
-    link.latency = std::max(link.latency, route.latency.value());
-    link.per_byte = std::max(link.per_byte, 1 / route.bandwidth.value());
+/// Every device sends to the one `distance` further on, at the same time.
+cost::Affine shifted_traffic(const Cluster& cluster, std::size_t distance) {
+  std::vector<cluster::Route> routes;
+  std::vector<int> flows(cluster.links().size(), 0);
+  for (std::size_t d = 0; d + distance < cluster.size(); ++d) {
+    routes.push_back(cluster.route(DeviceId(d), DeviceId(d + distance)));
+    for (std::size_t l : routes.back().links) ++flows[l];
   }
-  return link;
+  cost::Affine slowest;
+  for (const cluster::Route& route : routes) {
+    slowest.latency = std::max(slowest.latency, route.latency.value());
+    for (std::size_t l : route.links)
+      slowest.per_byte = std::max(slowest.per_byte, flows[l] / cluster.links()[l].bandwidth.value());
+  }
+  return slowest;
 }
 
 /// Groups start at multiples of their size, as plan placement aligns them; the slowest group counts.
@@ -47,8 +54,12 @@ core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& s
 }  // namespace
 
 Network assume_network(const Cluster& cluster) {
-  Network network{slowest_neighbour_route(cluster), std::vector<cost::AllReduce>(cluster.size() + 1)};
-  for (std::size_t r = 2; r <= cluster.size(); ++r) network.all_reduce[r] = slowest_group(cluster, r);
+  Network network{std::vector<cost::Affine>(cluster.size() + 1), std::vector<cost::AllReduce>(cluster.size() + 1)};
+  for (std::size_t r = 1; r <= cluster.size(); ++r) {
+    // With more than half of the devices in one stage the others are at most half the cluster away.
+    network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
+    network.all_reduce[r] = slowest_group(cluster, r);
+  }
   return network;
 }
 
@@ -58,16 +69,17 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
   const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
   const std::int64_t share = cost::samples_per_device(micro_batch, replicas);
   const double moved = static_cast<double>((load.entering.value() + load.leaving.value()) * share);
+  const cost::Affine& link = network.link[static_cast<std::size_t>(replicas)];
   StageTerms terms;
   terms.compute = compute.value() / b;
-  terms.communication = (messages * network.link.latency + moved * network.link.per_byte) / b;
+  terms.communication = (messages * link.latency + moved * link.per_byte) / b;
   terms.reduce = network.all_reduce[static_cast<std::size_t>(replicas)].time(load.parameters).value() /
                  static_cast<double>(mini_batch);
   return terms;
 }
 
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
-                         const cost::Affine& link) {
+                         const Network& network) {
   double longest = 0;
   std::vector<double> until(tps.size());  // longest path ending before this stage
   for (std::size_t s = 0; s < tps.size(); ++s) {
@@ -76,9 +88,9 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
     longest = std::max(longest, here);
     for (std::size_t e : stages.leaving(core::StageId(s))) {
       const plan::Boundary& boundary = stages.boundaries()[e];
-      const std::int64_t share = cost::samples_per_device(
-          plan.stages[s].micro_batch, static_cast<std::int64_t>(plan.stages[s].devices.size()));
-      const double transfer = boundary.bytes.value() > 0 ? 2 * link.at(boundary.bytes * share) : 0;
+      const std::size_t replicas = plan.stages[s].devices.size();
+      const std::int64_t share = cost::samples_per_device(plan.stages[s].micro_batch, static_cast<std::int64_t>(replicas));
+      const double transfer = boundary.bytes.value() > 0 ? 2 * network.link[replicas].at(boundary.bytes * share) : 0;
       double& next = until[boundary.to.index()];
       next = std::max(next, here + transfer);
     }
@@ -98,7 +110,7 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
     tps.push_back(out.stages.back().time_per_sample());
     out.bottleneck = std::max(out.bottleneck, tps.back());
   }
-  out.iteration = core::Seconds(iteration_seconds(plan, stages, tps, network.link));
+  out.iteration = core::Seconds(iteration_seconds(plan, stages, tps, network));
   return out;
 }
 

@@ -30,7 +30,7 @@ double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mi
     for (int before : rows[s].after) p.stages[s].after.emplace_back(static_cast<std::size_t>(before));
     tps.push_back(rows[s].tps);
   }
-  return score::iteration_seconds(p, plan::StageGraph(g, p), tps, {});
+  return score::iteration_seconds(p, plan::StageGraph(g, p), tps, score::Network{{{}, {}}, {{}, {}}});
 }
 
 }  // namespace

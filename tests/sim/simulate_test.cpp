@@ -89,6 +89,22 @@ TEST_CASE("a link serves one transfer at a time") {
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000) == doctest::Approx(7));
 }
 
+TEST_CASE("a transfer that waits for its receiver does not keep its sender's cable idle") {
+  // a and b feed c, b also feeds d; 1 kB each at 1 kB/s. a's tensor occupies c's cable from 1 to 2 s. b's tensor for c
+  // became ready at the same moment and waits for it; b's tensor for d goes ahead, 1 to 2 s; then b's for c, 2 to 3 s.
+  const auto g = support::tiny_graph(4, {{0, 2}, {1, 2}, {1, 3}});
+  const auto cluster = support::tiny_cluster(4, 1 << 30, 1000);
+  const auto costs = support::FixedCosts::uniform(4, 1, 1);
+  const Plan p = one_each(g, 1, {1});
+  const cost::Problem problem{g, cluster, costs, p.training};
+  const auto trace = sim::simulate(problem, p, schedule::task_order(p));
+  for (const auto& span : trace.spans) {
+    if (span.kind != trace::TaskKind::forward) continue;
+    if (span.stage == core::StageId(2)) CHECK(to_seconds(span.start).value() == doctest::Approx(3));
+    if (span.stage == core::StageId(3)) CHECK(to_seconds(span.start).value() == doctest::Approx(2));
+  }
+}
+
 TEST_CASE("replicas share each micro-batch and reduce gradients at the end") {
   graph::GraphBuilder builder("one");
   graph::Operator op = support::unit_op("a", 1e9, 250);  // 1000 bytes of weights

@@ -9,11 +9,13 @@
 
 namespace penstock::score {
 
-/// What planners assume of the network before devices are assigned: the slowest route between neighbours in
-/// device order, and for each replica count the slowest of the consecutive groups a placement may use.
+/// What planners assume of the network before devices are assigned, by replica count (index 0 unused).
 struct Network {
-  cost::Affine link;                         ///< one message between stages
-  std::vector<cost::AllReduce> all_reduce;  ///< [replicas], index 0 unused
+  /// One message of a replica to or from the neighbouring stage. Stages hold consecutive devices, so the replicas of
+  /// one talk to the devices `replicas` further on, all at once: the slowest of these routes counts, each of its links
+  /// shared by the routes that cross it.
+  std::vector<cost::Affine> link;
+  std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
 };
 Network assume_network(const cluster::Cluster& cluster);
 
@@ -44,6 +46,6 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
 
 /// The iteration formula alone, for terms from any source. `tps[i]` in seconds per sample.
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
-                         const cost::Affine& link);
+                         const Network& network);
 
 }  // namespace penstock::score

@@ -1,0 +1,40 @@
+#pragma once
+// An experiment file: what is compared on what.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/cost/stage_load.hpp"
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::experiment {
+
+/// One point of the grid.
+struct Cell {
+  plan::ModelRef model;
+  plan::ClusterRef cluster;
+  std::string planner;
+  plan::Training training;
+  std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
+};
+
+struct Spec {
+  std::string name;
+  std::string summary;
+  std::optional<std::string> costs;  ///< profile file; default: analytic
+  bool choose_by_simulation = false;  ///< how the best micro-batch size is picked; default: by estimate
+  cost::MemoryRule memory;            ///< how memory is counted
+  std::string baseline;               ///< planner the ratios divide by; empty: no ratios
+  std::vector<Cell> cells;            ///< model by model, devices, mini-batch, planner: the order of the file
+};
+
+/// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
+/// checked before anything runs: models build, clusters load, device counts exist, micro-batches divide.
+Spec load_spec(const std::string& path);
+
+/// "mmt-summit-8-graphpipe-128": names the files of a cell. `-p` settings that differ from cell to cell are appended.
+std::string cell_name(const Cell& cell);
+
+}  // namespace penstock::experiment

@@ -1,0 +1,15 @@
+#pragma once
+// The table an experiment ends with: each planner against a baseline, problem by problem.
+
+#include <span>
+#include <string>
+
+#include "penstock/report/results.hpp"
+
+namespace penstock::report {
+
+/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch). With a baseline, rows of other planners
+/// show their throughput ratio to it; a last line states the largest ratio and where.
+std::string comparison(std::span<const CellResult> rows, const std::string& baseline);
+
+}  // namespace penstock::report

@@ -1,0 +1,67 @@
+#pragma once
+// What the sub-commands share: flags that mean the same everywhere, and how they become values.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/report/results.hpp"
+
+namespace penstock::cli {
+
+/// What main hands to every command.
+struct Session {
+  std::string command_line;
+  core::StopToken stop;
+};
+
+/// Each sub-command registers itself on the app and leaves what to run; the return value is the exit code.
+using Action = std::function<core::ExitCode(const Session&)>;
+void add_run(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
+void add_models(CLI::App& app, Action& action);
+void add_model(CLI::App& app, Action& action);
+void add_planners(CLI::App& app, Action& action);
+
+/// --model NAME|FILE and -p key=value.
+struct ModelFlags {
+  std::string name;
+  std::vector<std::string> parameters;
+  void add(CLI::App& command, bool required);
+  plan::ModelRef ref() const;  ///< throws BadInput for a parameter that is not key=value
+};
+
+/// --cluster FILE and --devices N.
+struct ClusterFlags {
+  std::string file;
+  int devices = 0;
+  void add(CLI::App& command, bool required);
+  plan::ClusterRef ref() const { return {file, devices}; }
+};
+
+void add_costs(CLI::App& command, std::optional<std::string>& costs);
+void add_threads(CLI::App& command, int& threads);
+void add_json(CLI::App& command, bool& json);
+
+/// Limits TBB to `threads` (0: all cores) while it lives.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads);
+  ~ThreadLimit();
+
+ private:
+  struct Control;
+  std::unique_ptr<Control> control_;
+};
+
+/// The birth certificate of results made by this process.
+report::Provenance provenance(const Session& session);
+
+}  // namespace penstock::cli

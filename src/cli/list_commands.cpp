@@ -1,0 +1,60 @@
+// models, planners: what there is.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::Align;
+using report::Table;
+
+core::ExitCode list_models(bool json) {
+  Json all = Json::array();
+  Table table({{"model"}, {"operators", Align::right}, {"parameters", Align::right}, {"GFLOP/sample", Align::right}, {"summary"}});
+  for (const auto& info : models::catalogue()) {
+    const graph::OpGraph graph = models::build(info.name);
+    const double gflop = graph.forward_flops().value() * 1e-9;
+    all.push_back({{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"operators", graph.size()},
+                   {"parameters", graph.parameters()}, {"forward_gflop_per_sample", gflop}});
+    table.add({info.name, std::to_string(graph.size()), fmt::format("{:.1f} M", static_cast<double>(graph.parameters()) * 1e-6),
+               fmt::format("{:.2f}", gflop), info.summary});
+  }
+  fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
+  return core::ExitCode::done;
+}
+
+core::ExitCode list_planners(bool json) {
+  Json all = Json::array();
+  Table table({{"planner"}, {"what it searches"}, {"source"}});
+  for (const auto& info : planners::catalogue()) {
+    all.push_back({{"name", info.name}, {"summary", info.summary}, {"source", info.source}});
+    table.add({info.name, info.summary, info.source});
+  }
+  fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
+  return core::ExitCode::done;
+}
+
+void add_list(CLI::App& app, Action& action, const char* name, const char* help, core::ExitCode (*list)(bool)) {
+  auto* command = app.add_subcommand(name, help);
+  auto json = std::make_shared<bool>(false);
+  add_json(*command, *json);
+  command->callback([json, list, &action] { action = [json, list](const Session&) { return list(*json); }; });
+}
+
+}  // namespace
+
+void add_models(CLI::App& app, Action& action) {
+  add_list(app, action, "models", "List the networks of the zoo.", list_models);
+}
+void add_planners(CLI::App& app, Action& action) {
+  add_list(app, action, "planners", "List the planners with their sources.", list_planners);
+}
+
+}  // namespace penstock::cli

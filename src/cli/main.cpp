@@ -1,0 +1,64 @@
+// penstock: plans, simulates and compares pipeline-parallel training.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "command.hpp"
+#include "version.hpp"
+
+namespace penstock::cli {
+namespace {
+
+std::atomic<bool> stop_requested{false};  // the one global: a signal handler has no other way
+
+void on_interrupt(int) {
+  stop_requested = true;
+  std::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends at once
+}
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan;\n"
+    "            30 interrupted (finished results are kept); 40 a defect of penstock.";
+
+int fail(core::ExitCode code, const std::string& message) {
+  fmt::print(stderr, "penstock: {}\n", message);
+  return static_cast<int>(code);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Plan, simulate and compare pipeline-parallel training of deep networks.", "penstock"};
+  app.footer(kFooter);
+  app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
+  app.require_subcommand(1);
+  Action action;
+  for (auto add : {add_run, add_plan, add_simulate, add_models, add_model, add_planners}) add(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return fail(core::ExitCode::usage, std::string(e.what()) + "; see penstock --help");
+  }
+  Session session;
+  for (int i = 0; i < argc; ++i) session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");
+  session.stop = core::StopToken(&stop_requested);
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  return static_cast<int>(action(session));
+}
+
+}  // namespace
+}  // namespace penstock::cli
+
+int main(int argc, char** argv) {
+  using penstock::core::ExitCode;
+  try {
+    return penstock::cli::run(argc, argv);
+  } catch (const penstock::core::Error& e) {
+    return penstock::cli::fail(e.code(), e.what());
+  } catch (const std::exception& e) {
+    return penstock::cli::fail(ExitCode::internal, e.what());
+  }
+}

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/graph/graph_file.hpp"
+#include "penstock/graph/order.hpp"
+#include "penstock/graph/series_parallelize.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using report::Align;
+using report::Table;
+
+struct Flags {
+  std::string name;
+  ModelFlags model;  ///< parameters only
+  std::string output;
+  bool json = false;
+  bool operators = false;
+};
+
+std::string operator_table(const graph::OpGraph& graph) {
+  Table table({{"operator"}, {"kind"}, {"parameters", Align::right}, {"MFLOP", Align::right}, {"output", Align::right},
+               {"kept", Align::right}, {"inputs"}});
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const graph::Operator& op = graph.op(core::OpId(v));
+    std::string inputs;
+    for (graph::Vertex u : graph.dag().predecessors(static_cast<graph::Vertex>(v)))
+      inputs += (inputs.empty() ? "" : " ") + graph.op(core::OpId(static_cast<std::size_t>(u))).name;
+    table.add({op.name, std::string(name(op.kind)), std::to_string(op.parameters),
+               fmt::format("{:.2f}", op.forward_flops.value() * 1e-6), core::show(op.output_bytes),
+               core::show(op.kept_bytes), inputs});
+  }
+  return table.text() + "\n";
+}
+
+std::string parameter_table(const std::string& model) {
+  Table table({{"parameter"}, {"default"}, {"meaning"}});
+  for (const auto& info : models::catalogue())
+    if (info.name == model)
+      for (const auto& parameter : info.parameters) table.add({parameter.name, parameter.default_value, parameter.meaning});
+  return table.text() + "\n";
+}
+
+std::string structure(const graph::OpGraph& graph) {
+  if (graph::decompose(graph.dag())) return "series-parallel";
+  std::vector<double> weights;
+  for (const auto& op : graph.operators()) weights.push_back(op.forward_flops.value());
+  const auto made = graph::make_series_parallel(graph.dag(), weights);
+  return fmt::format("not series-parallel; {} added order edges lengthen its critical path by {:.2f} %", made.added.size(),
+                     (made.critical_path_after / made.critical_path_before - 1) * 100);
+}
+
+void write(const graph::OpGraph& graph, const std::string& path) {
+  core::write_file(path, path.ends_with(".dot") ? graph::to_dot(graph) : graph::to_json(graph));
+}
+
+core::ExitCode run(const Flags& flags, const Session&) {
+  plan::ModelRef ref = flags.model.ref();
+  ref.name = flags.name;
+  const graph::OpGraph graph = experiment::load_model(ref);
+  if (!flags.output.empty()) write(graph, flags.output);
+  if (flags.json) {
+    fmt::print("{}", graph::to_json(graph));
+    return core::ExitCode::done;
+  }
+  fmt::print("{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\n", graph.name(), graph.size(),
+             graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6, graph.forward_flops().value() * 1e-9);
+  fmt::print("structure: {}\n\n{}", structure(graph), parameter_table(flags.name));
+  if (flags.operators) fmt::print("{}", operator_table(graph));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_model(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("model", "Inspect one model: size, structure, parameters, operators; export it.");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("NAME", flags->name, "a network of the zoo, or a model file")->required();
+  command->add_option("-p,--parameter", flags->model.parameters, "a model parameter; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--operators", flags->operators, "list every operator");
+  command->add_option("-o,--output", flags->output, "write the graph: .dot for Graphviz, else a model file (JSON)")->type_name("FILE");
+  add_json(*command, flags->json);
+  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/schedule/task_order.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "plan_report.hpp"
+
+#include <chrono>
+
+namespace penstock::cli {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  ClusterFlags cluster;
+  std::string planner = "graphpipe";
+  std::string optimizer = "sgd";
+  std::int64_t mini_batch = 0;
+  std::optional<std::string> costs;
+  planners::SearchOptions search;
+  std::int64_t micro_batch = 0;
+  bool by_simulation = false;
+  std::string output;
+  int threads = 0;
+  bool json = false;
+};
+
+core::ExitCode run(const Flags& flags, const Session& session) {
+  const ThreadLimit limit(flags.threads);
+  const auto& planner = planners::planner(flags.planner);
+  plan::ClusterRef cluster_ref = flags.cluster.ref();
+  const graph::OpGraph graph = experiment::load_model(flags.model.ref());
+  const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
+  cluster_ref.devices = static_cast<int>(cluster.size());
+  const auto costs = experiment::load_costs(flags.costs);
+  const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  planners::SearchOptions search = flags.search;
+  if (flags.micro_batch > 0) search.micro_batch = flags.micro_batch;
+  if (flags.by_simulation)
+    search.evaluate = [&](const plan::Plan& p) { return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p))); };
+
+  const auto begin = std::chrono::steady_clock::now();
+  plan::Plan plan = planner.plan(problem, search, session.stop).plan;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  plan.model = flags.model.ref();
+  plan.cluster = cluster_ref;
+  plan.planner = flags.planner;
+  if (const auto faults = score::faults(problem, plan); !faults.empty())
+    throw core::Error(core::ExitCode::internal, "the planner made an invalid plan: " + faults.front());
+
+  report::CellResult row = experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}});
+  row.search_s = seconds.count();
+  const auto outcome = experiment::evaluate(problem, plan, row);
+  if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
+  fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
+  if (!flags.json) fmt::print("search {}\n", core::show(core::Seconds(seconds.count())));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
+  auto flags = std::make_shared<Flags>();
+  flags->model.add(*command, true);
+  flags->cluster.add(*command, true);
+  command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str();
+  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(CLI::PositiveNumber)->type_name("B");
+  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")->capture_default_str();
+  add_costs(*command, flags->costs);
+  command->add_option("--micro-batch", flags->micro_batch, "pin the micro-batch size; default: all powers of two are tried")
+      ->check(CLI::PositiveNumber)->type_name("b");
+  command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch, "let every stage choose its own size");
+  command->add_option("--k", flags->search.k, "k of the kFkB schedule")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_flag("--any-degree", flags->search.any_degree, "replica counts of any size, not only powers of two");
+  command->add_flag("--choose-by-simulation", flags->by_simulation,
+                    "pick the best micro-batch size by simulated instead of estimated time");
+  command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
+  add_threads(*command, flags->threads);
+  add_json(*command, flags->json);
+  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+}
+
+}  // namespace penstock::cli

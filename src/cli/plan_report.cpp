@@ -1,0 +1,85 @@
+#include "plan_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/report/table.hpp"
+#include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using core::show;
+using plan::MemoryKind;
+using report::Align;
+
+std::string device_list(const plan::Stage& stage) {
+  std::vector<std::size_t> ids;
+  for (core::DeviceId d : stage.devices) ids.push_back(d.index());
+  return fmt::format("{}", fmt::join(ids, " "));
+}
+
+std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage) {
+  const std::string& first = graph.op(stage.operators.front()).name;
+  const std::string& last = graph.op(stage.operators.back()).name;
+  return first == last ? first : fmt::format("{} .. {} ({})", first, last, stage.operators.size());
+}
+
+}  // namespace
+
+std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+  const plan::Plan& plan = *outcome.plan;
+  const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
+  report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
+                       {"in flight", Align::right}, {"time/sample", Align::right}, {"weights", Align::right},
+                       {"gradients", Align::right}, {"optimizer", Align::right}, {"workspace", Align::right},
+                       {"activations", Align::right}, {"buffers", Align::right}, {"memory", Align::right}});
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const plan::Stage& stage = plan.stages[s];
+    const auto memory = score::stage_memory(problem, stage);
+    std::vector<std::string> cells = {std::to_string(s), operator_span(problem.graph, stage), device_list(stage),
+                                      std::to_string(stage.micro_batch), std::to_string(stage.in_flight),
+                                      show(core::Seconds(estimate.stages[s].time_per_sample()))};
+    for (core::Bytes bytes : memory) cells.push_back(show(bytes));
+    cells.push_back(show(plan::total(memory)));
+    table.add(std::move(cells));
+  }
+  const auto& row = outcome.row;
+  return fmt::format(
+      "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
+      "communication {:.1f} %, peak memory {}\n",
+      table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
+      *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
+      show(core::Bytes(*row.peak_memory_bytes)));
+}
+
+std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+  const plan::Plan& plan = *outcome.plan;
+  const auto& row = outcome.row;
+  nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
+                                {"planner", row.planner}, {"mini_batch", row.mini_batch}, {"depth", *row.depth},
+                                {"estimate_s", *row.estimate_s}, {"iteration_s", *row.iteration_s},
+                                {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
+                                {"exposed_communication", outcome.summary->exposed_communication},
+                                {"peak_memory_bytes", *row.peak_memory_bytes}};
+  if (row.search_s) out["search_s"] = *row.search_s;
+  for (const plan::Stage& stage : plan.stages) {
+    nlohmann::ordered_json one;
+    for (core::DeviceId d : stage.devices) one["devices"].push_back(d.index());
+    one["micro_batch"] = stage.micro_batch;
+    one["in_flight"] = stage.in_flight;
+    const auto memory = score::stage_memory(problem, stage);
+    for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
+      one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
+    for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);
+    out["stages"].push_back(std::move(one));
+  }
+  return out.dump(2) + "\n";
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,16 @@
+#pragma once
+// What `plan` and `simulate` print about a plan.
+
+#include <string>
+
+#include "penstock/experiment/cell.hpp"
+
+namespace penstock::cli {
+
+/// One line per stage (operators, devices, micro-batch, in flight, time, memory by kind), then totals.
+std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome);
+
+/// The same as JSON.
+std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome);
+
+}  // namespace penstock::cli

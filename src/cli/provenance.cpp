@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+#include <oneapi/tbb/version.h>
+#include <sys/utsname.h>
+
+#include <boost/version.hpp>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "command.hpp"
+#include "version.hpp"
+
+namespace penstock::cli {
+namespace {
+
+std::string processor() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  utsname name{};
+  return uname(&name) == 0 ? name.machine : "unknown";
+}
+
+std::string now() {
+  const std::time_t time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+report::Provenance provenance(const Session& session) {
+  report::Provenance out;
+  const std::string described = kCommit;
+  out.version = kVersion;
+  out.dirty = described.ends_with("-dirty");
+  out.commit = out.dirty ? described.substr(0, described.size() - 6) : described;
+  out.command = session.command_line;
+  out.date = now();
+  out.hardware = fmt::format("{}, {} threads", processor(), std::thread::hardware_concurrency());
+#ifdef __clang__
+  out.compiler = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
+#else
+  out.compiler = fmt::format("gcc {}.{}", __GNUC__, __GNUC_MINOR__);
+#endif
+  out.libraries = {{"boost", BOOST_LIB_VERSION},
+                   {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)},
+                   {"fmt", fmt::format("{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100)}};
+  return out;
+}
+
+}  // namespace penstock::cli

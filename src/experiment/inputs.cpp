@@ -1,0 +1,29 @@
+#include "penstock/experiment/inputs.hpp"
+
+#include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/cost/profile.hpp"
+#include "penstock/graph/graph_file.hpp"
+
+namespace penstock::experiment {
+
+graph::OpGraph load_model(const plan::ModelRef& model) {
+  const auto ends = [&](const char* suffix) { return model.name.ends_with(suffix); };
+  if (!ends(".json") && !ends(".yaml") && !ends(".yml")) return models::build(model.name, model.parameters);
+  if (!model.parameters.empty())
+    throw core::BadInput("model file '" + model.name + "' takes no parameters; they are for models of the zoo");
+  return graph::load_graph(model.name);
+}
+
+cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
+  cluster::Cluster all = cluster::load_cluster(ref.name);
+  return ref.devices == 0 ? all : all.first(ref.devices);
+}
+
+std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
+  if (!path) return std::make_shared<cost::AnalyticCosts>();
+  return std::make_shared<cost::ProfileCosts>(cost::load_profile(*path));
+}
+
+}  // namespace penstock::experiment

@@ -1,0 +1,165 @@
+#include "penstock/experiment/spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "penstock/core/yaml.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/planners/planner.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Yaml;
+
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
+
+/// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
+template <class F>
+auto at_node(const Yaml& node, F&& check) {
+  try {
+    return check();
+  } catch (const core::BadInput& e) {
+    node.fail(e.what());
+  }
+}
+
+struct ModelAxis {
+  plan::ModelRef model;
+  std::vector<std::int64_t> mini_batches;  ///< samples, or samples per device
+  bool per_device = false;
+};
+
+std::vector<std::int64_t> numbers(const Yaml& node, std::int64_t most) {
+  std::vector<std::int64_t> out;
+  for (const Yaml& item : node.items()) out.push_back(item.integer(1, most));
+  if (out.empty()) node.fail("expected at least one number");
+  return out;
+}
+
+ModelAxis read_model(const Yaml& node) {
+  node.only({"name", "parameters", "mini_batch", "mini_batch_per_device"});
+  ModelAxis axis;
+  axis.model.name = node.at("name").text();
+  if (const auto parameters = node.find("parameters"))
+    for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
+  at_node(node, [&] { return load_model(axis.model); });
+  const auto total = node.find("mini_batch"), each = node.find("mini_batch_per_device");
+  if (total.has_value() == each.has_value()) node.fail("give either mini_batch or mini_batch_per_device");
+  axis.per_device = each.has_value();
+  axis.mini_batches = numbers(axis.per_device ? *each : *total, kMostSamples);
+  return axis;
+}
+
+std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder) {
+  node.only({"file", "devices"});
+  const std::string path = (folder / node.at("file").text()).lexically_normal().string();
+  const auto all = at_node(node.at("file"), [&] { return cluster::load_cluster(path); });
+  std::vector<plan::ClusterRef> out;
+  if (const auto devices = node.find("devices"))
+    for (std::int64_t n : numbers(*devices, static_cast<std::int64_t>(all.size()))) out.push_back({path, static_cast<int>(n)});
+  else
+    out.push_back({path, static_cast<int>(all.size())});
+  return out;
+}
+
+std::vector<std::string> read_planners(const Yaml& node) {
+  std::vector<std::string> out;
+  for (const Yaml& item : node.items())
+    out.push_back(at_node(item, [&] { return planners::planner(item.text()).name; }));
+  if (out.empty()) node.fail("expected at least one planner");
+  return out;
+}
+
+void add_cells(Spec& spec, const ModelAxis& axis, const plan::ClusterRef& cluster,
+               const std::vector<std::string>& planners, const Cell& common) {
+  for (std::int64_t size : axis.mini_batches)
+    for (const std::string& planner : planners) {
+      Cell cell = common;
+      cell.model = axis.model;
+      cell.cluster = cluster;
+      cell.planner = planner;
+      cell.training.mini_batch = axis.per_device ? size * cluster.devices : size;
+      spec.cells.push_back(std::move(cell));
+    }
+}
+
+Cell read_common(const Yaml& root) {
+  Cell common;
+  if (const auto node = root.find("optimizer"))
+    common.training.optimizer = at_node(*node, [&] { return plan::optimizer(node->text()); });
+  if (const auto node = root.find("micro_batch")) common.micro_batch = node->integer(1, kMostSamples);
+  return common;
+}
+
+cost::MemoryRule read_memory(const Yaml& node) {
+  node.only({"weight_copies", "gradient_copies", "activation_copies", "optimizer_state", "transient"});
+  constexpr std::int64_t kMostCopies = 1000;
+  cost::MemoryRule rule;
+  if (const auto n = node.find("weight_copies")) rule.weight_copies = n->integer(0, kMostCopies);
+  if (const auto n = node.find("gradient_copies")) rule.gradient_copies = n->integer(0, kMostCopies);
+  if (const auto n = node.find("activation_copies")) rule.activation_copies = n->integer(0, kMostCopies);
+  if (const auto n = node.find("optimizer_state")) rule.optimizer_state = n->flag();
+  if (const auto n = node.find("transient")) rule.transient = n->flag();
+  return rule;
+}
+
+bool read_choice(const Yaml& node) {
+  const std::string by = node.text();
+  if (by != "estimate" && by != "simulation") node.fail("expected estimate or simulation");
+  return by == "simulation";
+}
+
+}  // namespace
+
+Spec load_spec(const std::string& path) {
+  const Yaml root = Yaml::load(path);
+  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
+             "baseline", "memory"});
+  const fs::path folder = fs::path(path).parent_path();
+  Spec spec;
+  spec.name = root.at("experiment").text();
+  if (spec.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos)
+    root.at("experiment").fail("the name becomes a folder: expected lower-case letters, digits, - and _");
+  if (const auto node = root.find("summary")) spec.summary = node->text();
+  if (const auto node = root.find("costs")) {
+    spec.costs = (folder / node->text()).lexically_normal().string();
+    at_node(*node, [&] { return load_costs(spec.costs); });
+  }
+  if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
+  if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
+  const auto planners = read_planners(root.at("planners"));
+  if (const auto node = root.find("baseline")) {
+    spec.baseline = node->text();
+    if (std::find(planners.begin(), planners.end(), spec.baseline) == planners.end())
+      node->fail("the baseline is none of the planners");
+  }
+  const Cell common = read_common(root);
+  std::vector<plan::ClusterRef> clusters;
+  for (const Yaml& node : root.at("clusters").items())
+    for (auto& ref : read_cluster(node, folder)) clusters.push_back(std::move(ref));
+  for (const Yaml& node : root.at("models").items()) {
+    const ModelAxis axis = read_model(node);
+    for (const auto& cluster : clusters) add_cells(spec, axis, cluster, planners, common);
+  }
+  for (const Cell& cell : spec.cells)
+    if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
+      root.at("micro_batch").fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
+                                              cell.training.mini_batch, cell.model.name));
+  return spec;
+}
+
+std::string cell_name(const Cell& cell) {
+  std::string name = fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(),
+                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices, cell.planner,
+                                 cell.training.mini_batch);
+  for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
+  return name;
+}
+
+}  // namespace penstock::experiment

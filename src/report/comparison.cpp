@@ -1,0 +1,76 @@
+#include "penstock/report/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::report {
+namespace {
+
+bool same_problem(const CellResult& a, const CellResult& b) {
+  return a.model == b.model && a.cluster == b.cluster && a.devices == b.devices && a.mini_batch == b.mini_batch;
+}
+
+const CellResult* baseline_of(std::span<const CellResult> rows, const CellResult& row, const std::string& baseline) {
+  for (const CellResult& other : rows)
+    if (other.planner == baseline && same_problem(row, other) && other.samples_per_s) return &other;
+  return nullptr;
+}
+
+std::optional<double> ratio(std::span<const CellResult> rows, const CellResult& row, const std::string& baseline) {
+  const CellResult* base = baseline_of(rows, row, baseline);
+  if (!base || !row.samples_per_s || row.planner == baseline) return std::nullopt;
+  return *row.samples_per_s / *base->samples_per_s;
+}
+
+template <class T>
+std::string shown(const std::optional<T>& value, const char* format) {
+  return value ? fmt::format(fmt::runtime(format), *value) : "-";
+}
+
+std::vector<std::string> cells(const CellResult& row, const std::optional<double>& times) {
+  const auto memory = row.peak_memory_bytes ? core::show(core::Bytes(*row.peak_memory_bytes)) : "-";
+  const auto search = row.search_s ? core::show(core::Seconds(*row.search_s)) : "-";
+  return {row.model,
+          row.cluster,
+          std::to_string(row.devices),
+          std::to_string(row.mini_batch),
+          row.planner,
+          row.status == "ok" ? shown(row.samples_per_s, "{:.1f}") : row.status.substr(0, row.status.find(':')),
+          times ? fmt::format("{:.2f}x", *times) : "",
+          shown(row.stages, "{}"),
+          shown(row.depth, "{}"),
+          shown(row.micro_batch, "{}"),
+          row.bubble ? fmt::format("{:.1f}%", *row.bubble * 100) : "-",
+          memory,
+          search};
+}
+
+}  // namespace
+
+std::string comparison(std::span<const CellResult> rows, const std::string& baseline) {
+  Table table({{"model"}, {"cluster"}, {"GPUs", Align::right}, {"mini-batch", Align::right}, {"planner"},
+               {"samples/s", Align::right}, {"ratio", Align::right}, {"stages", Align::right}, {"depth", Align::right},
+               {"micro-batch", Align::right}, {"bubble", Align::right}, {"peak memory", Align::right},
+               {"search", Align::right}});
+  const CellResult* best = nullptr;
+  double largest = 0;
+  for (const CellResult& row : rows) {
+    const auto times = ratio(rows, row, baseline);
+    table.add(cells(row, times));
+    if (times && *times > largest) {
+      largest = *times;
+      best = &row;
+    }
+  }
+  std::string out = table.text();
+  if (best)
+    out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n", best->planner,
+                       largest, baseline, best->model, best->devices, best->mini_batch);
+  return out;
+}
+
+}  // namespace penstock::report
