@@ -28,9 +28,10 @@ struct Draft {
   std::vector<NamedLink> links;
 };
 
+/// Not below one byte per second, so that no transfer takes forever.
 core::Bandwidth positive_bandwidth(const Yaml& node) {
   const core::Bandwidth value = node.bandwidth();
-  if (!(value.value() > 0)) node.fail("a link needs a bandwidth above zero");
+  if (value.value() < 1) node.fail("expected a bandwidth of at least 1B/s");
   return value;
 }
 
@@ -43,7 +44,7 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
   for (const auto& [precision, rate] : node.at("peak").entries())
     for (std::size_t p = 0; p < kPrecisions; ++p)
       if (precision == name(static_cast<Precision>(p))) type.peak[p] = rate.flop_rate();
-  if (!(type.peak[0].value() > 0)) node.at("peak").fail("the fp32 rate is needed and must be above zero");
+  if (type.peak[0].value() < 1) node.at("peak").fail("the fp32 rate is needed and must be at least 1FLOP/s");
   return type;
 }
 

@@ -34,8 +34,10 @@ std::optional<double> parse(std::string_view text, const Unit (&units)[N]) {
   if (fault != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
   std::string_view name(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-  for (const Unit& unit : units)
-    if (unit.name == name) return number * unit.scale;
+  for (const Unit& unit : units) {
+    const double value = number * unit.scale;
+    if (unit.name == name && std::isfinite(value)) return value;
+  }
   return std::nullopt;
 }
 
@@ -51,8 +53,9 @@ std::string scaled(double value, std::initializer_list<std::pair<double, const c
 }  // namespace
 
 std::optional<Seconds> parse_seconds(std::string_view text) {
+  constexpr double kLongest = 1e7;  // a third of a year
   const auto value = parse(text, kTimeUnits);
-  return value ? std::optional(Seconds(*value)) : std::nullopt;
+  return value && *value <= kLongest ? std::optional(Seconds(*value)) : std::nullopt;
 }
 
 std::optional<Bytes> parse_bytes(std::string_view text) {

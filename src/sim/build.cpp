@@ -1,8 +1,11 @@
 #include "build.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
+#include "penstock/core/error.hpp"
 #include "penstock/cost/communication.hpp"
 
 namespace penstock::sim {
@@ -46,6 +49,16 @@ class Builder {
   }
 
  private:
+  /// Picoseconds of a task. No iteration outlasts the sum of its tasks, so the clock holds when the sum does.
+  std::int64_t ticks(core::Seconds time) {
+    constexpr double kClock = 9e6;  // seconds, a little below 2^63 ps
+    total_ += time;
+    if (!(total_.value() < kClock))
+      throw core::BadInput(fmt::format("the tasks of one iteration take more than {:.0f} days together; "
+                                       "the simulator's clock ends there", kClock / 86400));
+    return to_picoseconds(time).value();
+  }
+
   TaskId add_task(const Task& task) {
     out_.graph.tasks.push_back(task);
     return static_cast<TaskId>(out_.graph.tasks.size() - 1);
@@ -65,7 +78,7 @@ class Builder {
         const auto& time = times[static_cast<std::size_t>(r)];
         const bool forward = order_[s][p].phase == Phase::forward;
         Task task;
-        task.duration = to_picoseconds(forward ? time.forward : time.backward).value();
+        task.duration = ticks(forward ? time.forward : time.backward);
         task.micro_batch = order_[s][p].micro_batch;
         task.stage = static_cast<std::int32_t>(s);
         task.device = static_cast<std::int32_t>(stage.devices[static_cast<std::size_t>(r)].index());
@@ -117,7 +130,7 @@ class Builder {
     const Task& sink = out_.graph.tasks[static_cast<std::size_t>(receiver)];
     const RouteInfo& route = route_between(source.device, sink.device);
     Task task;
-    task.duration = to_picoseconds(route.latency + core::Bytes(bytes) / route.bandwidth).value();
+    task.duration = ticks(route.latency + core::Bytes(bytes) / route.bandwidth);
     task.bytes = bytes;
     task.target = receiver;
     task.route = route.index;
@@ -153,7 +166,7 @@ class Builder {
     const core::Bytes gradients = cost::stage_load(problem_.graph, stage.operators).parameters;
     if (stage.devices.size() < 2 || gradients.value() == 0) return;
     Task task;
-    task.duration = to_picoseconds(cost::all_reduce(problem_.cluster, stage.devices).time(gradients)).value();
+    task.duration = ticks(cost::all_reduce(problem_.cluster, stage.devices).time(gradients));
     task.bytes = gradients.value();
     task.stage = static_cast<std::int32_t>(s);
     task.kind = TaskKind::all_reduce;
@@ -168,6 +181,7 @@ class Builder {
   const plan::StageGraph& stages_;
   const schedule::TaskOrder& order_;
   Iteration out_;
+  core::Seconds total_;  ///< of all tasks so far
   EdgeList edges_;
   std::map<std::pair<std::int32_t, std::int32_t>, RouteInfo> route_index_;
 };

@@ -12,8 +12,11 @@ TEST_CASE("a quantity is a number and a unit; a bare number is refused") {
   CHECK(!parse_bytes("-1B"));
   CHECK(!parse_bytes("nanB"));
   CHECK(!parse_bytes("1e300TB"));
+  CHECK(!parse_bandwidth("1e308GB/s"));  // finite as written, not in bytes per second
   CHECK(parse_seconds("3us")->value() == doctest::Approx(3e-6));
   CHECK(!parse_seconds("3 u s"));
+  CHECK(parse_seconds("2777h"));   // 9,997,200 s
+  CHECK(!parse_seconds("2778h"));  // 10,000,800 s
   // EDR InfiniBand: 100 gigabits per second are 12.5 gigabytes per second.
   CHECK(parse_bandwidth("100Gb/s") == parse_bandwidth("12.5GB/s"));
   CHECK(parse_flop_rate("15.7TFLOP/s")->value() == doctest::Approx(15.7e12));

@@ -154,3 +154,10 @@ TEST_CASE("an order that deadlocks is named, not waited for") {
     CHECK(std::string(e.what()).find("deadlocks") != std::string::npos);
   }
 }
+
+TEST_CASE("an iteration that outlasts the simulator's clock of 104 days is refused") {
+  // One sample, one stage: forward and backward of 4e6 s each are 92 days, of 5e6 s each 115 days.
+  const auto g = chain(1);
+  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 4e6, 4e6)) == doctest::Approx(8e6));
+  CHECK_THROWS_AS(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 5e6, 5e6)), core::BadInput);
+}

@@ -11,7 +11,7 @@ namespace penstock::core {
 
 /// Each parser takes a finite, non-negative number and a unit, with or without a blank between.
 /// Decimal prefixes (k M G T P) and, for bytes, binary ones (Ki Mi Gi Ti). No unit: no value.
-std::optional<Seconds> parse_seconds(std::string_view text);      ///< ps ns us ms s min h
+std::optional<Seconds> parse_seconds(std::string_view text);      ///< ps ns us ms s min h; to 10^7 s
 std::optional<Bytes> parse_bytes(std::string_view text);          ///< B kB KiB MB MiB ...
 std::optional<Bandwidth> parse_bandwidth(std::string_view text);  ///< B/s ... GB/s GiB/s, and bit/s as Gb/s
 std::optional<FlopRate> parse_flop_rate(std::string_view text);   ///< FLOP/s ... TFLOP/s
