@@ -2,6 +2,10 @@
 
 #include <tbb/global_control.h>
 
+#include <algorithm>
+
+#include "penstock/core/spelling.hpp"
+
 namespace penstock::cli {
 
 void ModelFlags::add(CLI::App& command, bool required) {
@@ -27,9 +31,29 @@ plan::ModelRef ModelFlags::ref() const {
 void ClusterFlags::add(CLI::App& command, bool required) {
   auto* cluster = command.add_option("--cluster", file, "a cluster file, such as experiments/clusters/summit.yaml")->type_name("FILE");
   if (required) cluster->required();
-  command.add_option("--devices", devices, "how many of its devices take part, the first ones; default: all")
-      ->check(CLI::PositiveNumber)
+  command.add_option("--devices", devices, required ? "how many of its devices take part, the first ones; default: all"
+                                              : "how many of its devices take part; default: as many as the plan says")
+      ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
+}
+
+CLI::Validator samples() {
+  return CLI::Range(std::int64_t{1}, plan::kMostSamples).description("");
+}
+
+CLI::Validator one_of(std::vector<std::string> known) {
+  return CLI::Validator(
+      [known = std::move(known)](std::string& given) {
+        const bool found = std::find(known.begin(), known.end(), given) != known.end();
+        return found ? std::string() : "'" + given + "' is unknown; " + core::did_you_mean(given, known);
+      },
+      "");
+}
+
+std::vector<std::string> planner_names() {
+  std::vector<std::string> names;
+  for (const auto& info : planners::catalogue()) names.push_back(info.name);
+  return names;
 }
 
 void add_costs(CLI::App& command, std::optional<std::string>& costs) {
@@ -38,7 +62,7 @@ void add_costs(CLI::App& command, std::optional<std::string>& costs) {
 
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 10).description(""))
       ->type_name("N");
 }
 

@@ -46,6 +46,11 @@ struct ClusterFlags {
   plan::ClusterRef ref() const { return {file, devices}; }
 };
 
+/// Whole numbers from 1 to the largest mini-batch Penstock handles; names of `known` with a hint otherwise.
+CLI::Validator samples();
+CLI::Validator one_of(std::vector<std::string> known);
+std::vector<std::string> planner_names();
+
 void add_costs(CLI::App& command, std::optional<std::string>& costs);
 void add_threads(CLI::App& command, int& threads);
 void add_json(CLI::App& command, bool& json);

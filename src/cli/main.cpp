@@ -20,7 +20,7 @@ void on_interrupt(int) {
 
 constexpr const char* kFooter =
     "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan;\n"
-    "            30 interrupted (finished results are kept); 40 a defect of penstock.";
+    "            30 interrupted (finished results are kept), 31 too large; 40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
   fmt::print(stderr, "penstock: {}\n", message);

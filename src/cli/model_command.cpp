@@ -51,8 +51,9 @@ std::string structure(const graph::OpGraph& graph) {
   std::vector<double> weights;
   for (const auto& op : graph.operators()) weights.push_back(op.forward_flops.value());
   const auto made = graph::make_series_parallel(graph.dag(), weights);
+  const double before = made.critical_path_before;
   return fmt::format("not series-parallel; {} added order edges lengthen its critical path by {:.2f} %", made.added.size(),
-                     (made.critical_path_after / made.critical_path_before - 1) * 100);
+                     before > 0 ? (made.critical_path_after / before - 1) * 100 : 0);
 }
 
 void write(const graph::OpGraph& graph, const std::string& path) {
@@ -70,7 +71,8 @@ core::ExitCode run(const Flags& flags, const Session&) {
   }
   fmt::print("{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\n", graph.name(), graph.size(),
              graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6, graph.forward_flops().value() * 1e-9);
-  fmt::print("structure: {}\n\n{}", structure(graph), parameter_table(flags.name));
+  fmt::print("structure: {}\n\n", structure(graph));
+  if (!experiment::is_model_file(flags.name)) fmt::print("{}", parameter_table(flags.name));
   if (flags.operators) fmt::print("{}", operator_table(graph));
   return core::ExitCode::done;
 }

@@ -25,6 +25,7 @@ struct Flags {
   std::int64_t micro_batch = 0;
   bool by_simulation = false;
   std::string output;
+  TimelineFlags timeline;
   int threads = 0;
   bool json = false;
 };
@@ -56,6 +57,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   row.search_s = seconds.count();
   const auto outcome = experiment::evaluate(problem, plan, row);
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
+  flags.timeline.write(outcome);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
   if (!flags.json) fmt::print("search {}\n", core::show(core::Seconds(seconds.count())));
   return core::ExitCode::done;
@@ -75,18 +77,20 @@ void add_plan(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
-  command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str()->type_name("NAME");
-  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(CLI::PositiveNumber)->type_name("B");
-  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")->capture_default_str()->type_name("NAME");
+  command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str()->type_name("NAME")->check(one_of(planner_names()));
+  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(samples())->type_name("B");
+  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
+      ->capture_default_str()->type_name("NAME")->check(one_of({"sgd", "momentum", "adam"}));
   add_costs(*command, flags->costs);
   command->add_option("--micro-batch", flags->micro_batch, "pin the micro-batch size; default: all powers of two are tried")
-      ->check(CLI::PositiveNumber)->type_name("b");
+      ->check(samples())->type_name("b");
   command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch, "let every stage choose its own size");
-  command->add_option("--k", flags->search.k, "k of the kFkB schedule")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--k", flags->search.k, "k of the kFkB schedule")->check(CLI::Range(1, 1 << 20).description(""))->type_name("K")->capture_default_str();
   command->add_flag("--any-degree", flags->search.any_degree, "replica counts of any size, not only powers of two");
   command->add_flag("--choose-by-simulation", flags->by_simulation,
                     "pick the best micro-batch size by simulated instead of estimated time");
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
+  flags->timeline.add(*command);
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

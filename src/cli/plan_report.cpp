@@ -5,9 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/report/perfetto.hpp"
 #include "penstock/report/table.hpp"
+#include "penstock/report/timeline_svg.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 
@@ -31,6 +34,19 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
 }
 
 }  // namespace
+
+void TimelineFlags::add(CLI::App& command) {
+  command.add_option("--svg", svg, "draw the timeline here")->type_name("FILE");
+  command.add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here")->type_name("FILE");
+}
+
+void TimelineFlags::write(const experiment::CellOutcome& outcome) const {
+  report::TimelineStyle style;
+  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices, outcome.row.cluster,
+                            outcome.row.planner);
+  if (!svg.empty()) core::write_file(svg, report::to_svg(*outcome.trace, style));
+  if (!perfetto.empty()) core::write_file(perfetto, report::to_perfetto(*outcome.trace));
+}
 
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
   const plan::Plan& plan = *outcome.plan;

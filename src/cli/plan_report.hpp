@@ -1,11 +1,19 @@
 #pragma once
 // What `plan` and `simulate` print about a plan.
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "penstock/experiment/cell.hpp"
 
 namespace penstock::cli {
+
+/// --svg FILE and --perfetto FILE.
+struct TimelineFlags {
+  std::string svg, perfetto;
+  void add(CLI::App& command);
+  void write(const experiment::CellOutcome& outcome) const;
+};
 
 /// One line per stage (operators, devices, micro-batch, in flight, time, memory by kind), then totals.
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome);

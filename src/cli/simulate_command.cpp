@@ -5,8 +5,6 @@
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
-#include "penstock/report/perfetto.hpp"
-#include "penstock/report/timeline_svg.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/score/validate.hpp"
 #include "plan_report.hpp"
@@ -19,7 +17,7 @@ struct Flags {
   ModelFlags model;
   ClusterFlags cluster;
   std::optional<std::string> costs;
-  std::string svg, perfetto;
+  TimelineFlags timeline;
   bool json = false;
 };
 
@@ -32,6 +30,8 @@ struct Flags {
 /// The plan's own model and cluster, unless flags say otherwise.
 plan::PlanHead head_of(const Flags& flags, const std::string& text) {
   plan::PlanHead head = plan::parse_plan_head(text, flags.file);
+  if (flags.model.name.empty() && !flags.model.parameters.empty())
+    throw core::BadInput("-p belongs to --model; the plan's own model keeps the plan's parameters");
   if (!flags.model.name.empty()) head.model = flags.model.ref();
   if (!flags.cluster.file.empty()) head.cluster.name = flags.cluster.file;
   if (flags.cluster.devices > 0) head.cluster.devices = flags.cluster.devices;
@@ -54,8 +54,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
 
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}));
-  if (!flags.svg.empty()) core::write_file(flags.svg, report::to_svg(*outcome.trace, {1280, flags.file}));
-  if (!flags.perfetto.empty()) core::write_file(flags.perfetto, report::to_perfetto(*outcome.trace));
+  flags.timeline.write(outcome);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
   return core::ExitCode::done;
 }
@@ -74,8 +73,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);
-  command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
-  command->add_option("--perfetto", flags->perfetto, "write a trace for ui.perfetto.dev here")->type_name("FILE");
+  flags->timeline.add(*command);
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }

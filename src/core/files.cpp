@@ -5,7 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "penstock/core/error.hpp"
 
@@ -29,10 +29,10 @@ void write_file(const std::string& path, std::string_view content) {
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || text.fail()) throw BadInput("cannot read file '" + path + "'");
-  return text.str();
+  std::string text;
+  if (in) text.assign(std::istreambuf_iterator<char>(in), {});
+  if (!in && !in.eof()) throw BadInput("cannot read file '" + path + "'");
+  return text;
 }
 
 }  // namespace penstock::core

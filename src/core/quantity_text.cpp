@@ -75,6 +75,7 @@ std::optional<FlopRate> parse_flop_rate(std::string_view text) {
 }
 
 std::string show(Bytes bytes) {
+  if (bytes.value() < 0) return "-" + show(Bytes(-bytes.value()));
   return scaled(static_cast<double>(bytes.value()),
                 {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}, {1, "B"}});
 }

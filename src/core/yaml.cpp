@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
 
@@ -37,12 +36,7 @@ std::optional<Number> whole(const std::string& text) {
 Yaml::Yaml(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
 
 Yaml Yaml::load(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw BadInput("cannot read file '" + path + "'");
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad() || text.fail()) throw BadInput("cannot read file '" + path + "'");
-  return parse(text.str(), path);
+  return parse(read_file(path), path);
 }
 
 Yaml Yaml::parse(const std::string& text, const std::string& name) {

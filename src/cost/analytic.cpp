@@ -19,8 +19,13 @@ struct Pass {
 /// issues as many); everything else is one fused kernel.
 double launches(OpKind kind) { return kind == OpKind::attention ? 7 : 1; }
 
-cluster::Precision precision_of(int element_bytes) {
-  return element_bytes >= 4 ? cluster::Precision::fp32 : cluster::Precision::bf16;
+/// Two-byte numbers run at the bf16 rate, or the fp16 rate of a device without bf16; four-byte ones at the fp32 rate
+/// (tf32 rounds, and is never assumed).
+cluster::Precision precision_of(int element_bytes, const cluster::DeviceType& device) {
+  using cluster::Precision;
+  if (element_bytes >= 4) return Precision::fp32;
+  const bool has_bf16 = device.peak[static_cast<std::size_t>(Precision::bf16)].value() > 0;
+  return has_bf16 ? Precision::bf16 : Precision::fp16;
 }
 
 Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType& device,
@@ -53,7 +58,7 @@ OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const 
   const double parameters = static_cast<double>(op.parameters);
 
   const auto time = [&](core::Flops flops, double bytes, double outputs) {
-    return pass_time(constants_, device, precision_of(graph.element_bytes()), op.kind,
+    return pass_time(constants_, device, precision_of(graph.element_bytes(), device), op.kind,
                      {flops.value() * n, bytes, outputs});
   };
   OpTime out;

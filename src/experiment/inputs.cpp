@@ -8,9 +8,12 @@
 
 namespace penstock::experiment {
 
+bool is_model_file(const std::string& name) {
+  return name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
 graph::OpGraph load_model(const plan::ModelRef& model) {
-  const auto ends = [&](const char* suffix) { return model.name.ends_with(suffix); };
-  if (!ends(".json") && !ends(".yaml") && !ends(".yml")) return models::build(model.name, model.parameters);
+  if (!is_model_file(model.name)) return models::build(model.name, model.parameters);
   if (!model.parameters.empty())
     throw core::BadInput("model file '" + model.name + "' takes no parameters; they are for models of the zoo");
   return graph::load_graph(model.name);

@@ -35,6 +35,7 @@ class Runner {
   RunOutcome run() {
     tbb::parallel_for(std::size_t{0}, spec_.cells.size(), [this](std::size_t i) { try_cell(i); });
     RunOutcome out{finished(), stop_.requested()};
+    if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
     core::write_file(options_.folder + "/results.csv", report::to_csv(out.rows));
     core::write_file(options_.folder + "/results.json", report::to_json(out.rows, options_.provenance));
     core::write_file(options_.folder + "/table.txt", report::comparison(out.rows, spec_.baseline));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
@@ -16,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using core::Yaml;
 
-constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
+using plan::kMostSamples;
 
 /// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
 template <class F>
@@ -41,10 +42,11 @@ std::vector<std::int64_t> numbers(const Yaml& node, std::int64_t most) {
   return out;
 }
 
-ModelAxis read_model(const Yaml& node) {
+ModelAxis read_model(const Yaml& node, const fs::path& folder) {
   node.only({"name", "parameters", "mini_batch", "mini_batch_per_device"});
   ModelAxis axis;
   axis.model.name = node.at("name").text();
+  if (is_model_file(axis.model.name)) axis.model.name = (folder / axis.model.name).lexically_normal().string();
   if (const auto parameters = node.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
   at_node(node, [&] { return load_model(axis.model); });
@@ -53,6 +55,26 @@ ModelAxis read_model(const Yaml& node) {
   axis.per_device = each.has_value();
   axis.mini_batches = numbers(axis.per_device ? *each : *total, kMostSamples);
   return axis;
+}
+
+/// A profile must know every operator before anything runs.
+void check_costs(const Yaml& node, const Spec& spec, const std::string& path) {
+  at_node(node, [&] {
+    const auto costs = load_costs(path);
+    for (const Cell& cell : spec.cells) {
+      const auto graph = load_model(cell.model);
+      for (std::size_t v = 0; v < graph.size(); ++v) costs->op_time(graph, core::OpId(v), {}, 1);
+    }
+  });
+}
+
+/// Every cell writes files under its name.
+void check_names(const Yaml& root, const Spec& spec) {
+  if (spec.cells.empty()) root.fail("there is nothing to run: expected models, clusters and planners");
+  std::set<std::string> names;
+  for (const Cell& cell : spec.cells)
+    if (!names.insert(cell_name(cell)).second)
+      root.fail(fmt::format("two cells are named {}: an axis repeats itself, or two files share their name", cell_name(cell)));
 }
 
 std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder) {
@@ -130,7 +152,6 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   if (const auto node = root.find("summary")) spec.summary = node->text();
   if (const auto node = root.find("costs")) {
     spec.costs = (folder / node->text()).lexically_normal().string();
-    at_node(*node, [&] { return load_costs(spec.costs); });
   }
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
@@ -145,9 +166,11 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   for (const Yaml& node : root.at("clusters").items())
     for (auto& ref : read_cluster(node, folder)) clusters.push_back(std::move(ref));
   for (const Yaml& node : root.at("models").items()) {
-    const ModelAxis axis = read_model(node);
+    const ModelAxis axis = read_model(node, folder);
     for (const auto& cluster : clusters) add_cells(spec, axis, cluster, planners, common);
   }
+  check_names(root, spec);
+  if (spec.costs) check_costs(root.at("costs"), spec, *spec.costs);
   for (const Cell& cell : spec.cells)
     if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
       root.at("micro_batch").fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,

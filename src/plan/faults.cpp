@@ -66,6 +66,8 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
 }
 
 void check_batches(const Plan& plan, Faults& faults) {
+  if (plan.training.mini_batch < 1 || plan.training.mini_batch > kMostSamples)
+    faults.push_back(fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, plan.training.mini_batch));
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
@@ -74,11 +76,24 @@ void check_batches(const Plan& plan, Faults& faults) {
     else if (stage.micro_batch < static_cast<std::int64_t>(stage.devices.size()))
       faults.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} devices", s,
                                    stage.micro_batch, stage.devices.size()));
+    if (stage.in_flight > plan.training.mini_batch)
+      faults.push_back(fmt::format("stage {}: {} samples in flight are more than the mini-batch of {}", s,
+                                   stage.in_flight, plan.training.mini_batch));
     if (stage.warm_k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));
     if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
       faults.push_back(fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
                                    stage.in_flight, stage.micro_batch));
   }
+}
+
+void check_size(const Plan& plan, Faults& faults) {
+  constexpr std::int64_t kMostPasses = std::int64_t{1} << 26;
+  std::int64_t passes = 0;
+  for (const Stage& stage : plan.stages)
+    if (stage.micro_batch > 0)
+      passes += 2 * (plan.training.mini_batch / stage.micro_batch) * static_cast<std::int64_t>(stage.devices.size());
+  if (passes > kMostPasses)
+    faults.push_back(fmt::format("the iteration has {} passes; at most {} are handled", passes, kMostPasses));
 }
 
 }  // namespace
@@ -91,6 +106,7 @@ std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cl
   check_order(graph, plan, stage_of, faults);
   check_devices(cluster, plan, faults);
   check_batches(plan, faults);
+  check_size(plan, faults);
   return faults;
 }
 

@@ -17,7 +17,6 @@ using core::OpId;
 using core::StageId;
 using core::Yaml;
 
-constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
 constexpr std::int64_t kMostDevices = 1 << 20;
 
 bool plain(const std::string& text) {
@@ -82,7 +81,7 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
-  if (const auto k = node.find("k")) stage.warm_k = static_cast<int>(k->integer(1, 1 << 20));
+  if (const auto k = node.find("k")) stage.warm_k = static_cast<int>(k->integer(1, kMostSamples));
   if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
   for (const Yaml& item : node.at("operators").items()) {

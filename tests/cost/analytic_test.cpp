@@ -58,6 +58,24 @@ TEST_CASE("time grows and time per sample falls with the batch") {
   }
 }
 
+TEST_CASE("two-byte numbers run at the bf16 rate, else at the fp16 rate") {
+  graph::GraphBuilder b("half", 2);
+  graph::Operator op;
+  op.name = "a";
+  op.kind = graph::OpKind::linear;
+  op.forward_flops = core::Flops(1e15);
+  op.output_bytes = core::Bytes(std::int64_t{1} << 40);  // so wide that the device is saturated
+  b.add(op);
+  const auto g = b.build();
+  cluster::DeviceType device = v100();
+  device.memory_bandwidth = core::Bandwidth(1e30);
+  const auto seconds = [&] { return cost::AnalyticCosts().op_time(g, OpId(0), device, 1).forward.value(); };
+  device.peak[static_cast<std::size_t>(cluster::Precision::fp16)] = core::FlopRate(125e12);
+  CHECK(seconds() == doctest::Approx(1e15 / (0.9 * 125e12)).epsilon(1e-3));
+  device.peak[static_cast<std::size_t>(cluster::Precision::bf16)] = core::FlopRate(250e12);
+  CHECK(seconds() == doctest::Approx(1e15 / (0.9 * 250e12)).epsilon(1e-3));
+}
+
 TEST_CASE("inputs cost nothing, backward has both gradients") {
   const cost::AnalyticCosts costs;
   CHECK(costs.op_time(dense(), OpId(0), v100(), 8).forward.value() == 0);

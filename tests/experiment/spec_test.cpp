@@ -45,6 +45,18 @@ TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of t
   CHECK(experiment::cell_name(spec.cells[1]) == "mmt-summit-4-graphpipe-64");
 }
 
+TEST_CASE("a profile must know every operator before anything runs") {
+  const support::Scratch scratch("spec_test");
+  core::write_file(scratch.path("p.yaml"), "penstock_profile: 1\ndevice: V100\noperators: {x: {total: {1: 1ms}}}\n");
+  core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\ncosts: p.yaml\n"));
+  try {
+    experiment::load_spec(scratch.path("e.yaml"));
+    FAIL("accepted");
+  } catch (const core::BadInput& e) {
+    CHECK(std::string(e.what()).find("e.yaml:7: costs: the profile of V100 has no operator") != std::string::npos);
+  }
+}
+
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
   CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n")).starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
@@ -55,5 +67,10 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
         "e.yaml:7: baseline: the baseline is none of the planners");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nmicro_batch: 3\n")) ==
         "e.yaml:7: micro_batch: micro-batch 3 does not divide the mini-batch 64 of mmt");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64, 64]}\n")).find("two cells are named mmt-summit-4-graphpipe-64") !=
+        std::string::npos);
+  CHECK(fault_of("experiment: e\nmodels: []\nclusters: []\nplanners: [spp]\n").find("there is nothing to run") !=
+        std::string::npos);
+  CHECK(fault_of("").find("expected a mapping") != std::string::npos);
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n")).starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
 }

@@ -88,6 +88,13 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
   Plan odd = diamond_plan();
   odd.stages[0].micro_batch = 3;
   CHECK(mentions(plan::structural_faults(g, c, odd), "micro-batch 3 does not divide the mini-batch 8"));
+  Plan crowded = diamond_plan();
+  crowded.stages[0].in_flight = 10;
+  CHECK(mentions(plan::structural_faults(g, c, crowded), "stage 0: 10 samples in flight are more than the mini-batch of 8"));
+  Plan endless = diamond_plan();
+  endless.training.mini_batch = plan::kMostSamples * 2;
+  CHECK(mentions(plan::structural_faults(g, c, endless), "a mini-batch has 1 to 16777216 samples"));
+  CHECK(mentions(plan::structural_faults(g, c, endless), "passes; at most"));
   Plan backwards = diamond_plan();
   backwards.stages[0].after = {StageId(1)};
   CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));

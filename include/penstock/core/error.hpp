@@ -14,6 +14,7 @@ enum class ExitCode : int {
   infeasible = 20,     ///< no plan fits the devices
   invalid_plan = 21,   ///< the plan given breaks a validity rule
   interrupted = 30,    ///< Ctrl-C; finished results are kept
+  limit = 31,          ///< larger than Penstock handles
   internal = 40,       ///< a defect of Penstock
 };
 

@@ -10,7 +10,10 @@
 
 namespace penstock::experiment {
 
-/// A model of the zoo, or a model file when the name ends in .json, .yaml or .yml. Throws BadInput.
+/// Names that end in .json, .yaml or .yml are files.
+bool is_model_file(const std::string& name);
+
+/// A model of the zoo, or a model file. Throws BadInput.
 graph::OpGraph load_model(const plan::ModelRef& model);
 
 /// The first `devices` of a cluster file; all of them when `devices` is 0. Throws BadInput.

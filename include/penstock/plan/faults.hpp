@@ -14,6 +14,7 @@ namespace penstock::plan {
 ///  C1 each operator is in exactly one stage and each stage is convex,
 ///  C2 stages are listed producers first, and no `after` points forward,
 ///  C3 every device serves exactly one stage and every stage has a device,
+/// that the iteration has at most 2^26 passes (what the simulator handles),
 /// and that micro-batch sizes divide the mini-batch and leave every replica at least one sample.
 std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                            const Plan& plan);

@@ -29,6 +29,9 @@ enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 std::string_view name(Optimizer optimizer);
 Optimizer optimizer(std::string_view name);  ///< throws BadInput for an unknown name
 
+/// Readers refuse larger mini-batches: beyond any real one, and small enough that samples times bytes stay exact.
+inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 24;
+
 /// What is trained with, besides model and cluster.
 struct Training {
   std::int64_t mini_batch = 1;  ///< samples per iteration
