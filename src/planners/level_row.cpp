@@ -40,20 +40,17 @@ void LevelRow::lower_by_stage(int to, const LevelRow& source, int from, int repl
   widen(to, first + replicas, last + replicas);
 }
 
-LevelRow LevelRow::side_by_side(const LevelRow& a, const LevelRow& b) {
-  LevelRow out(a.configs(), a.devices());
+void LevelRow::lower_side_by_side(const LevelRow& a, const LevelRow& b) {
   for (int c = 0; c < a.configs(); ++c)
     for (int d = a.low(c); d <= a.high(c); ++d) {
       const Level level = a.cell(c, d);
-      const int last = std::min(b.high(c), out.devices() - d);
+      const int last = std::min(b.high(c), devices() - d);
       if (level >= kNoLevel || b.low(c) > last) continue;
-      for (int e = b.low(c); e <= last; ++e) {
-        Level& here = out.cells_[out.index(c, d + e)];
-        here = std::min(here, std::max(level, b.cells_[b.index(c, e)]));
-      }
-      out.widen(c, d + b.low(c), d + last);
+      const Level* in = &b.cells_[b.index(c, 0)];
+      Level* out = &cells_[index(c, d)];
+      for (int e = b.low(c); e <= last; ++e) out[e] = std::min(out[e], std::max(level, in[e]));
+      widen(c, d + b.low(c), d + last);
     }
-  return out;
 }
 
 }  // namespace penstock::planners
