@@ -85,8 +85,8 @@ Partition::Partition(const Arrangement& arrangement, const StageTable& table, do
 std::vector<Partition::Affordable> Partition::affordable_works() const {
   std::vector<Affordable> out;
   for (int replicas : table_.choices().replicas) {
-    const double most = replicas * bound_ * (1 + kTolerance);
-    out.push_back({std::isinf(most) ? 0 : most - slack_, most});
+    const double all = replicas * bound_;
+    out.push_back({std::isinf(all) ? 0 : all - slack_, all * (1 + kTolerance)});
   }
   return out;
 }

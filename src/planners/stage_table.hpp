@@ -2,7 +2,7 @@
 // Prices every stage the search may form: time per sample and how much it can hold.
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "arrangement.hpp"
@@ -19,6 +19,16 @@ struct Range {
   friend auto operator<=>(const Range&, const Range&) = default;
 };
 using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merged
+
+struct StageSetHash {
+  std::size_t operator()(const StageSet& set) const {
+    std::size_t hash = 0;
+    for (const Range& range : set)  // Knuth's multiplicative hash
+      hash = (hash ^ static_cast<std::size_t>(range.begin) << 32 ^ static_cast<std::size_t>(range.end)) *
+             0x9E3779B97F4A7C15;
+    return hash ^ hash >> 32;
+  }
+};
 
 /// `parts` sorted and merged.
 StageSet merged(StageSet parts);
@@ -106,7 +116,7 @@ class StageTable {
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
   std::vector<double> work_prefix_;                     ///< [position]
   std::vector<std::vector<LevelStep>> steps_;           ///< [config][next config]
-  mutable std::map<StageSet, cost::StageLoad> loads_;
+  mutable std::unordered_map<StageSet, cost::StageLoad, StageSetHash> loads_;
 };
 
 /// The faces of all units, for `arrange`.
