@@ -47,6 +47,11 @@ std::vector<int> unit_of_operator(const graph::OpGraph& graph, const Units& unit
   return unit_of;
 }
 
+bool inside(const StageSet& set, int position) {
+  return std::any_of(set.begin(), set.end(),
+                     [&](const Range& range) { return range.begin <= position && position < range.end; });
+}
+
 std::vector<Bytes> prefix_sums(const std::vector<Bytes>& values) {
   std::vector<Bytes> sums(1);
   for (Bytes value : values) sums.push_back(sums.back() + value);
@@ -109,6 +114,7 @@ void StageTable::describe_positions(const Units& units) {
   const std::size_t size = unit_at_.size();
   std::vector<Bytes> kept(size), parameters(size);
   crossing_.resize(size + 1);
+  readers_.resize(graph.size());
   working_.assign(1, std::vector<Bytes>(size));
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(OpId(v));
@@ -121,13 +127,13 @@ void StageTable::describe_positions(const Units& units) {
     kept[at] += op.kept_bytes;
     parameters[at] += graph.parameter_bytes(OpId(v));
 
-    std::vector<int> readers;
+    std::vector<int>& readers = readers_[v];
     for (Vertex to : graph.dag().successors(static_cast<Vertex>(v))) readers.push_back(position(to));
     std::sort(readers.begin(), readers.end());
     int cut = here + 1;
     for (int reader : readers)
       for (; cut <= reader; ++cut)
-        crossing_[static_cast<std::size_t>(cut)].push_back({here, reader, op.output_bytes});
+        crossing_[static_cast<std::size_t>(cut)].push_back({here, reader, v, op.output_bytes});
   }
   kept_ = prefix_sums(kept);
   parameters_ = prefix_sums(parameters);
@@ -190,26 +196,48 @@ void StageTable::fill_steps() {
   }
 }
 
-cost::StageLoad StageTable::load(Range range) const {
-  const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
+cost::StageLoad StageTable::load(const StageSet& set) const {
   cost::StageLoad load;
-  load.kept = kept_[end] - kept_[begin];
-  load.parameters = parameters_[end] - parameters_[begin];
-  for (const Crossing& tensor : crossing_[begin])
-    if (tensor.next_reader < range.end) load.entering += tensor.bytes;
-  for (const Crossing& tensor : crossing_[end])
-    if (tensor.producer >= range.begin) load.leaving += tensor.bytes;
-  const auto level =
-      static_cast<std::size_t>(std::bit_width(end - begin)) - 1;  // two overlapping powers of two
-  load.working = std::max(working_[level][begin], working_[level][end - (std::size_t{1} << level)]);
+  for (const Range& range : set) {
+    const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
+    load.kept += kept_[end] - kept_[begin];
+    load.parameters += parameters_[end] - parameters_[begin];
+    load.working = std::max(load.working, working(range));
+  }
+  load.entering = entering(set);
+  load.leaving = leaving(set);
   return load;
 }
 
-cost::StageLoad StageTable::load(const StageSet& set) const {
-  if (set.size() == 1) return load(set.front());
-  const auto known = loads_.find(set);
-  if (known != loads_.end()) return known->second;
-  return loads_.emplace(set, cost::stage_load(problem_.graph, operators(set))).first->second;
+Bytes StageTable::working(Range range) const {
+  const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
+  const auto level =
+      static_cast<std::size_t>(std::bit_width(end - begin)) - 1;  // two overlapping powers of two
+  return std::max(working_[level][begin], working_[level][end - (std::size_t{1} << level)]);
+}
+
+Bytes StageTable::entering(const StageSet& set) const {
+  Bytes sum;
+  for (const Range& range : set)
+    for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
+      if (tensor.next_reader >= range.end || inside(set, tensor.producer)) continue;
+      const auto& readers = readers_[tensor.tensor];  // counted where the set reads it first
+      const auto first = std::find_if(readers.begin(), readers.end(), [&](int p) { return inside(set, p); });
+      if (*first >= range.begin) sum += tensor.bytes;
+    }
+  return sum;
+}
+
+Bytes StageTable::leaving(const StageSet& set) const {
+  Bytes sum;
+  for (const Range& range : set)
+    for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.end)]) {
+      if (tensor.producer < range.begin) continue;
+      const auto& readers = readers_[tensor.tensor];
+      if (std::any_of(readers.begin(), readers.end(), [&](int p) { return !inside(set, p); }))
+        sum += tensor.bytes;
+    }
+  return sum;
 }
 
 std::vector<OpId> StageTable::operators(const StageSet& set) const {

@@ -2,7 +2,6 @@
 // Prices every stage the search may form: time per sample and how much it can hold.
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "arrangement.hpp"
@@ -19,16 +18,6 @@ struct Range {
   friend auto operator<=>(const Range&, const Range&) = default;
 };
 using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merged
-
-struct StageSetHash {
-  std::size_t operator()(const StageSet& set) const {
-    std::size_t hash = 0;
-    for (const Range& range : set)  // Knuth's multiplicative hash
-      hash = (hash ^ static_cast<std::size_t>(range.begin) << 32 ^ static_cast<std::size_t>(range.end)) *
-             0x9E3779B97F4A7C15;
-    return hash ^ hash >> 32;
-  }
-};
 
 /// `parts` sorted and merged.
 StageSet merged(StageSet parts);
@@ -56,8 +45,7 @@ class StageTable {
   int devices() const { return static_cast<int>(problem_.cluster.size()); }
   int positions() const { return static_cast<int>(unit_at_.size()); }
 
-  /// What the set asks of its devices: one range from prefix sums and the tensors that cross its ends;
-  /// several ranges are remembered. Not for concurrent use.
+  /// What the set asks of its devices, from prefix sums and the tensors that cross the ends of its ranges.
   cost::StageLoad load(const StageSet& set) const;
 
   /// Seconds per sample of computing alone; the least any (config, replicas) reaches.
@@ -93,9 +81,12 @@ class StageTable {
   struct Crossing {
     int producer;     ///< position
     int next_reader;  ///< the first position behind the cut that reads it
+    std::size_t tensor;
     core::Bytes bytes;
   };
-  cost::StageLoad load(Range range) const;
+  core::Bytes working(Range range) const;
+  core::Bytes entering(const StageSet& set) const;
+  core::Bytes leaving(const StageSet& set) const;
   void describe_positions(const Units& units);
   void measure(const Units& units);
   void fill_steps();
@@ -110,13 +101,13 @@ class StageTable {
   const cluster::DeviceType* device_ = nullptr;
   core::Bytes memory_;
   std::vector<std::vector<Crossing>> crossing_;    ///< [cut]: in front of that position
+  std::vector<std::vector<int>> readers_;          ///< [tensor]: positions, ascending
   std::vector<core::Bytes> kept_, parameters_;     ///< prefix sums over positions
   std::vector<std::vector<core::Bytes>> working_;  ///< [i][position]: most of the 2^i positions from there on
   std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
   std::vector<double> work_prefix_;                     ///< [position]
   std::vector<std::vector<LevelStep>> steps_;           ///< [config][next config]
-  mutable std::unordered_map<StageSet, cost::StageLoad, StageSetHash> loads_;
 };
 
 /// The faces of all units, for `arrange`.
