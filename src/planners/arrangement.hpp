@@ -21,6 +21,7 @@ struct Sequence {
   int begin() const { return elements.front().begin; }
   int end() const { return elements.back().end; }
   int size() const { return static_cast<int>(elements.size()); }
+  bool plain() const { return size() == end() - begin(); }  ///< no blocks
 };
 
 /// Branches that cost the same in every respect are of one kind; the search plans one of each kind.

@@ -8,41 +8,73 @@ namespace {
 
 class Search {
  public:
-  Search(const Arrangement& arrangement, const StageTable& table, core::StopToken stop)
-      : arrangement_(arrangement), table_(table), stop_(stop) {}
+  Search(const Arrangement& arrangement, const StageTable& table, double give_up, core::StopToken stop)
+      : arrangement_(arrangement), table_(table), give_up_(give_up), stop_(stop) {}
 
-  /// Lowers `best` and returns true when a partition meets the bound.
-  bool probe(double bound) {
-    Partition partition(arrangement_, table_, bound, stop_);
+  /// The least bottleneck, tried from `least` on; a bound of `failed` is known to be too low.
+  std::optional<Bottleneck> run(Levels levels, double least, double failed) {
+    best_.reset();
+    failed_ = failed;
+    return bracket(levels, least) && narrow(levels) ? std::move(best_) : std::nullopt;
+  }
+  std::uint64_t rows() const { return rows_; }
+
+ private:
+  bool bracket(Levels levels, double least) {
+    constexpr double kGrowth[] = {1, 1.01, 1.05, 1.2, 1.6, 3, 12, std::numeric_limits<double>::infinity()};
+    for (double growth : kGrowth) {
+      if (failed_ >= give_up_) return false;
+      if (probe(levels, least * growth)) return true;
+      failed_ = least * growth;
+    }
+    return false;
+  }
+
+  /// Near the goal a partition that was found is often the best: whether anything is faster is asked before
+  /// halving.
+  bool narrow(Levels levels) {
+    constexpr double kNear = 0.02;
+    while (failed_ < give_up_) {
+      if (best_->seconds_per_sample - failed_ <= kNear * failed_) {
+        const double faster = std::nextafter(best_->seconds_per_sample, 0);
+        if (faster <= failed_ || !probe(levels, faster)) return true;
+      }
+      const double half = failed_ + (best_->seconds_per_sample - failed_) / 2;
+      if (!probe(levels, half)) failed_ = half;
+    }
+    return false;
+  }
+
+  /// Keeps the partition and returns true when one meets the bound.
+  bool probe(Levels levels, double bound) {
+    Partition partition(arrangement_, table_, bound, levels, stop_);
     auto stages = partition.solve();
     rows_ += partition.rows();
     if (!stages) return false;
     const double attained = slowest(*stages);
     core::require(attained <= bound, "a partition meets its bound");
-    best = Bottleneck{std::move(*stages), attained, 0};
+    best_ = Bottleneck{std::move(*stages), attained, 0};
     return true;
   }
-  std::optional<Bottleneck> finish() {
-    if (best) best->rows = rows_;
-    return std::move(best);
-  }
 
-  std::optional<Bottleneck> best;
-
- private:
   double slowest(const std::vector<PartStage>& stages) const {
     const auto& replicas = table_.choices().replicas;
     double most = 0;
     for (const PartStage& stage : stages) {
-      const auto index = std::lower_bound(replicas.begin(), replicas.end(), stage.replicas) - replicas.begin();
-      most = std::max(most, table_.time_per_sample(stage.set, table_.load(stage.set), stage.config, static_cast<int>(index)));
+      const auto index =
+          std::lower_bound(replicas.begin(), replicas.end(), stage.replicas) - replicas.begin();
+      most = std::max(most, table_.time_per_sample(stage.set, table_.load(stage.set), stage.config,
+                                                   static_cast<int>(index)));
     }
     return most;
   }
 
   const Arrangement& arrangement_;
   const StageTable& table_;
+  double give_up_;  ///< what is not below this is of no interest
   core::StopToken stop_;
+  double failed_ = 0;  ///< no partition meets this bound
+  std::optional<Bottleneck> best_;
   std::uint64_t rows_ = 0;
 };
 
@@ -56,24 +88,14 @@ double bottleneck_bound(const StageTable& table) {
 
 std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
                                            core::StopToken stop, double give_up) {
-  constexpr double kGrowth[] = {1.01, 1.05, 1.2, 1.6, 3, 12, std::numeric_limits<double>::infinity()};
-  constexpr double kFine = 1e-6;
-  Search search(arrangement, table, stop);
+  Search search(arrangement, table, give_up, stop);
   const double least = bottleneck_bound(table);
-  double failed = least * (1 - 1e-12);
-  for (double growth : kGrowth) {
-    if (failed >= give_up || search.probe(least * growth)) break;
-    failed = least * growth;
-  }
-  while (search.best && failed < give_up) {
-    const double attained = search.best->seconds_per_sample;
-    const bool last = attained - failed <= kFine * attained;
-    const double bound = last ? std::nextafter(attained, 0) : failed + (attained - failed) / 2;
-    if (search.probe(bound)) continue;
-    if (last) return search.finish();
-    failed = bound;
-  }
-  return std::nullopt;
+  const auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
+  if (!unlimited) return std::nullopt;
+  auto found = search.run(Levels::counted, unlimited->seconds_per_sample,
+                          std::nextafter(unlimited->seconds_per_sample, 0));
+  if (found) found->rows = search.rows();
+  return found;
 }
 
 }  // namespace penstock::planners

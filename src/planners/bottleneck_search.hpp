@@ -14,9 +14,10 @@ struct Bottleneck {
   std::uint64_t rows = 0;         ///< table rows computed in all probes
 };
 
-/// Exact, unlike the listing's search up to an epsilon: every success lowers the bound to the bottleneck really
-/// attained, and the last probe, just below it, fails. Nothing when no partition fits in memory, or when none is
-/// faster than `give_up` (seconds per sample).
+/// Exact, unlike the listing's search up to an epsilon: every success lowers the bound to the bottleneck
+/// really attained, and the last probe, just below it, fails. A first search ignores the samples in flight;
+/// its result is where the second begins, and ends unless memory is short. Nothing when no partition fits in
+/// memory, or when none is faster than `give_up` (seconds per sample).
 std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
                                            core::StopToken stop,
                                            double give_up = std::numeric_limits<double>::infinity());

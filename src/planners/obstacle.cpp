@@ -40,7 +40,7 @@ class Budget {
 
   std::optional<plan::Plan> plan_within(Bytes memory) {
     table_.pretend_memory(memory);
-    Partition partition(arrangement_, table_, std::numeric_limits<double>::infinity(), stop_);
+    Partition partition(arrangement_, table_, std::numeric_limits<double>::infinity(), Levels::counted, stop_);
     const auto stages = partition.solve();
     if (!stages) return std::nullopt;
     return assemble(problem_, table_, *stages, false);

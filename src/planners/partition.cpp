@@ -1,6 +1,8 @@
 #include "partition.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "head_parts.hpp"
 #include "partition_each.hpp"
@@ -65,14 +67,58 @@ std::vector<Selection> neighbour_groups(const Selection& most) {
   return out;
 }
 
+/// Rounding must not cost a plan: what is cut off wastes too much by more than this.
+constexpr double kTolerance = 1e-9;
+
 }  // namespace
 
-Partition::Partition(const Arrangement& arrangement, const StageTable& table, double bound, core::StopToken stop)
-    : arrangement_(arrangement), table_(table), bound_(bound),
-      slack_((table.devices() * bound - table.total_work()) * (1 + 1e-9)), stop_(stop) {}
+Partition::Partition(const Arrangement& arrangement, const StageTable& table, double bound, Levels levels,
+                     core::StopToken stop)
+    : arrangement_(arrangement),
+      table_(table),
+      bound_(bound),
+      levels_(levels),
+      slack_(table.devices() * bound * (1 + kTolerance) - table.total_work()),
+      affordable_(affordable_works()),
+      stop_(stop) {}
+
+std::vector<Partition::Affordable> Partition::affordable_works() const {
+  std::vector<Affordable> out;
+  for (int replicas : table_.choices().replicas) {
+    const double all = replicas * bound_;
+    out.push_back({std::isinf(all) ? 0 : all - slack_, all * (1 + kTolerance)});
+  }
+  return out;
+}
+
+int Partition::most_devices(double work) const {
+  if (std::isinf(bound_)) return table_.devices();
+  return static_cast<int>(std::clamp((work + slack_) / bound_, 0.0, table_.devices() + 0.0));
+}
+
+const LevelStep& Partition::step(int config, int next) const {
+  static constexpr LevelStep kIgnored;
+  return levels_ == Levels::counted ? table_.step(config, next) : kIgnored;
+}
+
+double Partition::work(const Tail& tail, int p) const {
+  const auto& elements = sequence(tail.sequence).elements;
+  if (p == tail.end) return 0;
+  return table_.least_work(Range{elements[static_cast<std::size_t>(p)].begin,
+                                 elements[static_cast<std::size_t>(tail.end) - 1].end});
+}
+
+double Partition::work(int block_index, const Selection& selection) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < selection.size(); ++k) {
+    const Sequence& branch = sequence(block(block_index).kinds[k].instances.front());
+    sum += selection[k] * table_.least_work(Range{branch.begin(), branch.end()});
+  }
+  return sum;
+}
 
 LevelRow Partition::only(Boundary boundary) const {
-  LevelRow row = blank();
+  LevelRow row(table_.configs() + 1, 0);
   row.lower(boundary.config, 0, boundary.level);
   return row;
 }
@@ -80,7 +126,7 @@ LevelRow Partition::only(Boundary boundary) const {
 Partition::Tail& Partition::tail(int index, int end, Boundary downstream) {
   auto& slot = tails_[{index, end, downstream}];
   if (slot) return *slot;
-  slot = std::make_unique<Tail>(Tail{&sequence(index), end, downstream, {}, {}, {}});
+  slot = std::make_unique<Tail>(Tail{index, end, downstream, {}, {}, {}});
   Tail& tail = *slot;
   tail.from.resize(static_cast<std::size_t>(end) + 1);
   tail.from.back() = only(downstream);
@@ -91,30 +137,91 @@ Partition::Tail& Partition::tail(int index, int end, Boundary downstream) {
 void Partition::solve_from(Tail& tail, int p) {
   stop_.check();
   ++rows_;
-  LevelRow row = blank();
-  each_first_stage(tail, p, {}, [&](const StageSet& set, const cost::StageLoad& load, const LevelRow& downstream, int,
-                                    const Piece&) {
-    lower_by_stage(row, set, load, downstream);
+  LevelRow row = blank(work(tail, p));
+  each_first_stage(tail, p, 0, [&](const Start& start, const LevelRow& downstream) {
+    lower_by_start(row, start, downstream);
     return true;
   });
-  if (tail.sequence->elements[static_cast<std::size_t>(p)].block >= 0) row.lower_by(opened(tail, p, {}), 0);
+  if (block_at(tail.sequence, p) >= 0) row.lower_by(opened(tail, p, 0), 0);
   tail.from[static_cast<std::size_t>(p)] = std::move(row);
 }
 
-void Partition::lower_by_stage(LevelRow& row, const StageSet& set, const cost::StageLoad& load,
-                               const LevelRow& downstream) const {
-  each_choice(set, load, [&](int c, int replicas, Level capacity) {
-    for (int next = 0; next <= table_.configs(); ++next)
-      row.lower_by_stage(c, downstream, next, replicas, table_.step(c, next), capacity);
-    return true;
-  });
+const std::vector<Partition::Start>& Partition::starts(int index, int p, int back) {
+  auto& known = starts_[{index, p, back}];
+  if (!known) {
+    known = find_starts(index, p, back > 0 ? slice(block_at(index, p - 1), false, back) : Slice{});
+  }
+  return *known;
 }
 
-const LevelRow& Partition::opened(Tail& tail, int element, const Piece& front) {
+std::vector<Partition::Start> Partition::find_starts(int index, int p, const Slice& with) {
+  std::vector<Start> out;
+  const Sequence& row = sequence(index);
+  const int begin = row.elements[static_cast<std::size_t>(p)].begin;
+  for (int q = p + 1; q <= row.size(); q = next_end(row, p, q, with.work)) {
+    const Range run{begin, row.elements[static_cast<std::size_t>(q) - 1].end};
+    const double work = with.work + table_.least_work(run);
+    if (work > affordable_.back().most) break;  // and every longer run needs more still
+    const StageSet set = joined(with.set, {run});
+    if (affordable(work)) {
+      const std::size_t before = out.size();
+      add_starts(out, q, 0, set, work);
+      if (out.size() == before && too_slow(set)) break;
+    }
+    if (q == row.size() || block_at(index, q) < 0) continue;
+    const auto& fronts = slices(block_at(index, q), true);
+    for (std::size_t front = 1; front < fronts.size(); ++front)
+      if (affordable(work + fronts[front].work))
+        add_starts(out, q, static_cast<int>(front), joined(fronts[front].set, set),
+                   work + fronts[front].work);
+  }
+  return out;
+}
+
+int Partition::next_end(const Sequence& row, int p, int q, double with_work) const {
+  if (!row.plain() || q == row.size()) return q + 1;  // a block behind the run may add what it lacks
+  const auto work_to = [&](int end) {
+    return with_work + table_.least_work(Range{row.begin() + p, row.begin() + end});
+  };
+  const double next = work_to(q + 1);
+  const std::size_t replicas = least_replicas(next);
+  if (replicas == affordable_.size() || affordable_[replicas].least <= next) return q + 1;
+  int low = q + 1, high = row.size();  // a run too short to afford; one long enough, or the longest
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    (work_to(middle) < affordable_[replicas].least ? low : high) = middle;
+  }
+  return high > low ? high : q + 1;
+}
+
+void Partition::add_starts(std::vector<Start>& out, int end, int front, const StageSet& set,
+                           double work) const {
+  const auto& replicas = table_.choices().replicas;
+  std::optional<cost::StageLoad> load;
+  for (int c = 0; c < table_.configs(); ++c)
+    for (std::size_t r = least_replicas(work); r < replicas.size() && affordable_[r].least <= work; ++r) {
+      const int index = static_cast<int>(r);
+      if (table_.compute(set, c, index) > bound_)
+        continue;  // most are out already, and tensors take time to add up
+      if (!load) load = table_.load(set);
+      const double time = table_.time_per_sample(set, *load, c, index);
+      if (time > bound_ || std::isinf(time)) continue;  // the bound may be infinite itself
+      const Level capacity = table_.capacity(*load, c, index);
+      if (capacity >= 0) out.push_back({end, front, c, replicas[r], capacity});
+    }
+}
+
+void Partition::lower_by_start(LevelRow& row, const Start& start, const LevelRow& downstream) const {
+  for (int next = 0; next <= table_.configs(); ++next)
+    row.lower_by_stage(start.config, downstream, next, start.replicas, step(start.config, next),
+                       start.capacity);
+}
+
+const LevelRow& Partition::opened(Tail& tail, int element, int front) {
   const auto known = tail.opened.find({element, front});
   if (known != tail.opened.end()) return known->second;
-  LevelRow row = blank();
-  const int block_index = tail.sequence->elements[static_cast<std::size_t>(element)].block;
+  const int block_index = block_at(tail.sequence, element);
+  LevelRow row = blank(work(tail, element) - slice(block_index, true, front).work);
   for (const auto& [key, devices] : behind_block(tail, element)) {
     const LevelRow& head = heads(block_index, front, key.first, key.second);
     if (head.empty()) continue;
@@ -127,43 +234,57 @@ const Partition::Behind& Partition::behind_block(Tail& tail, int element) {
   const auto known = tail.behind.find(element);
   if (known != tail.behind.end()) return known->second;
   Behind behind;
-  const auto note = [&](const Piece& piece, const LevelRow& row) {
+  const auto note = [&](int back, const LevelRow& row) {
     for (int c = 0; c < row.configs(); ++c)
       for (int d = row.low(c); d <= row.high(c); ++d)
-        if (row.cell(c, d) < kNoLevel) behind[{piece, Boundary{c, row.cell(c, d)}}].push_back(d);
+        if (row.cell(c, d) < kNoLevel) behind[{back, Boundary{c, row.cell(c, d)}}].push_back(d);
   };
-  note({}, tail.from[static_cast<std::size_t>(element) + 1]);
-  const int block_index = tail.sequence->elements[static_cast<std::size_t>(element)].block;
+  note(0, tail.from[static_cast<std::size_t>(element) + 1]);
+  const auto& backs = slices(block_at(tail.sequence, element), false);
   if (element + 1 < tail.end)
-    for (const Piece& piece : pieces(block_index, false)) {
-      const StageSet taken = piece_set(block_index, piece, false);
-      if (too_slow(taken)) continue;
-      LevelRow row = blank();
-      each_first_stage(tail, element + 1, taken, [&](const StageSet& set, const cost::StageLoad& load,
-                                                     const LevelRow& downstream, int, const Piece&) {
-        lower_by_stage(row, set, load, downstream);
-        return true;
-      });
-      note(piece, row);
+    for (std::size_t back = 1; back < backs.size(); ++back) {
+      LevelRow row = blank(work(tail, element + 1) + backs[back].work);
+      each_first_stage(tail, element + 1, static_cast<int>(back),
+                       [&](const Start& start, const LevelRow& downstream) {
+                         lower_by_start(row, start, downstream);
+                         return true;
+                       });
+      note(static_cast<int>(back), row);
     }
   return tail.behind.emplace(element, std::move(behind)).first->second;
 }
 
-std::vector<Piece> Partition::pieces(int block_index, bool front) const {
+const std::vector<Slice>& Partition::slices(int block_index, bool front) {
+  auto& out = slices_[{block_index, front}];
+  if (!out.empty()) return out;
+  out.push_back({});
+  for (const Piece& piece : pieces(block_index, front)) {
+    StageSet set = piece_set(block_index, piece, front);
+    if (too_slow(set)) continue;
+    const double work = table_.least_work(set);
+    out.push_back({piece, std::move(set), work});
+  }
+  if (!front)
+    std::sort(out.begin(), out.end(), [](const Slice& a, const Slice& b) { return a.piece < b.piece; });
+  return out;
+}
+
+std::vector<Piece> Partition::pieces(int block_index, bool front) {
   std::vector<Piece> out;
   const Block& here = block(block_index);
   for (int k = 0; k < static_cast<int>(here.kinds.size()); ++k) {
     const int size = sequence(here.kinds[static_cast<std::size_t>(k)].instances.front()).size();
-    for (int cut = front ? 1 : 0; cut < (front ? size + 1 : size); ++cut) out.push_back({Piece::Form::branch, k, cut, {}});
+    for (int cut = front ? 1 : 0; cut < (front ? size + 1 : size); ++cut)
+      out.push_back({Piece::Form::branch, k, cut, {}});
   }
-  for (const Selection& group : const_cast<Partition*>(this)->groups(block_index))
-    out.push_back({Piece::Form::group, 0, 0, group});
+  for (const Slice& group : groups(block_index)) out.push_back(group.piece);
   return out;
 }
 
 StageSet Partition::piece_set(int block_index, const Piece& piece, bool front) const {
   if (piece.form == Piece::Form::group) return group_set(block_index, piece.selection);
-  const Sequence& branch = sequence(block(block_index).kinds[static_cast<std::size_t>(piece.kind)].instances.front());
+  const Sequence& branch =
+      sequence(block(block_index).kinds[static_cast<std::size_t>(piece.kind)].instances.front());
   if (!front) return {{branch.elements[static_cast<std::size_t>(piece.cut)].begin, branch.end()}};
   return {{branch.begin(), branch.elements[static_cast<std::size_t>(piece.cut) - 1].end}};
 }
@@ -178,36 +299,45 @@ StageSet Partition::group_set(int block_index, const Selection& selection) const
   return merged(std::move(set));
 }
 
-const std::vector<Selection>& Partition::groups(int block_index) {
+const std::vector<Slice>& Partition::groups(int block_index) {
   const auto known = groups_.find(block_index);
   if (known != groups_.end()) return known->second;
   const Selection most = counts(block(block_index));
   std::int64_t selections = 1;
   for (int n : most) selections = std::min(selections * (n + 1), kMostSelections + 1);
-  std::vector<Selection> out = selections <= kMostSelections ? all_groups(most) : neighbour_groups(most);
-  std::erase_if(out, [&](const Selection& group) { return too_slow(group_set(block_index, group)); });
+  std::vector<Slice> out;
+  for (Selection& group : selections <= kMostSelections ? all_groups(most) : neighbour_groups(most)) {
+    StageSet set = group_set(block_index, group);
+    if (too_slow(set)) continue;
+    const double work = table_.least_work(set);
+    out.push_back({{Piece::Form::group, 0, 0, std::move(group)}, std::move(set), work});
+  }
   return groups_.emplace(block_index, std::move(out)).first->second;
 }
 
-std::vector<std::pair<Selection, StageSet>> Partition::groups_within(int block_index, const Selection& selection) {
+std::vector<const Slice*> Partition::groups_within(int block_index, const Selection& selection) {
   const auto first = static_cast<std::size_t>(
       std::find_if(selection.begin(), selection.end(), [](int n) { return n > 0; }) - selection.begin());
-  std::vector<std::pair<Selection, StageSet>> out;
-  for (const Selection& group : groups(block_index))
-    if (group[first] > 0 && within(group, selection)) out.emplace_back(group, group_set(block_index, group));
+  std::vector<const Slice*> out;
+  for (const Slice& group : groups(block_index))
+    if (group.piece.selection[first] > 0 && within(group.piece.selection, selection) &&
+        affordable(group.work))
+      out.push_back(&group);
   return out;
 }
 
-LevelRow Partition::one_stage(const StageSet& set, Boundary downstream) const {
-  LevelRow row = blank();
-  lower_by_stage(row, set, table_.load(set), only(downstream));
+LevelRow Partition::one_stage(const Slice& group, Boundary downstream) const {
+  LevelRow row = blank(group.work);
+  std::vector<Start> starts;
+  add_starts(starts, 0, 0, group.set, group.work);
+  for (const Start& start : starts) lower_by_start(row, start, only(downstream));
   return row;
 }
 
 const LevelRow& Partition::rest(int block_index, const Selection& selection, Boundary downstream) {
   const auto known = rests_.find({block_index, selection, downstream});
   if (known != rests_.end()) return known->second;
-  LevelRow row = blank();
+  LevelRow row = blank(work(block_index, selection));
   if (total(selection) == 0) {
     for (int c = 0; c < table_.configs(); ++c) row.lower(c, 0, 0);  // nothing demands nothing
   } else {
@@ -217,39 +347,49 @@ const LevelRow& Partition::rest(int block_index, const Selection& selection, Bou
     --others[kind];
     const int branch = block(block_index).kinds[kind].instances.front();
     const LevelRow& alone = tail(branch, sequence(branch).size(), downstream).from.front();
-    if (!alone.empty()) row.lower_by(LevelRow::side_by_side(alone, rest(block_index, others, downstream)), 0);
-    for (const auto& [group, set] : groups_within(block_index, selection)) {
-      const LevelRow stage = one_stage(set, downstream);
+    if (!alone.empty()) row.lower_side_by_side(alone, rest(block_index, others, downstream));
+    for (const Slice* group : groups_within(block_index, selection)) {
+      const LevelRow stage = one_stage(*group, downstream);
       if (!stage.empty())
-        row.lower_by(LevelRow::side_by_side(stage, rest(block_index, without(selection, group), downstream)), 0);
+        row.lower_side_by_side(stage,
+                               rest(block_index, without(selection, group->piece.selection), downstream));
     }
   }
   return rests_.emplace(std::tuple{block_index, selection, downstream}, std::move(row)).first->second;
 }
 
-std::vector<HeadParts> Partition::ways(int block_index, const Piece& front, const Piece& back) const {
+std::vector<HeadParts> Partition::ways(int block_index, int front, int back) {
   std::vector<int> sizes;
-  for (const BranchKind& kind : block(block_index).kinds) sizes.push_back(sequence(kind.instances.front()).size());
-  return HeadParts::ways(sizes, counts(block(block_index)), front, back);
+  for (const BranchKind& kind : block(block_index).kinds)
+    sizes.push_back(sequence(kind.instances.front()).size());
+  return HeadParts::ways(sizes, counts(block(block_index)), slice(block_index, true, front).piece,
+                         slice(block_index, false, back).piece);
 }
 
 LevelRow Partition::side_by_side(int block_index, const HeadParts& parts, Boundary downstream) {
   if (parts.nothing()) return only(downstream);
+  double work = this->work(block_index, parts.rest);
   LevelRow row = rest(block_index, parts.rest, downstream);
   for (const HeadParts::Touched& branch : parts.touched) {
+    if (row.empty()) return row;
     if (!branch.remains()) continue;
     const int first = block(block_index).kinds[static_cast<std::size_t>(branch.kind)].instances.front();
-    const LevelRow& middle = tail(first, branch.back_begin, downstream).from[static_cast<std::size_t>(branch.front_end)];
-    row = LevelRow::side_by_side(row, middle);
+    Tail& middle = tail(first, branch.back_begin, downstream);
+    work += this->work(middle, branch.front_end);
+    LevelRow both = blank(work);
+    both.lower_side_by_side(row, middle.from[static_cast<std::size_t>(branch.front_end)]);
+    row = std::move(both);
   }
   return row;
 }
 
-const LevelRow& Partition::heads(int block_index, const Piece& front, const Piece& back, Boundary downstream) {
+const LevelRow& Partition::heads(int block_index, int front, int back, Boundary downstream) {
   const auto known = heads_.find({block_index, front, back, downstream});
   if (known != heads_.end()) return known->second;
-  LevelRow row = blank();
-  for (const HeadParts& parts : ways(block_index, front, back)) row.lower_by(side_by_side(block_index, parts, downstream), 0);
+  LevelRow row = blank(work(block_index, counts(block(block_index))) - slice(block_index, true, front).work -
+                       slice(block_index, false, back).work);
+  for (const HeadParts& parts : ways(block_index, front, back))
+    row.lower_by(side_by_side(block_index, parts, downstream), 0);
   return heads_.emplace(std::tuple{block_index, front, back, downstream}, std::move(row)).first->second;
 }
 
@@ -259,7 +399,8 @@ std::optional<std::vector<PartStage>> Partition::solve() {
   int config = -1;
   for (int c = 0; c < table_.configs(); ++c)
     if (whole.from[0].cell(c, table_.devices()) < kNoLevel &&
-        (config < 0 || whole.from[0].cell(c, table_.devices()) < whole.from[0].cell(config, table_.devices())))
+        (config < 0 ||
+         whole.from[0].cell(c, table_.devices()) < whole.from[0].cell(config, table_.devices())))
       config = c;
   if (config < 0) return std::nullopt;
   return Trace(*this).run(whole, config);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "penstock/schedule/in_flight.hpp"
@@ -16,7 +17,9 @@ using graph::Vertex;
 
 constexpr std::size_t kNoShare = std::numeric_limits<std::size_t>::max();
 
-OpId op_id(Vertex v) { return OpId(static_cast<std::size_t>(v)); }
+OpId op_id(Vertex v) {
+  return OpId(static_cast<std::size_t>(v));
+}
 
 /// Planners place devices by count, so the slowest type stands for all.
 const cluster::DeviceType& slowest_device(const cluster::Cluster& cluster) {
@@ -27,12 +30,13 @@ const cluster::DeviceType& slowest_device(const cluster::Cluster& cluster) {
 
 Bytes smallest_device_memory(const cluster::Cluster& cluster) {
   Bytes smallest = cluster.type(core::DeviceId(0)).memory;
-  for (std::size_t d = 1; d < cluster.size(); ++d) smallest = std::min(smallest, cluster.type(core::DeviceId(d)).memory);
+  for (std::size_t d = 1; d < cluster.size(); ++d)
+    smallest = std::min(smallest, cluster.type(core::DeviceId(d)).memory);
   return smallest;
 }
 
-std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit, const cluster::DeviceType& device,
-                       std::int64_t samples) {
+std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit,
+                       const cluster::DeviceType& device, std::int64_t samples) {
   return to_picoseconds(cost::compute_time(problem, unit, device, samples).total()).value();
 }
 
@@ -41,6 +45,24 @@ std::vector<int> unit_of_operator(const graph::OpGraph& graph, const Units& unit
   for (std::size_t u = 0; u < units.operators.size(); ++u)
     for (OpId op : units.operators[u]) unit_of[op.index()] = static_cast<int>(u);
   return unit_of;
+}
+
+bool inside(const StageSet& set, int position) {
+  return std::any_of(set.begin(), set.end(),
+                     [&](const Range& range) { return range.begin <= position && position < range.end; });
+}
+
+std::vector<Bytes> prefix_sums(const std::vector<Bytes>& values) {
+  std::vector<Bytes> sums(1);
+  for (Bytes value : values) sums.push_back(sums.back() + value);
+  return sums;
+}
+
+/// Of the largest values over `width` places those over twice as many.
+std::vector<Bytes> wider(const std::vector<Bytes>& largest, std::size_t width) {
+  std::vector<Bytes> out(largest.size() - width);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::max(largest[i], largest[i + width]);
+  return out;
 }
 
 }  // namespace
@@ -58,10 +80,20 @@ StageSet merged(StageSet parts) {
   return out;
 }
 
+StageSet joined(const StageSet& a, const StageSet& b) {
+  if (a.empty()) return b;
+  StageSet parts = a;
+  parts.insert(parts.end(), b.begin(), b.end());
+  return merged(std::move(parts));
+}
+
 StageTable::StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
                        Choices choices)
-    : problem_(problem), unit_at_(arrangement.unit_at), choices_(std::move(choices)),
-      network_(score::assume_network(problem.cluster)), device_(&slowest_device(problem.cluster)),
+    : problem_(problem),
+      unit_at_(arrangement.unit_at),
+      choices_(std::move(choices)),
+      network_(score::assume_network(problem.cluster)),
+      device_(&slowest_device(problem.cluster)),
       memory_(smallest_device_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units);
@@ -73,30 +105,40 @@ void StageTable::describe_positions(const Units& units) {
   const graph::OpGraph& graph = problem_.graph;
   const std::vector<int> unit_of = unit_of_operator(graph, units);
   std::vector<int> position_of_unit(unit_at_.size());
-  for (std::size_t p = 0; p < unit_at_.size(); ++p) position_of_unit[static_cast<std::size_t>(unit_at_[p])] = static_cast<int>(p);
-  const auto position = [&](Vertex v) { return position_of_unit[static_cast<std::size_t>(unit_of[static_cast<std::size_t>(v)])]; };
+  for (std::size_t p = 0; p < unit_at_.size(); ++p)
+    position_of_unit[static_cast<std::size_t>(unit_at_[p])] = static_cast<int>(p);
+  const auto position = [&](Vertex v) {
+    return position_of_unit[static_cast<std::size_t>(unit_of[static_cast<std::size_t>(v)])];
+  };
 
-  positions_.resize(unit_at_.size());
+  const std::size_t size = unit_at_.size();
+  std::vector<Bytes> kept(size), parameters(size);
+  crossing_.resize(size + 1);
+  readers_.resize(graph.size());
+  working_.assign(1, std::vector<Bytes>(size));
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(OpId(v));
     const int here = position(static_cast<Vertex>(v));
-    Position& place = positions_[static_cast<std::size_t>(here)];
+    const auto at = static_cast<std::size_t>(here);
     Bytes touched = op.output_bytes;
-    for (Vertex u : graph.dag().predecessors(static_cast<Vertex>(v))) touched += graph.op(op_id(u)).output_bytes;
-    place.working = std::max(place.working, touched);
-    place.kept += op.kept_bytes;
-    place.parameters += graph.parameter_bytes(OpId(v));
+    for (Vertex u : graph.dag().predecessors(static_cast<Vertex>(v)))
+      touched += graph.op(op_id(u)).output_bytes;
+    working_[0][at] = std::max(working_[0][at], touched);
+    kept[at] += op.kept_bytes;
+    parameters[at] += graph.parameter_bytes(OpId(v));
 
-    std::vector<int> readers;
-    for (Vertex to : graph.dag().successors(static_cast<Vertex>(v)))
-      if (position(to) != here) readers.push_back(position(to));
+    std::vector<int>& readers = readers_[v];
+    for (Vertex to : graph.dag().successors(static_cast<Vertex>(v))) readers.push_back(position(to));
     std::sort(readers.begin(), readers.end());
-    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-    if (!readers.empty()) place.leaving += op.output_bytes;
-    for (std::size_t i = 0; i < readers.size(); ++i)
-      positions_[static_cast<std::size_t>(readers[i])].entering.push_back(
-          {here, i == 0 ? -1 : readers[i - 1], i + 1 == readers.size(), op.output_bytes});
+    int cut = here + 1;
+    for (int reader : readers)
+      for (; cut <= reader; ++cut)
+        crossing_[static_cast<std::size_t>(cut)].push_back({here, reader, v, op.output_bytes});
   }
+  kept_ = prefix_sums(kept);
+  parameters_ = prefix_sums(parameters);
+  for (std::size_t width = 1; 2 * width <= size; width *= 2)
+    working_.push_back(wider(working_.back(), width));
 }
 
 void StageTable::measure(const Units& units) {
@@ -117,8 +159,9 @@ void StageTable::measure(const Units& units) {
   for (std::int64_t samples : shares) {
     time_prefix_.push_back({0});
     for (int unit : unit_at_)
-      time_prefix_.back().push_back(time_prefix_.back().back() +
-                                    unit_time(problem_, units.operators[static_cast<std::size_t>(unit)], *device_, samples));
+      time_prefix_.back().push_back(
+          time_prefix_.back().back() +
+          unit_time(problem_, units.operators[static_cast<std::size_t>(unit)], *device_, samples));
   }
   work_prefix_ = {0};
   for (int p = 0; p < positions(); ++p) {
@@ -126,16 +169,20 @@ void StageTable::measure(const Units& units) {
     for (std::size_t c = 0; c < share_.size(); ++c)
       for (std::size_t r = 0; r < share_[c].size(); ++r)
         if (share_[c][r] != kNoShare)
-          least = std::min(least, choices_.replicas[r] * static_cast<double>(time({{p, p + 1}}, share_[c][r])) * 1e-12 /
-                                      static_cast<double>(choices_.micro_batches[c]));
+          least =
+              std::min(least, choices_.replicas[r] * static_cast<double>(time({{p, p + 1}}, share_[c][r])) *
+                                  1e-12 / static_cast<double>(choices_.micro_batches[c]));
     work_prefix_.push_back(work_prefix_.back() + least);
   }
 }
 
 void StageTable::fill_steps() {
   const std::int64_t unit = choices_.micro_batches.front();
-  const auto run = [&](std::size_t c) { return static_cast<Level>(choices_.micro_batches[c] * choices_.k / unit); };
-  const auto most = static_cast<Level>(std::min<std::int64_t>(problem_.training.mini_batch / unit, kNoLevel / 4));
+  const auto run = [&](std::size_t c) {
+    return static_cast<Level>(choices_.micro_batches[c] * choices_.k / unit);
+  };
+  const auto most =
+      static_cast<Level>(std::min<std::int64_t>(problem_.training.mini_batch / unit, kNoLevel / 4));
   const std::size_t configs = choices_.micro_batches.size();
   for (std::size_t c = 0; c < configs; ++c) {
     steps_.emplace_back();
@@ -149,26 +196,48 @@ void StageTable::fill_steps() {
   }
 }
 
-void StageTable::Run::extend_to(int end) {
-  for (; end_ < end; ++end_) add(end_);
-}
-
-void StageTable::Run::add(int p) {
-  const Position& place = table_->positions_[static_cast<std::size_t>(p)];
-  load_.kept += place.kept;
-  load_.parameters += place.parameters;
-  load_.working = std::max(load_.working, place.working);
-  load_.leaving += place.leaving;
-  for (const Entering& tensor : place.entering) {
-    if (tensor.producer < begin_ && tensor.previous_reader < begin_) load_.entering += tensor.bytes;
-    if (tensor.producer >= begin_ && tensor.last_reader) load_.leaving -= tensor.bytes;
+cost::StageLoad StageTable::load(const StageSet& set) const {
+  cost::StageLoad load;
+  for (const Range& range : set) {
+    const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
+    load.kept += kept_[end] - kept_[begin];
+    load.parameters += parameters_[end] - parameters_[begin];
+    load.working = std::max(load.working, working(range));
   }
+  load.entering = entering(set);
+  load.leaving = leaving(set);
+  return load;
 }
 
-const cost::StageLoad& StageTable::load(const StageSet& set) const {
-  const auto known = loads_.find(set);
-  if (known != loads_.end()) return known->second;
-  return loads_.emplace(set, cost::stage_load(problem_.graph, operators(set))).first->second;
+Bytes StageTable::working(Range range) const {
+  const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
+  const auto level =
+      static_cast<std::size_t>(std::bit_width(end - begin)) - 1;  // two overlapping powers of two
+  return std::max(working_[level][begin], working_[level][end - (std::size_t{1} << level)]);
+}
+
+Bytes StageTable::entering(const StageSet& set) const {
+  Bytes sum;
+  for (const Range& range : set)
+    for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
+      if (tensor.next_reader >= range.end || inside(set, tensor.producer)) continue;
+      const auto& readers = readers_[tensor.tensor];  // counted where the set reads it first
+      const auto first = std::find_if(readers.begin(), readers.end(), [&](int p) { return inside(set, p); });
+      if (*first >= range.begin) sum += tensor.bytes;
+    }
+  return sum;
+}
+
+Bytes StageTable::leaving(const StageSet& set) const {
+  Bytes sum;
+  for (const Range& range : set)
+    for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.end)]) {
+      if (tensor.producer < range.begin) continue;
+      const auto& readers = readers_[tensor.tensor];
+      if (std::any_of(readers.begin(), readers.end(), [&](int p) { return !inside(set, p); }))
+        sum += tensor.bytes;
+    }
+  return sum;
 }
 
 std::vector<OpId> StageTable::operators(const StageSet& set) const {
@@ -195,15 +264,24 @@ double StageTable::least_compute(const StageSet& set) const {
   for (std::size_t c = 0; c < share_.size(); ++c)
     for (std::size_t share : share_[c])
       if (share != kNoShare)
-        least = std::min(least, static_cast<double>(time(set, share)) * 1e-12 / static_cast<double>(choices_.micro_batches[c]));
+        least = std::min(least, static_cast<double>(time(set, share)) * 1e-12 /
+                                    static_cast<double>(choices_.micro_batches[c]));
   return least;
 }
 
 double StageTable::least_work(const StageSet& set) const {
   double sum = 0;
   for (const Range& range : set)
-    sum += work_prefix_[static_cast<std::size_t>(range.end)] - work_prefix_[static_cast<std::size_t>(range.begin)];
+    sum += work_prefix_[static_cast<std::size_t>(range.end)] -
+           work_prefix_[static_cast<std::size_t>(range.begin)];
   return sum;
+}
+
+double StageTable::compute(const StageSet& set, int config, int replica_index) const {
+  const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
+  if (share_[c][r] == kNoShare) return std::numeric_limits<double>::infinity();
+  return to_seconds(core::Picoseconds(time(set, share_[c][r]))).value() /
+         static_cast<double>(choices_.micro_batches[c]);
 }
 
 double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& load, int config,
@@ -219,8 +297,8 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
 Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_index) const {
   const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
   const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
-  const Bytes fixed = plan::total(
-      cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, 0));
+  const Bytes fixed =
+      plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, 0));
   const std::int64_t room = (memory_ - fixed).value();
   const std::int64_t each = (load.kept + load.entering).value() * problem_.memory.activation_copies * samples;
   if (room < each) return -1;
@@ -244,12 +322,15 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
         const int reader = unit_of[static_cast<std::size_t>(to)];
         if (reader == static_cast<int>(u)) continue;
         face.readers.push_back({reader, static_cast<int>(slot)});
-        faces[static_cast<std::size_t>(reader)].reads.push_back({static_cast<int>(u), static_cast<int>(slot)});
+        faces[static_cast<std::size_t>(reader)].reads.push_back(
+            {static_cast<int>(u), static_cast<int>(slot)});
       }
     }
     for (std::int64_t b : choices.micro_batches)
       for (int r : choices.replicas)
-        if (b >= r) face.cost += fmt::format(",{}", unit_time(problem, units.operators[u], device, cost::samples_per_device(b, r)));
+        if (b >= r)
+          face.cost += fmt::format(
+              ",{}", unit_time(problem, units.operators[u], device, cost::samples_per_device(b, r)));
   }
   for (UnitFace& face : faces)
     for (auto* tensors : {&face.reads, &face.readers}) {

@@ -2,7 +2,6 @@
 // Prices every stage the search may form: time per sample and how much it can hold.
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "arrangement.hpp"
@@ -23,6 +22,9 @@ using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merge
 /// `parts` sorted and merged.
 StageSet merged(StageSet parts);
 
+/// Both; they share no position.
+StageSet joined(const StageSet& a, const StageSet& b);
+
 /// Micro-batch sizes and replica counts the search may choose.
 struct Choices {
   std::vector<std::int64_t> micro_batches;  ///< ascending
@@ -30,48 +32,44 @@ struct Choices {
   int k = 1;                                ///< kFkB
 };
 
-/// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges are
-/// then exact differences of prefix sums, whatever the order of summation. Planners know devices by count only,
-/// so the slowest device type and the smallest memory stand for all.
+/// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges
+/// are then exact differences of prefix sums, whatever the order of summation. Planners know devices by count
+/// only, so the slowest device type and the smallest memory stand for all.
 class StageTable {
  public:
-  StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement, Choices choices);
+  StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
+             Choices choices);
 
   const Choices& choices() const { return choices_; }
   int configs() const { return static_cast<int>(choices_.micro_batches.size()); }
   int devices() const { return static_cast<int>(problem_.cluster.size()); }
   int positions() const { return static_cast<int>(unit_at_.size()); }
 
-  /// Grows a run of positions one by one; each step costs the tensors of the position added.
-  class Run {
-   public:
-    Run(const StageTable& table, int begin) : table_(&table), begin_(begin), end_(begin) {}
-    void extend_to(int end);
-    const cost::StageLoad& load() const { return load_; }
-    Range range() const { return {begin_, end_}; }
-
-   private:
-    void add(int position);
-    const StageTable* table_;
-    int begin_, end_;
-    cost::StageLoad load_;
-  };
-  /// Any set; remembered. Not for concurrent use.
-  const cost::StageLoad& load(const StageSet& set) const;
+  /// What the set asks of its devices, from prefix sums and the tensors that cross the ends of its ranges.
+  cost::StageLoad load(const StageSet& set) const;
 
   /// Seconds per sample of computing alone; the least any (config, replicas) reaches.
   double least_compute(const StageSet& set) const;
   /// Device-seconds per sample the set needs at least, whatever the choices.
   double least_work(const StageSet& set) const;
+  double least_work(Range range) const {
+    return work_prefix_[static_cast<std::size_t>(range.end)] -
+           work_prefix_[static_cast<std::size_t>(range.begin)];
+  }
   double total_work() const { return work_prefix_.back(); }
 
+  /// Seconds per sample of computing with this choice; infinite when a replica would get no sample.
+  double compute(const StageSet& set, int config, int replica_index) const;
   /// Time per sample with this choice; infinite when a replica would get no sample.
-  double time_per_sample(const StageSet& set, const cost::StageLoad& load, int config, int replica_index) const;
+  double time_per_sample(const StageSet& set, const cost::StageLoad& load, int config,
+                         int replica_index) const;
   /// Levels that fit in memory with this choice; negative when not even one run of micro-batches does.
   Level capacity(const cost::StageLoad& load, int config, int replica_index) const;
 
   /// The in-flight rule between configurations; `next` = configs() at the end of the network.
-  const LevelStep& step(int config, int next) const { return steps_[static_cast<std::size_t>(config)][static_cast<std::size_t>(next)]; }
+  const LevelStep& step(int config, int next) const {
+    return steps_[static_cast<std::size_t>(config)][static_cast<std::size_t>(next)];
+  }
   std::vector<core::OpId> operators(const StageSet& set) const;  ///< ascending
   const score::Network& network() const { return network_; }
   core::Bytes smallest_memory() const { return memory_; }
@@ -79,19 +77,16 @@ class StageTable {
   void pretend_memory(core::Bytes memory) { memory_ = memory; }
 
  private:
-  struct Entering {
-    int producer;           ///< position
-    int previous_reader;    ///< position of the last reader before this one; -1 none
-    bool last_reader;
+  /// A tensor made before a cut between positions and read behind it.
+  struct Crossing {
+    int producer;     ///< position
+    int next_reader;  ///< the first position behind the cut that reads it
+    std::size_t tensor;
     core::Bytes bytes;
   };
-  struct Position {
-    std::vector<Entering> entering;
-    core::Bytes leaving;  ///< tensors of this position read by others
-    core::Bytes kept;
-    core::Bytes parameters;
-    core::Bytes working;
-  };
+  core::Bytes working(Range range) const;
+  core::Bytes entering(const StageSet& set) const;
+  core::Bytes leaving(const StageSet& set) const;
   void describe_positions(const Units& units);
   void measure(const Units& units);
   void fill_steps();
@@ -105,12 +100,14 @@ class StageTable {
   score::Network network_;
   const cluster::DeviceType* device_ = nullptr;
   core::Bytes memory_;
-  std::vector<Position> positions_;
-  std::vector<std::vector<std::size_t>> share_;       ///< [config][replicas]: index into time_prefix_, or kNoShare
+  std::vector<std::vector<Crossing>> crossing_;    ///< [cut]: in front of that position
+  std::vector<std::vector<int>> readers_;          ///< [tensor]: positions, ascending
+  std::vector<core::Bytes> kept_, parameters_;     ///< prefix sums over positions
+  std::vector<std::vector<core::Bytes>> working_;  ///< [i][position]: most of the 2^i positions from there on
+  std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
-  std::vector<double> work_prefix_;                   ///< [position]
-  std::vector<std::vector<LevelStep>> steps_;         ///< [config][next config]
-  mutable std::map<StageSet, cost::StageLoad> loads_;
+  std::vector<double> work_prefix_;                     ///< [position]
+  std::vector<std::vector<LevelStep>> steps_;           ///< [config][next config]
 };
 
 /// The faces of all units, for `arrange`.

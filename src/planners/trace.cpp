@@ -14,29 +14,24 @@ std::vector<PartStage> Trace::run(Tail& whole, int config) {
   return std::move(stages_);
 }
 
-std::optional<Trace::Choice> Trace::choice(const StageSet& set, const cost::StageLoad& load, const LevelRow& downstream,
-                                           int config, int devices, Level target) const {
-  std::optional<Choice> found;
-  p_.each_choice(set, load, [&](int c, int replicas, Level capacity) {
-    if (c != config) return true;
-    for (int next = 0; next <= p_.table_.configs() && !found; ++next) {
-      const LevelStep& step = p_.table_.step(c, next);
-      const Level level = downstream.cell(next, devices - replicas);
-      if (level <= step.largest_source(capacity) && level < kNoLevel && step.after(level) == target)
-        found = Choice{replicas, next};
-    }
-    return !found;
-  });
-  return found;
+std::optional<int> Trace::next(const Partition::Start& start, const LevelRow& downstream, int devices,
+                               Level target) const {
+  for (int next = 0; next <= p_.table_.configs(); ++next) {
+    const LevelStep& step = p_.step(start.config, next);
+    const Level level = downstream.cell(next, devices - start.replicas);
+    if (level <= step.largest_source(start.capacity) && level < kNoLevel && step.after(level) == target)
+      return next;
+  }
+  return std::nullopt;
 }
 
-std::optional<Trace::FirstStage> Trace::first_stage(Tail& tail, int p, const StageSet& with, int config, int devices,
+std::optional<Trace::FirstStage> Trace::first_stage(Tail& tail, int p, int back, int config, int devices,
                                                     Level target) {
   std::optional<FirstStage> found;
-  p_.each_first_stage(tail, p, with, [&](const StageSet& set, const cost::StageLoad& load, const LevelRow& downstream,
-                                         int element, const Piece& piece) {
-    if (const auto chosen = choice(set, load, downstream, config, devices, target))
-      found = FirstStage{element, piece, *chosen};
+  p_.each_first_stage(tail, p, back, [&](const Partition::Start& start, const LevelRow& downstream) {
+    if (start.config != config) return true;
+    if (const auto downstream_config = next(start, downstream, devices, target))
+      found = FirstStage{start, *downstream_config};
     return !found;
   });
   return found;
@@ -45,62 +40,62 @@ std::optional<Trace::FirstStage> Trace::first_stage(Tail& tail, int p, const Sta
 void Trace::from(Place place, int p, int config, int devices) {
   if (p == place.tail.end) return;
   const Level target = place.tail.from[static_cast<std::size_t>(p)].cell(config, devices);
-  const auto first = first_stage(place.tail, p, {}, config, devices, target);
-  if (!first) return opened(place, p, {}, -1, config, devices);
+  const auto first = first_stage(place.tail, p, 0, config, devices, target);
+  if (!first) return opened(place, p, 0, -1, config, devices);
   const int stage = add_stage(place, p, *first, config);
-  follow(place, *first, stage, devices - first->choice.replicas);
+  follow(place, *first, stage, devices - first->start.replicas);
 }
 
 int Trace::add_stage(Place place, int p, const FirstStage& first, int config) {
-  stages_.push_back({{}, config, first.choice.replicas});
+  stages_.push_back({{}, config, first.start.replicas});
   const int stage = static_cast<int>(stages_.size()) - 1;
-  add_range(stage, place.sequence, p, first.element);
+  add_range(stage, place.sequence, p, first.start.end);
   return stage;
 }
 
 void Trace::follow(Place place, const FirstStage& first, int stage, int devices) {
-  if (first.piece.form == Piece::Form::none)
-    from(place, first.element, first.choice.next, devices);
+  if (first.start.front == 0)
+    from(place, first.start.end, first.next, devices);
   else
-    opened(place, first.element, first.piece, stage, first.choice.next, devices);
+    opened(place, first.start.end, first.start.front, stage, first.next, devices);
 }
 
-void Trace::opened(Place place, int element, const Piece& front, int front_stage, int config, int devices) {
+void Trace::opened(Place place, int element, int front, int front_stage, int config, int devices) {
   Tail& tail = place.tail;
-  const int block = tail.sequence->elements[static_cast<std::size_t>(element)].block;
+  const int block = p_.block_at(tail.sequence, element);
   require(block >= 0, "what is opened is a block");
   const Level target = p_.opened(tail, element, front).cell(config, devices);
   for (const auto& [key, behind] : p_.behind_block(tail, element)) {
     const auto& [back, downstream] = key;
     const LevelRow& head = p_.heads(block, front, back, downstream);
-    const auto spent = std::find_if(behind.begin(), behind.end(),
-                                    [&](int d) { return !head.empty() && head.cell(config, devices - d) == target; });
+    const auto spent = std::find_if(behind.begin(), behind.end(), [&](int d) {
+      return !head.empty() && head.cell(config, devices - d) == target;
+    });
     if (spent == behind.end()) continue;
-    if (back.form == Piece::Form::none) {
+    if (back == 0) {
       heads(place, element, front, back, downstream, front_stage, -1, config, devices - *spent);
       return from(place, element + 1, downstream.config, *spent);
     }
-    const auto first = first_stage(tail, element + 1, p_.piece_set(block, back, false), downstream.config, *spent,
-                                   downstream.level);
+    const auto first = first_stage(tail, element + 1, back, downstream.config, *spent, downstream.level);
     require(first.has_value(), "the stage behind a block is found again");
     const int stage = add_stage(place, element + 1, *first, downstream.config);
     heads(place, element, front, back, downstream, front_stage, stage, config, devices - *spent);
-    return follow(place, *first, stage, *spent - first->choice.replicas);
+    return follow(place, *first, stage, *spent - first->start.replicas);
   }
   require(false, "an opened block is found again");
 }
 
-void Trace::heads(Place place, int element, const Piece& front, const Piece& back, Boundary downstream,
-                  int front_stage, int back_stage, int config, int devices) {
-  const int block = place.tail.sequence->elements[static_cast<std::size_t>(element)].block;
-  const int actual = p_.sequence(place.sequence).elements[static_cast<std::size_t>(element)].block;
+void Trace::heads(Place place, int element, int front, int back, Boundary downstream, int front_stage,
+                  int back_stage, int config, int devices) {
+  const int block = p_.block_at(place.tail.sequence, element);
+  const int actual = p_.block_at(place.sequence, element);
   const Level target = p_.heads(block, front, back, downstream).cell(config, devices);
   for (const HeadParts& parts : p_.ways(block, front, back)) {
     if (p_.side_by_side(block, parts, downstream).cell(config, devices) != target) continue;
     Instances instances{p_.block(actual), Selection(parts.rest.size(), 0)};
     auto rows = components(block, parts, instances, downstream, front_stage, back_stage, config);
-    if (front.form == Piece::Form::group) add_group(front_stage, front.selection, instances);
-    if (back.form == Piece::Form::group) add_group(back_stage, back.selection, instances);
+    add_group(front_stage, p_.slice(block, true, front).piece.selection, instances);
+    add_group(back_stage, p_.slice(block, false, back).piece.selection, instances);
     return share(std::move(rows), config, devices, target);
   }
   require(false, "a block's heads are found again");
@@ -109,7 +104,8 @@ void Trace::heads(Place place, int element, const Piece& front, const Piece& bac
 /// Hands the touched branches' ends to the stages around the block; what remains of them, and the untouched
 /// branches, are the components.
 std::vector<Trace::Component> Trace::components(int block, const HeadParts& parts, Instances& instances,
-                                                Boundary downstream, int front_stage, int back_stage, int config) {
+                                                Boundary downstream, int front_stage, int back_stage,
+                                                int config) {
   std::vector<Component> out;
   for (const HeadParts::Touched& branch : parts.touched) {
     const int instance = instances.next(static_cast<std::size_t>(branch.kind));
@@ -136,7 +132,11 @@ void Trace::share(std::vector<Component> components, int config, int devices, Le
   components.pop_back();
   if (components.empty()) return last.write(devices);
   LevelRow others = *components.front().row;
-  for (std::size_t i = 1; i < components.size(); ++i) others = LevelRow::side_by_side(others, *components[i].row);
+  for (std::size_t i = 1; i < components.size(); ++i) {
+    LevelRow both(others.configs(), devices);
+    both.lower_side_by_side(others, *components[i].row);
+    others = std::move(both);
+  }
   for (int own = 0; own <= devices; ++own)
     if (last.row->cell(config, own) <= target && others.cell(config, devices - own) <= target) {
       last.write(own);
@@ -164,13 +164,14 @@ void Trace::rest(int block, Instances& instances, const Selection& selection, Bo
   rest_group(block, instances, selection, downstream, config, devices, target);
 }
 
-void Trace::rest_group(int block, Instances& instances, const Selection& selection, Boundary downstream, int config,
-                       int devices, Level target) {
-  for (const auto& [group, set] : p_.groups_within(block, selection)) {
+void Trace::rest_group(int block, Instances& instances, const Selection& selection, Boundary downstream,
+                       int config, int devices, Level target) {
+  for (const Slice* slice : p_.groups_within(block, selection)) {
+    const Selection& group = slice->piece.selection;
     Selection others = selection;
     for (std::size_t k = 0; k < others.size(); ++k) others[k] -= group[k];
     const LevelRow& beside = p_.rest(block, others, downstream);
-    const LevelRow stage = p_.one_stage(set, downstream);
+    const LevelRow stage = p_.one_stage(*slice, downstream);
     for (int own = 1; own <= devices; ++own)
       if (std::max(stage.cell(config, own), beside.cell(config, devices - own)) == target) {
         stages_.push_back({{}, config, own});
@@ -192,7 +193,8 @@ void Trace::add_group(int stage, const Selection& selection, Instances& instance
 void Trace::add_range(int stage, int sequence, int first_element, int last_element) {
   const auto& elements = p_.sequence(sequence).elements;
   stages_[static_cast<std::size_t>(stage)].set.push_back(
-      {elements[static_cast<std::size_t>(first_element)].begin, elements[static_cast<std::size_t>(last_element) - 1].end});
+      {elements[static_cast<std::size_t>(first_element)].begin,
+       elements[static_cast<std::size_t>(last_element) - 1].end});
 }
 
 }  // namespace penstock::planners

@@ -8,8 +8,8 @@
 
 namespace penstock::planners {
 
-/// Repeats the enumerations of the forward pass and follows the first choice that attains each value. Tables are kept
-/// for one instance of each kind of branch; stages are written down for the instance at hand.
+/// Repeats the enumerations of the forward pass and follows the first choice that attains each value. Tables
+/// are kept for one instance of each kind of branch; stages are written down for the instance at hand.
 class Trace {
  public:
   explicit Trace(Partition& partition) : p_(partition) {}
@@ -28,19 +28,14 @@ class Trace {
     Selection used;
     int next(std::size_t kind) { return block.kinds[kind].instances[static_cast<std::size_t>(used[kind]++)]; }
   };
-  struct Choice {
-    int replicas = 0;
-    int next = 0;  ///< configuration downstream
-  };
   struct FirstStage {
-    int element = 0;  ///< the first element behind the run
-    Piece piece;
-    Choice choice;
+    Partition::Start start;
+    int next = 0;  ///< configuration downstream
   };
 
   void from(Place place, int p, int config, int devices);
-  void opened(Place place, int element, const Piece& front, int front_stage, int config, int devices);
-  void heads(Place place, int element, const Piece& front, const Piece& back, Boundary downstream, int front_stage,
+  void opened(Place place, int element, int front, int front_stage, int config, int devices);
+  void heads(Place place, int element, int front, int back, Boundary downstream, int front_stage,
              int back_stage, int config, int devices);
   /// One of the rows that stand side by side in a block: what it costs and how to write it down.
   struct Component {
@@ -48,15 +43,17 @@ class Trace {
     std::function<void(int devices)> write;
   };
   void share(std::vector<Component> components, int config, int devices, Level target);
-  std::vector<Component> components(int block, const HeadParts& parts, Instances& instances, Boundary downstream,
-                                    int front_stage, int back_stage, int config);
-  void rest(int block, Instances& instances, const Selection& selection, Boundary downstream, int config, int devices);
-  void rest_group(int block, Instances& instances, const Selection& selection, Boundary downstream, int config,
-                  int devices, Level target);
+  std::vector<Component> components(int block, const HeadParts& parts, Instances& instances,
+                                    Boundary downstream, int front_stage, int back_stage, int config);
+  void rest(int block, Instances& instances, const Selection& selection, Boundary downstream, int config,
+            int devices);
+  void rest_group(int block, Instances& instances, const Selection& selection, Boundary downstream,
+                  int config, int devices, Level target);
 
-  std::optional<Choice> choice(const StageSet& set, const cost::StageLoad& load, const LevelRow& downstream, int config,
-                               int devices, Level target) const;
-  std::optional<FirstStage> first_stage(Tail& tail, int p, const StageSet& with, int config, int devices, Level target);
+  /// The configuration downstream from which the stage attains the target.
+  std::optional<int> next(const Partition::Start& start, const LevelRow& downstream, int devices,
+                          Level target) const;
+  std::optional<FirstStage> first_stage(Tail& tail, int p, int back, int config, int devices, Level target);
   /// Writes down the stage and follows what lies behind it; returns its index.
   int add_stage(Place place, int p, const FirstStage& first, int config);
   void follow(Place place, const FirstStage& first, int stage, int devices);

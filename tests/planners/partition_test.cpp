@@ -1,0 +1,82 @@
+// The dynamic programme against its slow twin: the paper's listing, read literally.
+
+#include "src/planners/partition.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "penstock/core/random.hpp"
+#include "src/planners/assemble.hpp"
+#include "support/chain_listing.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+using core::Bytes;
+using core::Random;
+
+namespace {
+
+/// Two to twelve operators in a row; memory ample, or such that some counts of samples in flight do not fit.
+support::RandomProblem random_chain(std::uint64_t seed) {
+  Random random(seed);
+  graph::GraphBuilder builder("chain");
+  std::vector<support::LaunchCosts::Pass> passes;
+  const int size = random.between(2, 12);
+  for (int v = 0; v < size; ++v) {
+    graph::Operator op = support::unit_op("v" + std::to_string(v), 1e9, random.between(0, 9) * 100);
+    op.output_bytes = op.kept_bytes = Bytes(random.between(1, 9) * 100);
+    builder.add(op);
+    passes.push_back({random.unit(), 0.2 + random.unit()});
+    if (v > 0)
+      builder.add_edge(core::OpId(static_cast<std::size_t>(v - 1)), core::OpId(static_cast<std::size_t>(v)));
+  }
+  const auto memory = random.chance(0.3) ? std::int64_t{1} << 40 : random.between(10, 60) * 1000;
+  return {builder.build(),
+          support::tiny_cluster(static_cast<std::size_t>(random.between(1, 6)), memory,
+                                1e3 * (1 + random.unit()), 0.01),
+          support::LaunchCosts(passes),
+          {16, plan::Optimizer::momentum}};
+}
+
+/// The twin's answer for one bound: micro-batches in flight at the source.
+std::optional<int> least_level(const cost::Problem& problem, const planners::StageTable& table,
+                               const planners::Arrangement& row, double bound) {
+  const auto stages = planners::Partition(row, table, bound, planners::Levels::counted, {}).solve();
+  if (!stages) return std::nullopt;
+  const auto plan = planners::assemble(problem, table, *stages, false);
+  return static_cast<int>(plan.stages.front().in_flight / plan.stages.front().micro_batch);
+}
+
+/// Every tenth of the stage times, and two that no stage exceeds.
+std::vector<double> bounds(const std::vector<double>& times) {
+  std::vector<double> out = {1e9 * times.back(), std::numeric_limits<double>::infinity()};
+  for (std::size_t i = 0; i <= 10; ++i) out.push_back(times[i * (times.size() - 1) / 10]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("on chains the partition is that of the paper's listing for every bound") {
+  int possible = 0, tight = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    const auto random = random_chain(seed);
+    const auto problem = random.problem();
+    const std::int64_t micro_batch = std::int64_t{1} << seed % 3;
+    const support::ChainListing listing(problem, micro_batch);
+    const auto units = planners::planning_units(problem.graph);
+    const auto row = planners::arrange_in_row(units.operators.size());
+    std::vector<int> replicas;
+    for (int r = 1; r <= static_cast<int>(problem.cluster.size()); r *= 2) replicas.push_back(r);
+    const planners::StageTable table(problem, units, row, {{micro_batch}, replicas, 1});
+    for (double bound : bounds(listing.stage_times())) {
+      CAPTURE(bound);
+      const auto expected = listing.least_level(bound);
+      CHECK(least_level(problem, table, row, bound) == expected);
+      expected ? ++possible : ++tight;
+    }
+  }
+  CHECK(possible > 500);  // both answers are common
+  CHECK(tight > 500);
+}
