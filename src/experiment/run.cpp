@@ -1,12 +1,12 @@
 #include "penstock/experiment/run.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <exception>
 #include <mutex>
 
 #include "penstock/core/files.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/report/perfetto.hpp"
@@ -32,7 +32,7 @@ class Runner {
       : spec_(spec), options_(options), stop_(stop), costs_(load_costs(spec.costs)), rows_(spec.cells.size()) {}
 
   RunOutcome run() {
-    tbb::parallel_for(std::size_t{0}, spec_.cells.size(), [this](std::size_t i) { try_cell(i); });
+    core::parallel_for(spec_.cells.size(), [this](std::size_t i) { try_cell(i); });
     RunOutcome out{finished(), stop_.requested()};
     core::write_file(options_.folder + "/results.csv", report::to_csv(out.rows));
     core::write_file(options_.folder + "/results.json", report::to_json(out.rows, options_.provenance));
