@@ -9,6 +9,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/report/comparison.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/timeline_svg.hpp"
 
@@ -36,6 +37,7 @@ class Runner {
     RunOutcome out{finished(), stop_.requested()};
     core::write_file(options_.folder + "/results.csv", report::to_csv(out.rows));
     core::write_file(options_.folder + "/results.json", report::to_json(out.rows, options_.provenance));
+    core::write_file(options_.folder + "/table.txt", report::comparison(out.rows, spec_.baseline));
     if (fault_) std::rethrow_exception(fault_);
     return out;
   }

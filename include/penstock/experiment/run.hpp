@@ -22,7 +22,7 @@ struct RunOutcome {
 };
 
 /// Runs every cell (TBB-parallel) and writes into the folder: plans/, traces/ (Perfetto), timelines/ (SVG) as each cell
-/// finishes, then results.csv and results.json for the finished ones, also after an interruption. Files appear
+/// finishes, then results.csv, results.json and table.txt for the finished ones, also after an interruption. Files appear
 /// whole or not at all. The first error other than infeasibility stops the run and is thrown after that.
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop);
 

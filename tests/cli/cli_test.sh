@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# The command line as a user meets it: exit codes, messages, and nothing written on bad input.
+#
+#   cli_test.sh PENSTOCK SOURCE_ROOT
+set -u
+penstock=$(realpath "$1")
+clusters=$(realpath "$2")/experiments/clusters
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failures=0
+
+# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what was printed.
+expect() {
+  local code=$1 text=$2 output status
+  shift 2
+  output=$("$@" 2>&1)
+  status=$?
+  if ((status != code)) || [[ $output != *"$text"* ]]; then
+    echo "FAILED: $* -> exit $status (expected $code), expected '$text' in:"
+    echo "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+plan=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
+expect 0 "depth 5 of 8 stages" "${plan[@]}" --micro-batch 4 -o plan.yaml
+expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
+[[ -s t.svg && -s t.json ]] || { echo "FAILED: no timeline was written"; failures=$((failures + 1)); }
+expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
+expect 0 "graphpipe" "$penstock" planners
+expect 0 "inception_v3" "$penstock" models
+expect 0 "series-parallel" "$penstock" model clip -o clip.json
+expect 0 "depth" "$penstock" plan --model clip.json --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32
+expect 0 "branches" "$penstock" model mmt -p branches=2 -o m.dot
+expect 0 "digraph" cat m.dot
+
+# A plan written by hand: no in-flight counts, no planner.
+sed -e '/in_flight/d' -e '/planner:/d' plan.yaml >hand.yaml
+expect 0 "depth 5 of 8 stages" "$penstock" simulate hand.yaml
+
+expect 10 "see penstock --help" "$penstock" plan
+expect 10 "see penstock --help" "$penstock" frobnicate
+expect 11 "did you mean 'mmt'" "$penstock" plan --model mtt --cluster "$clusters/summit.yaml" --mini-batch 8 -o bad.yaml
+expect 11 "cannot read file" "$penstock" plan --model mmt --cluster none.yaml --mini-batch 8 -o bad.yaml
+expect 11 "does not divide the mini-batch" "${plan[@]}" --micro-batch 7 -o bad.yaml
+expect 11 "33 devices asked for" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 33 --mini-batch 8 -o bad.yaml
+expect 20 "no plan uses exactly 32 devices" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --mini-batch 1 -o bad.yaml
+sed 's/16GiB/1GiB/' "$clusters/summit.yaml" >small.yaml
+expect 20 "missing" "$penstock" plan --model dlrm --cluster small.yaml --devices 4 --mini-batch 64 -o bad.yaml
+sed 's/devices: \[1\]/devices: [0]/' plan.yaml >shared.yaml
+expect 21 "device 0 serves stage 0 and stage 1" "$penstock" simulate shared.yaml --svg bad.svg
+sed 's/micro_batch: 4/micro_batch: four/' plan.yaml >word.yaml
+expect 11 "word.yaml:10: stages[0].micro_batch: expected a whole number" "$penstock" simulate word.yaml --svg bad.svg
+printf 'experiment: x\nmodels: [{name: mmt, mini_batch: [8]}]\nclusters: [{file: none.yaml}]\nplanners: [spp]\n' >x.yaml
+expect 11 "x.yaml:3: clusters[0].file" "$penstock" run x.yaml
+for unwanted in bad.yaml bad.svg results; do
+  [[ ! -e $unwanted ]] || { echo "FAILED: bad input left $unwanted behind"; failures=$((failures + 1)); }
+done
+
+# Ctrl-C: what is finished stays, nothing is half written, exit code 30.
+cat >long.yaml <<YAML
+experiment: long
+models: [{name: inception_v3, mini_batch: [4096]}, {name: mmt, mini_batch: [4096]}]
+clusters: [{file: $clusters/summit.yaml, devices: [4, 8, 16, 32]}]
+planners: [spp, graphpipe]
+choose_by: simulation
+YAML
+"$penstock" run long.yaml -j 1 >long.out 2>long.err &
+running=$!
+for _ in $(seq 200); do [[ -s long.err ]] && break; sleep 0.05; done
+kill -INT $running
+wait $running
+status=$?
+rows=$(($(wc -l <results/long/results.csv) - 1))
+plans=$(find results/long/plans -name '*.yaml' | wc -l)
+if ((status != 30 || rows < 1 || rows != plans)) || [[ -n $(find results -name '*.tmp') ]]; then
+  echo "FAILED: interrupted run: exit $status, $rows rows, $plans plans"
+  cat long.err
+  failures=$((failures + 1))
+fi
+
+((failures == 0)) && echo "all as expected"
+exit $((failures > 0))

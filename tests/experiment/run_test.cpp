@@ -1,0 +1,102 @@
+#include "penstock/experiment/run.hpp"
+
+#include <doctest/doctest.h>
+#include <tbb/global_control.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "penstock/core/files.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "support/scratch.hpp"
+
+using namespace penstock;
+namespace fs = std::filesystem;
+
+namespace {
+
+experiment::Spec small_spec() {
+  experiment::Spec spec;
+  spec.name = "small";
+  spec.baseline = "spp";
+  for (const char* model : {"case_study", "candle_uno"})
+    for (const char* planner : {"spp", "graphpipe"}) {
+      experiment::Cell cell;
+      cell.model.name = model;
+      cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4};
+      cell.planner = planner;
+      cell.training.mini_batch = 32;
+      spec.cells.push_back(cell);
+    }
+  return spec;
+}
+
+std::size_t files(const std::string& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    CHECK(entry.path().extension() != ".tmp");
+    count += entry.is_regular_file();
+  }
+  return count;
+}
+
+/// Everything but the time the search took.
+std::string timeless(std::vector<report::CellResult> rows) {
+  for (auto& row : rows) row.search_s.reset();
+  return report::to_csv(rows);
+}
+
+}  // namespace
+
+TEST_CASE("a run leaves a complete results folder, the same for any number of threads") {
+  const support::Scratch scratch("run_test");
+  std::string first;
+  for (std::size_t threads : {1, 2, 4}) {
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+    const std::string folder = scratch.path(std::to_string(threads));
+    const auto outcome = experiment::run(small_spec(), {folder, {}, {}}, {});
+    REQUIRE(outcome.rows.size() == 4);
+    for (const auto& row : outcome.rows) CHECK(row.status == "ok");
+    CHECK(files(folder) == 3 + 4 * 3);  // results.csv, results.json, table.txt; plan, trace, timeline per cell
+    const std::string all = timeless(outcome.rows) + core::read_file(folder + "/plans/case_study-summit-4-graphpipe-32.yaml") +
+                            core::read_file(folder + "/traces/candle_uno-summit-4-spp-32.json");
+    if (first.empty()) first = all;
+    CHECK(all == first);
+  }
+}
+
+TEST_CASE("an infeasible cell is a row with its reason and costs no other cell") {
+  const support::Scratch scratch("run_test");
+  auto spec = small_spec();
+  spec.cells[0].training.mini_batch = 1;
+  spec.cells[0].cluster.devices = 32;  // one sample, 24 units: not enough stages for 32 devices
+  const auto outcome = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
+  REQUIRE(outcome.rows.size() == 4);
+  CHECK(outcome.rows[0].status.starts_with("infeasible: no plan uses exactly 32 devices"));
+  CHECK(outcome.rows[1].status == "ok");
+  CHECK(core::read_file(scratch.path("r/results.csv")).find("infeasible") != std::string::npos);
+}
+
+TEST_CASE("an interrupted run keeps the finished cells, whole files only") {
+  const support::Scratch scratch("run_test");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  std::atomic<bool> stop{false};
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [&](std::size_t done, std::size_t, const report::CellResult&) { stop = done == 2; };
+  const auto outcome = experiment::run(small_spec(), options, core::StopToken(&stop));
+  CHECK(outcome.interrupted);
+  CHECK(outcome.rows.size() == 2);
+  CHECK(files(scratch.path("r")) == 3 + 2 * 3);
+}
+
+TEST_CASE("simulated time as the judge never chooses a slower plan") {
+  auto spec = small_spec();
+  const auto costs = std::make_shared<cost::AnalyticCosts>();
+  for (const auto& cell : spec.cells) {
+    spec.choose_by_simulation = false;
+    const auto estimated = experiment::run_cell(spec, cell, *costs, {});
+    spec.choose_by_simulation = true;
+    const auto simulated = experiment::run_cell(spec, cell, *costs, {});
+    CHECK(*simulated.row.iteration_s <= *estimated.row.iteration_s);
+  }
+}

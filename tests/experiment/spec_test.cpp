@@ -1,0 +1,59 @@
+#include "penstock/experiment/spec.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "support/scratch.hpp"
+
+using namespace penstock;
+
+namespace {
+
+const std::string kCluster = PENSTOCK_SOURCE "/experiments/clusters/summit.yaml";
+
+std::string text(const std::string& models, const std::string& rest = "planners: [graphpipe]\n") {
+  return "experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster + ", devices: [4, 8]}\n" + rest;
+}
+
+std::string fault_of(const std::string& content) {
+  const support::Scratch scratch("spec_test");
+  core::write_file(scratch.path("e.yaml"), content);
+  try {
+    experiment::load_spec(scratch.path("e.yaml"));
+  } catch (const core::BadInput& e) {
+    const std::string message = e.what();
+    return message.substr(scratch.path("").size());
+  }
+  return "no fault";
+}
+
+}  // namespace
+
+TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of the file") {
+  const support::Scratch scratch("spec_test");
+  core::write_file(scratch.path("e.yaml"),
+                   text("  - {name: mmt, mini_batch_per_device: [16, 32]}\n  - {name: vgg16, mini_batch: [64]}\n",
+                        "planners: [spp, graphpipe]\nbaseline: spp\n"));
+  const auto spec = experiment::load_spec(scratch.path("e.yaml"));
+  REQUIRE(spec.cells.size() == (2 + 1) * 2 * 2);
+  CHECK(spec.cells[0].planner == "spp");
+  CHECK(spec.cells[0].training.mini_batch == 64);   // 16 on each of 4 devices
+  CHECK(spec.cells[2].training.mini_batch == 128);  // 32 on each of 4 devices
+  CHECK(experiment::cell_name(spec.cells[1]) == "mmt-summit-4-graphpipe-64");
+}
+
+TEST_CASE("bad experiment files are refused with line and key before anything runs") {
+  CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n")).starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
+  CHECK(fault_of(text("  - {name: mmt}\n")) == "e.yaml:3: models[0]: give either mini_batch or mini_batch_per_device");
+  CHECK(fault_of(text("  - {name: mmt, parameters: {heads: 7}, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: model mmt"));
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [pipe]\n")).starts_with("e.yaml:6: planners[0]: unknown planner 'pipe'"));
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nbaseline: graphpipe\n")) ==
+        "e.yaml:7: baseline: the baseline is none of the planners");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nmicro_batch: 3\n")) ==
+        "e.yaml:7: micro_batch: micro-batch 3 does not divide the mini-batch 64 of mmt");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n")).starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
+}
