@@ -5,7 +5,7 @@
 namespace penstock::cli {
 
 void ModelFlags::add(CLI::App& command, bool required) {
-  auto* model = command.add_option("--model", name, "a network of the zoo (penstock models), or a model file (.json, .yaml)");
+  auto* model = command.add_option("--model", name, "a network of the zoo (penstock models), or a model file (.json, .yaml)")->type_name("NAME|FILE");
   if (required) model->required();
   command.add_option("-p,--parameter", parameters, "a model parameter; may be repeated (penstock model NAME lists them)")
       ->type_name("KEY=VALUE")

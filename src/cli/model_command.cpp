@@ -80,7 +80,12 @@ core::ExitCode run(const Flags& flags, const Session&) {
 void add_model(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("model", "Inspect one model: size, structure, parameters, operators; export it.");
   auto flags = std::make_shared<Flags>();
-  command->add_option("NAME", flags->name, "a network of the zoo, or a model file")->required();
+  command->footer(
+      "Examples:\n"
+      "  penstock model dlrm\n"
+      "  penstock model mmt -p branches=2 -p feed_forward=1024 --operators\n"
+      "  penstock model inception_v3 -o inception.dot");
+  command->add_option("NAME", flags->name, "a network of the zoo, or a model file")->required()->type_name("");
   command->add_option("-p,--parameter", flags->model.parameters, "a model parameter; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

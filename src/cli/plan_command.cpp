@@ -65,12 +65,19 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 
 void add_plan(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
+  command->footer(
+      "Prints one line per stage: operators, devices, micro-batch, samples in flight, time per sample, memory by kind per\n"
+      "device; then depth, estimated and simulated iteration, throughput.\n\n"
+      "Examples:\n"
+      "  penstock plan --model mmt --cluster experiments/clusters/summit.yaml --devices 8 --mini-batch 128 -o plan.yaml\n"
+      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster experiments/clusters/dgx_a100.yaml \\\n"
+      "      --mini-batch 4096 --optimizer adam --json");
   auto flags = std::make_shared<Flags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
-  command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str();
+  command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str()->type_name("NAME");
   command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(CLI::PositiveNumber)->type_name("B");
-  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")->capture_default_str();
+  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")->capture_default_str()->type_name("NAME");
   add_costs(*command, flags->costs);
   command->add_option("--micro-batch", flags->micro_batch, "pin the micro-batch size; default: all powers of two are tried")
       ->check(CLI::PositiveNumber)->type_name("b");

@@ -60,7 +60,12 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "Run an experiment file: plan and simulate every cell of its grid, write a results folder.");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")->required();
+  command->footer(
+      "Cells run in parallel. Each finished cell leaves plans/*.yaml, timelines/*.svg and traces/*.json; at the end, or when\n"
+      "interrupted, results.csv, results.json (with provenance) and table.txt hold the finished cells.\n\n"
+      "Example:\n"
+      "  penstock run experiments/quickstart.yaml");
+  command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")->required()->type_name("");
   command->add_option("-o,--output", flags->folder, "results folder; default: results/<experiment>")->type_name("DIR");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

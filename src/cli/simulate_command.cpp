@@ -65,7 +65,12 @@ core::ExitCode run(const Flags& flags, const Session&) {
 void add_simulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
   auto flags = std::make_shared<Flags>();
-  command->add_option("PLAN", flags->file, "the plan file")->required();
+  command->footer(
+      "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that 1F1B\n"
+      "needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
+      "Example:\n"
+      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.json");
+  command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);

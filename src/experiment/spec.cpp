@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/planners/planner.hpp"
@@ -115,8 +116,10 @@ bool read_choice(const Yaml& node) {
 
 }  // namespace
 
-Spec load_spec(const std::string& path) {
-  const Yaml root = Yaml::load(path);
+Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path), path); }
+
+Spec parse_spec(const std::string& text, const std::string& path) {
+  const Yaml root = Yaml::parse(text, path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
              "baseline", "memory"});
   const fs::path folder = fs::path(path).parent_path();

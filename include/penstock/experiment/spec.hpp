@@ -33,8 +33,10 @@ struct Spec {
 /// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
 /// checked before anything runs: models build, clusters load, device counts exist, micro-batches divide.
 Spec load_spec(const std::string& path);
+/// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
+Spec parse_spec(const std::string& text, const std::string& path);
 
-/// "mmt-summit-8-graphpipe-128": names the files of a cell. `-p` settings that differ from cell to cell are appended.
+/// "mmt-summit-8-graphpipe-128": names the files of a cell; model parameters given in the file are appended.
 std::string cell_name(const Cell& cell);
 
 }  // namespace penstock::experiment

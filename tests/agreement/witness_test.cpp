@@ -1,0 +1,65 @@
+// Formula against simulation: neither includes the other.
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/schedule/task_order.hpp"
+#include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/trace/summary.hpp"
+
+using namespace penstock;
+
+namespace {
+
+/// The formula counts the fullest moment a stage could have; the simulator sees the fullest it has. Activations
+/// alone must agree exactly where a stage really fills its in-flight count on an even split.
+void check_memory(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
+  for (const plan::Stage& stage : plan.stages) {
+    const auto formula = score::stage_memory(problem, stage);
+    for (core::DeviceId d : stage.devices) {
+      const trace::DeviceSummary& device = summary.devices[d.index()];
+      CHECK(device.peak <= plan::total(formula));
+      CHECK(at(device.at_peak, plan::MemoryKind::weights) == at(formula, plan::MemoryKind::weights));
+      CHECK(at(device.at_peak, plan::MemoryKind::activations) <= at(formula, plan::MemoryKind::activations));
+    }
+  }
+}
+
+/// No device can compute less than its share of the mini-batch: a bound no schedule beats.
+void check_time(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
+  const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
+  double busiest = 0;
+  for (const auto& terms : estimate.stages)
+    busiest = std::max(busiest, terms.compute * static_cast<double>(plan.training.mini_batch));
+  CHECK(summary.iteration.value() >= busiest * (1 - 1e-9));
+  CHECK(summary.bubble >= 0);
+  CHECK(summary.bubble < 1);
+}
+
+}  // namespace
+
+TEST_CASE("simulated memory stays within the formula, simulated time above the busiest stage, on the whole zoo") {
+  const auto summit = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
+  const cost::AnalyticCosts costs;
+  for (const auto& info : models::catalogue()) {
+    if (info.name == "inception_v3" || info.name == "gpt") continue;  // in the slow suite's spirit: long searches
+    const auto graph = models::build(info.name);
+    for (int devices : {4, 8}) {
+      const auto cluster = summit.first(devices);
+      const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::adam}};
+      for (const char* planner : {"graphpipe", "graphpipe_rows", "spp"}) {
+        CAPTURE(info.name);
+        CAPTURE(planner);
+        const auto plan = planners::planner(planner).plan(problem, {}, {}).plan;
+        const auto summary = trace::summarise(sim::simulate(problem, plan, schedule::task_order(plan)));
+        check_memory(problem, plan, summary);
+        check_time(problem, plan, summary);
+      }
+    }
+  }
+}

@@ -1,0 +1,21 @@
+// Whatever the bytes, an experiment file is read or refused; what is read has cells that name themselves.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/experiment/spec.hpp"
+
+using namespace penstock;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (text.find("/dev") != std::string::npos) return 0;  // a path that never ends is no parser's business
+  try {
+    for (const auto& cell : experiment::parse_spec(text, PENSTOCK_SOURCE "/experiments/fuzz.yaml").cells)
+      core::require(!experiment::cell_name(cell).empty(), "a cell has a name");
+  } catch (const core::BadInput&) {
+  }
+  return 0;
+}
