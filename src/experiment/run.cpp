@@ -1,12 +1,12 @@
 #include "penstock/experiment/run.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <exception>
 #include <mutex>
 
 #include "penstock/core/files.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/report/comparison.hpp"
@@ -33,7 +33,7 @@ class Runner {
       : spec_(spec), options_(options), stop_(stop), costs_(load_costs(spec.costs)), rows_(spec.cells.size()) {}
 
   RunOutcome run() {
-    tbb::parallel_for(std::size_t{0}, spec_.cells.size(), [this](std::size_t i) { try_cell(i); });
+    core::parallel_for(spec_.cells.size(), [this](std::size_t i) { try_cell(i); });
     RunOutcome out{finished(), stop_.requested()};
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
     core::write_file(options_.folder + "/results.csv", report::to_csv(out.rows));

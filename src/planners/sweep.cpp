@@ -1,12 +1,12 @@
 #include "sweep.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 
 #include "assemble.hpp"
 #include "obstacle.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
 
 namespace penstock::planners {
@@ -79,7 +79,7 @@ class Sweep {
     const double give_up = found[first] && !options_.evaluate
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
-    tbb::parallel_for(std::size_t{0}, first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
+    core::parallel_for(first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
     return best(found, rows);
   }
 
