@@ -16,16 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-planners::SearchOptions search_options(const Cell& cell, const cost::Problem& problem, bool choose_by_simulation) {
-  planners::SearchOptions options;
-  options.micro_batch = cell.micro_batch;
-  if (choose_by_simulation)
-    options.evaluate = [&problem](const plan::Plan& plan) {
-      return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan)));
-    };
-  return options;
-}
-
 void check(const cost::Problem& problem, const plan::Plan& plan) {
   const auto faults = score::faults(problem, plan);
   if (!faults.empty())
@@ -33,6 +23,12 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 }  // namespace
+
+std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem) {
+  return [&problem](const plan::Plan& plan) {
+    return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan)));
+  };
+}
 
 report::CellResult describe(const Cell& cell) {
   report::CellResult row;
@@ -69,10 +65,14 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   const cluster::Cluster cluster = load_cluster(cell.cluster);
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
   report::CellResult row = describe(cell);
+  planners::SearchOptions options;
+  options.micro_batch = cell.micro_batch;
+  options.evaluate = simulated_time(problem);
+  options.judge_by_estimate = !spec.choose_by_simulation;
   const auto begin = Clock::now();
   try {
     plan::Plan plan =
-        planners::planner(cell.planner).plan(problem, search_options(cell, problem, spec.choose_by_simulation), stop).plan;
+        planners::planner(cell.planner).plan(problem, options, stop).plan;
     const std::chrono::duration<double> search = Clock::now() - begin;
     plan.model = cell.model;
     plan.cluster = cell.cluster;

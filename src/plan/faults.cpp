@@ -79,7 +79,7 @@ void check_batches(const Plan& plan, Faults& faults) {
     if (stage.in_flight > plan.training.mini_batch)
       faults.push_back(fmt::format("stage {}: {} samples in flight are more than the mini-batch of {}", s,
                                    stage.in_flight, plan.training.mini_batch));
-    if (stage.warm_k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));
+    if (stage.k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));
     if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
       faults.push_back(fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
                                    stage.in_flight, stage.micro_batch));
@@ -87,7 +87,6 @@ void check_batches(const Plan& plan, Faults& faults) {
 }
 
 void check_size(const Plan& plan, Faults& faults) {
-  constexpr std::int64_t kMostPasses = std::int64_t{1} << 26;
   std::int64_t passes = 0;
   for (const Stage& stage : plan.stages)
     if (stage.micro_batch > 0)

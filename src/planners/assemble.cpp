@@ -71,7 +71,7 @@ plan::Plan assemble(const cost::Problem& problem, const StageTable& table, const
     plan::Stage stage;
     stage.operators = table.operators(stages[s].set);
     stage.micro_batch = table.choices().micro_batches[static_cast<std::size_t>(stages[s].config)];
-    stage.warm_k = table.choices().k;
+    stage.k = table.choices().k;
     if (in_row && !plan.stages.empty()) stage.after = {StageId(plan.stages.size() - 1)};
     replicas.push_back(stages[s].replicas);
     plan.stages.push_back(std::move(stage));

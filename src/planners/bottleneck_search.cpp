@@ -21,13 +21,13 @@ class Search {
 
  private:
   bool bracket(Levels levels, double least) {
-    constexpr double kGrowth[] = {1, 1.01, 1.05, 1.2, 1.6, 3, 12, std::numeric_limits<double>::infinity()};
+    constexpr double kGrowth[] = {1, 1.01, 1.05, 1.2, 1.6, 3, 12};
     for (double growth : kGrowth) {
       if (failed_ >= give_up_) return false;
       if (probe(levels, least * growth)) return true;
       failed_ = least * growth;
     }
-    return false;
+    return failed_ < give_up_ && probe(levels, std::numeric_limits<double>::infinity());
   }
 
   /// Near the goal a partition that was found is often the best: whether anything is faster is asked before

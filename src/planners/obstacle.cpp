@@ -12,6 +12,7 @@ namespace {
 using core::Bytes;
 
 std::string shortage(const std::string& who, Bytes needed, Bytes has) {
+  core::require(needed > has, "what does not fit needs more than there is");
   return fmt::format("no plan fits in memory: {} needs {}, a device has {}: {} missing", who, core::show(needed),
                      core::show(has), core::show(needed - has));
 }
@@ -35,21 +36,22 @@ std::optional<std::string> lone_operator(const cost::Problem& problem, const Uni
 class Budget {
  public:
   Budget(const cost::Problem& problem, const Units& units, const Arrangement& arrangement, const Choices& choices,
-         core::StopToken stop)
-      : problem_(problem), arrangement_(arrangement), stop_(stop), table_(problem, units, arrangement, choices) {}
+         bool in_row, core::StopToken stop)
+      : problem_(problem), arrangement_(arrangement), in_row_(in_row), stop_(stop), table_(problem, units, arrangement, choices) {}
 
   std::optional<plan::Plan> plan_within(Bytes memory) {
     table_.pretend_memory(memory);
     Partition partition(arrangement_, table_, std::numeric_limits<double>::infinity(), Levels::counted, stop_);
     const auto stages = partition.solve();
     if (!stages) return std::nullopt;
-    return assemble(problem_, table_, *stages, false);
+    return assemble(problem_, table_, *stages, in_row_);
   }
   Bytes has() const { return table_.smallest_memory(); }
 
  private:
   const cost::Problem& problem_;
   const Arrangement& arrangement_;
+  bool in_row_;
   core::StopToken stop_;
   StageTable table_;
 };
@@ -57,18 +59,19 @@ class Budget {
 }  // namespace
 
 std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-                     const Choices& choices, core::StopToken stop) {
-  Budget budget(problem, units, arrangement, choices, stop);
+                                    const Choices& choices, bool in_row, core::StopToken stop) {
+  Budget budget(problem, units, arrangement, choices, in_row, stop);
   const Bytes has = budget.has();
   if (const auto lone = lone_operator(problem, units, choices, has)) return lone;
+  constexpr Bytes kUnlimited(std::int64_t{1} << 56);
+  if (!budget.plan_within(kUnlimited)) return std::nullopt;
   Bytes low = has, high = has * 2;
   auto plan = budget.plan_within(high);
-  for (int doubling = 0; !plan && doubling < 40; ++doubling) {
+  while (!plan) {
     low = high;
     high = high * 2;
     plan = budget.plan_within(high);
   }
-  if (!plan) return std::nullopt;
   while ((high - low).value() > has.value() / 1000 + 1) {
     const Bytes middle = low + (high - low) / 2;
     if (auto thriftier = budget.plan_within(middle)) {

@@ -92,7 +92,7 @@ std::vector<Partition::Affordable> Partition::affordable_works() const {
 }
 
 int Partition::most_devices(double work) const {
-  if (std::isinf(bound_)) return table_.devices();
+  if (std::isinf(bound_) || bound_ <= 0) return table_.devices();
   return static_cast<int>(std::clamp((work + slack_) / bound_, 0.0, table_.devices() + 0.0));
 }
 

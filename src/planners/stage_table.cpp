@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 
+#include "penstock/core/error.hpp"
 #include "penstock/schedule/in_flight.hpp"
 
 namespace penstock::planners {
@@ -21,13 +22,6 @@ OpId op_id(Vertex v) {
   return OpId(static_cast<std::size_t>(v));
 }
 
-/// Planners place devices by count, so the slowest type stands for all.
-const cluster::DeviceType& slowest_device(const cluster::Cluster& cluster) {
-  return *std::min_element(cluster.types().begin(), cluster.types().end(), [](const auto& a, const auto& b) {
-    return a.peak_rate(cluster::Precision::fp32) < b.peak_rate(cluster::Precision::fp32);
-  });
-}
-
 Bytes smallest_device_memory(const cluster::Cluster& cluster) {
   Bytes smallest = cluster.type(core::DeviceId(0)).memory;
   for (std::size_t d = 1; d < cluster.size(); ++d)
@@ -35,9 +29,21 @@ Bytes smallest_device_memory(const cluster::Cluster& cluster) {
   return smallest;
 }
 
-std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit,
-                       const cluster::DeviceType& device, std::int64_t samples) {
-  return to_picoseconds(cost::compute_time(problem, unit, device, samples).total()).value();
+/// Planners place devices by count, so for each unit the slowest type in use stands for all.
+std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit, std::int64_t samples) {
+  constexpr double kLongest = 1e3;  // s; a thousand units of it still count exactly in picoseconds
+  double slowest = 0;
+  std::vector<bool> seen(problem.cluster.types().size());
+  for (const cluster::Device& device : problem.cluster.devices()) {
+    if (seen[device.type]) continue;
+    seen[device.type] = true;
+    const auto& type = problem.cluster.types()[device.type];
+    slowest = std::max(slowest, cost::compute_time(problem, unit, type, samples).total().value());
+  }
+  if (!(slowest <= kLongest))
+    throw core::BadInput(fmt::format("operator '{}' takes {:.3g} s for {} samples; at most {} s are handled",
+                                     problem.graph.op(unit.back()).name, slowest, samples, kLongest));
+  return to_picoseconds(core::Seconds(slowest)).value();
 }
 
 std::vector<int> unit_of_operator(const graph::OpGraph& graph, const Units& units) {
@@ -93,7 +99,6 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
       network_(score::assume_network(problem.cluster)),
-      device_(&slowest_device(problem.cluster)),
       memory_(smallest_device_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units);
@@ -161,7 +166,7 @@ void StageTable::measure(const Units& units) {
     for (int unit : unit_at_)
       time_prefix_.back().push_back(
           time_prefix_.back().back() +
-          unit_time(problem_, units.operators[static_cast<std::size_t>(unit)], *device_, samples));
+          unit_time(problem_, units.operators[static_cast<std::size_t>(unit)], samples));
   }
   work_prefix_ = {0};
   for (int p = 0; p < positions(); ++p) {
@@ -310,7 +315,6 @@ Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_
 std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices) {
   const graph::OpGraph& graph = problem.graph;
   const std::vector<int> unit_of = unit_of_operator(graph, units);
-  const cluster::DeviceType& device = slowest_device(problem.cluster);
   std::vector<UnitFace> faces(units.operators.size());
   for (std::size_t u = 0; u < faces.size(); ++u) {
     UnitFace& face = faces[u];
@@ -330,7 +334,7 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
       for (int r : choices.replicas)
         if (b >= r)
           face.cost += fmt::format(
-              ",{}", unit_time(problem, units.operators[u], device, cost::samples_per_device(b, r)));
+              ",{}", unit_time(problem, units.operators[u], cost::samples_per_device(b, r)));
   }
   for (UnitFace& face : faces)
     for (auto* tensors : {&face.reads, &face.readers}) {

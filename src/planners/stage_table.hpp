@@ -34,7 +34,7 @@ struct Choices {
 
 /// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges
 /// are then exact differences of prefix sums, whatever the order of summation. Planners know devices by count
-/// only, so the slowest device type and the smallest memory stand for all.
+/// only, so the slowest device type (unit by unit) and the smallest memory stand for all.
 class StageTable {
  public:
   StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
@@ -98,7 +98,6 @@ class StageTable {
   std::vector<std::vector<core::OpId>> operators_at_;  ///< [position]
   Choices choices_;
   score::Network network_;
-  const cluster::DeviceType* device_ = nullptr;
   core::Bytes memory_;
   std::vector<std::vector<Crossing>> crossing_;    ///< [cut]: in front of that position
   std::vector<std::vector<int>> readers_;          ///< [tensor]: positions, ascending

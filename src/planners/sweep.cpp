@@ -8,6 +8,7 @@
 #include "obstacle.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
+#include "penstock/schedule/in_flight_search.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -16,13 +17,22 @@ using core::BadInput;
 
 std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const SearchOptions& options) {
   const std::int64_t mini_batch = problem.training.mini_batch;
+  if (mini_batch < 1 || mini_batch > plan::kMostSamples)
+    throw BadInput(fmt::format("a mini-batch has 1 to {} samples, not {}", plan::kMostSamples, mini_batch));
+  const auto handled = [&](std::int64_t b) {  // see plan::structural_faults
+    return 2 * (mini_batch / b) * static_cast<std::int64_t>(problem.cluster.size()) <= plan::kMostPasses;
+  };
   if (options.micro_batch) {
     if (*options.micro_batch < 1 || mini_batch % *options.micro_batch != 0)
       throw BadInput(fmt::format("micro-batch {} does not divide the mini-batch {}", *options.micro_batch, mini_batch));
+    if (!handled(*options.micro_batch))
+      throw BadInput(fmt::format("micro-batch {} splits the mini-batch into too many passes", *options.micro_batch));
     return {*options.micro_batch};
   }
   std::vector<std::int64_t> sizes;
-  for (std::int64_t b = 1; b <= mini_batch && mini_batch % b == 0; b *= 2) sizes.push_back(b);
+  for (std::int64_t b = 1; b <= mini_batch && mini_batch % b == 0; b *= 2)
+    if (handled(b)) sizes.push_back(b);
+  if (sizes.empty()) throw BadInput(fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
   return sizes;
 }
 
@@ -32,14 +42,18 @@ std::vector<int> replica_counts(int devices, bool any) {
   return counts;
 }
 
-/// Each entry is searched on its own: one size for all stages, or all sizes at once.
+/// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each one,
+/// since the bottleneck alone would always favour the largest and leave no pipeline.
 std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions& options) {
   if (options.k < 1) throw BadInput("k must be at least 1");
   const auto sizes = micro_batch_sizes(problem, options);
   const auto replicas = replica_counts(static_cast<int>(problem.cluster.size()), options.any_degree);
-  if (options.per_stage_micro_batch) return {{sizes, replicas, options.k}};
   std::vector<Choices> out;
-  for (std::int64_t b : sizes) out.push_back({{b}, replicas, options.k});
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (options.per_stage_micro_batch && i > 0)
+      out.push_back({{sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1}, replicas, options.k});
+    out.push_back({{sizes[i]}, replicas, options.k});
+  }
   return out;
 }
 
@@ -47,10 +61,16 @@ graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Ch
   if (auto tree = graph::decompose(units.dag)) return std::move(*tree);
   std::vector<double> weights;
   for (const auto& unit : units.operators)
-    weights.push_back(cost::compute_time(problem, unit, problem.cluster.types().front(), choices.micro_batches.back())
+    weights.push_back(cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)), choices.micro_batches.back())
                           .total()
                           .value());
   return graph::make_series_parallel(units.dag, weights).tree;
+}
+
+/// There a bottleneck, which takes the slowest type for all, does not bound the estimate from below.
+bool mixed(const cluster::Cluster& cluster) {
+  return std::any_of(cluster.devices().begin(), cluster.devices().end(),
+                     [&](const cluster::Device& device) { return device.type != cluster.devices().front().type; });
 }
 
 struct Candidate {
@@ -76,7 +96,7 @@ class Sweep {
     // The largest size goes first: it is the most efficient, and what it attains lets the others give up early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
-    const double give_up = found[first] && !options_.evaluate
+    const double give_up = found[first] && !by_evaluation() && !mixed(problem_.cluster)
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
     core::parallel_for(first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
@@ -84,6 +104,12 @@ class Sweep {
   }
 
  private:
+  bool by_evaluation() const { return options_.evaluate && !options_.judge_by_estimate; }
+  double iteration(const plan::Plan& plan) const {
+    if (by_evaluation()) return options_.evaluate(plan).value();
+    return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan)).iteration.value();
+  }
+
   struct Search {
     Choices choices;
     Structure structure;
@@ -102,9 +128,9 @@ class Sweep {
     rows = bottleneck->rows;
     Candidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
                   bottleneck->seconds_per_sample, 0};
-    out.iteration = options_.evaluate
-                        ? options_.evaluate(out.plan).value()
-                        : score::estimate(problem_, out.plan, plan::StageGraph(problem_.graph, out.plan)).iteration.value();
+    if (search.choices.k > 1 && options_.evaluate)  // there the in-flight rule is only safe, not tight
+      schedule::search_in_flight(out.plan, [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
+    out.iteration = iteration(out.plan);
     return out;
   }
 
@@ -120,7 +146,8 @@ class Sweep {
 
   [[noreturn]] void explain() const {
     for (const Search& search : searches_)  // the smallest micro-batch that can occupy all devices needs least
-      if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices, stop_))
+      if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices,
+                                       search.structure != Structure::series_parallel, stop_))
         throw core::Infeasible(*reason);
     throw core::Infeasible(fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
                                        problem_.cluster.size(), searches_.back().choices.micro_batches.back()));

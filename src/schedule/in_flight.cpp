@@ -5,7 +5,7 @@
 namespace penstock::schedule {
 namespace {
 
-Pace pace(const plan::Stage& stage) { return {stage.micro_batch, stage.warm_k}; }
+Pace pace(const plan::Stage& stage) { return {stage.micro_batch, stage.k}; }
 
 std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
   std::int64_t held = pace(plan.stages[s]).run();

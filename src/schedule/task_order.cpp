@@ -14,14 +14,16 @@ std::vector<Task> fill_drain(std::int32_t count) {
   return out;
 }
 
-/// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent.
+/// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent. With fewer than k
+/// in flight the runs are as long as that allows.
 std::vector<Task> k_forward_k_backward(std::int32_t count, std::int32_t held, std::int32_t k) {
   std::vector<Task> out;
   std::int32_t forwards = 0, backwards = 0;
   while (forwards < std::min(held, count)) out.push_back({Phase::forward, forwards++});
   while (backwards < count) {
     for (std::int32_t run = 0; run < k && backwards < forwards; ++run) out.push_back({Phase::backward, backwards++});
-    for (std::int32_t run = 0; run < k && forwards < count; ++run) out.push_back({Phase::forward, forwards++});
+    for (std::int32_t run = 0; run < k && forwards < std::min(count, backwards + held); ++run)
+      out.push_back({Phase::forward, forwards++});
   }
   return out;
 }
@@ -46,7 +48,7 @@ TaskOrder task_order(const plan::Plan& plan) {
     const auto count = static_cast<std::int32_t>(plan.training.mini_batch / stage.micro_batch);
     const auto held = static_cast<std::int32_t>(std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch));
     out.push_back(plan.schedule == plan::ScheduleKind::fill_drain ? fill_drain(count)
-                                                                  : k_forward_k_backward(count, held, stage.warm_k));
+                                                                  : k_forward_k_backward(count, held, stage.k));
   }
   return out;
 }

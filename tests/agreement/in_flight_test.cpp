@@ -135,7 +135,7 @@ Held searched(Pipeline p) {
 /// Fig. 5's chain of micro-batches 1, 2, 4 with these k.
 Pipeline figure_5(const std::vector<int>& k, double backward) {
   auto p = support::pipeline(chain(3), {1, 2, 4}, {1, 1, 1}, backward, 32);
-  for (std::size_t s = 0; s < k.size(); ++s) p.plan.stages[s].warm_k = k[s];
+  for (std::size_t s = 0; s < k.size(); ++s) p.plan.stages[s].k = k[s];
   return p;
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("kFkB on even chains: the rule suffices, and trial from it holds less"
   for (int i = 0; i < 100; ++i) {
     CAPTURE(i);
     auto p = random_pipeline(random, {.chain = true, .equal_times = true}, 4, 64);
-    for (auto& stage : p.plan.stages) stage.warm_k = 1 << random.between(0, 2);
+    for (auto& stage : p.plan.stages) stage.k = 1 << random.between(0, 2);
     const Held rule = support::held_by_rule(p);
     CHECK(support::iteration(p, rule) == support::iteration(p, Held(rule.size(), 64)));
     for (std::size_t s = 0; s < rule.size(); ++s) p.plan.stages[s].in_flight = rule[s];

@@ -49,7 +49,7 @@ TEST_CASE("a plan file reads back to the same text") {
   const Plan back = plan::parse_plan(text, "p.yaml", g);
   CHECK(plan::to_yaml(g, back) == text);
   CHECK(back.training.optimizer == plan::Optimizer::adam);
-  CHECK(back.stages[2].warm_k == 2);
+  CHECK(back.stages[2].k == 2);
   CHECK(plan::parse_plan_head(text, "p.yaml").model.parameters.at("n") == "4");
 }
 

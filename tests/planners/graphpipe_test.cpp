@@ -26,7 +26,8 @@ cluster::Cluster summit(int devices) {
 
 planners::SearchResult search(const char* planner, const cost::Problem& problem, planners::SearchOptions options = {}) {
   auto result = planners::planner(planner).plan(problem, options, {});
-  CHECK(score::faults(problem, result.plan).empty());
+  const auto faults = score::faults(problem, result.plan);
+  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
   return result;
 }
 
@@ -108,14 +109,68 @@ TEST_CASE("kFkB and per-stage micro-batches give valid plans") {
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
   planners::SearchOptions pairs;
   pairs.k = 2;
-  CHECK(search("graphpipe", problem, pairs).plan.stages[0].warm_k == 2);
+  CHECK(search("graphpipe", problem, pairs).plan.stages[0].k == 2);
   planners::SearchOptions free;
   free.per_stage_micro_batch = true;
-  // Every uniform plan is among the free ones.
-  CHECK(search("graphpipe", problem, free).bottleneck <= search("graphpipe", problem).bottleneck * (1 + 1e-9));
+  // Every uniform plan is among the free ones, and the faster iteration wins.
+  const auto seconds = [&](const planners::SearchResult& found) {
+    return score::estimate(problem, found.plan, plan::StageGraph(graph, found.plan)).iteration;
+  };
+  CHECK(seconds(search("graphpipe", problem, free)) <= seconds(search("graphpipe", problem)));
   planners::SearchOptions odd;
   odd.any_degree = true;
   CHECK(search("graphpipe", problem, odd).plan.stages.size() <= 8);
+}
+
+TEST_CASE("with k > 1 the simulator tightens the in-flight counts without slowing the iteration") {
+  const auto graph = models::build("case_study", {});
+  const auto cluster = summit(4);
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  const auto time = [&](const plan::Plan& p) { return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p))); };
+  planners::SearchOptions rule;
+  rule.k = 4;
+  rule.micro_batch = 2;
+  auto trial = rule;
+  trial.evaluate = time;
+  const auto by_rule = search("graphpipe", problem, rule).plan, by_trial = search("graphpipe", problem, trial).plan;
+  std::int64_t held_by_rule = 0, held_by_trial = 0;
+  for (const auto& stage : by_rule.stages) held_by_rule += stage.in_flight;
+  for (const auto& stage : by_trial.stages) held_by_trial += stage.in_flight;
+  CHECK(held_by_trial < held_by_rule);
+  CHECK(time(by_trial) <= time(by_rule));
+}
+
+TEST_CASE("device types that no device uses change nothing; on mixed clusters the slowest type counts") {
+  const auto mixed = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml");
+  const auto graph = models::build("resnet50", {});
+  for (const char* planner : {"graphpipe", "spp"}) {
+    const auto four = mixed.first(4), alone = summit(4);  // the same four V100
+    const cost::Problem with{graph, four, kCosts, {64, plan::Optimizer::sgd}};
+    const cost::Problem without{graph, alone, kCosts, {64, plan::Optimizer::sgd}};
+    CHECK(search(planner, with).bottleneck == search(planner, without).bottleneck);
+    const cost::Problem all{graph, mixed, kCosts, {64, plan::Optimizer::sgd}};
+    const auto found = search(planner, all);
+    CHECK(score::estimate(all, found.plan, plan::StageGraph(graph, found.plan)).bottleneck <= found.bottleneck * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("a network that costs nothing is planned, not searched for ever") {
+  const auto graph = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(2, 0, 0);
+  const auto cluster = support::tiny_cluster(1);
+  const cost::Problem problem{graph, cluster, costs, {4, plan::Optimizer::sgd}};
+  CHECK(search("graphpipe", problem).bottleneck == 0);
+  const auto full = support::tiny_cluster(1, 10);
+  const cost::Problem hopeless{graph, full, costs, {4, plan::Optimizer::sgd}};
+  CHECK_THROWS_AS(planners::planner("graphpipe").plan(hopeless, {}, {}), core::Infeasible);
+}
+
+TEST_CASE("an operator without end is refused by name") {
+  const auto graph = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(2, 1e30, 1e30);
+  const auto cluster = support::tiny_cluster(1);
+  const cost::Problem problem{graph, cluster, costs, {4, plan::Optimizer::sgd}};
+  CHECK_THROWS_AS(planners::planner("graphpipe").plan(problem, {}, {}), core::BadInput);
 }
 
 TEST_CASE("when nothing fits, the obstacle and the missing memory are named") {

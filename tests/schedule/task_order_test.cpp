@@ -29,6 +29,11 @@ TEST_CASE("2F2B runs backwards and forwards in pairs") {
   CHECK(grid(one_stage(6, 1, 4, 2)) == "F0 F1 F2 F3 B0 B1 F4 F5 B2 B3 B4 B5");
 }
 
+TEST_CASE("no run exceeds what may be in flight") {
+  CHECK(grid(one_stage(4, 1, 2, 4)) == "F0 F1 B0 B1 F2 F3 B2 B3");
+  CHECK(grid(one_stage(3, 1, 1, 2)) == "F0 B0 F1 B1 F2 B2");
+}
+
 TEST_CASE("fill-drain runs all forwards first") {
   auto p = one_stage(3, 1, 3, 1);
   p.schedule = plan::ScheduleKind::fill_drain;

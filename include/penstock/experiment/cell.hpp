@@ -1,6 +1,7 @@
 #pragma once
 // One cell: plan, judge, score, simulate.
 
+#include <functional>
 #include <optional>
 
 #include "penstock/core/stop.hpp"
@@ -21,6 +22,9 @@ struct CellOutcome {
 /// Everything of one cell of the spec in memory; writes nothing. An infeasible cell is a row with its reason; a plan that
 /// score::faults rejects is an internal error. Throws Interrupted when stopped.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
+
+/// Iteration time by simulation, as planners want it handed in. The problem must outlive it.
+std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem);
 
 /// The part of a row that is known before anything runs.
 report::CellResult describe(const Cell& cell);

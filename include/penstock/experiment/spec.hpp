@@ -24,7 +24,7 @@ struct Spec {
   std::string name;
   std::string summary;
   std::optional<std::string> costs;  ///< profile file; default: analytic
-  bool choose_by_simulation = false;  ///< how the best micro-batch size is picked; default: by estimate
+  bool choose_by_simulation = true;   ///< how the best micro-batch size is picked; else by estimate
   cost::MemoryRule memory;            ///< how memory is counted
   std::string baseline;               ///< planner the ratios divide by; empty: no ratios
   std::vector<Cell> cells;            ///< model by model, devices, mini-batch, planner: the order of the file

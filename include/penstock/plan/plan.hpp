@@ -16,7 +16,7 @@ struct Stage {
   std::vector<core::OpId> operators;   ///< ascending; a convex set
   std::vector<core::DeviceId> devices;  ///< data-parallel replicas; each micro-batch is split over them
   std::int64_t micro_batch = 1;        ///< samples, b_i
-  int warm_k = 1;                      ///< k of the kFkB schedule: forwards, then backwards, in runs of k
+  int k = 1;                      ///< k of the kFkB schedule: forwards, then backwards, in runs of k
   std::int64_t in_flight = 0;          ///< samples held between their forward and backward pass, i_i
   std::vector<core::StageId> after;    ///< order imposed beyond data dependencies (a forced sequence)
 };
@@ -31,6 +31,8 @@ Optimizer optimizer(std::string_view name);  ///< throws BadInput for an unknown
 
 /// Readers refuse larger mini-batches: beyond any real one, and small enough that samples times bytes stay exact.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 24;
+/// Forward and backward passes of an iteration, on all devices: what the simulator can hold.
+inline constexpr std::int64_t kMostPasses = std::int64_t{1} << 26;
 
 /// What is trained with, besides model and cluster.
 struct Training {

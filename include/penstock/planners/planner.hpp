@@ -19,9 +19,11 @@ struct SearchOptions {
   bool per_stage_micro_batch = false;       ///< every stage chooses its own power of two
   int k = 1;                                ///< kFkB for all stages
   bool any_degree = false;                  ///< replica counts of any size, not only powers of two
-  /// Seconds of one iteration of a finished plan, by which the best micro-batch size is chosen.
-  /// Default: score::estimate. Handing in the simulator is how simulated time is optimised.
+  /// Seconds of one iteration of a finished plan: by which the best micro-batch size is chosen, and with k > 1 the
+  /// in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must be callable
+  /// from any thread. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
+  bool judge_by_estimate = false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
 };
 
 struct SearchResult {
