@@ -16,8 +16,11 @@ MaxMin::FlowId MaxMin::add(std::span<const LinkId> route) {
   }
   const FlowId id = free_.back();
   free_.pop_back();
-  flows_[id] = {route, 0, 0, false};
-  for (const LinkId l : route) links_[l].flows.push_back(id);
+  Flow& flow = flows_[id] = {route, links_[route.front()].capacity, 0, 0, false};
+  for (const LinkId l : route) {
+    flow.least = std::min(flow.least, links_[l].capacity);
+    links_[l].flows.push_back(id);
+  }
   touched_.push_back(route.front());  // reaches the others
   return id;
 }
@@ -32,24 +35,28 @@ void MaxMin::remove(FlowId id) {
   free_.push_back(id);
 }
 
-/// The component of a link that this round has not reached yet; false when there is none or no flow in it.
+/// The component of a link's flows unless this round has reached it; false when there is none.
 bool MaxMin::collect(LinkId seed) {
   reached_links_.clear();
   reached_flows_.clear();
-  reach(seed);
+  for (const FlowId f : links_[seed].flows) reach_flow(f);
   for (std::size_t i = 0; i < reached_links_.size(); ++i)
-    for (const FlowId f : links_[reached_links_[i]].flows) {
-      Flow& flow = flows_[f];
-      if (flow.reached == round_) continue;
-      flow.reached = round_;
-      flow.open = true;
-      reached_flows_.push_back(f);
-      for (const LinkId l : flow.route) reach(l);
-    }
-  return !reached_flows_.empty();
+    for (const FlowId f : links_[reached_links_[i]].flows) reach_flow(f);
+  open_ = reached_flows_.size();
+  return open_ > 0;
 }
 
-void MaxMin::reach(LinkId id) {
+void MaxMin::reach_flow(FlowId id) {
+  Flow& flow = flows_[id];
+  if (flow.reached == round_) return;
+  flow.reached = round_;
+  flow.open = true;
+  reached_flows_.push_back(id);
+  for (const LinkId l : flow.route)
+    if (!spare(links_[l], flow)) reach_link(l);
+}
+
+void MaxMin::reach_link(LinkId id) {
   Link& link = links_[id];
   if (link.reached == round_) return;
   link.reached = round_;
@@ -61,10 +68,9 @@ void MaxMin::reach(LinkId id) {
 /// A link's level only rises while other links stop its flows, so a level is looked at again when it comes up.
 void MaxMin::fill() {
   levels_.clear();
-  for (const LinkId l : reached_links_)
-    if (links_[l].open > 0) levels_.push_back({links_[l].left / links_[l].open, l});
+  for (const LinkId l : reached_links_) levels_.push_back({links_[l].capacity / links_[l].open, l});
   std::make_heap(levels_.begin(), levels_.end(), std::greater<>());
-  while (!levels_.empty()) {
+  while (open_ > 0) {
     std::pop_heap(levels_.begin(), levels_.end(), std::greater<>());
     Level& level = levels_.back();
     const Link& link = links_[level.link];
@@ -85,6 +91,7 @@ void MaxMin::stop_flows(const Link& full, double rate) {
     if (!flow.open) continue;
     flow.open = false;
     flow.rate = rate;
+    --open_;
     for (const LinkId l : flow.route) {
       links_[l].left -= rate;
       --links_[l].open;

@@ -40,6 +40,7 @@ class MaxMin {
  private:
   struct Flow {
     std::span<const LinkId> route;
+    double least = 0;           ///< capacity of the narrowest link
     double rate = 0;
     std::uint32_t reached = 0;  ///< round in which a component took it in
     bool open = false;          ///< still rising
@@ -58,7 +59,10 @@ class MaxMin {
   };
 
   bool collect(LinkId seed);
-  void reach(LinkId link);
+  void reach_flow(FlowId flow);
+  void reach_link(LinkId link);
+  /// True when one flow has the link for itself and a narrower one elsewhere: nobody ever waits for this one.
+  bool spare(const Link& link, const Flow& flow) const { return link.flows.size() == 1 && link.capacity > flow.least; }
   void fill();
   void stop_flows(const Link& full, double rate);
 
@@ -71,6 +75,7 @@ class MaxMin {
   std::vector<LinkId> reached_links_;
   std::vector<FlowId> reached_flows_;
   std::vector<Level> levels_;
+  std::size_t open_ = 0;  ///< flows still rising
 };
 
 }  // namespace penstock::sim
