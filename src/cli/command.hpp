@@ -47,6 +47,7 @@ struct ClusterFlags {
 };
 
 void add_costs(CLI::App& command, std::optional<std::string>& costs);
+void add_network(CLI::App& command, std::string& network);
 void add_threads(CLI::App& command, int& threads);
 void add_json(CLI::App& command, bool& json);
 

@@ -24,6 +24,7 @@ struct Flags {
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   bool by_simulation = false;
+  std::string network = "fifo";
   std::string output;
   int threads = 0;
   bool json = false;
@@ -38,10 +39,13 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  const sim::SimulationOptions simulation{sim::network_model(flags.network)};
   planners::SearchOptions search = flags.search;
   if (flags.micro_batch > 0) search.micro_batch = flags.micro_batch;
   if (flags.by_simulation)
-    search.evaluate = [&](const plan::Plan& p) { return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p))); };
+    search.evaluate = [&](const plan::Plan& p) {
+      return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p), simulation));
+    };
 
   const auto begin = std::chrono::steady_clock::now();
   plan::Plan plan = planner.plan(problem, search, session.stop).plan;
@@ -54,7 +58,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 
   report::CellResult row = experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}});
   row.search_s = seconds.count();
-  const auto outcome = experiment::evaluate(problem, plan, row);
+  const auto outcome = experiment::evaluate(problem, plan, row, simulation);
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
   if (!flags.json) fmt::print("search {}\n", core::show(core::Seconds(seconds.count())));
@@ -79,6 +83,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_flag("--any-degree", flags->search.any_degree, "replica counts of any size, not only powers of two");
   command->add_flag("--choose-by-simulation", flags->by_simulation,
                     "pick the best micro-batch size by simulated instead of estimated time");
+  add_network(*command, flags->network);
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

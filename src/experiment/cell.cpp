@@ -16,12 +16,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-planners::SearchOptions search_options(const Cell& cell, const cost::Problem& problem, bool choose_by_simulation) {
+planners::SearchOptions search_options(const Spec& spec, const Cell& cell, const cost::Problem& problem) {
   planners::SearchOptions options;
   options.micro_batch = cell.micro_batch;
-  if (choose_by_simulation)
-    options.evaluate = [&problem](const plan::Plan& plan) {
-      return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan)));
+  if (spec.choose_by_simulation)
+    options.evaluate = [&](const plan::Plan& plan) {
+      return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan), spec.simulation));
     };
   return options;
 }
@@ -45,12 +45,13 @@ report::CellResult describe(const Cell& cell) {
   return row;
 }
 
-CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row) {
+CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
+                     const sim::SimulationOptions& simulation) {
   const plan::StageGraph stages(problem.graph, plan);
   CellOutcome out;
   out.row = std::move(row);
   out.plan = plan;
-  out.trace = sim::simulate(problem, plan, schedule::task_order(plan));
+  out.trace = sim::simulate(problem, plan, schedule::task_order(plan), simulation);
   out.summary = trace::summarise(*out.trace);
   out.row.micro_batch = plan.stages.front().micro_batch;
   out.row.stages = static_cast<std::int64_t>(plan.stages.size());
@@ -72,14 +73,14 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   const auto begin = Clock::now();
   try {
     plan::Plan plan =
-        planners::planner(cell.planner).plan(problem, search_options(cell, problem, spec.choose_by_simulation), stop).plan;
+        planners::planner(cell.planner).plan(problem, search_options(spec, cell, problem), stop).plan;
     const std::chrono::duration<double> search = Clock::now() - begin;
     plan.model = cell.model;
     plan.cluster = cell.cluster;
     plan.planner = cell.planner;
     check(problem, plan);
     row.search_s = search.count();
-    return evaluate(problem, plan, std::move(row));
+    return evaluate(problem, plan, std::move(row), spec.simulation);
   } catch (const core::Infeasible& e) {
     row.status = std::string("infeasible: ") + e.what();
     return {row, {}, {}, {}};

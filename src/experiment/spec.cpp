@@ -118,7 +118,7 @@ bool read_choice(const Yaml& node) {
 Spec load_spec(const std::string& path) {
   const Yaml root = Yaml::load(path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
-             "baseline", "memory"});
+             "baseline", "memory", "network"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = root.at("experiment").text();
@@ -131,6 +131,8 @@ Spec load_spec(const std::string& path) {
   }
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
+  if (const auto node = root.find("network"))
+    spec.simulation.network = at_node(*node, [&] { return sim::network_model(node->text()); });
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {
     spec.baseline = node->text();

@@ -45,6 +45,15 @@ TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of t
   CHECK(experiment::cell_name(spec.cells[1]) == "mmt-summit-4-graphpipe-64");
 }
 
+TEST_CASE("links serve one transfer at a time unless the file says that they are shared fairly") {
+  const support::Scratch scratch("spec_test");
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
+  core::write_file(scratch.path("fifo.yaml"), text(models));
+  CHECK(experiment::load_spec(scratch.path("fifo.yaml")).simulation.network == sim::NetworkModel::fifo);
+  core::write_file(scratch.path("fair.yaml"), text(models, "planners: [spp]\nnetwork: fair\n"));
+  CHECK(experiment::load_spec(scratch.path("fair.yaml")).simulation.network == sim::NetworkModel::fair);
+}
+
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
   CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n")).starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
@@ -55,5 +64,7 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
         "e.yaml:7: baseline: the baseline is none of the planners");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nmicro_batch: 3\n")) ==
         "e.yaml:7: micro_batch: micro-batch 3 does not divide the mini-batch 64 of mmt");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nnetwork: fare\n")) ==
+        "e.yaml:7: network: unknown network 'fare'; did you mean 'fair'?");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n")).starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
 }

@@ -7,6 +7,7 @@
 #include "penstock/cost/problem.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/report/results.hpp"
+#include "penstock/sim/network_model.hpp"
 #include "penstock/trace/summary.hpp"
 
 namespace penstock::experiment {
@@ -26,6 +27,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 report::CellResult describe(const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate, simulation, memory.
-CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row);
+CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
+                     const sim::SimulationOptions& simulation);
 
 }  // namespace penstock::experiment
