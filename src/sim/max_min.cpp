@@ -16,12 +16,21 @@ MaxMin::FlowId MaxMin::add(std::span<const LinkId> route) {
   }
   const FlowId id = free_.back();
   free_.pop_back();
-  Flow& flow = flows_[id] = {route, links_[route.front()].capacity, 0, 0, false};
+  Flow& flow = flows_[id];
+  flow.route = route;
+  flow.tight.clear();
+  flow.rate = 0;
+  flow.reached = 0;
+  double most = links_[route.front()].capacity;
+  for (const LinkId l : route) most = std::min(most, links_[l].capacity);
   for (const LinkId l : route) {
-    flow.least = std::min(flow.least, links_[l].capacity);
-    links_[l].flows.push_back(id);
+    Link& link = links_[l];
+    link.widest = std::max(link.widest, most);
+    if (link.tight) flow.tight.push_back(l);
+    link.flows.push_back(id);
+    tighten_or_slacken(l);
   }
-  touched_.push_back(route.front());  // reaches the others
+  touched_.push_back(route.front());  // its flows, this one among them, reach the others
   return id;
 }
 
@@ -30,20 +39,34 @@ void MaxMin::remove(FlowId id) {
     auto& flows = links_[l].flows;
     *std::find(flows.begin(), flows.end(), id) = flows.back();
     flows.pop_back();
+    tighten_or_slacken(l);
     touched_.push_back(l);
   }
   free_.push_back(id);
 }
 
-/// The component of a link's flows unless this round has reached it; false when there is none.
-bool MaxMin::collect(LinkId seed) {
+/// A link that carries the most of every flow, and a little more against rounding, never fills: no rate depends on it,
+/// and flows that meet on it do not feel each other.
+void MaxMin::tighten_or_slacken(LinkId id) {
+  constexpr double kMargin = 1 + 1e-9;
+  Link& link = links_[id];
+  const bool tight = link.capacity <= link.widest * static_cast<double>(link.flows.size()) * kMargin;
+  if (tight == link.tight) return;
+  link.tight = tight;
+  for (const FlowId f : link.flows) {
+    auto& links = flows_[f].tight;
+    tight ? links.push_back(id) : static_cast<void>(links.erase(std::find(links.begin(), links.end(), id)));
+  }
+}
+
+/// The component of a flow that this round has not reached yet.
+void MaxMin::collect(FlowId seed) {
   reached_links_.clear();
   reached_flows_.clear();
-  for (const FlowId f : links_[seed].flows) reach_flow(f);
+  reach_flow(seed);
   for (std::size_t i = 0; i < reached_links_.size(); ++i)
     for (const FlowId f : links_[reached_links_[i]].flows) reach_flow(f);
   open_ = reached_flows_.size();
-  return open_ > 0;
 }
 
 void MaxMin::reach_flow(FlowId id) {
@@ -52,8 +75,7 @@ void MaxMin::reach_flow(FlowId id) {
   flow.reached = round_;
   flow.open = true;
   reached_flows_.push_back(id);
-  for (const LinkId l : flow.route)
-    if (!spare(links_[l], flow)) reach_link(l);
+  for (const LinkId l : flow.tight) reach_link(l);
 }
 
 void MaxMin::reach_link(LinkId id) {
@@ -92,7 +114,7 @@ void MaxMin::stop_flows(const Link& full, double rate) {
     flow.open = false;
     flow.rate = rate;
     --open_;
-    for (const LinkId l : flow.route) {
+    for (const LinkId l : flow.tight) {
       links_[l].left -= rate;
       --links_[l].open;
     }

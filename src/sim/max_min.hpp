@@ -9,9 +9,9 @@ namespace penstock::sim {
 
 /// Progressive filling: all rates rise together until a link is full; its flows stop there, the others rise on
 /// (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). As in SimGrid's LMM solver (Casanova et al.,
-/// JPDC 2014) only what a change can reach is filled anew; differs in having neither weights nor bounds, and in that a
-/// rate is a function of the set of flows alone: links fill in the order of (rate, index), and it does not matter in
-/// which order flows were added or stand in a list.
+/// JPDC 2014) only what a change can reach over links that may fill is filled anew; differs in having neither
+/// weights nor bounds, and in that a rate is a function of the set of flows alone: links fill in the order of (rate,
+/// index), and it does not matter in which order flows were added or stand in a list.
 class MaxMin {
  public:
   using FlowId = std::uint32_t;
@@ -24,13 +24,15 @@ class MaxMin {
   void remove(FlowId flow);
   double rate(FlowId flow) const { return flows_[flow].rate; }  ///< as of the last update
 
-  /// Gives new rates to every connected component of flows and links touched since the last call; calls
-  /// visit(flows) once for each that has flows.
+  /// Gives new rates to every component touched since the last call, flows connected by links that may fill; calls
+  /// visit(flows) once for each.
   template <class F>
   void update(F&& visit) {
     ++round_;
     for (const LinkId link : touched_)
-      if (collect(link)) {
+      for (const FlowId seed : links_[link].flows) {
+        if (flows_[seed].reached == round_) continue;
+        collect(seed);
         fill();
         visit(std::span<const FlowId>(reached_flows_));
       }
@@ -40,13 +42,15 @@ class MaxMin {
  private:
   struct Flow {
     std::span<const LinkId> route;
-    double least = 0;           ///< capacity of the narrowest link
+    std::vector<LinkId> tight;  ///< links of the route that may fill
     double rate = 0;
     std::uint32_t reached = 0;  ///< round in which a component took it in
     bool open = false;          ///< still rising
   };
   struct Link {
     double capacity = 0;
+    double widest = 0;          ///< most that any flow so far could take, for the narrowest link of its route
+    bool tight = false;         ///< may fill: it cannot carry the most of every flow
     double left = 0;            ///< capacity not taken by flows that have stopped
     std::uint32_t open = 0;     ///< flows still rising
     std::uint32_t reached = 0;
@@ -58,11 +62,10 @@ class MaxMin {
     bool operator>(const Level& other) const { return rate != other.rate ? rate > other.rate : link > other.link; }
   };
 
-  bool collect(LinkId seed);
+  void collect(FlowId seed);
   void reach_flow(FlowId flow);
   void reach_link(LinkId link);
-  /// True when one flow has the link for itself and a narrower one elsewhere: nobody ever waits for this one.
-  bool spare(const Link& link, const Flow& flow) const { return link.flows.size() == 1 && link.capacity > flow.least; }
+  void tighten_or_slacken(LinkId link);
   void fill();
   void stop_flows(const Link& full, double rate);
 

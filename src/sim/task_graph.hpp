@@ -49,7 +49,6 @@ struct TaskGraph {
 /// Collects edges other than Task::next, then freezes both into rows.
 class EdgeList {
  public:
-  void reserve(std::size_t count) { edges_.reserve(count); }
   void add(TaskId before, TaskId after) { edges_.push_back({before, after}); }
   /// Fills successor_start, successors and predecessor_count of `graph`.
   void freeze(TaskGraph& graph) const;

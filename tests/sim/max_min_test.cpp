@@ -72,6 +72,26 @@ TEST_CASE("only the component that a change touches is visited") {
   CHECK(sharing.rate(b) == 1);
 }
 
+TEST_CASE("flows that meet on a link too wide to fill do not feel each other") {
+  // Link 0 of 3 carries flows from links 1 and 2 of 1 each; a third such flow, from link 3, could fill it.
+  MaxMin sharing({3, 1, 1, 1});
+  const Route first{0, 1}, second{0, 2}, third{0, 3};
+  std::vector<std::size_t> sizes;
+  const auto update = [&] {
+    sizes.clear();
+    sharing.update([&](auto flows) { sizes.push_back(flows.size()); });
+    return sizes;
+  };
+  sharing.add(first);
+  sharing.add(second);
+  CHECK(update() == std::vector<std::size_t>{1, 1});
+  const auto last = sharing.add(third);
+  CHECK(update() == std::vector<std::size_t>{3});
+  CHECK(sharing.rate(last) == 1);
+  sharing.remove(last);
+  CHECK(update() == std::vector<std::size_t>{1, 1});
+}
+
 TEST_CASE("rates on random networks are max-min fair, equal the slow twin's, and do not depend on the flows' order") {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
