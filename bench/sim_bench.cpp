@@ -1,6 +1,6 @@
-// How fast the simulator runs, task graph included, on one core. Goals: 0.15 us per task where transfers do not meet;
-// where they share links 0.6, 1.2 and 4 us at about 14, 45 and 340 flows at a time; 6,000 simulations/s of 8 stages and
-// 64 micro-batches; 100 bytes of memory per task.
+// How fast the simulator runs, task graph included, on one core. Goals: 0.15 us per task where transfers do
+// not meet; where they share links 0.6, 1.2 and 4 us at about 14, 45 and 340 flows at a time; 6,000
+// simulations/s of 8 stages and 64 micro-batches; 100 bytes of memory per task.
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -33,14 +33,17 @@ void operator delete(void* p) noexcept {
   if (p) allocated -= malloc_usable_size(p);
   std::free(p);
 }
-void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
+void operator delete(void* p, std::size_t) noexcept {
+  operator delete(p);
+}
 
 namespace {
 
 /// 1 ms forward and 2 ms backward on a device of 1 TFLOP/s, in inverse proportion to its speed.
 class SpeedCosts final : public cost::CostModel {
  public:
-  cost::OpTime op_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType& type, std::int64_t) const override {
+  cost::OpTime op_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType& type,
+                       std::int64_t) const override {
     const double slower = 1e12 / type.peak.front().value();
     return {core::Seconds(1e-3 * slower), core::Seconds(2e-3 * slower), core::Seconds(0)};
   }
@@ -79,8 +82,12 @@ cluster::Cluster nodes(std::size_t count, std::size_t devices) {
     links.push_back({b, a, core::Bandwidth(bandwidth), core::Seconds(1e-6)});
   };
   for (std::size_t d = 0; d < total; ++d) {
-    types.push_back({"d" + std::to_string(d), core::Bytes(std::int64_t{1} << 40), core::Bandwidth(1e15),
-                     {core::FlopRate(1e12 * (0.9 + 0.2 * random.unit()))}, 1, core::Seconds(0)});
+    types.push_back({"d" + std::to_string(d),
+                     core::Bytes(std::int64_t{1} << 40),
+                     core::Bandwidth(1e15),
+                     {core::FlopRate(1e12 * (0.9 + 0.2 * random.unit()))},
+                     1,
+                     core::Seconds(0)});
     all.push_back({d, static_cast<int>(d / devices)});
     cable(d, total + d / devices, 600e9);
   }
@@ -89,7 +96,11 @@ cluster::Cluster nodes(std::size_t count, std::size_t devices) {
 }
 
 Pipeline pipeline(std::size_t stages, std::int64_t micro_batches, std::size_t replicas, std::int64_t bytes) {
-  Pipeline p{chain(stages, bytes), replicas == 1 ? support::tiny_cluster(stages) : nodes(stages, replicas), {}, {}, {}};
+  Pipeline p{chain(stages, bytes),
+             replicas == 1 ? support::tiny_cluster(stages) : nodes(stages, replicas),
+             {},
+             {},
+             {}};
   const auto micro_batch = static_cast<std::int64_t>(replicas);
   p.plan.training.mini_batch = micro_batches * micro_batch;
   for (std::size_t s = 0; s < stages; ++s) {
@@ -106,7 +117,8 @@ Pipeline pipeline(std::size_t stages, std::int64_t micro_batches, std::size_t re
 double mean_flows(const trace::Trace& trace) {
   double moving = 0;
   for (const trace::Span& span : trace.spans)
-    if (span.kind == trace::TaskKind::transfer) moving += static_cast<double>((span.end - span.start).value());
+    if (span.kind == trace::TaskKind::transfer)
+      moving += static_cast<double>((span.end - span.start).value());
   return moving / static_cast<double>(trace.iteration.value());
 }
 
@@ -117,22 +129,37 @@ void measure(benchmark::State& state, const Pipeline& p, sim::NetworkModel netwo
   for (auto _ : state) benchmark::DoNotOptimize(sim::simulate_time(problem, p.plan, p.order, {network}));
   state.counters["bytes/task"] = static_cast<double>(most_allocated - before) / tasks;
   state.counters["tasks/s"] = benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["s/task"] = benchmark::Counter(
-      tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["s/task"] =
+      benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void uncontended(benchmark::State& state, const char* goal) {
-  measure(state, pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000), sim::NetworkModel::fifo);
+  measure(state, pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000),
+          sim::NetworkModel::fifo);
   state.SetLabel(goal);
 }
-BENCHMARK_CAPTURE(uncontended, small, "goal 6000 simulations/s")->Args({8, 64})->Unit(benchmark::kMillisecond);
+/// The same with flows, each alone on its links; no goal.
+void alone(benchmark::State& state) {
+  measure(state, pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000),
+          sim::NetworkModel::fair);
+}
+BENCHMARK(alone)->Args({8, 32768})->Args({1024, 256})->Unit(benchmark::kMillisecond);
+
+BENCHMARK_CAPTURE(uncontended, small, "goal 6000 simulations/s")
+    ->Args({8, 64})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(uncontended, million, "goal 0.15 us/task")
-    ->Args({8, 32768})->Args({64, 4096})->Args({1024, 256})->Unit(benchmark::kMillisecond);
+    ->Args({8, 32768})
+    ->Args({64, 4096})
+    ->Args({1024, 256})
+    ->Unit(benchmark::kMillisecond);
 
 void contended(benchmark::State& state, const char* goal) {
-  const Pipeline p = pipeline(8, state.range(0), static_cast<std::size_t>(state.range(1)), state.range(2) * 1'000'000);
+  const Pipeline p =
+      pipeline(8, state.range(0), static_cast<std::size_t>(state.range(1)), state.range(2) * 1'000'000);
   measure(state, p, sim::NetworkModel::fair);
-  state.counters["flows"] = mean_flows(sim::simulate(p.problem(), p.plan, p.order, {sim::NetworkModel::fair}));
+  state.counters["flows"] =
+      mean_flows(sim::simulate(p.problem(), p.plan, p.order, {sim::NetworkModel::fair}));
   state.SetLabel(goal);
 }
 BENCHMARK_CAPTURE(contended, few, "goal 0.6 us/task")->Args({512, 8, 8})->Unit(benchmark::kMillisecond);
@@ -143,8 +170,9 @@ void traced(benchmark::State& state) {
   const Pipeline p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
   const cost::Problem problem = p.problem();
   for (auto _ : state) benchmark::DoNotOptimize(sim::simulate(problem, p.plan, p.order));
-  state.counters["tasks/s"] = benchmark::Counter(static_cast<double>(sim::task_count(problem, p.plan, p.order)),
-                                                 benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["tasks/s"] =
+      benchmark::Counter(static_cast<double>(sim::task_count(problem, p.plan, p.order)),
+                         benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(traced)->Args({8, 4096})->Args({64, 1024})->Unit(benchmark::kMillisecond);
 

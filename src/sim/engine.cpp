@@ -13,9 +13,10 @@ using trace::TaskKind;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     if (waiting[t] > 0 && task.kind != TaskKind::transfer)
-      throw core::Error(core::ExitCode::invalid_plan,
-                        fmt::format("the schedule deadlocks: the {} pass of micro-batch {} on stage {} never starts",
-                                    trace::name(task.kind), task.micro_batch, graph.stage_of(task)));
+      throw core::Error(
+          core::ExitCode::invalid_plan,
+          fmt::format("the schedule deadlocks: the {} pass of micro-batch {} on stage {} never starts",
+                      trace::name(task.kind), task.micro_batch, graph.stage_of(task)));
   }
   throw core::Error(core::ExitCode::internal, "a transfer waits for nothing");
 }
@@ -76,6 +77,8 @@ class Engine {
 
 }  // namespace
 
-Times run(const TaskGraph& graph, NetworkModel network, bool record) { return Engine(graph, network, record).run(); }
+Times run(const TaskGraph& graph, NetworkModel network, bool record) {
+  return Engine(graph, network, record).run();
+}
 
 }  // namespace penstock::sim

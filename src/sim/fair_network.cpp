@@ -6,8 +6,8 @@
 namespace penstock::sim {
 namespace {
 
-/// Whole picoseconds until `bytes` have arrived, at least one. Beyond the clock's end stands the clock's end: such a
-/// flow speeds up before it comes to that, as no iteration outlasts the sum of its tasks.
+/// Whole picoseconds until `bytes` have arrived, at least one. Beyond the clock's end stands the clock's end:
+/// such a flow speeds up before it comes to that, as no iteration outlasts the sum of its tasks.
 std::int64_t time_of(double bytes, double rate) {
   constexpr double kForgiven = 1e-3, kClock = 9e18;
   const double exact = bytes / rate - kForgiven;
@@ -24,7 +24,11 @@ std::int64_t later(std::int64_t a, std::int64_t b) {
 }  // namespace
 
 FairNetwork::FairNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
-    : graph_(graph), agenda_(agenda), record_(record), sharing_(graph.capacity), flow_of_(graph.tasks.size(), kNotYet) {}
+    : graph_(graph),
+      agenda_(agenda),
+      record_(record),
+      sharing_(graph.capacity),
+      flow_of_(graph.tasks.size(), kNotYet) {}
 
 void FairNetwork::request(TaskId transfer, std::int64_t now) {
   record_.start(transfer, now);

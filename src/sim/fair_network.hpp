@@ -6,12 +6,12 @@
 
 namespace penstock::sim {
 
-/// A ready transfer waits for its route's latency, holding nothing; then its bytes flow at the max-min fair rate.
-/// Rates change after all starts and ends of one moment. What a flow has left is counted in bytes, as a double, and
-/// only where its rate changes, so neither the order of events of one moment nor flows elsewhere show in the result;
-/// it ends at the first whole picosecond at which its bytes have arrived, a thousandth of one forgiven, and not in the
-/// moment it starts. Every component has the earliest of its ends on the agenda; ends that a change has outdated are
-/// recognised when they come up.
+/// A ready transfer waits for its route's latency, holding nothing; then its bytes flow at the max-min fair
+/// rate. Rates change after all starts and ends of one moment. What a flow has left is counted in bytes, as a
+/// double, and only where its rate changes, so neither the order of events of one moment nor flows elsewhere
+/// show in the result; it ends at the first whole picosecond at which its bytes have arrived, a thousandth of
+/// one forgiven, and not in the moment it starts. Every component has the earliest of its ends on the agenda;
+/// ends that a change has outdated are recognised when they come up.
 class FairNetwork final : public Network {
  public:
   FairNetwork(const TaskGraph& graph, Agenda& agenda, Record& record);
@@ -36,7 +36,7 @@ class FairNetwork final : public Network {
   Agenda& agenda_;
   Record& record_;
   MaxMin sharing_;
-  std::vector<Progress> progress_;    ///< [flow]
+  std::vector<Progress> progress_;     ///< [flow]
   std::vector<std::int32_t> flow_of_;  ///< [task], or one of the two marks below
   static constexpr std::int32_t kNotYet = -1, kEnded = -2;
 };

@@ -2,7 +2,9 @@
 
 namespace penstock::sim {
 
-void FifoNetwork::request(TaskId transfer, std::int64_t now) { start_or_wait({next_number_++, transfer}, now); }
+void FifoNetwork::request(TaskId transfer, std::int64_t now) {
+  start_or_wait({next_number_++, transfer}, now);
+}
 
 bool FifoNetwork::due(TaskId transfer, std::int64_t now) {
   const Route& route = graph_.path(transfer).links;
@@ -29,7 +31,8 @@ FifoNetwork::Link* FifoNetwork::first_waiting(const Route& route) {
   Link* best = nullptr;
   for (const std::uint32_t l : route) {
     Link& link = links_[l];
-    if (!link.busy && !link.waiting.empty() && (!best || best->waiting.top() > link.waiting.top())) best = &link;
+    if (!link.busy && !link.waiting.empty() && (!best || best->waiting.top() > link.waiting.top()))
+      best = &link;
   }
   return best;
 }

@@ -45,8 +45,8 @@ void MaxMin::remove(FlowId id) {
   free_.push_back(id);
 }
 
-/// A link that carries the most of every flow, and a little more against rounding, never fills: no rate depends on it,
-/// and flows that meet on it do not feel each other.
+/// A link that carries the most of every flow, and a little more against rounding, never fills: no rate
+/// depends on it, and flows that meet on it do not feel each other.
 void MaxMin::tighten_or_slacken(LinkId id) {
   constexpr double kMargin = 1 + 1e-9;
   Link& link = links_[id];
@@ -87,7 +87,8 @@ void MaxMin::reach_link(LinkId id) {
   reached_links_.push_back(id);
 }
 
-/// A link's level only rises while other links stop its flows, so a level is looked at again when it comes up.
+/// A link's level only rises while other links stop its flows, so a level is looked at again when it comes
+/// up.
 void MaxMin::fill() {
   levels_.clear();
   for (const LinkId l : reached_links_) levels_.push_back({links_[l].capacity / links_[l].open, l});

@@ -7,11 +7,12 @@
 
 namespace penstock::sim {
 
-/// Progressive filling: all rates rise together until a link is full; its flows stop there, the others rise on
-/// (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). As in SimGrid's LMM solver (Casanova et al.,
-/// JPDC 2014) only what a change can reach over links that may fill is filled anew; differs in having neither
-/// weights nor bounds, and in that a rate is a function of the set of flows alone: links fill in the order of (rate,
-/// index), and it does not matter in which order flows were added or stand in a list.
+/// Progressive filling: all rates rise together until a link is full; its flows stop there, the others rise
+/// on (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). As in SimGrid's LMM solver
+/// (Casanova et al., JPDC 2014) only what a change can reach over links that may fill is filled anew; differs
+/// in having neither weights nor bounds, and in that a rate is a function of the set of flows alone: links
+/// fill in the order of (rate, index), and it does not matter in which order flows were added or stand in a
+/// list.
 class MaxMin {
  public:
   using FlowId = std::uint32_t;
@@ -24,8 +25,8 @@ class MaxMin {
   void remove(FlowId flow);
   double rate(FlowId flow) const { return flows_[flow].rate; }  ///< as of the last update
 
-  /// Gives new rates to every component touched since the last call, flows connected by links that may fill; calls
-  /// visit(flows) once for each.
+  /// Gives new rates to every component touched since the last call, flows connected by links that may fill;
+  /// calls visit(flows) once for each.
   template <class F>
   void update(F&& visit) {
     ++round_;
@@ -49,17 +50,19 @@ class MaxMin {
   };
   struct Link {
     double capacity = 0;
-    double widest = 0;          ///< most that any flow so far could take, for the narrowest link of its route
-    bool tight = false;         ///< may fill: it cannot carry the most of every flow
-    double left = 0;            ///< capacity not taken by flows that have stopped
-    std::uint32_t open = 0;     ///< flows still rising
+    double widest = 0;       ///< most that any flow so far could take, for the narrowest link of its route
+    bool tight = false;      ///< may fill: it cannot carry the most of every flow
+    double left = 0;         ///< capacity not taken by flows that have stopped
+    std::uint32_t open = 0;  ///< flows still rising
     std::uint32_t reached = 0;
     std::vector<FlowId> flows;
   };
   struct Level {
     double rate;  ///< at which the link is full, or a lower bound of it
     LinkId link;
-    bool operator>(const Level& other) const { return rate != other.rate ? rate > other.rate : link > other.link; }
+    bool operator>(const Level& other) const {
+      return rate != other.rate ? rate > other.rate : link > other.link;
+    }
   };
 
   void collect(FlowId seed);

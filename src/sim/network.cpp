@@ -14,7 +14,9 @@ namespace {
 constexpr std::array<std::string_view, 2> kModels = {"fifo", "fair"};
 }
 
-std::string_view name(NetworkModel model) { return kModels[static_cast<std::size_t>(model)]; }
+std::string_view name(NetworkModel model) {
+  return kModels[static_cast<std::size_t>(model)];
+}
 
 NetworkModel network_model(std::string_view given) {
   for (std::size_t i = 0; i < kModels.size(); ++i)
@@ -23,7 +25,8 @@ NetworkModel network_model(std::string_view given) {
                        core::did_you_mean(given, {kModels.begin(), kModels.end()}));
 }
 
-std::unique_ptr<Network> make_network(NetworkModel model, const TaskGraph& graph, Agenda& agenda, Record& record) {
+std::unique_ptr<Network> make_network(NetworkModel model, const TaskGraph& graph, Agenda& agenda,
+                                      Record& record) {
   if (model == NetworkModel::fair) return std::make_unique<FairNetwork>(graph, agenda, record);
   return std::make_unique<FifoNetwork>(graph, agenda, record);
 }

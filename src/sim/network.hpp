@@ -8,8 +8,8 @@
 
 namespace penstock::sim {
 
-/// Told when transfers become ready, it records their starts and posts events for them. The event loop hands every
-/// event of a transfer back, in the agenda's order.
+/// Told when transfers become ready, it records their starts and posts events for them. The event loop hands
+/// every event of a transfer back, in the agenda's order.
 class Network {
  public:
   virtual ~Network() = default;
@@ -22,6 +22,7 @@ class Network {
 };
 
 /// The references outlive the network.
-std::unique_ptr<Network> make_network(NetworkModel model, const TaskGraph& graph, Agenda& agenda, Record& record);
+std::unique_ptr<Network> make_network(NetworkModel model, const TaskGraph& graph, Agenda& agenda,
+                                      Record& record);
 
 }  // namespace penstock::sim

@@ -37,8 +37,8 @@ struct TaskGraph {
   std::vector<TaskId> successors;               ///< beyond Task::next
   std::vector<std::int32_t> predecessor_count;  ///< [task]
   std::vector<Path> paths;
-  std::vector<double> capacity;                 ///< [link], bytes per ps
-  std::vector<std::int32_t> stage_of_device;    ///< -1: serves none
+  std::vector<double> capacity;               ///< [link], bytes per ps
+  std::vector<std::int32_t> stage_of_device;  ///< -1: serves none
 
   const Task& task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }

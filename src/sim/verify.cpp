@@ -33,13 +33,15 @@ std::vector<Share> shares_of(const plan::Stage& stage, std::int64_t mini_batch) 
     for (std::int64_t r = 0; r < replicas; ++r) {
       const std::int64_t first = m * stage.micro_batch;
       out.push_back({static_cast<std::int32_t>(m), stage.devices[static_cast<std::size_t>(r)],
-                     first + stage.micro_batch * r / replicas, first + stage.micro_batch * (r + 1) / replicas});
+                     first + stage.micro_batch * r / replicas,
+                     first + stage.micro_batch * (r + 1) / replicas});
     }
   return out;
 }
 
 /// Messages that cannot be told apart: they carry as many bytes of one pass between the same two devices.
-using MessageKey = std::tuple<DeviceId, DeviceId, std::int32_t, std::int64_t>;  ///< from, to, micro-batch, bytes
+using MessageKey =
+    std::tuple<DeviceId, DeviceId, std::int32_t, std::int64_t>;  ///< from, to, micro-batch, bytes
 struct Messages {
   Picoseconds computed;             ///< when the sender has the bytes
   std::vector<Picoseconds> needed;  ///< when receivers start
@@ -74,7 +76,8 @@ class Verifier {
 
   void sort_spans() {
     for (const Span& span : trace_.spans) {
-      if (span.start < Picoseconds(0) || span.end < span.start) fault("a {} ends before it starts", name(span.kind));
+      if (span.start < Picoseconds(0) || span.end < span.start)
+        fault("a {} ends before it starts", name(span.kind));
       if (span.kind == TaskKind::all_reduce) {
         reduces_[span.device].push_back(&span);
       } else if (span.kind == TaskKind::transfer) {
@@ -92,7 +95,8 @@ class Verifier {
       return std::tie(a->start, a->end) < std::tie(b->start, b->end);
     });
     if (passes.size() != order_[s].size())
-      return fault("device {} runs {} passes where its order has {}", device.index(), passes.size(), order_[s].size());
+      return fault("device {} runs {} passes where its order has {}", device.index(), passes.size(),
+                   order_[s].size());
     for (std::size_t p = 0; p < passes.size(); ++p) {
       const TaskKind kind = order_[s][p].phase == Phase::forward ? TaskKind::forward : TaskKind::backward;
       if (passes[p]->kind != kind || passes[p]->micro_batch != order_[s][p].micro_batch)
@@ -102,7 +106,9 @@ class Verifier {
     }
   }
 
-  const Span& pass(const Share& share, TaskKind kind) const { return *pass_.at({share.device, kind, share.micro_batch}); }
+  const Span& pass(const Share& share, TaskKind kind) const {
+    return *pass_.at({share.device, kind, share.micro_batch});
+  }
 
   /// Every overlap of a sender's and a receiver's share is a message ahead and one back.
   void expect_messages(const plan::Boundary& boundary) {
@@ -122,7 +128,8 @@ class Verifier {
     const Span &computes = pass(sender, kind), &waits = pass(receiver, kind);
     if (bytes == 0) {  // an order without data
       if (waits.start < computes.end)
-        fault("device {} starts a {} pass before device {} is done", receiver.device.index(), name(kind), sender.device.index());
+        fault("device {} starts a {} pass before device {} is done", receiver.device.index(), name(kind),
+              sender.device.index());
       return;
     }
     Messages& messages = messages_[{sender.device, receiver.device, sender.micro_batch, bytes}];
@@ -133,17 +140,20 @@ class Verifier {
   /// The first to arrive serves the first that needs one: if any assignment is in time, this one is.
   void check_messages(const MessageKey& key, Messages messages) {
     const auto& [from, to, micro_batch, bytes] = key;
-    const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(), to.index(), micro_batch, bytes);
+    const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(),
+                                         to.index(), micro_batch, bytes);
     if (messages.sent.size() != messages.needed.size())
       return fault("{}: {} messages where {} are needed", what, messages.sent.size(), messages.needed.size());
     std::sort(messages.needed.begin(), messages.needed.end());
-    std::sort(messages.sent.begin(), messages.sent.end(), [](const Span* a, const Span* b) { return a->end < b->end; });
+    std::sort(messages.sent.begin(), messages.sent.end(),
+              [](const Span* a, const Span* b) { return a->end < b->end; });
     const core::Seconds alone = problem_.cluster.route(from, to).time(core::Bytes(bytes));
     for (std::size_t i = 0; i < messages.sent.size(); ++i) {
       const Span& sent = *messages.sent[i];
       if (sent.start < messages.computed) fault("{}: sent before it is computed", what);
       if (sent.end > messages.needed[i]) fault("{}: arrives after it is used", what);
-      if (sent.end - sent.start + Picoseconds(1) < core::to_picoseconds(alone)) fault("{}: faster than its route", what);
+      if (sent.end - sent.start + Picoseconds(1) < core::to_picoseconds(alone))
+        fault("{}: faster than its route", what);
     }
   }
 
@@ -158,8 +168,10 @@ class Verifier {
       if (reduces.size() != expected)
         fault("device {}: {} all-reduces where {} is due", device.index(), reduces.size(), expected);
       for (const Span* reduce : reduces) {
-        if (reduce->start < computed) fault("device {} reduces gradients that are still computed", device.index());
-        if (reduce->bytes != gradients) fault("device {} reduces {} bytes of {}", device.index(), reduce->bytes.value(), gradients.value());
+        if (reduce->start < computed)
+          fault("device {} reduces gradients that are still computed", device.index());
+        if (reduce->bytes != gradients)
+          fault("device {} reduces {} bytes of {}", device.index(), reduce->bytes.value(), gradients.value());
       }
     }
   }

@@ -23,9 +23,10 @@ std::vector<double> rates(const std::vector<double>& capacity, const std::vector
   return out;
 }
 
-/// The max-min property: no link carries more than it can, and every flow crosses a full link on which no flow is
-/// faster (Bertsekas and Gallager, section 6.5.2).
-void check_fair(const std::vector<double>& capacity, const std::vector<Route>& routes, const std::vector<double>& rate) {
+/// The max-min property: no link carries more than it can, and every flow crosses a full link on which no
+/// flow is faster (Bertsekas and Gallager, section 6.5.2).
+void check_fair(const std::vector<double>& capacity, const std::vector<Route>& routes,
+                const std::vector<double>& rate) {
   std::vector<double> load(capacity.size(), 0), fastest(capacity.size(), 0);
   for (std::size_t f = 0; f < routes.size(); ++f)
     for (const auto l : routes[f]) {
@@ -41,16 +42,19 @@ void check_fair(const std::vector<double>& capacity, const std::vector<Route>& r
 
 }  // namespace
 
-TEST_CASE("two flows on one link get half each") { CHECK(rates({1}, {{0}, {0}}) == std::vector<double>{0.5, 0.5}); }
+TEST_CASE("two flows on one link get half each") {
+  CHECK(rates({1}, {{0}, {0}}) == std::vector<double>{0.5, 0.5});
+}
 
 TEST_CASE("the parking lot: a long flow shares each of three links with a short one") {
-  // Links of 1, 1 and 0.5: on the third both get 0.25, so the short flows on the first two take the other 0.75.
+  // Links of 1, 1 and 0.5: on the third both get 0.25, so the short flows on the first two take the other
+  // 0.75.
   CHECK(rates({1, 1, 0.5}, {{0, 1, 2}, {0}, {1}, {2}}) == std::vector<double>{0.25, 0.75, 0.75, 0.25});
 }
 
 TEST_CASE("a flow stopped elsewhere leaves its part to the others") {
-  // Bertsekas and Gallager, Fig. 6.10 in small: flows 1 to 3 share link 0 of 1 with 1/3 each; link 1 of 1 is crossed by
-  // flow 3 and by flow 4 alone: flow 4 gets 2/3.
+  // Bertsekas and Gallager, Fig. 6.10 in small: flows 1 to 3 share link 0 of 1 with 1/3 each; link 1 of 1 is
+  // crossed by flow 3 and by flow 4 alone: flow 4 gets 2/3.
   const auto rate = rates({1, 1}, {{0}, {0}, {0, 1}, {1}});
   CHECK(rate[2] == doctest::Approx(1.0 / 3));
   CHECK(rate[3] == doctest::Approx(2.0 / 3));
@@ -92,7 +96,9 @@ TEST_CASE("flows that meet on a link too wide to fill do not feel each other") {
   CHECK(update() == std::vector<std::size_t>{1, 1});
 }
 
-TEST_CASE("rates on random networks are max-min fair, equal the slow twin's, and do not depend on the flows' order") {
+TEST_CASE(
+    "rates on random networks are max-min fair, equal the slow twin's, and do not depend on the flows' "
+    "order") {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);
     const auto set = support::random_flow_set(seed);
@@ -101,7 +107,8 @@ TEST_CASE("rates on random networks are max-min fair, equal the slow twin's, and
     const auto rate = rates(set.capacity, routes);
     check_fair(set.capacity, routes, rate);
     const auto twin = support::fair_rates(set.capacity, routes);
-    for (std::size_t f = 0; f < rate.size(); ++f) CHECK(rate[f] == doctest::Approx(static_cast<double>(twin[f])).epsilon(1e-9));
+    for (std::size_t f = 0; f < rate.size(); ++f)
+      CHECK(rate[f] == doctest::Approx(static_cast<double>(twin[f])).epsilon(1e-9));
     auto turned = routes;
     std::reverse(turned.begin(), turned.end());
     auto again = rates(set.capacity, turned);

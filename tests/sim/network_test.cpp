@@ -19,18 +19,20 @@ TEST_CASE("fair: two flows on one link of 1 byte/ps take twice their time") {
 }
 
 TEST_CASE("fair: a flow that ends leaves its share") {
-  // 50 and 100 bytes: half each until 100 ps, when the first ends; the second has 50 left and goes at full rate.
+  // 50 and 100 bytes: half each until 100 ps, when the first ends; the second has 50 left and goes at full
+  // rate.
   CHECK(simulated_ends({{1}, {{{0}, 0, 0, 50}, {{0}, 0, 0, 100}}}) == Ends{100, 150});
 }
 
 TEST_CASE("fair: flows that start at different moments") {
-  // The first moves 60 of its 100 bytes alone; then half each. It ends at 60 + 80 = 140, when the second has moved 40
-  // of its 100; the rest takes 60 more.
+  // The first moves 60 of its 100 bytes alone; then half each. It ends at 60 + 80 = 140, when the second has
+  // moved 40 of its 100; the rest takes 60 more.
   CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 60, 0, 100}}}) == Ends{140, 200});
 }
 
 TEST_CASE("fair: the parking lot, three links and two flows") {
-  // The long flow crosses links 0, 1 and 2 of 1 byte/ps, the short one link 1: half each, though 0 and 2 have room.
+  // The long flow crosses links 0, 1 and 2 of 1 byte/ps, the short one link 1: half each, though 0 and 2 have
+  // room.
   CHECK(simulated_ends({{1, 1, 1}, {{{0, 1, 2}, 0, 0, 100}, {{1}, 0, 0, 50}}}) == Ends{150, 100});
 }
 
@@ -47,7 +49,8 @@ TEST_CASE("a transfer without bytes takes its latency and disturbs nobody") {
 
 TEST_CASE("fair: the two directions of a cable are links of their own, each with its capacity") {
   // Link 0 there at 2 bytes/ps, link 1 back at 0.5.
-  CHECK(simulated_ends({{2, 0.5}, {{{0}, 0, 0, 100}, {{1}, 0, 0, 100}, {{0}, 0, 0, 100}}}) == Ends{100, 200, 100});
+  CHECK(simulated_ends({{2, 0.5}, {{{0}, 0, 0, 100}, {{1}, 0, 0, 100}, {{0}, 0, 0, 100}}}) ==
+        Ends{100, 200, 100});
 }
 
 TEST_CASE("fair: an end is rounded up to the picosecond") {
@@ -70,7 +73,8 @@ TEST_CASE("fair: random flow sets end when the slow twin says") {
     const auto twin = support::fair_ends(set);
     // Each rounded end delays those that wait for its share by less than a picosecond.
     const auto slack = static_cast<long double>(set.flows.size());
-    for (std::size_t f = 0; f < ends.size(); ++f) CHECK(std::abs(static_cast<long double>(ends[f]) - twin[f]) <= slack);
+    for (std::size_t f = 0; f < ends.size(); ++f)
+      CHECK(std::abs(static_cast<long double>(ends[f]) - twin[f]) <= slack);
   }
 }
 
@@ -101,7 +105,8 @@ TEST_CASE("no link carries more bytes than it can between the first start and th
       std::int64_t first = std::int64_t{1} << 60, last = 0;
       for (std::size_t f = 0; f < ends.size(); ++f) {
         const auto& flow = set.flows[f];
-        if (flow.bytes == 0 || std::find(flow.route.begin(), flow.route.end(), l) == flow.route.end()) continue;
+        if (flow.bytes == 0 || std::find(flow.route.begin(), flow.route.end(), l) == flow.route.end())
+          continue;
         bytes += static_cast<double>(flow.bytes);
         first = std::min(first, flow.start + flow.latency);
         last = std::max(last, ends[f]);

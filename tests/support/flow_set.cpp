@@ -20,7 +20,8 @@ FlowSet random_flow_set(std::uint64_t seed) {
   core::Random random(seed);
   FlowSet set;
   const int links = random.between(1, 12);
-  for (int l = 0; l < links; ++l) set.capacity.push_back(random.chance(0.3) ? 3 : 0.01 * random.between(1, 100));
+  for (int l = 0; l < links; ++l)
+    set.capacity.push_back(random.chance(0.3) ? 3 : 0.01 * random.between(1, 100));
   const bool round = random.chance(0.5);
   for (int f = random.between(1, 40); f > 0; --f) {
     Flow flow;

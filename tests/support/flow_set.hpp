@@ -23,14 +23,16 @@ struct FlowSet {
 };
 
 /// When each flow ends, by the simulator. Task 2i keeps flow i, task 2i + 1, waiting until its start.
-inline std::vector<std::int64_t> simulated_ends(const FlowSet& set, sim::NetworkModel network = sim::NetworkModel::fair) {
+inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
+                                                sim::NetworkModel network = sim::NetworkModel::fair) {
   sim::TaskGraph graph;
   graph.capacity = set.capacity;
   for (const Flow& flow : set.flows) {
     const auto id = static_cast<sim::TaskId>(graph.tasks.size());
     graph.tasks.push_back({flow.start, 0, id + 1, 0, 0, trace::TaskKind::forward});
     double alone = 0;
-    for (const auto l : flow.route) alone = std::max(alone, static_cast<double>(flow.bytes) / set.capacity[l]);
+    for (const auto l : flow.route)
+      alone = std::max(alone, static_cast<double>(flow.bytes) / set.capacity[l]);
     graph.tasks.push_back({flow.latency + static_cast<std::int64_t>(alone), flow.bytes, -1,
                            static_cast<std::int32_t>(graph.paths.size()), 0, trace::TaskKind::transfer});
     graph.paths.push_back({0, 0, flow.route, flow.latency});
@@ -42,8 +44,9 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set, sim::Network
   return ends;
 }
 
-/// Up to 12 links, some of them too wide to fill, else up to 100 times as wide as another; up to 40 flows over one to
-/// four of them. For half of the seeds few different starts and sizes, so that many things happen at one moment.
+/// Up to 12 links, some of them too wide to fill, else up to 100 times as wide as another; up to 40 flows
+/// over one to four of them. For half of the seeds few different starts and sizes, so that many things happen
+/// at one moment.
 FlowSet random_flow_set(std::uint64_t seed);
 
 }  // namespace penstock::support

@@ -5,7 +5,8 @@
 
 namespace penstock::support {
 
-/// Rates of flows that all move, by the definition: fill all links at once until one is full, stop its flows, go on.
+/// Rates of flows that all move, by the definition: fill all links at once until one is full, stop its flows,
+/// go on.
 std::vector<long double> fair_rates(const std::vector<double>& capacity,
                                     const std::vector<std::vector<std::uint32_t>>& routes);
 

@@ -7,7 +7,8 @@
 namespace penstock::sim {
 
 enum class NetworkModel : std::uint8_t {
-  fifo,  ///< a transfer holds its whole route; each link serves one at a time, the first to become ready first
+  fifo,  ///< a transfer holds its whole route; each link serves one at a time, the first to become ready
+         ///< first
   fair,  ///< transfers are flows that share links max-min fairly; the route's latency is paid once, before
 };
 std::string_view name(NetworkModel model);
