@@ -60,6 +60,14 @@ void add_costs(CLI::App& command, std::optional<std::string>& costs) {
   command.add_option("--costs", costs, "a profile of measured operator times; default: the analytic model")->type_name("FILE");
 }
 
+void add_network(CLI::App& command, std::string& network) {
+  command.add_option("--network", network,
+                     "how simulated transfers use a link: fifo, one after the other; or fair, sharing it max-min")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"fifo", "fair"}));
+}
+
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
       ->check(CLI::Range(1, 1 << 10).description(""))

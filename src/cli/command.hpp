@@ -52,6 +52,7 @@ CLI::Validator one_of(std::vector<std::string> known);
 std::vector<std::string> planner_names();
 
 void add_costs(CLI::App& command, std::optional<std::string>& costs);
+void add_network(CLI::App& command, std::string& network);
 void add_threads(CLI::App& command, int& threads);
 void add_json(CLI::App& command, bool& json);
 

@@ -22,6 +22,7 @@ struct Flags {
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
+  std::string network = "fifo";
   std::string output;
   TimelineFlags timeline;
   int threads = 0;
@@ -37,9 +38,10 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  const sim::SimulationOptions simulation{sim::network_model(flags.network)};
   planners::SearchOptions search = flags.search;
   if (flags.micro_batch > 0) search.micro_batch = flags.micro_batch;
-  search.evaluate = experiment::simulated_time(problem);
+  search.evaluate = experiment::simulated_time(problem, simulation);
   search.judge_by_estimate = flags.choose_by == "estimate";
 
   const auto begin = std::chrono::steady_clock::now();
@@ -53,7 +55,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 
   report::CellResult row = experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}});
   row.search_s = seconds.count();
-  const auto outcome = experiment::evaluate(problem, plan, row);
+  const auto outcome = experiment::evaluate(problem, plan, row, simulation);
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
   flags.timeline.write(outcome);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
@@ -89,6 +91,7 @@ void add_plan(CLI::App& app, Action& action) {
                       "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, and counts one "
                       "micro-batch of the slowest stage too many")
       ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
+  add_network(*command, flags->network);
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);

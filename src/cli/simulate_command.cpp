@@ -6,7 +6,9 @@
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/task_order.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/sim/verify.hpp"
 #include "plan_report.hpp"
 
 namespace penstock::cli {
@@ -17,7 +19,9 @@ struct Flags {
   ModelFlags model;
   ClusterFlags cluster;
   std::optional<std::string> costs;
+  std::string network = "fifo";
   TimelineFlags timeline;
+  bool verify = false;
   bool json = false;
 };
 
@@ -25,6 +29,11 @@ struct Flags {
   std::string message = file + ": the plan is not valid";
   for (const std::string& fault : faults) message += "\n  " + fault;
   throw core::Error(core::ExitCode::invalid_plan, message);
+}
+
+void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace) {
+  const auto faults = sim::trace_faults(problem, plan, schedule::task_order(plan), trace);
+  if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
 /// The plan's own model and cluster, unless flags say otherwise.
@@ -53,7 +62,9 @@ core::ExitCode run(const Flags& flags, const Session&) {
   if (const auto faults = score::faults(problem, plan); !faults.empty()) refuse(flags.file, faults);
 
   const auto outcome = experiment::evaluate(
-      problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}));
+      problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}),
+      {sim::network_model(flags.network)});
+  if (flags.verify) verify(problem, plan, *outcome.trace);
   flags.timeline.write(outcome);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
   return core::ExitCode::done;
@@ -73,6 +84,8 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);
+  add_network(*command, flags->network);
+  command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
   flags->timeline.add(*command);
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

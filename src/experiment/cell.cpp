@@ -24,9 +24,10 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
 
 }  // namespace
 
-std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem) {
-  return [&problem](const plan::Plan& plan) {
-    return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan)));
+std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
+                                                                     const sim::SimulationOptions& simulation) {
+  return [&problem, simulation](const plan::Plan& plan) {
+    return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan), simulation));
   };
 }
 
@@ -41,12 +42,13 @@ report::CellResult describe(const Cell& cell) {
   return row;
 }
 
-CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row) {
+CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
+                     const sim::SimulationOptions& simulation) {
   const plan::StageGraph stages(problem.graph, plan);
   CellOutcome out;
   out.row = std::move(row);
   out.plan = plan;
-  out.trace = sim::simulate(problem, plan, schedule::task_order(plan));
+  out.trace = sim::simulate(problem, plan, schedule::task_order(plan), simulation);
   out.summary = trace::summarise(*out.trace);
   out.row.micro_batch = plan.stages.front().micro_batch;
   out.row.stages = static_cast<std::int64_t>(plan.stages.size());
@@ -67,7 +69,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   report::CellResult row = describe(cell);
   planners::SearchOptions options;
   options.micro_batch = cell.micro_batch;
-  options.evaluate = simulated_time(problem);
+  options.evaluate = simulated_time(problem, spec.simulation);
   options.judge_by_estimate = !spec.choose_by_simulation;
   const auto begin = Clock::now();
   try {
@@ -79,7 +81,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
     plan.planner = cell.planner;
     check(problem, plan);
     row.search_s = search.count();
-    return evaluate(problem, plan, std::move(row));
+    return evaluate(problem, plan, std::move(row), spec.simulation);
   } catch (const core::Infeasible& e) {
     row.status = std::string("infeasible: ") + e.what();
     return {row, {}, {}, {}};

@@ -143,7 +143,7 @@ Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
-             "baseline", "memory"});
+             "baseline", "memory", "network"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = root.at("experiment").text();
@@ -155,6 +155,8 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   }
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
+  if (const auto node = root.find("network"))
+    spec.simulation.network = at_node(*node, [&] { return sim::network_model(node->text()); });
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {
     spec.baseline = node->text();

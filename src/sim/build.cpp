@@ -16,6 +16,8 @@ using core::StageId;
 using schedule::Phase;
 using trace::TaskKind;
 
+constexpr double kSecondsPerPicosecond = 1e-12;
+
 StageTasks index_order(const plan::Plan& plan, const plan::Stage& stage, const std::vector<schedule::Task>& order) {
   StageTasks out;
   out.replicas = static_cast<std::int32_t>(stage.devices.size());
@@ -40,7 +42,9 @@ class Builder {
       : problem_(problem), plan_(plan), stages_(stages), order_(order) {}
 
   Iteration build() {
-    out_.graph.links = problem_.cluster.links().size();
+    for (const cluster::Link& link : problem_.cluster.links())
+      out_.graph.capacity.push_back(link.bandwidth.value() * kSecondsPerPicosecond);
+    out_.graph.stage_of_device.assign(problem_.cluster.size(), -1);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_compute(s);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_all_reduce(s);
@@ -73,6 +77,7 @@ class Builder {
       times.push_back(cost::compute_time(problem_, stage.operators,
                                          problem_.cluster.type(stage.devices[static_cast<std::size_t>(r)]),
                                          std::max<std::int64_t>(1, tasks.share(r))));
+    for (DeviceId device : stage.devices) out_.graph.stage_of_device[device.index()] = static_cast<std::int32_t>(s);
     for (std::size_t p = 0; p < order_[s].size(); ++p)
       for (std::int32_t r = 0; r < tasks.replicas; ++r) {
         const auto& time = times[static_cast<std::size_t>(r)];
@@ -80,11 +85,10 @@ class Builder {
         Task task;
         task.duration = ticks(forward ? time.forward : time.backward);
         task.micro_batch = order_[s][p].micro_batch;
-        task.stage = static_cast<std::int32_t>(s);
-        task.device = static_cast<std::int32_t>(stage.devices[static_cast<std::size_t>(r)].index());
+        task.place = static_cast<std::int32_t>(stage.devices[static_cast<std::size_t>(r)].index());
         task.kind = forward ? TaskKind::forward : TaskKind::backward;
         const TaskId id = add_task(task);
-        if (p > 0) edges_.add(id - tasks.replicas, id);
+        if (p + 1 < order_[s].size()) out_.graph.tasks.back().next = id + tasks.replicas;
       }
     out_.stages.push_back(std::move(tasks));
   }
@@ -126,22 +130,17 @@ class Builder {
   }
 
   TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes) {
-    const Task& source = out_.graph.tasks[static_cast<std::size_t>(sender)];
-    const Task& sink = out_.graph.tasks[static_cast<std::size_t>(receiver)];
-    const RouteInfo& route = route_between(source.device, sink.device);
+    const Task& source = out_.graph.task(sender);
+    const RouteInfo& route = route_between(source.place, out_.graph.task(receiver).place);
     Task task;
     task.duration = ticks(route.latency + core::Bytes(bytes) / route.bandwidth);
     task.bytes = bytes;
-    task.target = receiver;
-    task.route = route.index;
+    task.next = receiver;
+    task.place = route.index;
     task.micro_batch = source.micro_batch;
-    task.stage = source.stage;
-    task.device = source.device;
-    task.peer = sink.device;
     task.kind = TaskKind::transfer;
     const TaskId id = add_task(task);
     edges_.add(sender, id);
-    edges_.add(id, receiver);
     return id;
   }
 
@@ -154,10 +153,11 @@ class Builder {
   const RouteInfo& route_between(std::int32_t from, std::int32_t to) {
     const auto found = route_index_.find({from, to});
     if (found != route_index_.end()) return found->second;
-    cluster::Route route =
+    const cluster::Route route =
         problem_.cluster.route(DeviceId(static_cast<std::size_t>(from)), DeviceId(static_cast<std::size_t>(to)));
-    const RouteInfo info{static_cast<std::int32_t>(out_.graph.routes.size()), route.latency, route.bandwidth};
-    out_.graph.routes.push_back(std::move(route.links));
+    const RouteInfo info{static_cast<std::int32_t>(out_.graph.paths.size()), route.latency, route.bandwidth};
+    out_.graph.paths.push_back(
+        {from, to, {route.links.begin(), route.links.end()}, to_picoseconds(route.latency).value()});
     return route_index_.emplace(std::pair{from, to}, info).first->second;
   }
 
@@ -168,7 +168,7 @@ class Builder {
     Task task;
     task.duration = ticks(cost::all_reduce(problem_.cluster, stage.devices).time(gradients));
     task.bytes = gradients.value();
-    task.stage = static_cast<std::int32_t>(s);
+    task.place = static_cast<std::int32_t>(s);
     task.kind = TaskKind::all_reduce;
     const TaskId id = add_task(task);
     const StageTasks& tasks = out_.stages[s];

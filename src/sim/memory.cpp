@@ -18,8 +18,10 @@ struct Change {
 std::vector<std::int64_t> first_arrivals(const TaskGraph& graph, const Times& times) {
   std::vector<std::int64_t> first = times.start;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
-    if (const TaskId target = graph.tasks[t].target; target >= 0)
-      first[static_cast<std::size_t>(target)] = std::min(first[static_cast<std::size_t>(target)], times.start[t]);
+    if (graph.tasks[t].kind == trace::TaskKind::transfer) {
+      std::int64_t& arrival = first[static_cast<std::size_t>(graph.tasks[t].next)];
+      arrival = std::min(arrival, times.start[t]);
+    }
   return first;
 }
 

@@ -17,12 +17,19 @@ Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const sc
   return build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order);
 }
 
-trace::Span span_of(const Task& task, std::int64_t start, std::int64_t end) {
+DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t>(index)); }
+
+trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start, std::int64_t end) {
   trace::Span span;
   span.kind = task.kind;
-  if (task.device >= 0) span.device = DeviceId(static_cast<std::size_t>(task.device));
-  if (task.peer >= 0) span.peer = DeviceId(static_cast<std::size_t>(task.peer));
-  span.stage = core::StageId(static_cast<std::size_t>(task.stage));
+  if (task.kind == trace::TaskKind::transfer) {
+    const Path& path = graph.paths[static_cast<std::size_t>(task.place)];
+    span.device = device_id(path.from);
+    span.peer = device_id(path.to);
+  } else if (task.kind != trace::TaskKind::all_reduce) {
+    span.device = device_id(task.place);
+  }
+  span.stage = core::StageId(static_cast<std::size_t>(graph.stage_of(task)));
   span.micro_batch = task.micro_batch;
   span.start = Picoseconds(start);
   span.end = Picoseconds(end);
@@ -35,7 +42,7 @@ std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, c
   std::vector<trace::Span> out;
   out.reserve(graph.tasks.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    trace::Span span = span_of(graph.tasks[t], times.start[t], times.end[t]);
+    trace::Span span = span_of(graph, graph.tasks[t], times.start[t], times.end[t]);
     if (span.kind != trace::TaskKind::all_reduce) {
       out.push_back(span);
       continue;
@@ -54,9 +61,10 @@ std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, c
 
 }  // namespace
 
-trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
+trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
+                      const SimulationOptions& options) {
   const Iteration iteration = prepare(problem, plan, order);
-  const Times times = run(iteration.graph);
+  const Times times = run(iteration.graph, options.network);
   trace::Trace trace;
   trace.mini_batch = plan.training.mini_batch;
   trace.iteration = Picoseconds(times.makespan);
@@ -65,8 +73,9 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
   return trace;
 }
 
-Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
-  return Picoseconds(run(prepare(problem, plan, order).graph).makespan);
+Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
+                          const SimulationOptions& options) {
+  return Picoseconds(run(prepare(problem, plan, order).graph, options.network, false).makespan);
 }
 
 std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {

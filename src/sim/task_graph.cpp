@@ -2,18 +2,28 @@
 
 namespace penstock::sim {
 
+std::int32_t TaskGraph::stage_of(const Task& task) const {
+  if (task.kind == trace::TaskKind::all_reduce) return task.place;
+  const bool moves = task.kind == trace::TaskKind::transfer;
+  const std::int32_t device = moves ? paths[static_cast<std::size_t>(task.place)].from : task.place;
+  return stage_of_device[static_cast<std::size_t>(device)];
+}
+
 void EdgeList::freeze(TaskGraph& graph) const {
   const std::size_t count = graph.tasks.size();
   graph.successor_start.assign(count + 1, 0);
   graph.predecessor_count.assign(count, 0);
+  for (const Task& task : graph.tasks)
+    if (task.next >= 0) ++graph.predecessor_count[static_cast<std::size_t>(task.next)];
   for (const Edge& e : edges_) {
-    ++graph.successor_start[static_cast<std::size_t>(e.before) + 1];
+    ++graph.successor_start[static_cast<std::size_t>(e.before)];
     ++graph.predecessor_count[static_cast<std::size_t>(e.after)];
   }
+  // Row ends now, row starts once filled from the last edge to the first.
   for (std::size_t t = 0; t < count; ++t) graph.successor_start[t + 1] += graph.successor_start[t];
   graph.successors.resize(edges_.size());
-  std::vector<std::uint32_t> next(graph.successor_start.begin(), graph.successor_start.end() - 1);
-  for (const Edge& e : edges_) graph.successors[next[static_cast<std::size_t>(e.before)]++] = e.after;
+  for (auto e = edges_.rbegin(); e != edges_.rend(); ++e)
+    graph.successors[--graph.successor_start[static_cast<std::size_t>(e->before)]] = e->after;
 }
 
 }  // namespace penstock::sim

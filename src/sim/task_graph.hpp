@@ -13,28 +13,40 @@ namespace penstock::sim {
 using TaskId = std::int32_t;
 
 struct Task {
-  std::int64_t duration = 0;   ///< ps
-  std::int64_t bytes = 0;      ///< moved; zero for compute
-  TaskId target = -1;          ///< a transfer's receiving compute task
-  std::int32_t route = -1;     ///< index into TaskGraph::routes; -1: occupies no link
+  std::int64_t duration = 0;  ///< ps; of a transfer: when nothing else uses its route
+  std::int64_t bytes = 0;     ///< moved; zero for compute
+  TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
+  std::int32_t place = -1;    ///< device of a pass, route of a transfer, stage of an all-reduce
   std::int32_t micro_batch = -1;
-  std::int32_t stage = -1;
-  std::int32_t device = -1;
-  std::int32_t peer = -1;
   trace::TaskKind kind = trace::TaskKind::forward;
 };
+static_assert(sizeof(Task) == 32, "a million tasks should stay small");
 
-/// A directed acyclic graph in compressed rows, plus the links each transfer occupies.
-struct TaskGraph {
-  std::vector<Task> tasks;
-  std::vector<std::uint32_t> successor_start;     ///< [task], one more than tasks
-  std::vector<TaskId> successors;
-  std::vector<std::int32_t> predecessor_count;    ///< [task]
-  std::vector<std::vector<std::size_t>> routes;   ///< link indices
-  std::size_t links = 0;
+/// The way of the transfers between two devices.
+struct Path {
+  std::int32_t from = -1;  ///< device
+  std::int32_t to = -1;    ///< device
+  std::vector<std::uint32_t> links;
+  std::int64_t latency = 0;  ///< ps
 };
 
-/// Collects edges, then freezes them into rows.
+/// A directed acyclic graph: one successor in the task itself, the others in compressed rows.
+struct TaskGraph {
+  std::vector<Task> tasks;
+  std::vector<std::uint32_t> successor_start;   ///< [task], one more than tasks
+  std::vector<TaskId> successors;               ///< beyond Task::next
+  std::vector<std::int32_t> predecessor_count;  ///< [task]
+  std::vector<Path> paths;
+  std::vector<double> capacity;               ///< [link], bytes per ps
+  std::vector<std::int32_t> stage_of_device;  ///< -1: serves none
+
+  const Task& task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
+  const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }
+  /// The stage computing, sending or reducing.
+  std::int32_t stage_of(const Task& task) const;
+};
+
+/// Collects edges other than Task::next, then freezes both into rows.
 class EdgeList {
  public:
   void add(TaskId before, TaskId after) { edges_.push_back({before, after}); }

@@ -57,6 +57,15 @@ TEST_CASE("a profile must know every operator before anything runs") {
   }
 }
 
+TEST_CASE("links serve one transfer at a time unless the file says that they are shared fairly") {
+  const support::Scratch scratch("spec_test");
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
+  core::write_file(scratch.path("fifo.yaml"), text(models));
+  CHECK(experiment::load_spec(scratch.path("fifo.yaml")).simulation.network == sim::NetworkModel::fifo);
+  core::write_file(scratch.path("fair.yaml"), text(models, "planners: [spp]\nnetwork: fair\n"));
+  CHECK(experiment::load_spec(scratch.path("fair.yaml")).simulation.network == sim::NetworkModel::fair);
+}
+
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
   CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n")).starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
@@ -72,5 +81,7 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
   CHECK(fault_of("experiment: e\nmodels: []\nclusters: []\nplanners: [spp]\n").find("there is nothing to run") !=
         std::string::npos);
   CHECK(fault_of("").find("expected a mapping") != std::string::npos);
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nnetwork: fare\n")) ==
+        "e.yaml:7: network: unknown network 'fare'; did you mean 'fair'?");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n")).starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
 }

@@ -33,10 +33,11 @@ Plan one_each(const graph::OpGraph& graph, std::int64_t mini_batch, const std::v
 }
 
 /// Iteration in units of one second; links so fast that they do not show.
-double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostModel& costs, double bandwidth = 1e18) {
+double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostModel& costs, double bandwidth = 1e18,
+                 const sim::SimulationOptions& options = {}) {
   const auto cluster = support::tiny_cluster(graph.size(), 1 << 30, bandwidth);
   const cost::Problem problem{graph, cluster, costs, p.training};
-  return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p))).value();
+  return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p), options)).value();
 }
 
 }  // namespace
@@ -87,6 +88,14 @@ TEST_CASE("a link serves one transfer at a time") {
   // F_a 1, transfers end at 2 and 3, F_c B_c end at 5, gradient of c arrives at 6, B_a ends at 7.
   const auto g = support::tiny_graph(3, {{0, 1}, {0, 2}});
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000) == doctest::Approx(7));
+}
+
+TEST_CASE("or a link is shared") {
+  // The same, half of a's cable each: both arrive at 3, F and B of b and c end at 5, both gradients share a's cable
+  // until 7, B_a ends at 8.
+  const auto g = support::tiny_graph(3, {{0, 1}, {0, 2}});
+  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000, {sim::NetworkModel::fair}) ==
+        doctest::Approx(8));
 }
 
 TEST_CASE("a transfer that waits for its receiver does not keep its sender's cable idle") {

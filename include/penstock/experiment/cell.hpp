@@ -8,6 +8,7 @@
 #include "penstock/cost/problem.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/report/results.hpp"
+#include "penstock/sim/network_model.hpp"
 #include "penstock/trace/summary.hpp"
 
 namespace penstock::experiment {
@@ -24,12 +25,14 @@ struct CellOutcome {
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
 /// Iteration time by simulation, as planners want it handed in. The problem must outlive it.
-std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem);
+std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
+                                                                     const sim::SimulationOptions& simulation);
 
 /// The part of a row that is known before anything runs.
 report::CellResult describe(const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate, simulation, memory.
-CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row);
+CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
+                     const sim::SimulationOptions& simulation);
 
 }  // namespace penstock::experiment

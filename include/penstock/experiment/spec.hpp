@@ -8,6 +8,7 @@
 
 #include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
+#include "penstock/sim/network_model.hpp"
 
 namespace penstock::experiment {
 
@@ -26,6 +27,7 @@ struct Spec {
   std::optional<std::string> costs;  ///< profile file; default: analytic
   bool choose_by_simulation = true;   ///< how the best micro-batch size is picked; else by estimate
   cost::MemoryRule memory;            ///< how memory is counted
+  sim::SimulationOptions simulation;
   std::string baseline;               ///< planner the ratios divide by; empty: no ratios
   std::vector<Cell> cells;            ///< model by model, devices, mini-batch, planner: the order of the file
 };

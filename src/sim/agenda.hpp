@@ -1,0 +1,59 @@
+#pragma once
+// What is to happen, in time order, and what has happened.
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "task_graph.hpp"
+
+namespace penstock::sim {
+
+struct Event {
+  std::int64_t time;  ///< ps
+  TaskId task;
+  bool operator>(const Event& other) const {
+    return time != other.time ? time > other.time : task > other.task;
+  }
+};
+
+struct Times {
+  std::vector<std::int64_t> start;  ///< [task], ps
+  std::vector<std::int64_t> end;
+  std::int64_t makespan = 0;
+};
+
+/// Events come out by time; those of one moment in task order.
+class Agenda {
+ public:
+  bool empty() const { return heap_.empty(); }
+  const Event& top() const { return heap_.top(); }
+  void post(TaskId task, std::int64_t time) { heap_.push({time, task}); }
+  void pop() { heap_.pop(); }
+
+ private:
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
+};
+
+/// Writes down starts and ends; with `all` false only the makespan, which takes no memory.
+class Record {
+ public:
+  Record(std::size_t tasks, bool all) : all_(all) {
+    if (all) times_.start.resize(tasks), times_.end.resize(tasks);
+  }
+  void start(TaskId task, std::int64_t now) {
+    if (all_) times_.start[static_cast<std::size_t>(task)] = now;
+  }
+  void end(TaskId task, std::int64_t now) {
+    times_.makespan = now;  // events come in time order
+    if (all_) times_.end[static_cast<std::size_t>(task)] = now;
+  }
+  Times take() { return std::move(times_); }
+
+ private:
+  bool all_;
+  Times times_;
+};
+
+}  // namespace penstock::sim

@@ -1,0 +1,87 @@
+#pragma once
+// Max-min fair rates of flows over links, kept up to date as flows come and go.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace penstock::sim {
+
+/// Progressive filling: all rates rise together until a link is full; its flows stop there, the others rise
+/// on (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). As in SimGrid's LMM solver
+/// (Casanova et al., JPDC 2014) only what a change can reach over links that may fill is filled anew; differs
+/// in having neither weights nor bounds, and in that a rate is a function of the set of flows alone: links
+/// fill in the order of (rate, index), and it does not matter in which order flows were added or stand in a
+/// list.
+class MaxMin {
+ public:
+  using FlowId = std::uint32_t;
+  using LinkId = std::uint32_t;
+
+  explicit MaxMin(const std::vector<double>& capacity);
+
+  /// `route`: distinct links, at least one; outlives the flow. Ids of removed flows are used again.
+  FlowId add(std::span<const LinkId> route);
+  void remove(FlowId flow);
+  double rate(FlowId flow) const { return flows_[flow].rate; }  ///< as of the last update
+
+  /// Gives new rates to every component touched since the last call, flows connected by links that may fill;
+  /// calls visit(flows) once for each.
+  template <class F>
+  void update(F&& visit) {
+    ++round_;
+    for (const LinkId link : touched_)
+      for (const FlowId seed : links_[link].flows) {
+        if (flows_[seed].reached == round_) continue;
+        collect(seed);
+        fill();
+        visit(std::span<const FlowId>(reached_flows_));
+      }
+    touched_.clear();
+  }
+
+ private:
+  struct Flow {
+    std::span<const LinkId> route;
+    std::vector<LinkId> tight;  ///< links of the route that may fill
+    double rate = 0;
+    std::uint32_t reached = 0;  ///< round in which a component took it in
+    bool open = false;          ///< still rising
+  };
+  struct Link {
+    double capacity = 0;
+    double widest = 0;       ///< most that any flow so far could take, for the narrowest link of its route
+    bool tight = false;      ///< may fill: it cannot carry the most of every flow
+    double left = 0;         ///< capacity not taken by flows that have stopped
+    std::uint32_t open = 0;  ///< flows still rising
+    std::uint32_t reached = 0;
+    std::vector<FlowId> flows;
+  };
+  struct Level {
+    double rate;  ///< at which the link is full, or a lower bound of it
+    LinkId link;
+    bool operator>(const Level& other) const {
+      return rate != other.rate ? rate > other.rate : link > other.link;
+    }
+  };
+
+  void collect(FlowId seed);
+  void reach_flow(FlowId flow);
+  void reach_link(LinkId link);
+  void tighten_or_slacken(LinkId link);
+  void fill();
+  void stop_flows(const Link& full, double rate);
+
+  std::vector<Link> links_;
+  std::vector<Flow> flows_;
+  std::vector<FlowId> free_;
+  std::vector<LinkId> touched_;
+  std::uint32_t round_ = 0;
+  // The component at work.
+  std::vector<LinkId> reached_links_;
+  std::vector<FlowId> reached_flows_;
+  std::vector<Level> levels_;
+  std::size_t open_ = 0;  ///< flows still rising
+};
+
+}  // namespace penstock::sim

@@ -1,0 +1,117 @@
+#include "sim/network.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/water_filling.hpp"
+
+using namespace penstock;
+using sim::NetworkModel;
+using support::FlowSet;
+using support::simulated_ends;
+using Ends = std::vector<std::int64_t>;
+
+TEST_CASE("fair: two flows on one link of 1 byte/ps take twice their time") {
+  // 100 bytes each at half a byte per ps.
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 0, 0, 100}}}) == Ends{200, 200});
+}
+
+TEST_CASE("fair: a flow that ends leaves its share") {
+  // 50 and 100 bytes: half each until 100 ps, when the first ends; the second has 50 left and goes at full
+  // rate.
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 50}, {{0}, 0, 0, 100}}}) == Ends{100, 150});
+}
+
+TEST_CASE("fair: flows that start at different moments") {
+  // The first moves 60 of its 100 bytes alone; then half each. It ends at 60 + 80 = 140, when the second has
+  // moved 40 of its 100; the rest takes 60 more.
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 60, 0, 100}}}) == Ends{140, 200});
+}
+
+TEST_CASE("fair: the parking lot, three links and two flows") {
+  // The long flow crosses links 0, 1 and 2 of 1 byte/ps, the short one link 1: half each, though 0 and 2 have
+  // room.
+  CHECK(simulated_ends({{1, 1, 1}, {{{0, 1, 2}, 0, 0, 100}, {{1}, 0, 0, 50}}}) == Ends{150, 100});
+}
+
+TEST_CASE("fair: latency comes first and holds no bandwidth") {
+  // The second flow's bytes set out at 100 ps, when the first has just ended: neither sees the other.
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 0, 100, 100}}}) == Ends{100, 200});
+  // A picosecond earlier they share one picosecond's byte.
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 0, 99, 100}}}) == Ends{101, 200});
+}
+
+TEST_CASE("a transfer without bytes takes its latency and disturbs nobody") {
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 10, 7, 0}, {{0}, 20, 0, 0}}}) == Ends{100, 17, 20});
+}
+
+TEST_CASE("fair: the two directions of a cable are links of their own, each with its capacity") {
+  // Link 0 there at 2 bytes/ps, link 1 back at 0.5.
+  CHECK(simulated_ends({{2, 0.5}, {{{0}, 0, 0, 100}, {{1}, 0, 0, 100}, {{0}, 0, 0, 100}}}) ==
+        Ends{100, 200, 100});
+}
+
+TEST_CASE("fair: an end is rounded up to the picosecond") {
+  // 10 bytes at 3 bytes/ps: 3.33 ps. 9 bytes: 3 ps. One byte at 1000 bytes/ps: no transfer takes no time.
+  CHECK(simulated_ends({{3}, {{{0}, 0, 0, 10}}}) == Ends{4});
+  CHECK(simulated_ends({{3}, {{{0}, 0, 0, 9}}}) == Ends{3});
+  CHECK(simulated_ends({{1000}, {{{0}, 0, 0, 1}}}) == Ends{1});
+}
+
+TEST_CASE("fifo: the first to become ready goes first, and takes the whole link") {
+  CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}, {{0}, 60, 0, 100}, {{0}, 10, 0, 50}}}, NetworkModel::fifo) ==
+        Ends{100, 250, 150});
+}
+
+TEST_CASE("fair: random flow sets end when the slow twin says") {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    const FlowSet set = support::random_flow_set(seed);
+    const auto ends = simulated_ends(set);
+    const auto twin = support::fair_ends(set);
+    // Each rounded end delays those that wait for its share by less than a picosecond.
+    const auto slack = static_cast<long double>(set.flows.size());
+    for (std::size_t f = 0; f < ends.size(); ++f)
+      CHECK(std::abs(static_cast<long double>(ends[f]) - twin[f]) <= slack);
+  }
+}
+
+TEST_CASE("fair: the order in which flows are listed changes no end") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    FlowSet set = support::random_flow_set(seed);
+    const auto ends = simulated_ends(set);
+    std::vector<std::size_t> order(set.flows.size());
+    core::Random random(seed);
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (std::size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[static_cast<std::size_t>(random.between(0, static_cast<int>(i) - 1))]);
+    FlowSet mixed{set.capacity, {}};
+    for (const auto i : order) mixed.flows.push_back(set.flows[i]);
+    const auto again = simulated_ends(mixed);
+    for (std::size_t i = 0; i < order.size(); ++i) CHECK(again[i] == ends[order[i]]);
+  }
+}
+
+TEST_CASE("no link carries more bytes than it can between the first start and the last end") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    const FlowSet set = support::random_flow_set(seed);
+    const auto ends = simulated_ends(set);
+    for (std::size_t l = 0; l < set.capacity.size(); ++l) {
+      double bytes = 0;
+      std::int64_t first = std::int64_t{1} << 60, last = 0;
+      for (std::size_t f = 0; f < ends.size(); ++f) {
+        const auto& flow = set.flows[f];
+        if (flow.bytes == 0 || std::find(flow.route.begin(), flow.route.end(), l) == flow.route.end())
+          continue;
+        bytes += static_cast<double>(flow.bytes);
+        first = std::min(first, flow.start + flow.latency);
+        last = std::max(last, ends[f]);
+      }
+      if (bytes > 0) CHECK(bytes <= set.capacity[l] * (static_cast<double>(last - first) + 0.01));
+    }
+  }
+}
