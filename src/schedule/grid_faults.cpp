@@ -60,6 +60,7 @@ class Judge {
   }
 
   void placement() {
+    if (count_ < 1) return fault("there are no micro-batches");
     if (grid_.copies < 1 || grid_.stages() % grid_.copies != 0) return fault("the copies are not equally long");
     for (int s = 0; s < grid_.stages(); ++s)
       if (grid_.rank_of_stage[static_cast<std::size_t>(s)] < 0) fault(fmt::format("no rank runs stage {}", s));
@@ -77,9 +78,10 @@ class Judge {
     });
   }
 
+  /// Ends early: a grid with few cells may name a large stage and a large micro-batch.
   void passes() {
     for (int s = 0; s < grid_.stages(); ++s)
-      for (int m = 0; m < count_; ++m) passes(s, m);
+      for (int m = 0; m < count_ && faults_.size() < kMostFaults; ++m) passes(s, m);
   }
   void passes(int s, int m) {
     const int home = grid_.rank_of_stage[static_cast<std::size_t>(s)];
@@ -91,7 +93,6 @@ class Judge {
     if (b && i) return fault(*i, input_gradient(s, m), "the full backward does this too");
     if (f->position > (b ? b : i)->position)
       return fault(*(b ? b : i), b ? backward(s, m) : input_gradient(s, m), "stands before its forward");
-    // Several full backwards may leave W to another place; then W repeats work, which is a fault.
     if (b && w) return fault(*w, weight_gradient(s, m), "the full backward does this too");
     if (i && !w) return missing("weight gradient");
     if (i && w->position < i->position) fault(*w, weight_gradient(s, m), "stands before its input gradient");

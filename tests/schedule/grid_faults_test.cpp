@@ -57,3 +57,8 @@ TEST_CASE("a deadlock is told as a circle") {
         Faults{"deadlock: rank 0 cell 1 (0B0) waits for 1B0 in rank 1 cell 2, rank 1 cell 1 (1F1) waits for 0F1 in rank 0 "
                "cell 2"});
 }
+
+TEST_CASE("few cells with large numbers are judged at once") {
+  CHECK(faults("0F0,0B0,0F999999,0B999999", 1000000).size() == 20);
+  CHECK(faults("0UNSHARD", 0) == Faults{"there are no micro-batches"});
+}
