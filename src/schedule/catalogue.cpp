@@ -47,6 +47,14 @@ const std::vector<GridFamily>& grid_families() {
        "v = 2, m >= 2p", "per chunk: bubble (p-1)(FB+B-3W), holds 2p+1 chunks", 2, dualpipev},
       {"dualpipe", "forwards and backwards overlapped, two directions on two copies", "DeepSeek-AI, DeepSeek-V3 report, 2024, section 3.2.1",
        "p even, m even, m >= 2p", "bubble (p/2-1)(FB+B-3W), holds p+1", 1, dualpipe},
+      {"zb_1p", "zero-bubble search within a memory limit, p activations unless given",
+       "Qi et al., ICLR 2024, section 3.1; the heuristic of their repository, without its integer program", "none",
+       "F = I = W: bubble (p-1)(F+I-W), holds p", 1, zb_1p},
+      {"zb_2p", "the same search with 2p activations unless given", "as zb_1p", "none", "about 0, holds at most 2p", 1, zb_2p},
+      {"v_half", "half the memory of 1F1B, two chunks in a V", "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024; the "
+       "repository's greedy reordering", "v = 2", "F = I = W: about half the bubble of 1F1B, p even: holds p/2 + 1", 2, v_half},
+      {"v_min", "a third of the memory of 1F1B, two chunks in a V", "as v_half", "v = 2",
+       "F = I = W: about 2/3 the bubble of 1F1B, holds floor((p+4)/3)", 2, v_min},
   };
   return families;
 }

@@ -89,7 +89,7 @@ void place_stages(Grid& grid) {
 
 Grid parse_grid(std::string_view text, const std::string& file) {
   Grid grid;
-  while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   for (const std::string_view line : split(text, '\n')) {
     Row& row = grid.ranks.emplace_back();
     for (const std::string_view cell : split(line, ',')) {

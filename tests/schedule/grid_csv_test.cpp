@@ -31,7 +31,7 @@ TEST_CASE("the rank of a stage is the first that names it; a stage nobody names 
 }
 
 TEST_CASE("line ends of either kind, blanks around a cell, an idle rank") {
-  const auto grid = parse_grid("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n", "g.csv");
+  const auto grid = parse_grid("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n \t", "g.csv");
   REQUIRE(grid.ranks.size() == 3);
   CHECK(token(grid.ranks[0][1]) == "0B0");
   CHECK(grid.ranks[1] == schedule::Row{{}});

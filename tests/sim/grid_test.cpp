@@ -187,6 +187,53 @@ TEST_CASE("Zero Bubble paper, Table 5 from the times of its Table 9: every print
   }
 }
 
+TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
+  // Memory per layer and micro-batch: 34h + 5as from the forward on, 32h of it until the weight gradient.
+  struct Line { int m; double f, i, w, c; int a, h; const char *one; double two; };
+  const Line lines[] = {{24, 18.522, 18.086, 9.337, 0.601, 24, 2304, "0.1585", 0.0433099456},
+                        {32, 18.513, 18.086, 9.331, 0.626, 24, 2304, "0.1242", 0.0039138346},
+                        {64, 18.546, 18.097, 9.321, 0.762, 24, 2304, "0.0674", 0.0025515212},
+                        {24, 29.718, 29.444, 19.927, 0.527, 32, 4096, "0.1323", 0.0028682557},
+                        {32, 29.802, 29.428, 19.530, 0.577, 32, 4096, "0.1045", 0.0021617085},
+                        {64, 29.935, 29.621, 19.388, 0.535, 32, 4096, "0.0554", 0.0010463237}};
+  for (const Line& line : lines) {
+    schedule::GridShape shape{8, 1, line.m, 0, full(line.f, line.i, line.w, line.c), {}, 34 * line.h + 5 * line.a * 1024, 32 * line.h};
+    CHECK(fmt::format("{:.4f}", sim::simulate_grid(make_grid("zb_1p", shape), shape.costs).bubble_rate) == line.one);
+    CHECK(std::abs(sim::simulate_grid(make_grid("zb_2p", shape), shape.costs).bubble_rate - line.two) < 1e-10);
+  }
+}
+
+TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I = W = 1 per chunk") {
+  // Computed with the authors' scheduler; memory in full stages.
+  struct Line { int p; double v_min, min_held, v_half, half_held; };
+  const Line lines[] = {{4, 11, 2, 5, 3}, {6, 17, 3, 11, 4}, {8, 27, 4, 17, 5}, {12, 41, 5, 29, 7}, {16, 59, 6, 41, 9}};
+  for (const Line& line : lines) {
+    const int m = 3 * line.p;
+    CAPTURE(line.p);
+    const auto check = [&](const char* family, double idle, double held) {
+      const Grid grid = make(family, line.p, 2, m);
+      const auto result = sim::simulate_grid(grid, {});
+      CAPTURE(family);
+      CHECK(steps(result.longest_rank_span) - 6 * m == idle);
+      CHECK(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / grid.chunks() == held);
+    };
+    check("v_min", line.v_min, line.min_held);
+    check("v_half", line.v_half, line.half_held);
+  }
+}
+
+TEST_CASE("uneven passes: V-Min loses time per micro-batch, V-Half does not") {
+  const auto idle = [](const char* family, int m) {
+    const Grid grid = make(family, 4, 2, m);
+    return steps(sim::simulate_grid(grid, {unit_steps(1), unit_steps(1.2), unit_steps(0.8), {}}).longest_rank_span) - 6 * m;
+  };
+  CHECK(near(idle("v_min", 8), 20.8));
+  CHECK(near(idle("v_min", 12), 25.6));
+  CHECK(near(idle("v_min", 32), 49.6));
+  CHECK(near(idle("v_half", 8), 7.8));
+  CHECK(near(idle("v_half", 32), 7.8));
+}
+
 TEST_CASE("simulated rows computed elsewhere: makespan, span, idle, rate and live counts of every row") {
   const std::string file = support::reference_data("schedules/schedules_expected.csv");
   if (file.empty()) return;

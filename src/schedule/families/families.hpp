@@ -15,6 +15,10 @@ Grid interleaved_zb(const GridShape& shape);
 Grid zbv(const GridShape& shape);
 Grid dualpipev(const GridShape& shape);
 Grid dualpipe(const GridShape& shape);
+Grid zb_1p(const GridShape& shape);
+Grid zb_2p(const GridShape& shape);
+Grid v_half(const GridShape& shape);
+Grid v_min(const GridShape& shape);
 
 /// Throws BadInput with the constraint unless it holds.
 void demand(bool holds, const char* constraint);
