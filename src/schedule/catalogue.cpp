@@ -55,6 +55,10 @@ const std::vector<GridFamily>& grid_families() {
        "repository's greedy reordering", "v = 2", "F = I = W: about half the bubble of 1F1B, p even: holds p/2 + 1", 2, v_half},
       {"v_min", "a third of the memory of 1F1B, two chunks in a V", "as v_half", "v = 2",
        "F = I = W: about 2/3 the bubble of 1F1B, holds floor((p+4)/3)", 2, v_min},
+      {"v_zb", "zero-bubble search in a V within a memory limit, p activations unless given",
+       "as v_half; the repository's heuristic", "v = 2, enough micro-batches for the limit", "F = I = W: bubble 0, holds p", 2, v_zb},
+      {"v_1f1b", "two thirds of the memory of 1F1B, two chunks in a V, whole backwards", "as v_half", "v = 2",
+       "F = I = W: holds about 2p/3", 2, v_1f1b},
   };
   return families;
 }

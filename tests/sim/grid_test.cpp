@@ -205,8 +205,9 @@ TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
 
 TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I = W = 1 per chunk") {
   // Computed with the authors' scheduler; memory in full stages.
-  struct Line { int p; double v_min, min_held, v_half, half_held; };
-  const Line lines[] = {{4, 11, 2, 5, 3}, {6, 17, 3, 11, 4}, {8, 27, 4, 17, 5}, {12, 41, 5, 29, 7}, {16, 59, 6, 41, 9}};
+  struct Line { int p; double v_min, min_held, v_half, half_held, v_1f1b, one_held; };
+  const Line lines[] = {{4, 11, 2, 5, 3, 15, 3}, {6, 17, 3, 11, 4, 22, 5}, {8, 27, 4, 17, 5, 33, 6},
+                        {12, 41, 5, 29, 7, 52, 9}, {16, 59, 6, 41, 9, 75, 11}};
   for (const Line& line : lines) {
     const int m = 3 * line.p;
     CAPTURE(line.p);
@@ -219,19 +220,23 @@ TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I
     };
     check("v_min", line.v_min, line.min_held);
     check("v_half", line.v_half, line.half_held);
+    check("v_zb", 0, line.p);
+    check("v_1f1b", line.v_1f1b, line.one_held);
   }
 }
 
-TEST_CASE("uneven passes: V-Min loses time per micro-batch, V-Half does not") {
+TEST_CASE("uneven passes: V-Min loses time per micro-batch, V-Half and V-ZB do not") {
   const auto idle = [](const char* family, int m) {
-    const Grid grid = make(family, 4, 2, m);
-    return steps(sim::simulate_grid(grid, {unit_steps(1), unit_steps(1.2), unit_steps(0.8), {}}).longest_rank_span) - 6 * m;
+    const GridCosts costs{unit_steps(1), unit_steps(1.2), unit_steps(0.8), {}};
+    return steps(sim::simulate_grid(make(family, 4, 2, m, costs), costs).longest_rank_span) - 6 * m;
   };
   CHECK(near(idle("v_min", 8), 20.8));
   CHECK(near(idle("v_min", 12), 25.6));
   CHECK(near(idle("v_min", 32), 49.6));
   CHECK(near(idle("v_half", 8), 7.8));
   CHECK(near(idle("v_half", 32), 7.8));
+  CHECK(near(idle("v_zb", 8), 1.6));
+  CHECK(near(idle("v_zb", 32), 1.6));
 }
 
 TEST_CASE("simulated rows computed elsewhere: makespan, span, idle, rate and live counts of every row") {

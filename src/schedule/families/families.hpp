@@ -19,6 +19,8 @@ Grid zb_1p(const GridShape& shape);
 Grid zb_2p(const GridShape& shape);
 Grid v_half(const GridShape& shape);
 Grid v_min(const GridShape& shape);
+Grid v_zb(const GridShape& shape);
+Grid v_1f1b(const GridShape& shape);
 
 /// Throws BadInput with the constraint unless it holds.
 void demand(bool holds, const char* constraint);

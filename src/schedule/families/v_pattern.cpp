@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "families.hpp"
+#include "v_action.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -165,18 +166,6 @@ class Reordering {
   std::vector<std::vector<char>> taken_;
 };
 
-Action action(const Pass4& pass, int p) {
-  const int r = pass.rank, m = pass.micro_batch, down = r, up = 2 * p - 1 - r;
-  switch (pass.kind) {
-    case 0: return forward(down, m);
-    case 1: return forward(up, m);
-    case 2: return input_gradient(up, m);
-    case 3: return input_gradient(down, m);
-    case 4: return weight_gradient(up, m);
-    default: return weight_gradient(down, m);
-  }
-}
-
 Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
   demand(shape.chunks == 2, "two stages per rank");
   const int p = shape.ranks;
@@ -192,7 +181,7 @@ Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
   Reordering(ranks, false).run();
   for (Slots& slots : ranks) place_weights(slots, true);
   Grid grid{std::vector<Row>(ranks.size()), zigzag_placement(p, 2)};
-  for (const Pass4& pass : in_order(ranks)) grid.ranks[static_cast<std::size_t>(pass.rank)].push_back(action(pass, p));
+  for (const Pass4& pass : in_order(ranks)) grid.ranks[static_cast<std::size_t>(pass.rank)].push_back(v_action(pass.kind, pass.rank, pass.micro_batch, p));
   return grid;
 }
 
