@@ -18,10 +18,14 @@ using schedule::Pass;
 
 char letter(Pass pass) {
   switch (pass) {
-    case Pass::forward: return 'F';
-    case Pass::input_gradient: return 'I';
-    case Pass::weight_gradient: return 'W';
-    default: return 'B';
+    case Pass::forward:
+      return 'F';
+    case Pass::input_gradient:
+      return 'I';
+    case Pass::weight_gradient:
+      return 'W';
+    default:
+      return 'B';
   }
 }
 
@@ -43,12 +47,16 @@ double scale(const sim::GridResult& result, std::size_t columns) {
     for (const auto& time : row)
       if (time.start < time.end) shortest = std::min(shortest, time.end - time.start);
   const double makespan = std::max(1.0, static_cast<double>(result.makespan.value()));
-  return std::min(4 / std::max(1.0, static_cast<double>(shortest.value())), static_cast<double>(columns) / makespan);
+  return std::min(4 / std::max(1.0, static_cast<double>(shortest.value())),
+                  static_cast<double>(columns) / makespan);
 }
 
-std::string timeline(const Grid& grid, std::size_t rank, const std::vector<sim::Interval>& times, double per_ps) {
+std::string timeline(const Grid& grid, std::size_t rank, const std::vector<sim::Interval>& times,
+                     double per_ps) {
   std::string line;
-  const auto column = [&](core::Picoseconds t) { return static_cast<std::size_t>(std::llround(static_cast<double>(t.value()) * per_ps)); };
+  const auto column = [&](core::Picoseconds t) {
+    return static_cast<std::size_t>(std::llround(static_cast<double>(t.value()) * per_ps));
+  };
   for (std::size_t c = 0; c < times.size(); ++c) {
     const std::size_t begin = column(times[c].start), end = column(times[c].end);
     if (times[c].start == times[c].end || begin == end) continue;
@@ -88,11 +96,14 @@ std::string grid_timeline(const Grid& grid, const sim::GridResult& result, std::
 }
 
 std::string grid_summary(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
-  report::Table table({{"rank", report::Align::right}, {"idle", report::Align::right}, {"peak live", report::Align::right}});
+  report::Table table(
+      {{"rank", report::Align::right}, {"idle", report::Align::right}, {"peak live", report::Align::right}});
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    table.add({std::to_string(r), style.text(result.idle[r]), fmt::format("{:.4g}", result.peak_live[r] / grid.chunks())});
-  return fmt::format("{}\nmakespan {}, longest rank span {}, bubble {:.4f} of it; peak live in full stages\n", table.text(),
-                     style.text(result.makespan), style.text(result.longest_rank_span), result.bubble_rate);
+    table.add({std::to_string(r), style.text(result.idle[r]),
+               fmt::format("{:.4g}", result.peak_live[r] / grid.chunks())});
+  return fmt::format("{}\nmakespan {}, longest rank span {}, bubble {:.4f} of it; peak live in full stages\n",
+                     table.text(), style.text(result.makespan), style.text(result.longest_rank_span),
+                     result.bubble_rate);
 }
 
 std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
@@ -107,7 +118,8 @@ std::string grid_json(const Grid& grid, const sim::GridResult& result, const Tim
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
       if (grid.ranks[r][c].pass != Pass::idle)
-        out["tasks"].push_back({{"rank", r}, {"action", token(grid.ranks[r][c])},
+        out["tasks"].push_back({{"rank", r},
+                                {"action", token(grid.ranks[r][c])},
                                 {"start", style.number(result.times[r][c].start)},
                                 {"end", style.number(result.times[r][c].end)}});
   return out.dump(2) + "\n";

@@ -45,7 +45,9 @@ GivenTime parse_time(const std::string& flag, const std::string& text) {
     return {Picoseconds(std::llround(steps * static_cast<double>(schedule::kUnitStep.value()))), true};
   if (const auto seconds = core::parse_seconds(text); seconds && seconds->value() <= kMostSteps)
     return {to_picoseconds(*seconds), false};
-  throw core::BadInput(fmt::format("{} {}: expected unit steps such as 1.5, or a time such as 18ms, up to 10^6 steps or seconds", flag, text));
+  throw core::BadInput(fmt::format(
+      "{} {}: expected unit steps such as 1.5, or a time such as 18ms, up to 10^6 steps or seconds", flag,
+      text));
 }
 
 /// Times of a full stage; what is not given follows the time before it, the latency is zero.
@@ -69,11 +71,14 @@ std::pair<GridCosts, TimeStyle> full_stage(const Flags& flags) {
   return {costs, TimeStyle{steps == given}};
 }
 
-bool is_file(const std::string& name) { return name.find_first_of("./") != std::string::npos; }
+bool is_file(const std::string& name) {
+  return name.find_first_of("./") != std::string::npos;
+}
 
 void check_file_shape(const Flags& flags, const Grid& grid) {
   const auto check = [&](const char* flag, int given, double found) {
-    if (given > 0 && given != found) throw core::BadInput(fmt::format("{}: {} {}, but the file has {}", flags.name, flag, given, found));
+    if (given > 0 && given != found)
+      throw core::BadInput(fmt::format("{}: {} {}, but the file has {}", flags.name, flag, given, found));
   };
   check("--ranks", flags.shape.ranks, static_cast<double>(grid.ranks.size()));
   check("--chunks", flags.shape.chunks, grid.chunks());
@@ -103,16 +108,19 @@ Grid make(const Flags& flags, const GridCosts& full) {
 void check_memory(const Flags& flags, const Grid& grid, const sim::GridResult& result) {
   for (std::size_t r = 0; r < grid.ranks.size() && flags.shape.memory_limit; ++r)
     if (const double peak = result.peak_live[r] / grid.chunks(); peak > *flags.shape.memory_limit)
-      throw core::Infeasible(fmt::format("rank {} holds {:.4g} full-stage activations, --memory-limit allows {}", r, peak,
-                                         *flags.shape.memory_limit));
+      throw core::Infeasible(
+          fmt::format("rank {} holds {:.4g} full-stage activations, --memory-limit allows {}", r, peak,
+                      *flags.shape.memory_limit));
 }
 
-void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& result, const GridCosts& costs, bool steps) {
+void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& result, const GridCosts& costs,
+                 bool steps) {
   if (!flags.grid.empty() && grid.copies > 1)
     throw core::BadInput("--grid: a grid file cannot tell the copies of the model apart");
   if (!flags.grid.empty()) core::write_file(flags.grid, to_csv(grid));
   const std::string title = flags.name + (steps ? " (1 s stands for one unit step)" : "");
-  if (!flags.svg.empty()) core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), {1280, title}));
+  if (!flags.svg.empty())
+    core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), {1280, title}));
 }
 
 core::ExitCode run(const Flags& flags, const Session&) {
@@ -134,16 +142,22 @@ core::ExitCode run(const Flags& flags, const Session&) {
 }  // namespace
 
 void add_schedule(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("schedule", "Make a pipeline schedule or read one from a grid file, time it and draw it.");
+  auto* command = app.add_subcommand(
+      "schedule", "Make a pipeline schedule or read one from a grid file, time it and draw it.");
   auto flags = std::make_shared<Flags>();
   command->footer(
-      "Times are of a full stage, a P-th of the model: chunks take their share. Bare numbers are unit steps. The picture\n"
-      "shows F forward, I input gradient, W weight gradient, B both, small letters for a rank's later chunks. A grid file has\n"
-      "one line per rank, cells such as 0F0,1I2,3W1,2B5 (stage, pass, micro-batch), as torch.distributed.pipelining loads\n"
+      "Times are of a full stage, a P-th of the model: chunks take their share. Bare numbers are unit steps. "
+      "The picture\n"
+      "shows F forward, I input gradient, W weight gradient, B both, small letters for a rank's later "
+      "chunks. A grid file has\n"
+      "one line per rank, cells such as 0F0,1I2,3W1,2B5 (stage, pass, micro-batch), as "
+      "torch.distributed.pipelining loads\n"
       "it; one with faults is refused, each told by rank and cell.\n\n"
       "Example:\n"
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --grid zbv.csv --svg zbv.svg");
-  command->add_option("NAME", flags->name, "a family (penstock schedules), or a grid file (.csv)")->required()->type_name("NAME|FILE");
+  command->add_option("NAME", flags->name, "a family (penstock schedules), or a grid file (.csv)")
+      ->required()
+      ->type_name("NAME|FILE");
   const auto count = [&](const char* flag, int& value, const char* help) {
     command->add_option(flag, value, help)->check(CLI::PositiveNumber)->type_name("N");
   };
@@ -159,7 +173,8 @@ void add_schedule(CLI::App& app, Action& action) {
   time("--backward-weight", flags->weight_gradient, "weight gradient; default: as the input gradient");
   time("--latency", flags->latency, "from a pass's end to its use on another rank; default: 0");
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
-      ->check(CLI::PositiveNumber)->type_name("K");
+      ->check(CLI::PositiveNumber)
+      ->type_name("K");
   command->add_option("--grid", flags->grid, "write the grid here")->type_name("FILE");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);

@@ -8,18 +8,27 @@
 
 namespace penstock::schedule {
 
-Action forward(int stage, int micro_batch) { return {Pass::forward, stage, micro_batch}; }
-Action input_gradient(int stage, int micro_batch) { return {Pass::input_gradient, stage, micro_batch}; }
-Action weight_gradient(int stage, int micro_batch) { return {Pass::weight_gradient, stage, micro_batch}; }
-Action backward(int stage, int micro_batch) { return {Pass::backward, stage, micro_batch}; }
+Action forward(int stage, int micro_batch) {
+  return {Pass::forward, stage, micro_batch};
+}
+Action input_gradient(int stage, int micro_batch) {
+  return {Pass::input_gradient, stage, micro_batch};
+}
+Action weight_gradient(int stage, int micro_batch) {
+  return {Pass::weight_gradient, stage, micro_batch};
+}
+Action backward(int stage, int micro_batch) {
+  return {Pass::backward, stage, micro_batch};
+}
 Action overlapped(const Action& forward, const Action& backward) {
   return {Pass::overlapped, forward.stage, forward.micro_batch, backward.stage, backward.micro_batch};
 }
 
-std::vector<Action> parts(const Action& action) {
-  if (action.pass != Pass::overlapped) return {action};
-  return {forward(action.stage, action.micro_batch),
-          backward(action.backward_stage, action.backward_micro_batch)};
+Parts parts(const Action& action) {
+  if (action.pass != Pass::overlapped) return {{action, {}}, 1};
+  return {{forward(action.stage, action.micro_batch),
+           backward(action.backward_stage, action.backward_micro_batch)},
+          2};
 }
 
 int micro_batches(const Grid& grid) {

@@ -47,10 +47,12 @@ std::optional<Action> parse_simple(std::string_view text) {
   const std::size_t end = text.find_last_not_of(kDigits) + 1;  // one past the letters; 0 when there are none
   if (end <= begin) return {};
   const auto stage = number(text.substr(0, begin));
-  const auto name = std::find_if(kPassNames.begin(), kPassNames.end(),
-                                 [&](const auto& known) { return known.first == text.substr(begin, end - begin); });
+  const auto name = std::find_if(kPassNames.begin(), kPassNames.end(), [&](const auto& known) {
+    return known.first == text.substr(begin, end - begin);
+  });
   if (!stage || *stage >= kMostStages || name == kPassNames.end()) return {};
-  if (!has_micro_batch(name->second)) return end == text.size() ? std::optional(Action{name->second, *stage}) : std::nullopt;
+  if (!has_micro_batch(name->second))
+    return end == text.size() ? std::optional(Action{name->second, *stage}) : std::nullopt;
   const auto micro_batch = number(text.substr(end));
   return micro_batch ? std::optional(Action{name->second, *stage, *micro_batch}) : std::nullopt;
 }
@@ -69,8 +71,10 @@ Action parse_cell(std::string_view text, const core::Place& place) {
   if (text.empty()) return {};
   const auto action = text.starts_with('(') ? parse_pair(text) : parse_simple(text);
   if (!action)
-    throw core::BadInput(place, fmt::format("expected an action such as 0F0, 1I2, 3W1, 2B5, 3SEND_F1, 1UNSHARD or "
-                                            "(0F7;7B3)OVERLAP_F_B, found '{}'", text.substr(0, 40)));
+    throw core::BadInput(place,
+                         fmt::format("expected an action such as 0F0, 1I2, 3W1, 2B5, 3SEND_F1, 1UNSHARD or "
+                                     "(0F7;7B3)OVERLAP_F_B, found '{}'",
+                                     text.substr(0, 40)));
   return *action;
 }
 
@@ -102,7 +106,9 @@ Grid parse_grid(std::string_view text, const std::string& file) {
   return grid;
 }
 
-Grid load_grid(const std::string& file) { return parse_grid(core::read_file(file), file); }
+Grid load_grid(const std::string& file) {
+  return parse_grid(core::read_file(file), file);
+}
 
 std::string to_csv(const Grid& grid) {
   std::string out;

@@ -16,10 +16,15 @@ using Key = std::tuple<Pass, std::int32_t, std::int32_t>;  ///< pass, stage, mic
 using Where = std::map<Key, Cell>;
 
 bool computes(Pass pass) {
-  return pass == Pass::forward || pass == Pass::input_gradient || pass == Pass::weight_gradient || pass == Pass::backward;
+  return pass == Pass::forward || pass == Pass::input_gradient || pass == Pass::weight_gradient ||
+         pass == Pass::backward;
 }
-bool is_send(Pass pass) { return pass == Pass::send_forward || pass == Pass::send_backward; }
-bool is_receive(Pass pass) { return pass == Pass::receive_forward || pass == Pass::receive_backward; }
+bool is_send(Pass pass) {
+  return pass == Pass::send_forward || pass == Pass::send_backward;
+}
+bool is_receive(Pass pass) {
+  return pass == Pass::receive_forward || pass == Pass::receive_backward;
+}
 
 class Judge {
  public:
@@ -61,9 +66,11 @@ class Judge {
 
   void placement() {
     if (count_ < 1) return fault("there are no micro-batches");
-    if (grid_.copies < 1 || grid_.stages() % grid_.copies != 0) return fault("the copies are not equally long");
+    if (grid_.copies < 1 || grid_.stages() % grid_.copies != 0)
+      return fault("the copies are not equally long");
     for (int s = 0; s < grid_.stages(); ++s)
-      if (grid_.rank_of_stage[static_cast<std::size_t>(s)] < 0) fault(fmt::format("no rank runs stage {}", s));
+      if (grid_.rank_of_stage[static_cast<std::size_t>(s)] < 0)
+        fault(fmt::format("no rank runs stage {}", s));
   }
 
   void collect() {
@@ -74,7 +81,8 @@ class Judge {
       if (part.micro_batch < 0) return;
       if (part.micro_batch >= count_) fault(at, part, fmt::format("there are {} micro-batches", count_));
       if (const auto [first, fresh] = where_.insert({{part.pass, part.stage, part.micro_batch}, at}); !fresh)
-        fault(at, part, fmt::format("done before, in rank {} cell {}", first->second.rank, first->second.position));
+        fault(at, part,
+              fmt::format("done before, in rank {} cell {}", first->second.rank, first->second.position));
     });
   }
 
@@ -85,9 +93,11 @@ class Judge {
   }
   void passes(int s, int m) {
     const int home = grid_.rank_of_stage[static_cast<std::size_t>(s)];
-    const auto missing = [&](const char* what) { fault(fmt::format("rank {}: the {} of micro-batch {} in stage {} is missing", home, what, m, s)); };
-    const Cell *f = find(Pass::forward, s, m), *i = find(Pass::input_gradient, s, m), *w = find(Pass::weight_gradient, s, m),
-               *b = find(Pass::backward, s, m);
+    const auto missing = [&](const char* what) {
+      fault(fmt::format("rank {}: the {} of micro-batch {} in stage {} is missing", home, what, m, s));
+    };
+    const Cell *f = find(Pass::forward, s, m), *i = find(Pass::input_gradient, s, m),
+               *w = find(Pass::weight_gradient, s, m), *b = find(Pass::backward, s, m);
     if (!f) return missing("forward");
     if (!b && !i) return missing("backward");
     if (b && i) return fault(*i, input_gradient(s, m), "the full backward does this too");
@@ -112,8 +122,8 @@ class Judge {
   const Cell* partner(const Action& part) const {
     const int back = part.pass == Pass::receive_forward || part.pass == Pass::send_backward ? -1 : 1;
     if (back < 0 ? grid_.first(part.stage) : grid_.last(part.stage)) return nullptr;
-    const Pass other = part.pass == Pass::receive_forward   ? Pass::send_forward
-                       : part.pass == Pass::send_forward    ? Pass::receive_forward
+    const Pass other = part.pass == Pass::receive_forward    ? Pass::send_forward
+                       : part.pass == Pass::send_forward     ? Pass::receive_forward
                        : part.pass == Pass::receive_backward ? Pass::send_backward
                                                              : Pass::receive_backward;
     return find(other, part.stage + back, part.micro_batch);
@@ -126,10 +136,12 @@ class Judge {
   }
   void judge_input(const Cell& at, const Action& part) {
     const bool ahead = part.pass == Pass::forward;
-    if (part.pass == Pass::weight_gradient || (ahead ? grid_.first(part.stage) : grid_.last(part.stage))) return;
+    if (part.pass == Pass::weight_gradient || (ahead ? grid_.first(part.stage) : grid_.last(part.stage)))
+      return;
     const int from = grid_.rank_of_stage[static_cast<std::size_t>(part.stage + (ahead ? -1 : 1))];
     if (from == at.rank) return;
-    const Cell* got = find(ahead ? Pass::receive_forward : Pass::receive_backward, part.stage, part.micro_batch);
+    const Cell* got =
+        find(ahead ? Pass::receive_forward : Pass::receive_backward, part.stage, part.micro_batch);
     if (!got || got->position > at.position) fault(at, part, "its input has not been received");
   }
 
@@ -141,6 +153,8 @@ class Judge {
 
 }  // namespace
 
-std::vector<std::string> grid_faults(const Grid& grid, int micro_batches) { return Judge(grid, micro_batches).faults(); }
+std::vector<std::string> grid_faults(const Grid& grid, int micro_batches) {
+  return Judge(grid, micro_batches).faults();
+}
 
 }  // namespace penstock::schedule

@@ -9,7 +9,8 @@ Row merged(const Row& row) {
   Row out;
   for (const Action& action : row) {
     if (action.pass == Pass::idle) continue;
-    if (!out.empty() && action.pass == Pass::weight_gradient && out.back() == input_gradient(action.stage, action.micro_batch))
+    if (!out.empty() && action.pass == Pass::weight_gradient &&
+        out.back() == input_gradient(action.stage, action.micro_batch))
       out.back() = backward(action.stage, action.micro_batch);
     else
       out.push_back(action);
@@ -23,7 +24,8 @@ std::pair<Action, Action> message(const Grid& grid, const Action& part) {
   if (!ahead && part.pass != Pass::backward && part.pass != Pass::input_gradient) return {};
   if (ahead ? grid.last(part.stage) : grid.first(part.stage)) return {};
   const int to = part.stage + (ahead ? 1 : -1);
-  if (grid.rank_of_stage[static_cast<std::size_t>(to)] == grid.rank_of_stage[static_cast<std::size_t>(part.stage)])
+  if (grid.rank_of_stage[static_cast<std::size_t>(to)] ==
+      grid.rank_of_stage[static_cast<std::size_t>(part.stage)])
     return {};
   return {{ahead ? Pass::send_forward : Pass::send_backward, part.stage, part.micro_batch},
           {ahead ? Pass::receive_forward : Pass::receive_backward, to, part.micro_batch}};
@@ -36,12 +38,14 @@ void append(const Grid& grid, const Action& action, std::size_t rank, std::vecto
     const auto [send, receive] = message(grid, part);
     if (send.pass == Pass::idle) continue;
     rows[rank].push_back(send);
-    rows[static_cast<std::size_t>(grid.rank_of_stage[static_cast<std::size_t>(receive.stage)])].push_back(receive);
+    rows[static_cast<std::size_t>(grid.rank_of_stage[static_cast<std::size_t>(receive.stage)])].push_back(
+        receive);
   }
 }
 
 Grid without_idle(Grid grid) {
-  for (Row& row : grid.ranks) std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
+  for (Row& row : grid.ranks)
+    std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
   return grid;
 }
 

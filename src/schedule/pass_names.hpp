@@ -30,7 +30,8 @@ constexpr std::string_view pass_name(Pass pass) {
 }
 
 constexpr bool has_micro_batch(Pass pass) {
-  return pass != Pass::unshard && pass != Pass::reshard && pass != Pass::reduce_gradient && pass != Pass::idle;
+  return pass != Pass::unshard && pass != Pass::reshard && pass != Pass::reduce_gradient &&
+         pass != Pass::idle;
 }
 
 }  // namespace penstock::schedule

@@ -45,7 +45,8 @@ struct Link {
 /// What the stuck rank waits for, and where that stands; no rank when no action brings it about.
 std::optional<Link> waits_on(const Grid& grid, Progress& progress, std::size_t rank) {
   const Milestone wanted = *progress.missing(rank);
-  const std::string who = fmt::format("rank {} cell {} ({})", rank, progress.position(rank), token(progress.head(rank)));
+  const std::string who =
+      fmt::format("rank {} cell {} ({})", rank, progress.position(rank), token(progress.head(rank)));
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     for (std::size_t c = progress.position(r); c < grid.ranks[r].size(); ++c)
       if (reaches(grid.ranks[r][c], wanted))
@@ -74,16 +75,22 @@ std::string circle(const Grid& grid, Progress& progress, std::size_t rank) {
 std::optional<Milestone> awaited(const Grid& grid, const Action& part) {
   const std::int32_t s = part.stage, m = part.micro_batch;
   switch (part.pass) {
-    case Pass::forward: return grid.first(s) ? std::nullopt : std::optional(Milestone{Pass::forward, s - 1, m});
+    case Pass::forward:
+      return grid.first(s) ? std::nullopt : std::optional(Milestone{Pass::forward, s - 1, m});
     case Pass::input_gradient:
     case Pass::backward:
       return grid.last(s) ? Milestone{Pass::forward, s, m} : Milestone{Pass::input_gradient, s + 1, m};
     case Pass::weight_gradient:
-    case Pass::send_backward: return Milestone{Pass::input_gradient, s, m};
-    case Pass::send_forward: return Milestone{Pass::forward, s, m};
-    case Pass::receive_forward: return Milestone{Pass::send_forward, s - 1, m};
-    case Pass::receive_backward: return Milestone{Pass::send_backward, s + 1, m};
-    default: return {};
+    case Pass::send_backward:
+      return Milestone{Pass::input_gradient, s, m};
+    case Pass::send_forward:
+      return Milestone{Pass::forward, s, m};
+    case Pass::receive_forward:
+      return Milestone{Pass::send_forward, s - 1, m};
+    case Pass::receive_backward:
+      return Milestone{Pass::send_backward, s + 1, m};
+    default:
+      return {};
   }
 }
 
@@ -92,9 +99,12 @@ std::optional<Milestone> reached(const Action& part) {
     case Pass::forward:
     case Pass::input_gradient:
     case Pass::send_forward:
-    case Pass::send_backward: return Milestone{part.pass, part.stage, part.micro_batch};
-    case Pass::backward: return Milestone{Pass::input_gradient, part.stage, part.micro_batch};
-    default: return {};
+    case Pass::send_backward:
+      return Milestone{part.pass, part.stage, part.micro_batch};
+    case Pass::backward:
+      return Milestone{Pass::input_gradient, part.stage, part.micro_batch};
+    default:
+      return {};
   }
 }
 

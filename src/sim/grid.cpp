@@ -16,12 +16,18 @@ using schedule::Pass;
 
 Picoseconds duration(const Action& action, const GridCosts& costs) {
   switch (action.pass) {
-    case Pass::forward: return costs.forward;
-    case Pass::input_gradient: return costs.input_gradient;
-    case Pass::weight_gradient: return costs.weight_gradient;
-    case Pass::backward: return costs.input_gradient + costs.weight_gradient;
-    case Pass::overlapped: return costs.forward + costs.input_gradient + costs.weight_gradient;
-    default: return Picoseconds(0);
+    case Pass::forward:
+      return costs.forward;
+    case Pass::input_gradient:
+      return costs.input_gradient;
+    case Pass::weight_gradient:
+      return costs.weight_gradient;
+    case Pass::backward:
+      return costs.input_gradient + costs.weight_gradient;
+    case Pass::overlapped:
+      return costs.forward + costs.input_gradient + costs.weight_gradient;
+    default:
+      return Picoseconds(0);
   }
 }
 
@@ -100,7 +106,8 @@ GridResult simulate_grid(const Grid& grid, const GridCosts& costs) {
     out.idle.push_back(s.end - s.start - s.busy);
     out.peak_live.push_back(peak_live(grid.ranks[r]));
   }
-  if (out.longest_rank_span.value() > 0) out.bubble_rate = (out.longest_rank_span - busiest) / out.longest_rank_span;
+  if (out.longest_rank_span.value() > 0)
+    out.bubble_rate = (out.longest_rank_span - busiest) / out.longest_rank_span;
   return out;
 }
 

@@ -11,8 +11,14 @@ using schedule::Pass;
 using trace::TaskKind;
 
 trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, core::Picoseconds end) {
-  return {part.pass == Pass::forward ? TaskKind::forward : TaskKind::backward, core::DeviceId(rank), {},
-          core::StageId(static_cast<std::size_t>(part.stage)), part.micro_batch, start, end, {}};
+  return {part.pass == Pass::forward ? TaskKind::forward : TaskKind::backward,
+          core::DeviceId(rank),
+          {},
+          core::StageId(static_cast<std::size_t>(part.stage)),
+          part.micro_batch,
+          start,
+          end,
+          {}};
 }
 
 void append(const Action& action, std::size_t rank, const Interval& time, core::Picoseconds forward,
@@ -23,22 +29,27 @@ void append(const Action& action, std::size_t rank, const Interval& time, core::
     return;
   }
   const auto halves = schedule::parts(action);
-  spans.push_back(span(halves[0], rank, time.start, time.start + forward));
-  spans.push_back(span(halves[1], rank, time.start + forward, time.end));
+  spans.push_back(span(halves.list[0], rank, time.start, time.start + forward));
+  spans.push_back(span(halves.list[1], rank, time.start + forward, time.end));
 }
 
 /// The first stage a rank runs stands for the rank in pictures.
 core::StageId first_stage(const schedule::Grid& grid, std::size_t rank) {
-  const auto found = std::find(grid.rank_of_stage.begin(), grid.rank_of_stage.end(), static_cast<std::int32_t>(rank));
-  return found == grid.rank_of_stage.end() ? core::StageId()
-                                           : core::StageId(static_cast<std::size_t>(found - grid.rank_of_stage.begin()));
+  const auto found =
+      std::find(grid.rank_of_stage.begin(), grid.rank_of_stage.end(), static_cast<std::int32_t>(rank));
+  return found == grid.rank_of_stage.end()
+             ? core::StageId()
+             : core::StageId(static_cast<std::size_t>(found - grid.rank_of_stage.begin()));
 }
 
-auto sort_key(const trace::Span& s) { return std::tuple(s.start, s.device, s.kind, s.stage, s.micro_batch); }
+auto sort_key(const trace::Span& s) {
+  return std::tuple(s.start, s.device, s.kind, s.stage, s.micro_batch);
+}
 
 }  // namespace
 
-trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result, const schedule::GridCosts& costs) {
+trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result,
+                      const schedule::GridCosts& costs) {
   trace::Trace out;
   out.mini_batch = schedule::micro_batches(grid) * grid.copies;
   out.iteration = result.makespan;
@@ -47,7 +58,8 @@ trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result, cons
     for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
       append(grid.ranks[r][c], r, result.times[r][c], costs.forward, out.spans);
   }
-  std::sort(out.spans.begin(), out.spans.end(), [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); });
+  std::sort(out.spans.begin(), out.spans.end(),
+            [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); });
   return out;
 }
 

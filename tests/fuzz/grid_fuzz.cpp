@@ -1,5 +1,5 @@
-// Whatever the bytes, a grid is read or refused; what is read is written and read again; what has no faults runs to
-// its end, with and without messages added.
+// Whatever the bytes, a grid is read or refused; what is read is written and read again; what has no faults
+// runs to its end, with and without messages added.
 
 #include <cstddef>
 #include <cstdint>

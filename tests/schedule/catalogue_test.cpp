@@ -32,13 +32,17 @@ std::vector<std::string> faults(const std::string& family, const GridShape& shap
 /// A grid file without idle cells.
 std::string published(const std::string& path) {
   Grid grid = load_grid(path);
-  for (Row& row : grid.ranks) std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
+  for (Row& row : grid.ranks)
+    std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
   return to_csv(grid);
 }
 
 /// The rows of a grid as one text without the messages and the like.
 std::string computations(Grid grid) {
-  for (Row& row : grid.ranks) std::erase_if(row, [](const Action& action) { return action.pass > Pass::backward && action.pass != Pass::overlapped; });
+  for (Row& row : grid.ranks)
+    std::erase_if(row, [](const Action& action) {
+      return action.pass > Pass::backward && action.pass != Pass::overlapped;
+    });
   return to_csv(grid);
 }
 
@@ -67,9 +71,10 @@ TEST_CASE("Megatron's group sizes: order of micro-batches in groups of 3, the la
 
 TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
   // (chunks, micro-batches, ranks) of test_schedule.py
-  const int matrix[][3] = {{2, 2, 2},  {2, 4, 4},  {2, 8, 2},   {2, 8, 4},   {2, 8, 8},    {4, 4, 4},  {4, 8, 4}, {4, 8, 8},
-                           {4, 16, 4}, {4, 32, 4}, {4, 64, 4},  {4, 16, 16}, {4, 32, 32},  {4, 128, 64}, {3, 2, 2}, {3, 8, 2},
-                           {3, 12, 4}, {4, 6, 3},  {4, 10, 5},  {2, 3, 4},   {2, 4, 4},    {2, 10, 4}, {2, 15, 4}};
+  const int matrix[][3] = {{2, 2, 2},   {2, 4, 4},    {2, 8, 2},  {2, 8, 4},  {2, 8, 8},  {4, 4, 4},
+                           {4, 8, 4},   {4, 8, 8},    {4, 16, 4}, {4, 32, 4}, {4, 64, 4}, {4, 16, 16},
+                           {4, 32, 32}, {4, 128, 64}, {3, 2, 2},  {3, 8, 2},  {3, 12, 4}, {4, 6, 3},
+                           {4, 10, 5},  {2, 3, 4},    {2, 4, 4},  {2, 10, 4}, {2, 15, 4}};
   for (const auto& [chunks, micro_batches, ranks] : matrix) {
     CAPTURE(chunks);
     CAPTURE(micro_batches);
@@ -79,11 +84,16 @@ TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
         CHECK_THROWS_AS(make_grid(family, shape(ranks, chunks, micro_batches)), core::BadInput);
       else
         CHECK(faults(family, shape(ranks, chunks, micro_batches)).empty());
-    for (const char* family : {"gpipe", "1f1b"}) CHECK(faults(family, shape(ranks, 1, micro_batches)).empty());
-    if (chunks == 2) CHECK(faults("zbv", shape(ranks, 2, micro_batches)).empty());
-    else CHECK_THROWS_AS(make_grid("zbv", shape(ranks, chunks, micro_batches)), core::BadInput);
-    if (chunks == 2 && micro_batches >= 2 * ranks) CHECK(faults("dualpipev", shape(ranks, 2, micro_batches)).empty());
-    else CHECK_THROWS_AS(make_grid("dualpipev", shape(ranks, chunks, micro_batches)), core::BadInput);
+    for (const char* family : {"gpipe", "1f1b"})
+      CHECK(faults(family, shape(ranks, 1, micro_batches)).empty());
+    if (chunks == 2)
+      CHECK(faults("zbv", shape(ranks, 2, micro_batches)).empty());
+    else
+      CHECK_THROWS_AS(make_grid("zbv", shape(ranks, chunks, micro_batches)), core::BadInput);
+    if (chunks == 2 && micro_batches >= 2 * ranks)
+      CHECK(faults("dualpipev", shape(ranks, 2, micro_batches)).empty());
+    else
+      CHECK_THROWS_AS(make_grid("dualpipev", shape(ranks, chunks, micro_batches)), core::BadInput);
   }
 }
 
@@ -113,9 +123,11 @@ TEST_CASE("random shapes: every family either refuses in words or makes a grid w
 }
 
 TEST_CASE("shapes out of range and unknown names are refused") {
-  CHECK_THROWS_WITH_AS(make_grid("1f1c", shape(2, 1, 2)), "unknown schedule '1f1c'; did you mean '1f1b'?", core::BadInput);
+  CHECK_THROWS_WITH_AS(make_grid("1f1c", shape(2, 1, 2)), "unknown schedule '1f1c'; did you mean '1f1b'?",
+                       core::BadInput);
   CHECK_THROWS_WITH_AS(make_grid("1f1b", shape(0, 1, 2)), "ranks must be 1 to 4096, not 0", core::BadInput);
-  CHECK_THROWS_WITH_AS(make_grid("zbv", shape(2, 3, 2)), "zbv: needs two stages per rank (ranks 2, chunks 3, micro-batches 2)", core::BadInput);
+  CHECK_THROWS_WITH_AS(make_grid("zbv", shape(2, 3, 2)),
+                       "zbv: needs two stages per rank (ranks 2, chunks 3, micro-batches 2)", core::BadInput);
   CHECK_THROWS_AS(make_grid("gpipe", shape(4096, 1, 100000)), core::BadInput);
 }
 
@@ -123,7 +135,8 @@ TEST_CASE("generated orders equal the published grids action for action") {
   const std::string folder = support::reference_data("schedules");
   if (folder.empty()) return;
   CHECK(to_csv(make_grid("dualpipev", shape(4, 2, 10))) == published(folder + "/dualpipev_4rank_10mb.csv"));
-  CHECK(to_csv(make_grid("interleaved_zb", shape(2, 2, 8))) == published(folder + "/zb1p_2rank_2stagep_compute.csv"));
+  CHECK(to_csv(make_grid("interleaved_zb", shape(2, 2, 8))) ==
+        published(folder + "/zb1p_2rank_2stagep_compute.csv"));
   CHECK(to_csv(make_grid("interleaved_1f1b", shape(2, 2, 4))) ==
         computations(load_grid(folder + "/torchtitan_interleaved1f1b_2ranks_4mb_comms.csv")));
   CHECK(to_csv(add_messages(merge_backwards(make_grid("interleaved_zb", shape(2, 2, 8))))) ==

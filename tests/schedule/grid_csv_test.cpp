@@ -15,7 +15,8 @@ using schedule::Pass;
 
 TEST_CASE("every form of a cell reads and prints the same") {
   const std::string text =
-      "0F0,1I2,3W1,2B5,,3SEND_F1,2RECV_F1,1SEND_B0,0RECV_B0,1UNSHARD,1RESHARD,1REDUCE_GRAD,(0F7;7B3)OVERLAP_F_B\n"
+      "0F0,1I2,3W1,2B5,,3SEND_F1,2RECV_F1,1SEND_B0,0RECV_B0,1UNSHARD,1RESHARD,1REDUCE_GRAD,(0F7;7B3)OVERLAP_"
+      "F_B\n"
       "4F0,12F345\n";
   const auto grid = parse_grid(text, "g.csv");
   CHECK(to_csv(grid) == text);
@@ -46,9 +47,28 @@ TEST_CASE("bad cells are refused with line and cell") {
     }
     return false;
   };
-  for (const char* cell : {"F", "0", "00", "F0", "0F", "0X0", "0f0", "0F-1", "-1F0", "0F0x", "1UNSHARD2", "9999999F0", "65536F0",
-                           "0F1234567", "(0F0)OVERLAP_F_B", "(0F0;1F0)OVERLAP_F_B", "(0B0;1F0)OVERLAP_F_B",
-                           "(0F0;1B0)", "(0F0;1B0;2B0)OVERLAP_F_B", "()OVERLAP_F_B", "(OVERLAP_F_B", "0F0;1B0"})
+  for (const char* cell : {"F",
+                           "0",
+                           "00",
+                           "F0",
+                           "0F",
+                           "0X0",
+                           "0f0",
+                           "0F-1",
+                           "-1F0",
+                           "0F0x",
+                           "1UNSHARD2",
+                           "9999999F0",
+                           "65536F0",
+                           "0F1234567",
+                           "(0F0)OVERLAP_F_B",
+                           "(0F0;1F0)OVERLAP_F_B",
+                           "(0B0;1F0)OVERLAP_F_B",
+                           "(0F0;1B0)",
+                           "(0F0;1B0;2B0)OVERLAP_F_B",
+                           "()OVERLAP_F_B",
+                           "(OVERLAP_F_B",
+                           "0F0;1B0"})
     CHECK_MESSAGE(refused(cell), cell);
   CHECK_THROWS_WITH_AS(parse_grid("", "g.csv"), "g.csv: the grid has no actions", core::BadInput);
 }

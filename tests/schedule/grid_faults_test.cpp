@@ -54,7 +54,8 @@ TEST_CASE("messages") {
 TEST_CASE("a deadlock is told as a circle") {
   // Rank 0 wants the gradient of micro-batch 0 first; rank 1 wants the forward of micro-batch 1 first.
   CHECK(faults("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", 2) ==
-        Faults{"deadlock: rank 0 cell 1 (0B0) waits for 1B0 in rank 1 cell 2, rank 1 cell 1 (1F1) waits for 0F1 in rank 0 "
+        Faults{"deadlock: rank 0 cell 1 (0B0) waits for 1B0 in rank 1 cell 2, rank 1 cell 1 (1F1) waits for "
+               "0F1 in rank 0 "
                "cell 2"});
 }
 

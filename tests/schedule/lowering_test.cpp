@@ -10,7 +10,9 @@ using namespace penstock::schedule;
 
 namespace {
 
-Grid grid(const std::string& text) { return parse_grid(text, "g.csv"); }
+Grid grid(const std::string& text) {
+  return parse_grid(text, "g.csv");
+}
 
 }  // namespace
 
@@ -29,12 +31,15 @@ TEST_CASE("messages of two ranks in a row") {
 }
 
 TEST_CASE("messages of two ranks in a V: none between stages on one rank") {
-  const Grid lowered = add_messages(
-      grid("0F0,0F1,,3F0,3B0,3F1,3B1,0B0,3W0,0B1,3W1,0W0,0W1\n,1F0,2F0,1F1,2F1,2B0,1B0,2B1,1B1,2W0,2W1,1W0,1W1\n"));
+  const Grid lowered =
+      add_messages(grid("0F0,0F1,,3F0,3B0,3F1,3B1,0B0,3W0,0B1,3W1,0W0,0W1\n,1F0,2F0,1F1,2F1,2B0,1B0,2B1,1B1,"
+                        "2W0,2W1,1W0,1W1\n"));
   CHECK(to_csv(lowered) ==
-        "0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,0RECV_B0,0B0,3W0,0RECV_B1,0B1,"
+        "0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,0RECV_B0,0B0,3W0,"
+        "0RECV_B1,0B1,"
         "3W1,0W0,0W1\n"
-        "1RECV_F0,1RECV_F1,1F0,2F0,2SEND_F0,1F1,2RECV_B0,2F1,2SEND_F1,2B0,2RECV_B1,1B0,1SEND_B0,2B1,1B1,1SEND_B1,2W0,"
+        "1RECV_F0,1RECV_F1,1F0,2F0,2SEND_F0,1F1,2RECV_B0,2F1,2SEND_F1,2B0,2RECV_B1,1B0,1SEND_B0,2B1,1B1,"
+        "1SEND_B1,2W0,"
         "2W1,1W0,1W1\n");
   CHECK(unit_steps(lowered) == 24);
 }

@@ -43,7 +43,9 @@ sim::GridResult simulate(const Grid& grid, const GridCosts& full_stage) {
   return sim::simulate_grid(grid, sim::per_chunk(full_stage, grid));
 }
 
-double steps(Picoseconds time) { return time / kUnitStep; }
+double steps(Picoseconds time) {
+  return time / kUnitStep;
+}
 
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> cells;
@@ -52,7 +54,9 @@ std::vector<std::string> split(const std::string& line) {
   return cells;
 }
 
-bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b)); }
+bool near(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b));
+}
 
 }  // namespace
 
@@ -74,8 +78,10 @@ TEST_CASE("a delay counts between ranks only; a receive waits, a send does not")
   // Stages 0 and 1 on rank 0, stage 2 on rank 1: F0, F1, wait, F2, B2, wait, B1, B0.
   const auto v = schedule::parse_grid("0F0,1F0,1B0,0B0\n2F0,2B0\n", "g");
   CHECK(steps(sim::simulate_grid(v, {kUnitStep, kUnitStep, kUnitStep, unit_steps(0.25)}).makespan) == 9.5);
-  const auto messages = schedule::parse_grid("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
-                                             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n", "g");
+  const auto messages = schedule::parse_grid(
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
+      "g");
   const auto bare = schedule::parse_grid("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
   const GridCosts late{kUnitStep, kUnitStep, kUnitStep, unit_steps(0.5)};
   CHECK(sim::simulate_grid(messages, late).makespan == sim::simulate_grid(bare, late).makespan);
@@ -94,13 +100,19 @@ TEST_CASE("closed forms over random shapes and times") {
   core::Random random(7);
   for (int trial = 0; trial < 300; ++trial) {
     const int p = random.between(1, 8), v = random.between(1, 4), m = p * random.between(1, 4);
-    const double f = random.between(1, 40) * 0.125, w = random.between(1, 40) * 0.125, i = w + random.between(0, 40) * 0.125;
+    const double f = random.between(1, 40) * 0.125, w = random.between(1, 40) * 0.125,
+                 i = w + random.between(0, 40) * 0.125;
     const GridCosts costs = full(f, i, w, 0);
     const auto bubble = [&](const char* family, int chunks, int count) {
       const auto result = simulate(make(family, p, chunks, count), costs);
       return steps(result.makespan) - count * (f + i + w);
     };
-    CAPTURE(p); CAPTURE(v); CAPTURE(m); CAPTURE(f); CAPTURE(i); CAPTURE(w);
+    CAPTURE(p);
+    CAPTURE(v);
+    CAPTURE(m);
+    CAPTURE(f);
+    CAPTURE(i);
+    CAPTURE(w);
     const int any = random.between(1, 30);
     CHECK(near(bubble("gpipe", 1, any), (p - 1) * (f + i + w)));
     CHECK(near(bubble("1f1b", 1, any), (p - 1) * (f + i + w)));
@@ -118,7 +130,11 @@ TEST_CASE("zero-bubble closed forms where F = I >= W") {
     const auto bubble = [&](const char* family, int chunks) {
       return steps(simulate(make(family, p, chunks, m), costs).longest_rank_span) - m * (2 * f + w);
     };
-    CAPTURE(p); CAPTURE(v); CAPTURE(m); CAPTURE(f); CAPTURE(w);
+    CAPTURE(p);
+    CAPTURE(v);
+    CAPTURE(m);
+    CAPTURE(f);
+    CAPTURE(w);
     CHECK(near(bubble("zb_h1", 1), (p - 1) * (2 * f - w)));
     CHECK(near(bubble("zb_h2", 1), 2 * (p - 1) * (f - w)));
     CHECK(near(bubble("interleaved_zb", v), (p - 1) * (2 * f - w) / v));
@@ -155,13 +171,48 @@ TEST_CASE("DualPipe: the bubble its authors state, where an overlapped pair take
     }
 }
 
+TEST_CASE("Chimera where F = B: p - 2 slots of bubble; ranks hold p/2 + 1 to p") {
+  for (const int p : {2, 4, 6, 8})
+    for (const int m : {p, 2 * p, 5 * p}) {
+      const auto result = simulate(make("chimera", p, 1, m), full(2, 1, 1, 0));
+      CAPTURE(p);
+      CAPTURE(m);
+      CHECK(steps(result.makespan) == 4 * m + 2 * (p - 2));
+      CHECK(*std::max_element(result.peak_live.begin(), result.peak_live.end()) == p);
+      CHECK(*std::min_element(result.peak_live.begin(), result.peak_live.end()) == p / 2 + 1);
+    }
+}
+
+TEST_CASE(
+    "ZB-V where F = I = W: no idle rank, and a makespan longer by the stagger of the starts, (p-1)F/2") {
+  for (int p = 1; p <= 8; ++p)
+    for (const int m : {2 * p, 3 * p}) {
+      const auto result = simulate(make("zbv", p, 2, m), full(1, 1, 1, 0));
+      CHECK(steps(result.longest_rank_span) == 3 * m);
+      CHECK(steps(result.makespan) == 3 * m + (p - 1) * 0.5);
+    }
+}
+
+TEST_CASE("fewer micro-batches than ranks, C = 0, W < I: 1F1B against zero bubble") {
+  // Zero Bubble paper, appendix H: (m+p-1)(F+I+W) against (m+p-1)(F+I) + W.
+  for (int p = 2; p <= 8; ++p)
+    for (int m = 1; m <= p; ++m) {
+      CHECK(steps(simulate(make("1f1b", p, 1, m), full(1, 1, 0.5, 0)).makespan) == (m + p - 1) * 2.5);
+      CHECK(steps(simulate(make("zb_h1", p, 1, m), full(1, 1, 0.5, 0)).makespan) >= (m + p - 1) * 2 + 0.5);
+      CHECK(steps(simulate(make("zb_2p", p, 1, m, full(1, 1, 0.5, 0)), full(1, 1, 0.5, 0)).makespan) ==
+            (m + p - 1) * 2 + 0.5);
+    }
+}
+
 TEST_CASE("a delay between ranks costs GPipe 2(p-1) C and 1F1B C (2(p-1)(m/p + 1) - 2)") {
   for (const int p : {2, 3, 4, 8})
     for (const int m : {p, 2 * p, 8 * p})
       for (const char* family : {"gpipe", "1f1b"}) {
         const Grid grid = make(family, p, 1, m);
-        const double extra = steps(simulate(grid, full(1, 1, 1, 0.125)).makespan) - steps(simulate(grid, full(1, 1, 1, 0)).makespan);
-        CAPTURE(p); CAPTURE(m);
+        const double extra = steps(simulate(grid, full(1, 1, 1, 0.125)).makespan) -
+                             steps(simulate(grid, full(1, 1, 1, 0)).makespan);
+        CAPTURE(p);
+        CAPTURE(m);
         const double hops = family == std::string("gpipe") ? 2 * (p - 1) : 2 * (p - 1) * (m / p + 1) - 2;
         CHECK(near(extra, 0.125 * hops));
       }
@@ -169,7 +220,11 @@ TEST_CASE("a delay between ranks costs GPipe 2(p-1) C and 1F1B C (2(p-1)(m/p + 1
 
 TEST_CASE("Zero Bubble paper, Table 5 from the times of its Table 9: every printed digit") {
   // Qi et al., ICLR 2024; p = 8, times in ms; bubble rates of 1F1B, ZB-H1 and ZB-H2.
-  struct Line { int m; double f, i, w, c; const char *one, *h1, *h2; };
+  struct Line {
+    int m;
+    double f, i, w, c;
+    const char *one, *h1, *h2;
+  };
   const Line lines[] = {{24, 18.522, 18.086, 9.337, 0.601, "0.2431", "0.1585", "0.1083"},
                         {32, 18.513, 18.086, 9.331, 0.626, "0.1985", "0.1242", "0.0837"},
                         {64, 18.546, 18.097, 9.321, 0.762, "0.1240", "0.0674", "0.0444"},
@@ -187,9 +242,41 @@ TEST_CASE("Zero Bubble paper, Table 5 from the times of its Table 9: every print
   }
 }
 
+TEST_CASE("a delay between ranks costs interleaved 1F1B C (2pv - 2); the Zero Bubble paper counts p C less") {
+  for (const int p : {2, 4})
+    for (const int v : {2, 3}) {
+      const Grid grid = make("interleaved_1f1b", p, v, 3 * p);
+      const double extra = steps(simulate(grid, full(3, 3, 3, 0.125)).longest_rank_span) -
+                           steps(simulate(grid, full(3, 3, 3, 0)).longest_rank_span);
+      CHECK(near(extra, 0.125 * (2 * p * v - 2)));
+    }
+  struct Line {
+    int m;
+    double f, i, w, c;
+    int v;
+    const char* rate;
+  };  // its column 1F1B-I
+  const Line lines[] = {
+      {24, 18.522, 18.086, 9.337, 0.601, 3, "0.1055"},  {32, 18.513, 18.086, 9.331, 0.626, 3, "0.0818"},
+      {64, 18.546, 18.097, 9.321, 0.762, 3, "0.0443"},  {24, 29.718, 29.444, 19.927, 0.527, 4, "0.0808"},
+      {32, 29.802, 29.428, 19.530, 0.577, 4, "0.0628"}, {64, 29.935, 29.621, 19.388, 0.535, 4, "0.0320"}};
+  for (const Line& line : lines) {
+    const Grid grid = make("interleaved_1f1b", 8, line.v, line.m);
+    const double span = steps(simulate(grid, full(line.f, line.i, line.w, 0)).longest_rank_span) +
+                        line.c * (2 * 8 * line.v - 2 - 8);
+    CHECK(fmt::format("{:.4f}", 1 - line.m * (line.f + line.i + line.w) / span) == line.rate);
+  }
+}
+
 TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
   // Memory per layer and micro-batch: 34h + 5as from the forward on, 32h of it until the weight gradient.
-  struct Line { int m; double f, i, w, c; int a, h; const char *one; double two; };
+  struct Line {
+    int m;
+    double f, i, w, c;
+    int a, h;
+    const char* one;
+    double two;
+  };
   const Line lines[] = {{24, 18.522, 18.086, 9.337, 0.601, 24, 2304, "0.1585", 0.0433099456},
                         {32, 18.513, 18.086, 9.331, 0.626, 24, 2304, "0.1242", 0.0039138346},
                         {64, 18.546, 18.097, 9.321, 0.762, 24, 2304, "0.0674", 0.0025515212},
@@ -197,17 +284,27 @@ TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
                         {32, 29.802, 29.428, 19.530, 0.577, 32, 4096, "0.1045", 0.0021617085},
                         {64, 29.935, 29.621, 19.388, 0.535, 32, 4096, "0.0554", 0.0010463237}};
   for (const Line& line : lines) {
-    schedule::GridShape shape{8, 1, line.m, 0, full(line.f, line.i, line.w, line.c), {}, 34 * line.h + 5 * line.a * 1024, 32 * line.h};
-    CHECK(fmt::format("{:.4f}", sim::simulate_grid(make_grid("zb_1p", shape), shape.costs).bubble_rate) == line.one);
-    CHECK(std::abs(sim::simulate_grid(make_grid("zb_2p", shape), shape.costs).bubble_rate - line.two) < 1e-10);
+    schedule::GridShape shape{
+        8,          1, line.m, 0, full(line.f, line.i, line.w, line.c), {}, 34 * line.h + 5 * line.a * 1024,
+        32 * line.h};
+    CHECK(fmt::format("{:.4f}", sim::simulate_grid(make_grid("zb_1p", shape), shape.costs).bubble_rate) ==
+          line.one);
+    CHECK(std::abs(sim::simulate_grid(make_grid("zb_2p", shape), shape.costs).bubble_rate - line.two) <
+          1e-10);
   }
 }
 
 TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I = W = 1 per chunk") {
   // Computed with the authors' scheduler; memory in full stages.
-  struct Line { int p; double v_min, min_held, v_half, half_held, v_1f1b, one_held; };
-  const Line lines[] = {{4, 11, 2, 5, 3, 15, 3}, {6, 17, 3, 11, 4, 22, 5}, {8, 27, 4, 17, 5, 33, 6},
-                        {12, 41, 5, 29, 7, 52, 9}, {16, 59, 6, 41, 9, 75, 11}};
+  struct Line {
+    int p;
+    double v_min, min_held, v_half, half_held, v_1f1b, one_held;
+  };
+  const Line lines[] = {{4, 11, 2, 5, 3, 15, 3},
+                        {6, 17, 3, 11, 4, 22, 5},
+                        {8, 27, 4, 17, 5, 33, 6},
+                        {12, 41, 5, 29, 7, 52, 9},
+                        {16, 59, 6, 41, 9, 75, 11}};
   for (const Line& line : lines) {
     const int m = 3 * line.p;
     CAPTURE(line.p);
@@ -259,7 +356,8 @@ TEST_CASE("simulated rows computed elsewhere: makespan, span, idle, rate and liv
     CHECK(near(steps(result.makespan) - m * (number(4) + number(5) + number(6)), number(10)));
     CHECK(near(result.bubble_rate, number(11)));
     CHECK(fmt::format("{}", fmt::join(result.peak_live, "|")) == cell[12]);
-    CHECK(near(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / grid.chunks(), number(13)));
+    CHECK(near(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / grid.chunks(),
+               number(13)));
     ++rows;
   }
   CHECK(rows == 276);
@@ -268,12 +366,15 @@ TEST_CASE("simulated rows computed elsewhere: makespan, span, idle, rate and liv
 TEST_CASE("published grids take the published number of steps") {
   const std::string folder = support::reference_data("schedules");
   if (folder.empty()) return;
-  const auto makespan = [&](const char* file) { return steps(sim::simulate_grid(schedule::load_grid(folder + "/" + file), {}).makespan); };
+  const auto makespan = [&](const char* file) {
+    return steps(sim::simulate_grid(schedule::load_grid(folder + "/" + file), {}).makespan);
+  };
   CHECK(makespan("dualpipev_4rank_10mb.csv") == 66);
   CHECK(makespan("zb1p_2rank_2stagep_compute.csv") == 49);
   // Joined to B, an input gradient reaches the other rank one W later than in the grid without messages.
   CHECK(makespan("zb1p_2rank_2stagep_comms.csv") >= 49);
   CHECK(makespan("torchtitan_custom_schedule.csv") == 50);
-  const auto live = sim::simulate_grid(schedule::load_grid(folder + "/dualpipev_4rank_10mb.csv"), {}).peak_live;
+  const auto live =
+      sim::simulate_grid(schedule::load_grid(folder + "/dualpipev_4rank_10mb.csv"), {}).peak_live;
   CHECK(live == std::vector<int>(4, 9));
 }

@@ -13,7 +13,8 @@ namespace penstock::support {
 /// empty path when it is absent, which a message then tells.
 inline std::string reference_data(const std::string& name) {
   const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
-  const std::filesystem::path path = std::filesystem::path(folder ? folder : PENSTOCK_SOURCE "/../shared/data") / name;
+  const std::filesystem::path path =
+      std::filesystem::path(folder ? folder : PENSTOCK_SOURCE "/../shared/data") / name;
   if (std::filesystem::exists(path)) return path.string();
   MESSAGE("skipped: no reference data ", path.string());
   return "";

@@ -19,9 +19,10 @@ struct GridShape {
   int micro_batches = 1;  ///< m; of both directions together where there are two
   int group = 0;          ///< interleaved families: micro-batches per round; 0: PyTorch's choice
   GridCosts costs{};      ///< only the heuristics look at them
-  std::optional<int> memory_limit{};  ///< full-stage activations a rank may hold; for the families that take one
-  /// Heuristics under a memory limit: what a full stage holds from its forward on, and the part of it that is kept
-  /// until the weight gradient is done; in any unit.
+  std::optional<int>
+      memory_limit{};  ///< full-stage activations a rank may hold; for the families that take one
+  /// Heuristics under a memory limit: what a full stage holds from its forward on, and the part of it that is
+  /// kept until the weight gradient is done; in any unit.
   std::int64_t activation_bytes = 1, weight_gradient_bytes = 1;
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 // A pipeline schedule as data: for every rank, the actions it runs, in order.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,19 +10,19 @@
 namespace penstock::schedule {
 
 enum class Pass : std::uint8_t {
-  idle,              ///< an empty cell; takes no time of its own
-  forward,           ///< F
-  input_gradient,    ///< I: the half of a backward pass that the previous stage waits for
-  weight_gradient,   ///< W: the other half, free to run any time later
-  backward,          ///< B: I, then W
-  send_forward,      ///< to the next stage
-  receive_forward,   ///< named by the receiving stage, as are all receives
-  send_backward,     ///< to the previous stage
+  idle,             ///< an empty cell; takes no time of its own
+  forward,          ///< F
+  input_gradient,   ///< I: the half of a backward pass that the previous stage waits for
+  weight_gradient,  ///< W: the other half, free to run any time later
+  backward,         ///< B: I, then W
+  send_forward,     ///< to the next stage
+  receive_forward,  ///< named by the receiving stage, as are all receives
+  send_backward,    ///< to the previous stage
   receive_backward,
-  unshard,           ///< gather the stage's sharded weights
+  unshard,  ///< gather the stage's sharded weights
   reshard,
   reduce_gradient,
-  overlapped,        ///< a forward and a full backward of another stage, run as one
+  overlapped,  ///< a forward and a full backward of another stage, run as one
 };
 
 /// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining.
@@ -40,7 +42,13 @@ Action backward(int stage, int micro_batch);
 Action overlapped(const Action& forward, const Action& backward);
 
 /// A pair as its forward and its backward, anything else as itself.
-std::vector<Action> parts(const Action& action);
+struct Parts {
+  std::array<Action, 2> list;
+  std::size_t count = 1;
+  const Action* begin() const { return list.data(); }
+  const Action* end() const { return list.data() + count; }
+};
+Parts parts(const Action& action);
 
 using Row = std::vector<Action>;
 

@@ -5,7 +5,8 @@
 
 namespace penstock::schedule {
 
-/// Abstract schedules count in unit steps; one is this long, so that halves and thirds of it are exact enough.
+/// Abstract schedules count in unit steps; one is this long, so that halves and thirds of it are exact
+/// enough.
 inline constexpr core::Picoseconds kUnitStep{1'000'000'000'000};
 
 /// Times of one stage, that is of one chunk where a rank holds several.

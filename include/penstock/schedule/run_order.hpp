@@ -10,8 +10,8 @@
 
 namespace penstock::schedule {
 
-/// A moment others wait for: the end of a forward, of an input gradient (also that inside a full backward, which
-/// ends with the whole), or of a send.
+/// A moment others wait for: the end of a forward, of an input gradient (also that inside a full backward,
+/// which ends with the whole), or of a send.
 struct Milestone {
   Pass pass = Pass::forward;  ///< forward, input_gradient, send_forward or send_backward
   std::int32_t stage = 0;

@@ -18,7 +18,8 @@ struct GridResult {
   double bubble_rate = 0;               ///< of that span, the share beyond the work of the busiest rank
   std::vector<core::Picoseconds> idle;  ///< per rank, within its own span
   std::vector<int> peak_live;           ///< per rank, in stages: forwards whose B or W is not done
-  std::vector<std::vector<Interval>> times;  ///< [rank][position] of every action; messages and the like take none
+  std::vector<std::vector<Interval>>
+      times;  ///< [rank][position] of every action; messages and the like take none
 };
 
 /// Ranks run strictly in order. What another rank needs arrives `delay` after it is done, on the same rank at

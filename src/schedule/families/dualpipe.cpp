@@ -37,7 +37,8 @@ class Writer {
   std::deque<Action> pending_;  ///< weight gradients put off, oldest first
 };
 
-/// The eight steps for the r-th of `half` ranks counted from where chunk 0 enters; `count` micro-batches per chunk.
+/// The eight steps for the r-th of `half` ranks counted from where chunk 0 enters; `count` micro-batches per
+/// chunk.
 Row eight_steps(int half, int r, int count, int stage0, int stage1) {
   Writer to(stage0, stage1);
   const int inner = half - 1 - r;  // ranks between this one and the turning point
@@ -45,8 +46,10 @@ Row eight_steps(int half, int r, int count, int stage0, int stage1) {
   for (int k = 0; k < r + 1; ++k) to.f(0), to.f(1);
   for (int k = 0; k < inner; ++k) to.i(1), to.w(), to.f(1);
   for (int k = 0; k < count - 2 * half + r + 1; ++k) {
-    if (k == 0 && inner == 0) to.f(0), to.b(1);  // the turning point has nothing to overlap yet
-    else to.pair(0, 1);
+    if (k == 0 && inner == 0)
+      to.f(0), to.b(1);  // the turning point has nothing to overlap yet
+    else
+      to.pair(0, 1);
     to.pair(1, 0);
   }
   for (int k = 0; k < inner; ++k) to.b(1), to.pair(1, 0);

@@ -15,6 +15,7 @@ Grid interleaved_zb(const GridShape& shape);
 Grid zbv(const GridShape& shape);
 Grid dualpipev(const GridShape& shape);
 Grid dualpipe(const GridShape& shape);
+Grid chimera(const GridShape& shape);
 Grid zb_1p(const GridShape& shape);
 Grid zb_2p(const GridShape& shape);
 Grid v_half(const GridShape& shape);

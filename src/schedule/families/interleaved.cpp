@@ -14,12 +14,14 @@ int group_size(const GridShape& shape) {
     return std::min(shape.group, m);
   }
   const int rounds = std::max(1, m / p);
-  demand(m % rounds == 0, "as many micro-batches as a multiple of max(1, m / p rounded down), or a group size");
+  demand(m % rounds == 0,
+         "as many micro-batches as a multiple of max(1, m / p rounded down), or a group size");
   return m / rounds;
 }
 
 /// Group by group, chunk by chunk, the micro-batches in order.
-std::vector<Action> passes(const GridShape& shape, int rank, int group, bool ahead, Action (*pass)(int, int)) {
+std::vector<Action> passes(const GridShape& shape, int rank, int group, bool ahead,
+                           Action (*pass)(int, int)) {
   std::vector<Action> out;
   for (int first = 0; first < shape.micro_batches; first += group)
     for (int chunk = 0; chunk < shape.chunks; ++chunk)
@@ -42,7 +44,11 @@ Grid interleaved(const GridShape& shape, int hops, bool split) {
 
 }  // namespace
 
-Grid interleaved_1f1b(const GridShape& shape) { return interleaved(shape, 2, false); }
-Grid interleaved_zb(const GridShape& shape) { return interleaved(shape, 1, true); }
+Grid interleaved_1f1b(const GridShape& shape) {
+  return interleaved(shape, 2, false);
+}
+Grid interleaved_zb(const GridShape& shape) {
+  return interleaved(shape, 1, true);
+}
 
 }  // namespace penstock::schedule

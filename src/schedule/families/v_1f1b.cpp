@@ -13,13 +13,18 @@ constexpr std::string_view kKinds = "FfBbWw";
 
 using Lines = std::vector<std::string>;  ///< one character per slot and rank, blank where nothing runs
 
-std::size_t kind_of(char c) { return kKinds.find(c); }
+std::size_t kind_of(char c) {
+  return kKinds.find(c);
+}
 
-/// The slots of the repeating block: down, up, then the gradients, each followed at once by its weight gradient.
+/// The slots of the repeating block: down, up, then the gradients, each followed at once by its weight
+/// gradient.
 Lines block(int p) {
   Lines lines(static_cast<std::size_t>(p), std::string(kPeriod, ' '));
   int now = 0;
-  const auto put = [&](int r, int slot, char c) { lines[static_cast<std::size_t>(r)][static_cast<std::size_t>(slot) % kPeriod] = c; };
+  const auto put = [&](int r, int slot, char c) {
+    lines[static_cast<std::size_t>(r)][static_cast<std::size_t>(slot) % kPeriod] = c;
+  };
   for (int r = 0; r < p; ++r) put(r, ++now, 'F');
   for (int r = p; r-- > 0;) put(r, ++now, 'f');
   now += p % 3 == 0 ? 4 : 1;
@@ -62,8 +67,8 @@ void keep_micro_batches(Lines& lines, std::size_t m) {
   }
 }
 
-/// Moves every pass to the earliest free slot that its inputs allow, forwards only as far as the peak of the whole
-/// stays as it is.
+/// Moves every pass to the earliest free slot that its inputs allow, forwards only as far as the peak of the
+/// whole stays as it is.
 class WarmUp {
  public:
   WarmUp(Lines& lines, std::size_t m) : lines_(lines) {
@@ -87,7 +92,9 @@ class WarmUp {
   }
 
  private:
-  int slot(std::size_t r, std::size_t micro_batch, char kind) const { return slot_[r][micro_batch][kind_of(kind)]; }
+  int slot(std::size_t r, std::size_t micro_batch, char kind) const {
+    return slot_[r][micro_batch][kind_of(kind)];
+  }
 
   int earliest(std::size_t r, std::size_t m, char kind) const {
     const std::size_t last = lines_.size() - 1;
@@ -139,7 +146,10 @@ Row row(const std::string& line, int p, int r) {
   for (const char c : line) {
     if (kind_of(c) >= next.size()) continue;
     const int m = next[kind_of(c)]++, down = r, up = 2 * p - 1 - r;
-    out.push_back(c == 'F' ? forward(down, m) : c == 'f' ? forward(up, m) : c == 'B' ? backward(up, m) : backward(down, m));
+    out.push_back(c == 'F'   ? forward(down, m)
+                  : c == 'f' ? forward(up, m)
+                  : c == 'B' ? backward(up, m)
+                             : backward(down, m));
   }
   return out;
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kPeriod = 6;  ///< slots of the repeating block: two chunks of F, I and W
 
-/// Slot of every pass of one rank, per kind: F down, F up, I of the way back down, I of the way back up, then W once
-/// it is placed (one list for both chunks, or two). Micro-batches ascend in every list.
+/// Slot of every pass of one rank, per kind: F down, F up, I of the way back down, I of the way back up, then
+/// W once it is placed (one list for both chunks, or two). Micro-batches ascend in every list.
 using Slots = std::vector<std::vector<int>>;
 using Block = std::array<int, 4>;
 
@@ -52,8 +52,10 @@ void place_weights(Slots& slots, bool split) {
   };
   for (; slot < static_cast<int>(taken.size()); ++slot) {
     const int kind = taken[static_cast<std::size_t>(slot)];
-    if (kind >= 2) ++waiting[split ? static_cast<std::size_t>(kind - 2) : 0];
-    else if (kind < 0 && (waiting[0] || waiting[1])) place(waiting[0] ? 0 : 1);
+    if (kind >= 2)
+      ++waiting[split ? static_cast<std::size_t>(kind - 2) : 0];
+    else if (kind < 0 && (waiting[0] || waiting[1]))
+      place(waiting[0] ? 0 : 1);
   }
   for (std::size_t w = 0; w < 2; ++w)
     for (; waiting[w] > 0; ++slot) place(w);
@@ -91,7 +93,8 @@ void squeeze(std::vector<Slots>& ranks) {
   for (const Pass4& pass : in_order(ranks)) {
     const auto r = static_cast<std::size_t>(pass.rank);
     const int after = latest_input(pass, ranks.size(), [&](int rank, int kind, int m) {
-      return ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(kind)][static_cast<std::size_t>(m)];
+      return ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(kind)]
+                  [static_cast<std::size_t>(m)];
     });
     int& slot = ranks[r][static_cast<std::size_t>(pass.kind)][static_cast<std::size_t>(pass.micro_batch)];
     slot = std::max(after + 1, next[r]);
@@ -99,8 +102,8 @@ void squeeze(std::vector<Slots>& ranks) {
   }
 }
 
-/// Moves passes of the start and the end of the schedule into earlier free slots where that needs no more memory;
-/// the repeating middle stays. With weight gradients placed, both ends move; without, only the end.
+/// Moves passes of the start and the end of the schedule into earlier free slots where that needs no more
+/// memory; the repeating middle stays. With weight gradients placed, both ends move; without, only the end.
 class Reordering {
  public:
   Reordering(std::vector<Slots>& ranks, bool weights) : ranks_(ranks), weights_(weights) {
@@ -125,9 +128,11 @@ class Reordering {
 
  private:
   int& slot(const Pass4& pass) {
-    return ranks_[static_cast<std::size_t>(pass.rank)][static_cast<std::size_t>(pass.kind)][static_cast<std::size_t>(pass.micro_batch)];
+    return ranks_[static_cast<std::size_t>(pass.rank)][static_cast<std::size_t>(pass.kind)]
+                 [static_cast<std::size_t>(pass.micro_batch)];
   }
-  /// Phase 0 ends with the first I on the way back up to rank 0, phase 1 with the last forward of the first chunk.
+  /// Phase 0 ends with the first I on the way back up to rank 0, phase 1 with the last forward of the first
+  /// chunk.
   bool moves(const Pass4& pass) {
     if (pass.kind == 3 && pass.rank == 0 && phase_ == 0) phase_ = 1;
     if (phase_ == 1) {
@@ -181,7 +186,9 @@ Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
   Reordering(ranks, false).run();
   for (Slots& slots : ranks) place_weights(slots, true);
   Grid grid{std::vector<Row>(ranks.size()), zigzag_placement(p, 2)};
-  for (const Pass4& pass : in_order(ranks)) grid.ranks[static_cast<std::size_t>(pass.rank)].push_back(v_action(pass.kind, pass.rank, pass.micro_batch, p));
+  for (const Pass4& pass : in_order(ranks))
+    grid.ranks[static_cast<std::size_t>(pass.rank)].push_back(
+        v_action(pass.kind, pass.rank, pass.micro_batch, p));
   return grid;
 }
 
@@ -196,7 +203,11 @@ Block min_block(int p, int i) {
 
 }  // namespace
 
-Grid v_half(const GridShape& shape) { return from_block(shape, half_block); }
-Grid v_min(const GridShape& shape) { return from_block(shape, min_block); }
+Grid v_half(const GridShape& shape) {
+  return from_block(shape, half_block);
+}
+Grid v_min(const GridShape& shape) {
+  return from_block(shape, min_block);
+}
 
 }  // namespace penstock::schedule

@@ -13,25 +13,32 @@ enum Sort : int { kF = 0, kI = 1, kW = 2 };
 
 struct Stuck {};  ///< a pass is due whose input or memory is not there
 
-/// One rank while it is being filled. Chunk 0 is the one that a sort of pass meets first: for F the one on the way
-/// down, for I and W the one on the way up.
+/// One rank while it is being filled. Chunk 0 is the one that a sort of pass meets first: for F the one on
+/// the way down, for I and W the one on the way up.
 struct Filling {
   Row row;
   std::array<int, 6> count{};  ///< per 2 * sort + chunk
   std::int64_t memory = 0, end = 0;
-  std::int64_t bubble = 0;     ///< idle since its first forward
-  std::deque<int> weights;     ///< chunks of the weight gradients that wait
+  std::int64_t bubble = 0;  ///< idle since its first forward
+  std::deque<int> weights;  ///< chunks of the weight gradients that wait
 };
 
 class VSearch {
  public:
-  /// `accepted`: the bubble per rank of an earlier run, which the filling of gaps tries to even out; may be empty.
-  VSearch(const GridShape& shape, bool fill_before_forward, bool fill_before_gradient, std::vector<std::int64_t> accepted)
-      : p_(shape.ranks), m_(shape.micro_batches), fill_{fill_before_forward, fill_before_gradient},
-        accepted_(std::move(accepted)), delay_(shape.costs.delay.value()),
+  /// `accepted`: the bubble per rank of an earlier run, which the filling of gaps tries to even out; may be
+  /// empty.
+  VSearch(const GridShape& shape, bool fill_before_forward, bool fill_before_gradient,
+          std::vector<std::int64_t> accepted)
+      : p_(shape.ranks),
+        m_(shape.micro_batches),
+        fill_{fill_before_forward, fill_before_gradient},
+        accepted_(std::move(accepted)),
+        delay_(shape.costs.delay.value()),
         limit_(2 * shape.activation_bytes * shape.memory_limit.value_or(shape.ranks)),
-        time_{shape.costs.forward.value(), shape.costs.input_gradient.value(), shape.costs.weight_gradient.value()},
-        memory_{shape.activation_bytes, shape.weight_gradient_bytes - shape.activation_bytes, -shape.weight_gradient_bytes},
+        time_{shape.costs.forward.value(), shape.costs.input_gradient.value(),
+              shape.costs.weight_gradient.value()},
+        memory_{shape.activation_bytes, shape.weight_gradient_bytes - shape.activation_bytes,
+                -shape.weight_gradient_bytes},
         ranks_(static_cast<std::size_t>(p_)) {
     for (auto& ends : ends_) ends.assign(static_cast<std::size_t>(p_ * m_), -1);
   }
@@ -115,7 +122,8 @@ class VSearch {
   void even_out() {
     int chunk = 0;
     for (int j = 1; j < p_; ++j)
-      while (forwards(j) < forwards(j - 1) || (count(j, kF, 1) <= count(j - 1, kF, 1) && count(j - 1, kF, 1) < m_)) {
+      while (forwards(j) < forwards(j - 1) ||
+             (count(j, kF, 1) <= count(j - 1, kF, 1) && count(j - 1, kF, 1) < m_)) {
         for (int k = p_; k-- > j;)
           if (count(k, kF, chunk) < m_) put(kF, chunk, k);
         chunk = 1 - chunk;
@@ -127,7 +135,8 @@ class VSearch {
     std::int64_t worst = 0;
     for (const Filling& rank : ranks_) worst = std::max(worst, rank.bubble);
     if (!accepted_.empty())
-      worst = std::max(worst, *std::max_element(accepted_.begin(), accepted_.end()) - accepted_[static_cast<std::size_t>(j)]);
+      worst = std::max(worst, *std::max_element(accepted_.begin(), accepted_.end()) -
+                                  accepted_[static_cast<std::size_t>(j)]);
     return worst - ranks_[static_cast<std::size_t>(j)].bubble;
   }
   /// Weight gradients into the gap before the pass; one more that overruns it only if `may_overrun`.
@@ -208,7 +217,8 @@ Grid v_zb(const GridShape& shape) {
   std::optional<Found> best;
   for (const bool before_gradient : {true, false})
     for (const bool before_forward : {true, false})
-      if (auto found = search(shape, before_forward, before_gradient); found && (!best || found->bubble < best->bubble))
+      if (auto found = search(shape, before_forward, before_gradient);
+          found && (!best || found->bubble < best->bubble))
         best = std::move(found);
   demand(best.has_value(), "more micro-batches or a larger memory limit");
   return best->grid;

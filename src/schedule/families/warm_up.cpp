@@ -5,7 +5,9 @@
 namespace penstock::schedule {
 namespace {
 
-Action weight_gradient_of(const Action& gradient) { return weight_gradient(gradient.stage, gradient.micro_batch); }
+Action weight_gradient_of(const Action& gradient) {
+  return weight_gradient(gradient.stage, gradient.micro_batch);
+}
 
 }  // namespace
 

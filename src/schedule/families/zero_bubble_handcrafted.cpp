@@ -21,7 +21,9 @@ Grid handcrafted(const GridShape& shape, int depth) {
 
 }  // namespace
 
-Grid zb_h1(const GridShape& shape) { return handcrafted(shape, 1); }
+Grid zb_h1(const GridShape& shape) {
+  return handcrafted(shape, 1);
+}
 
 Grid zb_h2(const GridShape& shape) {
   demand(shape.micro_batches >= 2 * shape.ranks - 1, "at least 2p - 1 micro-batches");

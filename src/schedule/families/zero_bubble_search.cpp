@@ -13,7 +13,7 @@ constexpr int kF = 0, kI = 1, kW = 2;
 struct Choices {
   bool bubble_before_gradient;  ///< warm up past the moment the first gradient could start
   bool prefer_gradient;         ///< put a forward off when the next gradient is near
-  bool greedy_weight;           ///< fill a gap with a weight gradient even where it delays no more than others
+  bool greedy_weight;  ///< fill a gap with a weight gradient even where it delays no more than others
 };
 
 /// One rank while it is being filled.
@@ -22,15 +22,21 @@ struct Filling {
   std::array<int, 3> count{};  ///< of F, I, W so far
   std::int64_t memory = 0;
   std::int64_t end = 0;
-  std::int64_t bubble = 0;     ///< idle since its first forward
+  std::int64_t bubble = 0;  ///< idle since its first forward
 };
 
 class Search {
  public:
   Search(const GridShape& shape, std::int64_t limit, Choices choices)
-      : p_(shape.ranks), m_(shape.micro_batches), delay_(shape.costs.delay.value()), limit_(limit), choices_(choices),
-        time_{shape.costs.forward.value(), shape.costs.input_gradient.value(), shape.costs.weight_gradient.value()},
-        memory_{shape.activation_bytes, shape.weight_gradient_bytes - shape.activation_bytes, -shape.weight_gradient_bytes},
+      : p_(shape.ranks),
+        m_(shape.micro_batches),
+        delay_(shape.costs.delay.value()),
+        limit_(limit),
+        choices_(choices),
+        time_{shape.costs.forward.value(), shape.costs.input_gradient.value(),
+              shape.costs.weight_gradient.value()},
+        memory_{shape.activation_bytes, shape.weight_gradient_bytes - shape.activation_bytes,
+                -shape.weight_gradient_bytes},
         ranks_(static_cast<std::size_t>(p_)) {
     for (auto& ends : ends_) ends.assign(static_cast<std::size_t>(p_ * m_), 0);
   }
@@ -58,7 +64,9 @@ class Search {
 
  private:
   Filling& at(int j) { return ranks_[static_cast<std::size_t>(j)]; }
-  std::int64_t end(int kind, int j, int i) const { return ends_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(j * m_ + i)]; }
+  std::int64_t end(int kind, int j, int i) const {
+    return ends_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(j * m_ + i)];
+  }
   std::int64_t worst_bubble() const {
     std::int64_t worst = 0;
     for (const Filling& rank : ranks_) worst = std::max(worst, rank.bubble);
@@ -75,7 +83,9 @@ class Search {
     if (rank.count[kF] > (kind == kF ? 1 : 0)) rank.bubble += start - rank.end;
     rank.end = ends_[k][static_cast<std::size_t>(j * m_ + i)] = start + time_[k];
     rank.memory += memory_[k];
-    rank.row.push_back(kind == kF ? forward(j, i) : kind == kI ? input_gradient(j, i) : weight_gradient(j, i));
+    rank.row.push_back(kind == kF   ? forward(j, i)
+                       : kind == kI ? input_gradient(j, i)
+                                    : weight_gradient(j, i));
   }
 
   /// Weight gradients until the pass fits; false when there are none left.
@@ -175,7 +185,8 @@ Grid best(const GridShape& shape, int limit) {
   std::optional<Search> found;
   for (int c = 0; c < 8; ++c) {
     Search tried(shape, limit * shape.activation_bytes, {c < 4, c % 4 < 2, c % 2 == 0});
-    if (tried.run() && (!found || tried.longest_span() < found->longest_span())) found.emplace(std::move(tried));
+    if (tried.run() && (!found || tried.longest_span() < found->longest_span()))
+      found.emplace(std::move(tried));
   }
   demand(found.has_value(), "a larger memory limit");
   return found->grid();
@@ -183,7 +194,11 @@ Grid best(const GridShape& shape, int limit) {
 
 }  // namespace
 
-Grid zb_1p(const GridShape& shape) { return best(shape, shape.memory_limit.value_or(shape.ranks)); }
-Grid zb_2p(const GridShape& shape) { return best(shape, shape.memory_limit.value_or(2 * shape.ranks)); }
+Grid zb_1p(const GridShape& shape) {
+  return best(shape, shape.memory_limit.value_or(shape.ranks));
+}
+Grid zb_2p(const GridShape& shape) {
+  return best(shape, shape.memory_limit.value_or(2 * shape.ranks));
+}
 
 }  // namespace penstock::schedule
