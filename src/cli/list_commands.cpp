@@ -1,4 +1,4 @@
-// models, planners: what there is.
+// models, planners, schedules: what there is.
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/report/table.hpp"
+#include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -41,6 +42,19 @@ core::ExitCode list_planners(bool json) {
   return core::ExitCode::done;
 }
 
+core::ExitCode list_schedules(bool json) {
+  Json all = Json::array();
+  Table table({{"schedule"}, {"what it does"}, {"needs"}, {"closed form"}, {"source"}});
+  for (const auto& info : schedule::grid_families()) {
+    all.push_back({{"name", info.name}, {"summary", info.summary}, {"constraints", info.constraints},
+                   {"closed_form", info.closed_form}, {"source", info.source}, {"default_chunks", info.chunks}});
+    table.add({info.name, info.summary, info.constraints, info.closed_form, info.source});
+  }
+  fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
+  if (!json) fmt::print("\np ranks, v chunks per rank, m micro-batches; F, I, W, B = I + W of a full stage, FB overlapped\n");
+  return core::ExitCode::done;
+}
+
 void add_list(CLI::App& app, Action& action, const char* name, const char* help, core::ExitCode (*list)(bool)) {
   auto* command = app.add_subcommand(name, help);
   auto json = std::make_shared<bool>(false);
@@ -55,6 +69,11 @@ void add_models(CLI::App& app, Action& action) {
 }
 void add_planners(CLI::App& app, Action& action) {
   add_list(app, action, "planners", "List the planners with their sources.", list_planners);
+}
+
+void add_schedules(CLI::App& app, Action& action) {
+  add_list(app, action, "schedules", "List the families of pipeline schedules with their constraints and closed forms.",
+           list_schedules);
 }
 
 }  // namespace penstock::cli

@@ -38,6 +38,26 @@ expect 0 "depth" "$penstock" plan --model clip.json --cluster "$clusters/summit.
 expect 0 "branches" "$penstock" model mmt -p branches=2 -o m.dot
 expect 0 "digraph" cat m.dot
 
+# Schedules: made, written, read back, drawn; times in steps or with units.
+expect 0 "dualpipev" "$penstock" schedules
+expect 0 "0 |F0--F1--" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
+expect 0 "makespan 15, longest rank span 15, bubble 0.2000" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
+expect 0 "peak live" "$penstock" schedule zbv --ranks 4 --microbatches 8 --grid zbv.csv --svg zbv.svg
+[[ -s zbv.csv && -s zbv.svg ]] || { echo "FAILED: no grid or picture was written"; failures=$((failures + 1)); }
+expect 0 '"longest_rank_span": 24.0' "$penstock" schedule ./zbv.csv --json
+expect 0 "makespan 6.00 s" "$penstock" schedule gpipe --ranks 1 --microbatches 2 --forward 1s
+expect 0 "makespan 9.5," "$penstock" schedule gpipe --ranks 2 --microbatches 2 --latency 0.25
+sed -i '1s/0B0/0F0/;1s/0I0/0F0/' zbv.csv
+expect 21 "rank 0 cell" "$penstock" schedule zbv.csv --svg bad.svg
+echo '0F0,0Q0' >q.csv
+expect 11 "q.csv:1: cell 1: expected an action" "$penstock" schedule q.csv --svg bad.svg
+expect 11 "zbv: needs two stages per rank" "$penstock" schedule zbv --ranks 2 --chunks 3 --microbatches 4 --svg bad.svg
+expect 11 "did you mean 'zbv'" "$penstock" schedule zvb --ranks 2 --microbatches 4
+expect 11 "--ranks and --microbatches are needed" "$penstock" schedule zbv
+expect 11 "--forward soon: expected unit steps" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward soon
+expect 11 "give all with units" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward 1ms --latency 2
+expect 20 "rank 0 holds 4 full-stage activations, --memory-limit allows 3" "$penstock" schedule 1f1b --ranks 4 --microbatches 8 --memory-limit 3 --svg bad.svg
+
 # A plan written by hand: no in-flight counts, no planner.
 sed -e '/in_flight/d' -e '/planner:/d' plan.yaml >hand.yaml
 expect 0 "depth 5 of 8 stages" "$penstock" simulate hand.yaml

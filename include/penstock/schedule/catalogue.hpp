@@ -1,0 +1,47 @@
+#pragma once
+// Every family of pipeline schedules, by name.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/grid_costs.hpp"
+
+namespace penstock::schedule {
+
+/// What a family is asked for.
+struct GridShape {
+  int ranks = 1;          ///< p
+  int chunks = 0;         ///< v, stages per rank; 0: what the family usually has
+  int micro_batches = 1;  ///< m; of both directions together where there are two
+  int group = 0;          ///< interleaved families: micro-batches per round; 0: PyTorch's choice
+  GridCosts costs{};      ///< only the heuristics look at them
+  std::optional<int>
+      memory_limit{};  ///< full-stage activations a rank may hold; for the families that take one
+  /// Heuristics under a memory limit: what a full stage holds from its forward on, and the part of it that is
+  /// kept until the weight gradient is done; in any unit.
+  std::int64_t activation_bytes = 1, weight_gradient_bytes = 1;
+};
+
+struct GridFamily {
+  std::string name;
+  std::string summary;      ///< one line
+  std::string source;       ///< paper or program, and how ours differs
+  std::string constraints;  ///< on p, v, m
+  std::string closed_form;  ///< bubble time for equal stages without delay; peak activations
+  int chunks;               ///< stages per rank when none are asked for
+  Grid (*make)(const GridShape&);
+};
+
+/// Every family, in the order lists show them.
+const std::vector<GridFamily>& grid_families();
+/// Throws BadInput for an unknown name, with a hint.
+const GridFamily& grid_family(std::string_view name);
+
+/// The family's grid, free of faults. Throws BadInput naming the constraint that the shape breaks.
+Grid make_grid(std::string_view family, const GridShape& shape);
+
+}  // namespace penstock::schedule

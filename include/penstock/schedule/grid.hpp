@@ -1,0 +1,81 @@
+#pragma once
+// A pipeline schedule as data: for every rank, the actions it runs, in order.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penstock::schedule {
+
+enum class Pass : std::uint8_t {
+  idle,             ///< an empty cell; takes no time of its own
+  forward,          ///< F
+  input_gradient,   ///< I: the half of a backward pass that the previous stage waits for
+  weight_gradient,  ///< W: the other half, free to run any time later
+  backward,         ///< B: I, then W
+  send_forward,     ///< to the next stage
+  receive_forward,  ///< named by the receiving stage, as are all receives
+  send_backward,    ///< to the previous stage
+  receive_backward,
+  unshard,  ///< gather the stage's sharded weights
+  reshard,
+  reduce_gradient,
+  overlapped,  ///< a forward and a full backward of another stage, run as one
+};
+
+/// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining.
+struct Action {
+  Pass pass = Pass::idle;
+  std::int32_t stage = -1;                 ///< -1 when idle; of a pair: the forward's
+  std::int32_t micro_batch = -1;           ///< -1 for idle, unshard, reshard, reduce_gradient
+  std::int32_t backward_stage = -1;        ///< of an overlapped pair only
+  std::int32_t backward_micro_batch = -1;  ///< of an overlapped pair only
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+Action forward(int stage, int micro_batch);
+Action input_gradient(int stage, int micro_batch);
+Action weight_gradient(int stage, int micro_batch);
+Action backward(int stage, int micro_batch);
+Action overlapped(const Action& forward, const Action& backward);
+
+/// A pair as its forward and its backward, anything else as itself.
+struct Parts {
+  std::array<Action, 2> list;
+  std::size_t count = 1;
+  const Action* begin() const { return list.data(); }
+  const Action* end() const { return list.data() + count; }
+};
+Parts parts(const Action& action);
+
+using Row = std::vector<Action>;
+
+struct Grid {
+  std::vector<Row> ranks;
+  std::vector<std::int32_t> rank_of_stage;  ///< indexed by stage; -1 for a stage that no action names
+  /// Bidirectional schedules hold several copies of the model; copy c is the chain of stages
+  /// [c * chain(), (c + 1) * chain()), and every copy counts its own micro-batches from 0.
+  std::int32_t copies = 1;
+
+  int stages() const { return static_cast<int>(rank_of_stage.size()); }
+  int chain() const { return stages() / copies; }
+  bool first(int stage) const { return stage % chain() == 0; }
+  bool last(int stage) const { return stage % chain() == chain() - 1; }
+  /// Stages on one rank that together make a full stage, one P-th of the model.
+  double chunks() const { return static_cast<double>(chain()) / static_cast<double>(ranks.size()); }
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+
+/// Micro-batches of one copy: one more than the largest number named.
+int micro_batches(const Grid& grid);
+
+/// Stage s on rank s mod P, and the zigzag 0..P-1, P-1..0, 0..P-1 of the V-shaped families.
+std::vector<std::int32_t> loop_placement(int ranks, int chunks);
+std::vector<std::int32_t> zigzag_placement(int ranks, int chunks);
+
+/// One cell as text: "0F0", "1I2", "3SEND_F1", "1UNSHARD", "(0F7;7B3)OVERLAP_F_B"; "" when idle.
+std::string token(const Action& action);
+
+}  // namespace penstock::schedule

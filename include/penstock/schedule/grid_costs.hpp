@@ -1,0 +1,20 @@
+#pragma once
+// What the passes of a grid take: one set of times for all stages.
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::schedule {
+
+/// Abstract schedules count in unit steps; one is this long, so that halves and thirds of it are exact
+/// enough.
+inline constexpr core::Picoseconds kUnitStep{1'000'000'000'000};
+
+/// Times of one stage, that is of one chunk where a rank holds several.
+struct GridCosts {
+  core::Picoseconds forward = kUnitStep;          ///< F
+  core::Picoseconds input_gradient = kUnitStep;   ///< I
+  core::Picoseconds weight_gradient = kUnitStep;  ///< W; a full backward takes I + W
+  core::Picoseconds delay{0};                     ///< C: from a pass's end to its use on another rank
+};
+
+}  // namespace penstock::schedule

@@ -1,0 +1,20 @@
+#pragma once
+// Whether a grid can be run, and means one iteration of training.
+
+#include <string>
+#include <vector>
+
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::schedule {
+
+/// What is wrong, each fault naming rank and cell (both from 0); empty when nothing is. Asked of a grid:
+///  - every stage is run by one rank, and no stage is left out;
+///  - every stage runs each of `micro_batches` micro-batches once: F, then B, or I and later W;
+///  - a receive has its send, a send its receive; where a rank receives at all, it does so before the pass;
+///  - no circle of ranks waits for each other; else the circle is told.
+/// The counting rules are those of torch.distributed.pipelining's _validate_schedule; messages, doubles and
+/// deadlocks are ours.
+std::vector<std::string> grid_faults(const Grid& grid, int micro_batches);
+
+}  // namespace penstock::schedule

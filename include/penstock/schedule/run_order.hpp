@@ -1,0 +1,58 @@
+#pragma once
+// Which action waits for which: the part of a grid's meaning that needs no times.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::schedule {
+
+/// A moment others wait for: the end of a forward, of an input gradient (also that inside a full backward,
+/// which ends with the whole), or of a send.
+struct Milestone {
+  Pass pass = Pass::forward;  ///< forward, input_gradient, send_forward or send_backward
+  std::int32_t stage = 0;
+  std::int32_t micro_batch = 0;
+};
+
+/// The one milestone a part waits for besides its rank's earlier actions; none where there is no such thing.
+std::optional<Milestone> awaited(const Grid& grid, const Action& part);
+/// The milestone a part reaches when it ends.
+std::optional<Milestone> reached(const Action& part);
+
+/// A value per milestone of a grid, in one dense array.
+template <class T>
+class Milestones {
+ public:
+  Milestones(const Grid& grid, T initial)
+      : stages_(static_cast<std::size_t>(grid.stages())),
+        count_(static_cast<std::size_t>(micro_batches(grid))),
+        values_(4 * stages_ * count_, initial) {}
+  T& operator[](const Milestone& m) {
+    return values_[(row(m.pass) * stages_ + static_cast<std::size_t>(m.stage)) * count_ +
+                   static_cast<std::size_t>(m.micro_batch)];
+  }
+
+ private:
+  static std::size_t row(Pass pass) {
+    return pass == Pass::forward ? 0 : pass == Pass::input_gradient ? 1 : pass == Pass::send_forward ? 2 : 3;
+  }
+  std::size_t stages_, count_;
+  std::vector<T> values_;
+};
+
+struct Cell {
+  std::int32_t rank = 0;
+  std::int32_t position = 0;  ///< in the rank's row
+};
+
+/// All cells in an order that respects rows and waits; shorter than the grid when it deadlocks.
+std::vector<Cell> run_order(const Grid& grid);
+
+/// The circle of ranks that wait for each other, in words; empty when the grid runs to its end.
+std::string deadlock(const Grid& grid);
+
+}  // namespace penstock::schedule

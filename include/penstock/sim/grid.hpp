@@ -1,0 +1,34 @@
+#pragma once
+// A grid, timed: what a schedule is worth on equal stages, without a model or a cluster.
+
+#include <vector>
+
+#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/grid_costs.hpp"
+
+namespace penstock::sim {
+
+struct Interval {
+  core::Picoseconds start, end;
+};
+
+struct GridResult {
+  core::Picoseconds makespan;           ///< from the first start to the last end
+  core::Picoseconds longest_rank_span;  ///< of the rank with the longest time from first start to last end
+  double bubble_rate = 0;               ///< of that span, the share beyond the work of the busiest rank
+  std::vector<core::Picoseconds> idle;  ///< per rank, within its own span
+  std::vector<int> peak_live;           ///< per rank, in stages: forwards whose B or W is not done
+  std::vector<std::vector<Interval>>
+      times;  ///< [rank][position] of every action; messages and the like take none
+};
+
+/// Ranks run strictly in order. What another rank needs arrives `delay` after it is done, on the same rank at
+/// once; messages never block the sender, a receive waits for its message. An overlapped pair takes F + B.
+/// With a delay the in-order rule gives 1F1B C (2(p-1)(m/p + 1) - 2) more than without, as the Zero Bubble
+/// paper's tables do (Qi et al., ICLR 2024, Table 5). The grid must have no faults (schedule::grid_faults).
+GridResult simulate_grid(const schedule::Grid& grid, const schedule::GridCosts& costs);
+
+/// The times of one chunk from those of a full stage.
+schedule::GridCosts per_chunk(const schedule::GridCosts& full_stage, const schedule::Grid& grid);
+
+}  // namespace penstock::sim

@@ -1,0 +1,128 @@
+#include "grid_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using schedule::Action;
+using schedule::Grid;
+using schedule::Pass;
+
+char letter(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return 'F';
+    case Pass::input_gradient:
+      return 'I';
+    case Pass::weight_gradient:
+      return 'W';
+    default:
+      return 'B';
+  }
+}
+
+/// "F3", in small letters for a rank's later chunks; a pair is both: "F3b1".
+std::string label(const Grid& grid, const Action& action) {
+  std::string out;
+  for (const Action& part : schedule::parts(action)) {
+    const bool later = part.stage % grid.chain() >= static_cast<int>(grid.ranks.size());
+    const char c = letter(part.pass);
+    out += fmt::format("{}{}", later ? static_cast<char>(c - 'A' + 'a') : c, part.micro_batch);
+  }
+  return out;
+}
+
+/// Columns per picosecond: the shortest pass gets room for its label, unless that makes the picture too wide.
+double scale(const sim::GridResult& result, std::size_t columns) {
+  core::Picoseconds shortest = result.makespan;
+  for (const auto& row : result.times)
+    for (const auto& time : row)
+      if (time.start < time.end) shortest = std::min(shortest, time.end - time.start);
+  const double makespan = std::max(1.0, static_cast<double>(result.makespan.value()));
+  return std::min(4 / std::max(1.0, static_cast<double>(shortest.value())),
+                  static_cast<double>(columns) / makespan);
+}
+
+std::string timeline(const Grid& grid, std::size_t rank, const std::vector<sim::Interval>& times,
+                     double per_ps) {
+  std::string line;
+  const auto column = [&](core::Picoseconds t) {
+    return static_cast<std::size_t>(std::llround(static_cast<double>(t.value()) * per_ps));
+  };
+  for (std::size_t c = 0; c < times.size(); ++c) {
+    const std::size_t begin = column(times[c].start), end = column(times[c].end);
+    if (times[c].start == times[c].end || begin == end) continue;
+    line.resize(begin, '.');
+    std::string text = label(grid, grid.ranks[rank][c]);
+    if (text.size() > end - begin) text = text.substr(0, 1);
+    text.resize(end - begin, '-');
+    line += text;
+  }
+  return line;
+}
+
+template <class T, class F>
+std::vector<double> numbers(const std::vector<T>& values, F f) {
+  std::vector<double> out;
+  for (const T& value : values) out.push_back(f(value));
+  return out;
+}
+
+}  // namespace
+
+double TimeStyle::number(core::Picoseconds time) const {
+  return steps ? time / schedule::kUnitStep : to_seconds(time).value();
+}
+
+std::string TimeStyle::text(core::Picoseconds time) const {
+  return steps ? fmt::format("{:.10g}", number(time)) : core::show(to_seconds(time));
+}
+
+std::string grid_timeline(const Grid& grid, const sim::GridResult& result, std::size_t columns) {
+  const double per_ps = scale(result, columns);
+  const std::size_t digits = std::to_string(grid.ranks.size() - 1).size();
+  std::string out;
+  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+    out += fmt::format("{:>{}} |{}\n", r, digits, timeline(grid, r, result.times[r], per_ps));
+  return out;
+}
+
+std::string grid_summary(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
+  report::Table table(
+      {{"rank", report::Align::right}, {"idle", report::Align::right}, {"peak live", report::Align::right}});
+  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+    table.add({std::to_string(r), style.text(result.idle[r]),
+               fmt::format("{:.4g}", result.peak_live[r] / grid.chunks())});
+  return fmt::format("{}\nmakespan {}, longest rank span {}, bubble {:.4f} of it; peak live in full stages\n",
+                     table.text(), style.text(result.makespan), style.text(result.longest_rank_span),
+                     result.bubble_rate);
+}
+
+std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
+  nlohmann::ordered_json out = {
+      {"unit", style.steps ? "step" : "s"},
+      {"makespan", style.number(result.makespan)},
+      {"longest_rank_span", style.number(result.longest_rank_span)},
+      {"bubble_rate", result.bubble_rate},
+      {"idle_per_rank", numbers(result.idle, [&](auto t) { return style.number(t); })},
+      {"peak_live_per_rank", numbers(result.peak_live, [&](int live) { return live / grid.chunks(); })},
+      {"tasks", nlohmann::ordered_json::array()}};
+  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+    for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
+      if (grid.ranks[r][c].pass != Pass::idle)
+        out["tasks"].push_back({{"rank", r},
+                                {"action", token(grid.ranks[r][c])},
+                                {"start", style.number(result.times[r][c].start)},
+                                {"end", style.number(result.times[r][c].end)}});
+  return out.dump(2) + "\n";
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,108 @@
+#include "penstock/schedule/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include "families/families.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr int kMostRanks = 4096, kMostChunks = 64, kMostMicroBatches = 100000;
+constexpr std::int64_t kMostPasses = 20'000'000;
+
+void check_range(const char* what, int value, int most) {
+  if (value < 1 || value > most)
+    throw core::BadInput(fmt::format("{} must be 1 to {}, not {}", what, most, value));
+}
+
+}  // namespace
+
+void demand(bool holds, const char* constraint) {
+  if (!holds) throw core::BadInput(std::string("needs ") + constraint);
+}
+
+const std::vector<GridFamily>& grid_families() {
+  static const std::vector<GridFamily> families = {
+      {"gpipe", "all forwards, then all backwards",
+       "Huang et al., GPipe, NeurIPS 2019; backwards in the order of the forwards", "none",
+       "bubble (p-1)(F+B), holds m", 1, gpipe},
+      {"1f1b", "one forward, one backward, then flush",
+       "Narayanan et al., PipeDream-Flush, ICML 2021; Fan et al., DAPPLE, PPoPP 2021", "none",
+       "bubble (p-1)(F+B), rank r holds min(m, p-r)", 1, one_f_one_b},
+      {"looped_bfs", "chunk by chunk, each with all micro-batches",
+       "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023; backwards reversed, as in PyTorch",
+       "none", "bubble (p-1)(F+B)/v, holds m", 2, looped_bfs},
+      {"interleaved_1f1b", "1F1B over several chunks per rank",
+       "Narayanan et al., Megatron-LM, SC 2021; groups as in PyTorch, or of any size from p on",
+       "m a multiple of max(1, floor(m/p)), or --group of at least p",
+       "p | m: bubble (p-1)(F+B)/v, rank 0 holds p + (p-1)/v", 2, interleaved_1f1b},
+      {"zb_h1", "weight gradients fill the bubble, in the memory of 1F1B",
+       "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2.1", "none",
+       "m >= p: bubble (p-1)(F+I-W), holds p", 1, zb_h1},
+      {"zb_h2", "zero bubble with twice the memory of 1F1B",
+       "Qi et al., ICLR 2024, section 2.2; the optimizer step is not synchronised", "m >= 2p-1",
+       "bubble (p-1)(F+I-2W), holds 2p-1", 1, zb_h2},
+      {"interleaved_zb", "interleaved 1F1B with weight gradients in the bubble",
+       "PyTorch's ScheduleInterleavedZeroBubble", "as interleaved_1f1b",
+       "p | m: bubble (p-1)(F+I-W)/v, holds p", 2, interleaved_zb},
+      {"zbv", "zero bubble with the memory of 1F1B, two chunks in a V",
+       "Qi et al., ICLR 2024, section 6; the handcrafted form, as in PyTorch", "v = 2",
+       "F = I = W, m >= 2p-1: bubble 0, holds p", 2, zbv},
+      {"dualpipev", "forwards and backwards overlapped, two chunks in a V",
+       "DeepSeek-AI, DualPipe repository, 2025 (cut-in-half DualPipe)", "v = 2, m >= 2p",
+       "per chunk: bubble (p-1)(FB+B-3W), holds 2p+1 chunks", 2, dualpipev},
+      {"dualpipe", "forwards and backwards overlapped, two directions on two copies",
+       "DeepSeek-AI, DeepSeek-V3 report, 2024, section 3.2.1", "p even, m even, m >= 2p",
+       "bubble (p/2-1)(FB+B-3W), holds p+1", 1, dualpipe},
+      {"chimera", "1F1B in two directions at once, on two copies of the model",
+       "Li, Hoefler, Chimera, SC 2021; two pipelines, units concatenated directly", "p even, m even",
+       "F = B, p | m: bubble (p-2)F, ranks hold p/2+1 to p", 1, chimera},
+      {"zb_1p", "zero-bubble search within a memory limit, p activations unless given",
+       "Qi et al., ICLR 2024, section 3.1; the heuristic of their repository, without its integer program",
+       "none", "F = I = W: bubble (p-1)(F+I-W), holds p", 1, zb_1p},
+      {"zb_2p", "the same search with 2p activations unless given", "as zb_1p", "none",
+       "about 0, holds at most 2p", 1, zb_2p},
+      {"v_half", "half the memory of 1F1B, two chunks in a V",
+       "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024; the "
+       "repository's greedy reordering",
+       "v = 2", "F = I = W: about half the bubble of 1F1B, p even: holds p/2 + 1", 2, v_half},
+      {"v_min", "a third of the memory of 1F1B, two chunks in a V", "as v_half", "v = 2",
+       "F = I = W: about 2/3 the bubble of 1F1B, holds floor((p+4)/3)", 2, v_min},
+      {"v_zb", "zero-bubble search in a V within a memory limit, p activations unless given",
+       "as v_half; the repository's heuristic", "v = 2, enough micro-batches for the limit",
+       "F = I = W: bubble 0, holds p", 2, v_zb},
+      {"v_1f1b", "two thirds of the memory of 1F1B, two chunks in a V, whole backwards", "as v_half", "v = 2",
+       "F = I = W: holds about 2p/3", 2, v_1f1b},
+  };
+  return families;
+}
+
+const GridFamily& grid_family(std::string_view name) {
+  std::vector<std::string> names;
+  for (const GridFamily& family : grid_families()) {
+    if (family.name == name) return family;
+    names.push_back(family.name);
+  }
+  throw core::BadInput(fmt::format("unknown schedule '{}'; {}", name, core::did_you_mean(name, names)));
+}
+
+Grid make_grid(std::string_view name, const GridShape& shape) {
+  const GridFamily& family = grid_family(name);
+  GridShape full = shape;
+  if (full.chunks == 0) full.chunks = family.chunks;
+  check_range("ranks", full.ranks, kMostRanks);
+  check_range("chunks", full.chunks, kMostChunks);
+  check_range("micro-batches", full.micro_batches, kMostMicroBatches);
+  if (std::int64_t{full.ranks} * full.chunks * full.micro_batches > kMostPasses)
+    throw core::BadInput(fmt::format("ranks x chunks x micro-batches must not exceed {}", kMostPasses));
+  try {
+    return family.make(full);
+  } catch (const core::BadInput& e) {
+    throw core::BadInput(fmt::format("{}: {} (ranks {}, chunks {}, micro-batches {})", name, e.what(),
+                                     full.ranks, full.chunks, full.micro_batches));
+  }
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "families.hpp"
+#include "warm_up.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+/// PyTorch: the micro-batches in as many equal rounds as have p each.
+int group_size(const GridShape& shape) {
+  const int p = shape.ranks, m = shape.micro_batches;
+  if (shape.group > 0) {
+    demand(shape.group >= std::min(p, m), "a group of at least p micro-batches");
+    return std::min(shape.group, m);
+  }
+  const int rounds = std::max(1, m / p);
+  demand(m % rounds == 0,
+         "as many micro-batches as a multiple of max(1, m / p rounded down), or a group size");
+  return m / rounds;
+}
+
+/// Group by group, chunk by chunk, the micro-batches in order.
+std::vector<Action> passes(const GridShape& shape, int rank, int group, bool ahead,
+                           Action (*pass)(int, int)) {
+  std::vector<Action> out;
+  for (int first = 0; first < shape.micro_batches; first += group)
+    for (int chunk = 0; chunk < shape.chunks; ++chunk)
+      for (int m = first; m < std::min(first + group, shape.micro_batches); ++m)
+        out.push_back(pass(rank + shape.ranks * (ahead ? chunk : shape.chunks - 1 - chunk), m));
+  return out;
+}
+
+/// `hops`: forwards of warm-up per rank that follows.
+Grid interleaved(const GridShape& shape, int hops, bool split) {
+  const int p = shape.ranks, group = group_size(shape);
+  Grid grid{{}, loop_placement(p, shape.chunks)};
+  for (int r = 0; r < p; ++r)
+    grid.ranks.push_back(warm_up_row({passes(shape, r, group, true, forward),
+                                      passes(shape, r, group, false, split ? input_gradient : backward),
+                                      (shape.chunks - 1) * group + hops * (p - 1 - r),
+                                      split ? std::optional(r) : std::nullopt}));
+  return grid;
+}
+
+}  // namespace
+
+Grid interleaved_1f1b(const GridShape& shape) {
+  return interleaved(shape, 2, false);
+}
+Grid interleaved_zb(const GridShape& shape) {
+  return interleaved(shape, 1, true);
+}
+
+}  // namespace penstock::schedule

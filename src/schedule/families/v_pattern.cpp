@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "families.hpp"
+#include "v_action.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr int kPeriod = 6;  ///< slots of the repeating block: two chunks of F, I and W
+
+/// Slot of every pass of one rank, per kind: F down, F up, I of the way back down, I of the way back up, then
+/// W once it is placed (one list for both chunks, or two). Micro-batches ascend in every list.
+using Slots = std::vector<std::vector<int>>;
+using Block = std::array<int, 4>;
+
+struct Pass4 {
+  int slot, rank, kind, micro_batch;
+  auto key() const { return std::tie(slot, rank, kind, micro_batch); }
+};
+
+std::vector<Pass4> in_order(const std::vector<Slots>& ranks) {
+  std::vector<Pass4> out;
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    for (std::size_t k = 0; k < ranks[r].size(); ++k)
+      for (std::size_t m = 0; m < ranks[r][k].size(); ++m)
+        out.push_back({ranks[r][k][m], static_cast<int>(r), static_cast<int>(k), static_cast<int>(m)});
+  std::sort(out.begin(), out.end(), [](const Pass4& a, const Pass4& b) { return a.key() < b.key(); });
+  return out;
+}
+
+/// Which kind runs in every slot up to the last; -1 where none does.
+std::vector<int> occupation(const Slots& slots) {
+  int last = 0;
+  for (const auto& kind : slots) last = std::max(last, kind.empty() ? 0 : kind.back());
+  std::vector<int> out(static_cast<std::size_t>(last) + 1, -1);
+  for (std::size_t k = 0; k < slots.size(); ++k)
+    for (const int slot : slots[k]) out[static_cast<std::size_t>(slot)] = static_cast<int>(k);
+  return out;
+}
+
+/// Weight gradients into free slots, as early as they can be had, the rest at the end.
+void place_weights(Slots& slots, bool split) {
+  const std::vector<int> taken = occupation(slots);
+  std::array<int, 2> waiting{};
+  slots.resize(split ? 6 : 5);
+  int slot = 0;
+  const auto place = [&](std::size_t w) {
+    slots[4 + w].push_back(slot);
+    --waiting[w];
+  };
+  for (; slot < static_cast<int>(taken.size()); ++slot) {
+    const int kind = taken[static_cast<std::size_t>(slot)];
+    if (kind >= 2)
+      ++waiting[split ? static_cast<std::size_t>(kind - 2) : 0];
+    else if (kind < 0 && (waiting[0] || waiting[1]))
+      place(waiting[0] ? 0 : 1);
+  }
+  for (std::size_t w = 0; w < 2; ++w)
+    for (; waiting[w] > 0; ++slot) place(w);
+}
+
+/// Activations held at most; without placed weight gradients every free slot does one that waits.
+int peak(const Slots& slots) {
+  const bool placed = slots.size() > 4;
+  int held = 0, most = 0, waiting = 0;
+  for (const int kind : occupation(slots)) {
+    if (kind == 0 || kind == 1) ++held;
+    if (kind == 4) --held;
+    if (kind == 2 || kind == 3) ++waiting;
+    if (kind < 0 && !placed && waiting > 0) --waiting, --held;
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+/// The slot (or time) that a pass must come after, by the others' `when`.
+template <class When>
+int latest_input(const Pass4& pass, std::size_t ranks, When when) {
+  int latest = -1;
+  const auto [slot, r, k, m] = pass;
+  if ((k == 0 || k == 2) && r > 0) latest = std::max(latest, when(r - 1, k, m));
+  if ((k == 1 || k == 3) && r + 1 < static_cast<int>(ranks)) latest = std::max(latest, when(r + 1, k, m));
+  if (k >= 1 && k <= 3) latest = std::max(latest, when(r, k - 1, m));
+  if (m > 0) latest = std::max(latest, when(r, k, m - 1));
+  return latest;
+}
+
+/// Every pass as early as its rank's order and its inputs allow, one slot each.
+void squeeze(std::vector<Slots>& ranks) {
+  std::vector<int> next(ranks.size(), 0);
+  for (const Pass4& pass : in_order(ranks)) {
+    const auto r = static_cast<std::size_t>(pass.rank);
+    const int after = latest_input(pass, ranks.size(), [&](int rank, int kind, int m) {
+      return ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(kind)]
+                  [static_cast<std::size_t>(m)];
+    });
+    int& slot = ranks[r][static_cast<std::size_t>(pass.kind)][static_cast<std::size_t>(pass.micro_batch)];
+    slot = std::max(after + 1, next[r]);
+    next[r] = slot + 1;
+  }
+}
+
+/// Moves passes of the start and the end of the schedule into earlier free slots where that needs no more
+/// memory; the repeating middle stays. With weight gradients placed, both ends move; without, only the end.
+class Reordering {
+ public:
+  Reordering(std::vector<Slots>& ranks, bool weights) : ranks_(ranks), weights_(weights) {
+    if (weights)
+      for (Slots& slots : ranks_) place_weights(slots, false);
+    for (const Slots& slots : ranks_) {
+      limit_ = std::max(limit_, peak(slots));
+      taken_.emplace_back(occupation(slots).size(), false);
+    }
+  }
+
+  void run() {
+    for (const Pass4& pass : in_order(ranks_)) {
+      if (moves(pass)) move(pass);
+      taken_[static_cast<std::size_t>(pass.rank)][static_cast<std::size_t>(slot(pass))] = true;
+    }
+    if (!weights_)
+      for (Slots& slots : ranks_) place_weights(slots, false);
+    squeeze(ranks_);
+    for (Slots& slots : ranks_) slots.resize(4);
+  }
+
+ private:
+  int& slot(const Pass4& pass) {
+    return ranks_[static_cast<std::size_t>(pass.rank)][static_cast<std::size_t>(pass.kind)]
+                 [static_cast<std::size_t>(pass.micro_batch)];
+  }
+  /// Phase 0 ends with the first I on the way back up to rank 0, phase 1 with the last forward of the first
+  /// chunk.
+  bool moves(const Pass4& pass) {
+    if (pass.kind == 3 && pass.rank == 0 && phase_ == 0) phase_ = 1;
+    if (phase_ == 1) {
+      if (pass.kind == 0 && pass.micro_batch + 1 == static_cast<int>(ranks_[0][0].size())) phase_ = 2;
+      return false;
+    }
+    return phase_ == 2 || weights_;
+  }
+  int earliest(const Pass4& pass) {
+    int after = latest_input(pass, ranks_.size(), [&](int r, int k, int m) { return slot({0, r, k, m}); });
+    if (pass.kind == 4) after = std::max(after, gradient_slot(pass));
+    return after + 1;
+  }
+  /// Of the I, of either chunk, that the rank does as its m-th.
+  int gradient_slot(const Pass4& pass) {
+    const Slots& slots = ranks_[static_cast<std::size_t>(pass.rank)];
+    std::vector<int> both = slots[2];
+    both.insert(both.end(), slots[3].begin(), slots[3].end());
+    std::nth_element(both.begin(), both.begin() + pass.micro_batch, both.end());
+    return both[static_cast<std::size_t>(pass.micro_batch)];
+  }
+  void move(const Pass4& pass) {
+    const auto r = static_cast<std::size_t>(pass.rank);
+    int& own = slot(pass);
+    for (int tried = earliest(pass); tried < pass.slot; ++tried) {
+      if (taken_[r][static_cast<std::size_t>(tried)]) continue;
+      own = tried;
+      if (peak(ranks_[r]) <= limit_) return;
+    }
+    own = pass.slot;
+  }
+
+  std::vector<Slots>& ranks_;
+  bool weights_;
+  int limit_ = 0, phase_ = 0;
+  std::vector<std::vector<char>> taken_;
+};
+
+Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
+  demand(shape.chunks == 2, "two stages per rank");
+  const int p = shape.ranks;
+  std::vector<Slots> ranks;
+  for (int r = 0; r < p; ++r) {
+    Slots& slots = ranks.emplace_back();
+    for (const int offset : block(p, r)) {
+      auto& kind = slots.emplace_back();
+      for (int m = 0; m < shape.micro_batches; ++m) kind.push_back(offset + m * kPeriod);
+    }
+  }
+  Reordering(ranks, true).run();
+  Reordering(ranks, false).run();
+  for (Slots& slots : ranks) place_weights(slots, true);
+  Grid grid{std::vector<Row>(ranks.size()), zigzag_placement(p, 2)};
+  for (const Pass4& pass : in_order(ranks))
+    grid.ranks[static_cast<std::size_t>(pass.rank)].push_back(
+        v_action(pass.kind, pass.rank, pass.micro_batch, p));
+  return grid;
+}
+
+Block half_block(int p, int i) {
+  const int x = p % 2 == 0 ? 3 : 0;
+  return {2 * i, 3 * p - i - 2, 3 * p + x + 2 * i - 1, 6 * p + x - i - 2};
+}
+Block min_block(int p, int i) {
+  const int x = p % 3 == 0 ? 2 : 0;
+  return {i, 2 * p - i - 1, 2 * p + x + i, 4 * p + x - i - 1};
+}
+
+}  // namespace
+
+Grid v_half(const GridShape& shape) {
+  return from_block(shape, half_block);
+}
+Grid v_min(const GridShape& shape) {
+  return from_block(shape, min_block);
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,22 @@
+#pragma once
+// The skeleton of the 1F1B families: some forwards to warm up, then forward and backward in turn, then the
+// rest.
+
+#include <optional>
+#include <vector>
+
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::schedule {
+
+/// One rank's passes in the order they are to be issued; both lists name stage and micro-batch.
+struct WarmUp {
+  std::vector<Action> forwards;
+  std::vector<Action> gradients;  ///< full backwards, or input gradients when `lag` is set
+  int warm_up = 0;                ///< forwards before the first gradient's partner
+  std::optional<int> lag;  ///< the weight gradient of pass k follows the input gradient of pass k + lag
+};
+
+Row warm_up_row(const WarmUp& order);
+
+}  // namespace penstock::schedule

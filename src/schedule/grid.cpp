@@ -1,0 +1,63 @@
+#include "penstock/schedule/grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "pass_names.hpp"
+
+namespace penstock::schedule {
+
+Action forward(int stage, int micro_batch) {
+  return {Pass::forward, stage, micro_batch};
+}
+Action input_gradient(int stage, int micro_batch) {
+  return {Pass::input_gradient, stage, micro_batch};
+}
+Action weight_gradient(int stage, int micro_batch) {
+  return {Pass::weight_gradient, stage, micro_batch};
+}
+Action backward(int stage, int micro_batch) {
+  return {Pass::backward, stage, micro_batch};
+}
+Action overlapped(const Action& forward, const Action& backward) {
+  return {Pass::overlapped, forward.stage, forward.micro_batch, backward.stage, backward.micro_batch};
+}
+
+Parts parts(const Action& action) {
+  if (action.pass != Pass::overlapped) return {{action, {}}, 1};
+  return {{forward(action.stage, action.micro_batch),
+           backward(action.backward_stage, action.backward_micro_batch)},
+          2};
+}
+
+int micro_batches(const Grid& grid) {
+  int most = -1;
+  for (const Row& row : grid.ranks)
+    for (const Action& action : row) most = std::max({most, action.micro_batch, action.backward_micro_batch});
+  return most + 1;
+}
+
+std::vector<std::int32_t> loop_placement(int ranks, int chunks) {
+  std::vector<std::int32_t> out;
+  for (int s = 0; s < ranks * chunks; ++s) out.push_back(s % ranks);
+  return out;
+}
+
+std::vector<std::int32_t> zigzag_placement(int ranks, int chunks) {
+  std::vector<std::int32_t> out;
+  for (int s = 0; s < ranks * chunks; ++s)
+    out.push_back(s / ranks % 2 == 0 ? s % ranks : ranks - 1 - s % ranks);
+  return out;
+}
+
+std::string token(const Action& action) {
+  if (action.pass == Pass::idle) return "";
+  if (action.pass == Pass::overlapped)
+    return fmt::format("({}F{};{}B{})OVERLAP_F_B", action.stage, action.micro_batch, action.backward_stage,
+                       action.backward_micro_batch);
+  const std::string count = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
+  return fmt::format("{}{}{}", action.stage, pass_name(action.pass), count);
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,123 @@
+#include "penstock/schedule/grid_csv.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "pass_names.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr std::size_t kMostDigits = 6;
+constexpr int kMostStages = 65536;
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::optional<std::int32_t> number(std::string_view digits) {
+  std::int32_t value = 0;
+  if (digits.empty() || digits.size() > kMostDigits) return {};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return {};
+  return value;
+}
+
+std::optional<Action> parse_simple(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t begin = std::min(text.find_first_not_of(kDigits), text.size());
+  const std::size_t end = text.find_last_not_of(kDigits) + 1;  // one past the letters; 0 when there are none
+  if (end <= begin) return {};
+  const auto stage = number(text.substr(0, begin));
+  const auto name = std::find_if(kPassNames.begin(), kPassNames.end(), [&](const auto& known) {
+    return known.first == text.substr(begin, end - begin);
+  });
+  if (!stage || *stage >= kMostStages || name == kPassNames.end()) return {};
+  if (!has_micro_batch(name->second))
+    return end == text.size() ? std::optional(Action{name->second, *stage}) : std::nullopt;
+  const auto micro_batch = number(text.substr(end));
+  return micro_batch ? std::optional(Action{name->second, *stage, *micro_batch}) : std::nullopt;
+}
+
+std::optional<Action> parse_pair(std::string_view text) {
+  constexpr std::string_view kEnd = ")OVERLAP_F_B";
+  if (!text.starts_with('(') || !text.ends_with(kEnd)) return {};
+  const auto halves = split(text.substr(1, text.size() - 1 - kEnd.size()), ';');
+  if (halves.size() != 2) return {};
+  const auto f = parse_simple(halves[0]), b = parse_simple(halves[1]);
+  if (!f || !b || f->pass != Pass::forward || b->pass != Pass::backward) return {};
+  return overlapped(*f, *b);
+}
+
+Action parse_cell(std::string_view text, const core::Place& place) {
+  if (text.empty()) return {};
+  const auto action = text.starts_with('(') ? parse_pair(text) : parse_simple(text);
+  if (!action)
+    throw core::BadInput(place,
+                         fmt::format("expected an action such as 0F0, 1I2, 3W1, 2B5, 3SEND_F1, 1UNSHARD or "
+                                     "(0F7;7B3)OVERLAP_F_B, found '{}'",
+                                     text.substr(0, 40)));
+  return *action;
+}
+
+void place_stages(Grid& grid) {
+  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+    for (const Action& cell : grid.ranks[r])
+      for (const Action& part : parts(cell)) {
+        if (part.stage < 0) continue;
+        const auto s = static_cast<std::size_t>(part.stage);
+        if (s >= grid.rank_of_stage.size()) grid.rank_of_stage.resize(s + 1, -1);
+        if (grid.rank_of_stage[s] < 0) grid.rank_of_stage[s] = static_cast<std::int32_t>(r);
+      }
+}
+
+}  // namespace
+
+Grid parse_grid(std::string_view text, const std::string& file) {
+  Grid grid;
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  for (const std::string_view line : split(text, '\n')) {
+    Row& row = grid.ranks.emplace_back();
+    for (const std::string_view cell : split(line, ',')) {
+      const core::Place place{file, static_cast<int>(grid.ranks.size()), fmt::format("cell {}", row.size())};
+      row.push_back(parse_cell(trimmed(cell), place));
+    }
+  }
+  place_stages(grid);
+  if (grid.rank_of_stage.empty()) throw core::BadInput({file, 0, ""}, "the grid has no actions");
+  return grid;
+}
+
+Grid load_grid(const std::string& file) {
+  return parse_grid(core::read_file(file), file);
+}
+
+std::string to_csv(const Grid& grid) {
+  std::string out;
+  for (const Row& row : grid.ranks) {
+    std::vector<std::string> cells;
+    for (const Action& action : row) cells.push_back(token(action));
+    out += fmt::format("{}\n", fmt::join(cells, ","));
+  }
+  return out;
+}
+
+}  // namespace penstock::schedule

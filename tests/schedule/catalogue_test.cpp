@@ -1,0 +1,144 @@
+#include "penstock/schedule/catalogue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/lowering.hpp"
+#include "support/reference_data.hpp"
+
+using namespace penstock;
+using namespace penstock::schedule;
+
+namespace {
+
+GridShape shape(int ranks, int chunks, int micro_batches) {
+  GridShape out;
+  out.ranks = ranks;
+  out.chunks = chunks;
+  out.micro_batches = micro_batches;
+  return out;
+}
+
+std::vector<std::string> faults(const std::string& family, const GridShape& shape) {
+  const Grid grid = make_grid(family, shape);
+  return grid_faults(grid, shape.micro_batches / grid.copies);
+}
+
+/// A grid file without idle cells.
+std::string published(const std::string& path) {
+  Grid grid = load_grid(path);
+  for (Row& row : grid.ranks)
+    std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
+  return to_csv(grid);
+}
+
+/// The rows of a grid as one text without the messages and the like.
+std::string computations(Grid grid) {
+  for (Row& row : grid.ranks)
+    std::erase_if(row, [](const Action& action) {
+      return action.pass > Pass::backward && action.pass != Pass::overlapped;
+    });
+  return to_csv(grid);
+}
+
+}  // namespace
+
+TEST_CASE("small grids of every handmade family") {
+  CHECK(to_csv(make_grid("gpipe", shape(2, 1, 2))) == "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n");
+  CHECK(to_csv(make_grid("1f1b", shape(2, 1, 3))) == "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  CHECK(to_csv(make_grid("looped_bfs", shape(1, 2, 2))) == "0F0,0F1,1F0,1F1,1B1,1B0,0B1,0B0\n");
+  CHECK(to_csv(make_grid("zb_h1", shape(2, 1, 2))) == "0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
+  // Two chunks, two ranks, rounds of two: both micro-batches through chunk 0, then through chunk 1.
+  CHECK(to_csv(make_grid("interleaved_1f1b", shape(2, 2, 2))) ==
+        "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1\n");
+}
+
+TEST_CASE("Megatron's group sizes: order of micro-batches in groups of 3, the last one short") {
+  GridShape five = shape(2, 2, 5);
+  five.group = 3;
+  const Grid grid = make_grid("interleaved_1f1b", five);
+  std::string order;
+  for (const Action& action : grid.ranks[0])
+    if (action.pass == Pass::forward) order += std::to_string(action.micro_batch);
+  CHECK(order == "0120123434");
+  CHECK(grid_faults(grid, 5).empty());
+}
+
+TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
+  // (chunks, micro-batches, ranks) of test_schedule.py
+  const int matrix[][3] = {{2, 2, 2},   {2, 4, 4},    {2, 8, 2},  {2, 8, 4},  {2, 8, 8},  {4, 4, 4},
+                           {4, 8, 4},   {4, 8, 8},    {4, 16, 4}, {4, 32, 4}, {4, 64, 4}, {4, 16, 16},
+                           {4, 32, 32}, {4, 128, 64}, {3, 2, 2},  {3, 8, 2},  {3, 12, 4}, {4, 6, 3},
+                           {4, 10, 5},  {2, 3, 4},    {2, 4, 4},  {2, 10, 4}, {2, 15, 4}};
+  for (const auto& [chunks, micro_batches, ranks] : matrix) {
+    CAPTURE(chunks);
+    CAPTURE(micro_batches);
+    CAPTURE(ranks);
+    for (const char* family : {"looped_bfs", "interleaved_1f1b", "interleaved_zb"})
+      if (family != std::string("looped_bfs") && micro_batches % std::max(1, micro_batches / ranks) != 0)
+        CHECK_THROWS_AS(make_grid(family, shape(ranks, chunks, micro_batches)), core::BadInput);
+      else
+        CHECK(faults(family, shape(ranks, chunks, micro_batches)).empty());
+    for (const char* family : {"gpipe", "1f1b"})
+      CHECK(faults(family, shape(ranks, 1, micro_batches)).empty());
+    if (chunks == 2)
+      CHECK(faults("zbv", shape(ranks, 2, micro_batches)).empty());
+    else
+      CHECK_THROWS_AS(make_grid("zbv", shape(ranks, chunks, micro_batches)), core::BadInput);
+    if (chunks == 2 && micro_batches >= 2 * ranks)
+      CHECK(faults("dualpipev", shape(ranks, 2, micro_batches)).empty());
+    else
+      CHECK_THROWS_AS(make_grid("dualpipev", shape(ranks, chunks, micro_batches)), core::BadInput);
+  }
+}
+
+TEST_CASE("random shapes: every family either refuses in words or makes a grid without faults") {
+  core::Random random(1);
+  std::set<std::string> made;
+  for (int trial = 0; trial < 300; ++trial) {
+    GridShape s = shape(random.between(1, 7), random.between(0, 3), random.between(1, 24));
+    if (random.chance(0.3)) s.group = random.between(1, 12);
+    if (random.chance(0.5)) s.memory_limit = random.between(1, 20);
+    for (const GridFamily& family : grid_families()) {
+      CAPTURE(family.name);
+      CAPTURE(s.ranks);
+      CAPTURE(s.chunks);
+      CAPTURE(s.micro_batches);
+      CAPTURE(s.group);
+      try {
+        const auto found = faults(family.name, s);
+        CHECK(found == std::vector<std::string>{});
+        made.insert(family.name);
+      } catch (const core::BadInput& e) {
+        CHECK(std::string(e.what()).starts_with(family.name + ": needs "));
+      }
+    }
+  }
+  CHECK(made.size() == grid_families().size());
+}
+
+TEST_CASE("shapes out of range and unknown names are refused") {
+  CHECK_THROWS_WITH_AS(make_grid("1f1c", shape(2, 1, 2)), "unknown schedule '1f1c'; did you mean '1f1b'?",
+                       core::BadInput);
+  CHECK_THROWS_WITH_AS(make_grid("1f1b", shape(0, 1, 2)), "ranks must be 1 to 4096, not 0", core::BadInput);
+  CHECK_THROWS_WITH_AS(make_grid("zbv", shape(2, 3, 2)),
+                       "zbv: needs two stages per rank (ranks 2, chunks 3, micro-batches 2)", core::BadInput);
+  CHECK_THROWS_AS(make_grid("gpipe", shape(4096, 1, 100000)), core::BadInput);
+}
+
+TEST_CASE("generated orders equal the published grids action for action") {
+  const std::string folder = support::reference_data("schedules");
+  if (folder.empty()) return;
+  CHECK(to_csv(make_grid("dualpipev", shape(4, 2, 10))) == published(folder + "/dualpipev_4rank_10mb.csv"));
+  CHECK(to_csv(make_grid("interleaved_zb", shape(2, 2, 8))) ==
+        published(folder + "/zb1p_2rank_2stagep_compute.csv"));
+  CHECK(to_csv(make_grid("interleaved_1f1b", shape(2, 2, 4))) ==
+        computations(load_grid(folder + "/torchtitan_interleaved1f1b_2ranks_4mb_comms.csv")));
+  CHECK(to_csv(add_messages(merge_backwards(make_grid("interleaved_zb", shape(2, 2, 8))))) ==
+        published(folder + "/zb1p_2rank_2stagep_comms.csv"));
+}

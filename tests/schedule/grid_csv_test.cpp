@@ -1,0 +1,90 @@
+#include "penstock/schedule/grid_csv.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/schedule/grid_faults.hpp"
+#include "support/reference_data.hpp"
+
+using namespace penstock;
+using schedule::parse_grid;
+using schedule::Pass;
+
+TEST_CASE("every form of a cell reads and prints the same") {
+  const std::string text =
+      "0F0,1I2,3W1,2B5,,3SEND_F1,2RECV_F1,1SEND_B0,0RECV_B0,1UNSHARD,1RESHARD,1REDUCE_GRAD,(0F7;7B3)OVERLAP_"
+      "F_B\n"
+      "4F0,12F345\n";
+  const auto grid = parse_grid(text, "g.csv");
+  CHECK(to_csv(grid) == text);
+  CHECK(grid.ranks[0][1] == schedule::input_gradient(1, 2));
+  CHECK(grid.ranks[0][4].pass == Pass::idle);
+  CHECK(grid.ranks[0][12] == overlapped(schedule::forward(0, 7), schedule::backward(7, 3)));
+  CHECK(micro_batches(grid) == 346);
+}
+
+TEST_CASE("the rank of a stage is the first that names it; a stage nobody names has none") {
+  const auto grid = parse_grid("0F0,3F0\n1F0", "g.csv");
+  CHECK(grid.rank_of_stage == std::vector<std::int32_t>{0, 1, -1, 0});
+}
+
+TEST_CASE("line ends of either kind, blanks around a cell, an idle rank") {
+  const auto grid = parse_grid("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n \t", "g.csv");
+  REQUIRE(grid.ranks.size() == 3);
+  CHECK(token(grid.ranks[0][1]) == "0B0");
+  CHECK(grid.ranks[1] == schedule::Row{{}});
+}
+
+TEST_CASE("bad cells are refused with line and cell") {
+  const auto refused = [](const std::string& cell) {
+    try {
+      parse_grid("0F0,0F1\n1F0," + cell, "g.csv");
+    } catch (const core::BadInput& e) {
+      return std::string(e.what()).starts_with("g.csv:2: cell 1: expected an action such as 0F0");
+    }
+    return false;
+  };
+  for (const char* cell : {"F",
+                           "0",
+                           "00",
+                           "F0",
+                           "0F",
+                           "0X0",
+                           "0f0",
+                           "0F-1",
+                           "-1F0",
+                           "0F0x",
+                           "1UNSHARD2",
+                           "9999999F0",
+                           "65536F0",
+                           "0F1234567",
+                           "(0F0)OVERLAP_F_B",
+                           "(0F0;1F0)OVERLAP_F_B",
+                           "(0B0;1F0)OVERLAP_F_B",
+                           "(0F0;1B0)",
+                           "(0F0;1B0;2B0)OVERLAP_F_B",
+                           "()OVERLAP_F_B",
+                           "(OVERLAP_F_B",
+                           "0F0;1B0"})
+    CHECK_MESSAGE(refused(cell), cell);
+  CHECK_THROWS_WITH_AS(parse_grid("", "g.csv"), "g.csv: the grid has no actions", core::BadInput);
+}
+
+TEST_CASE("published grids read, print the same and have no faults") {
+  const std::string folder = support::reference_data("schedules");
+  if (folder.empty()) return;
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (entry.path().extension() != ".csv" || entry.path().filename() == "schedules_expected.csv") continue;
+    CAPTURE(path);
+    const auto grid = schedule::load_grid(path);
+    CHECK(parse_grid(to_csv(grid), path) == grid);
+    CHECK(grid_faults(grid, micro_batches(grid)) == std::vector<std::string>{});
+    ++files;
+  }
+  CHECK(files >= 5);
+}

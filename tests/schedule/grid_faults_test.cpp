@@ -1,0 +1,65 @@
+#include "penstock/schedule/grid_faults.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/schedule/grid_csv.hpp"
+
+using namespace penstock;
+using Faults = std::vector<std::string>;
+
+namespace {
+
+Faults faults(const std::string& text, int micro_batches = 1) {
+  return schedule::grid_faults(schedule::parse_grid(text, "g.csv"), micro_batches);
+}
+
+}  // namespace
+
+TEST_CASE("sound grids have no faults") {
+  CHECK(faults("0F0,0B0\n1F0,1B0\n").empty());
+  CHECK(faults("0F0,,0I0,0W0\n1F0,1I0,1W0\n").empty());
+  CHECK(faults("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n").empty());
+}
+
+TEST_CASE("placement") {
+  CHECK(faults("0F0,0B0,1B0\n1F0\n") == Faults{"rank 1 cell 0 (1F0): stage 1 belongs to rank 0"});
+  CHECK(faults("0F0,0B0\n2F0,2B0\n") == Faults{"no rank runs stage 1"});
+}
+
+TEST_CASE("missing, doubled and surplus micro-batches") {
+  CHECK(faults("0F0,0B0", 2) == Faults{"rank 0: the forward of micro-batch 1 in stage 0 is missing"});
+  CHECK(faults("0F0,0F1,0B1", 2) == Faults{"rank 0: the backward of micro-batch 0 in stage 0 is missing"});
+  CHECK(faults("0F0,0I0") == Faults{"rank 0: the weight gradient of micro-batch 0 in stage 0 is missing"});
+  CHECK(faults("0F0,0B0,0F0") == Faults{"rank 0 cell 2 (0F0): done before, in rank 0 cell 0"});
+  CHECK(faults("0F0,0F1,0B0,0B1") == Faults{"rank 0 cell 1 (0F1): there are 1 micro-batches",
+                                            "rank 0 cell 3 (0B1): there are 1 micro-batches"});
+  CHECK(faults("0F0,0B0,0I0") == Faults{"rank 0 cell 2 (0I0): the full backward does this too"});
+  CHECK(faults("0F0,0B0,0W0") == Faults{"rank 0 cell 2 (0W0): the full backward does this too"});
+}
+
+TEST_CASE("order within a rank") {
+  CHECK(faults("0B0,0F0") == Faults{"rank 0 cell 0 (0B0): stands before its forward"});
+  CHECK(faults("0F0,0W0,0I0") == Faults{"rank 0 cell 1 (0W0): stands before its input gradient"});
+}
+
+TEST_CASE("messages") {
+  CHECK(faults("0F0,0B0\n1RECV_F0,1F0,1B0\n") == Faults{"rank 1 cell 0 (1RECV_F0): nobody sends this"});
+  CHECK(faults("0F0,0SEND_F0,0B0\n1F0,1B0\n") == Faults{"rank 0 cell 1 (0SEND_F0): nobody receives this"});
+  CHECK(faults("0SEND_F0,0F0,0B0\n1RECV_F0,1F0,1B0\n") ==
+        Faults{"rank 0 cell 0 (0SEND_F0): sent before it is computed"});
+  CHECK(faults("0F0,0SEND_F0,0B0\n1F0,1RECV_F0,1B0\n") ==
+        Faults{"rank 1 cell 0 (1F0): its input has not been received"});
+}
+
+TEST_CASE("a deadlock is told as a circle") {
+  // Rank 0 wants the gradient of micro-batch 0 first; rank 1 wants the forward of micro-batch 1 first.
+  CHECK(faults("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", 2) ==
+        Faults{"deadlock: rank 0 cell 1 (0B0) waits for 1B0 in rank 1 cell 2, rank 1 cell 1 (1F1) waits for "
+               "0F1 in rank 0 "
+               "cell 2"});
+}
+
+TEST_CASE("few cells with large numbers are judged at once") {
+  CHECK(faults("0F0,0B0,0F999999,0B999999", 1000000).size() == 20);
+  CHECK(faults("0UNSHARD", 0) == Faults{"there are no micro-batches"});
+}

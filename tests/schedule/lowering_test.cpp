@@ -1,0 +1,54 @@
+#include "penstock/schedule/lowering.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/schedule/grid_csv.hpp"
+#include "support/reference_data.hpp"
+
+using namespace penstock;
+using namespace penstock::schedule;
+
+namespace {
+
+Grid grid(const std::string& text) {
+  return parse_grid(text, "g.csv");
+}
+
+}  // namespace
+
+TEST_CASE("an input gradient joins the weight gradient right behind it") {
+  CHECK(to_csv(merge_backwards(grid("0F0,,0F1,0I0,0W0,0I1,,0W1,0W2"))) == "0F0,0F1,0B0,0B1,0W2\n");
+  CHECK(to_csv(merge_backwards(grid("0I0,1W0,0W0"))) == "0I0,1W0,0W0\n");
+}
+
+// The two instances of PyTorch's own test of this pass, test_schedule.py: 11 and 24 unit steps.
+TEST_CASE("messages of two ranks in a row") {
+  const Grid lowered = add_messages(grid("0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n"));
+  CHECK(to_csv(lowered) ==
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
+  CHECK(unit_steps(lowered) == 11);
+}
+
+TEST_CASE("messages of two ranks in a V: none between stages on one rank") {
+  const Grid lowered =
+      add_messages(grid("0F0,0F1,,3F0,3B0,3F1,3B1,0B0,3W0,0B1,3W1,0W0,0W1\n,1F0,2F0,1F1,2F1,2B0,1B0,2B1,1B1,"
+                        "2W0,2W1,1W0,1W1\n"));
+  CHECK(to_csv(lowered) ==
+        "0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,0RECV_B0,0B0,3W0,"
+        "0RECV_B1,0B1,"
+        "3W1,0W0,0W1\n"
+        "1RECV_F0,1RECV_F1,1F0,2F0,2SEND_F0,1F1,2RECV_B0,2F1,2SEND_F1,2B0,2RECV_B1,1B0,1SEND_B0,2B1,1B1,"
+        "1SEND_B1,2W0,"
+        "2W1,1W0,1W1\n");
+  CHECK(unit_steps(lowered) == 24);
+}
+
+TEST_CASE("PyTorch's interleaved zero-bubble grid lowers to its published form of 113 unit steps") {
+  const std::string folder = support::reference_data("schedules");
+  if (folder.empty()) return;
+  const Grid compute = load_grid(folder + "/zb1p_2rank_2stagep_compute.csv");
+  const Grid published = load_grid(folder + "/zb1p_2rank_2stagep_comms.csv");
+  CHECK(to_csv(add_messages(merge_backwards(compute))) == to_csv(published));
+  CHECK(unit_steps(published) == 113);
+}
