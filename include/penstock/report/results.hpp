@@ -24,7 +24,8 @@ struct CellResult {
   std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
   std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
-  std::optional<double> search_s;                 ///< time the planner took
+  std::optional<double> search_s;                 ///< wall time of the planner, its judging of candidates included;
+                                                  ///< cells run side by side share the cores
   std::string status;                             ///< "ok", "infeasible: ...", "interrupted", ...
 };
 
