@@ -38,7 +38,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
-  const sim::SimulationOptions simulation{sim::network_model(flags.network)};
+  const sim::SimulationOptions simulation{sim::network_model(flags.network), {}, {}};
   planners::SearchOptions search = flags.search;
   if (flags.micro_batch > 0) search.micro_batch = flags.micro_batch;
   search.evaluate = experiment::simulated_time(problem, simulation);

@@ -6,7 +6,7 @@
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "plan_report.hpp"
@@ -32,7 +32,7 @@ struct Flags {
 }
 
 void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace) {
-  const auto faults = sim::trace_faults(problem, plan, schedule::task_order(plan), trace);
+  const auto faults = sim::trace_faults(problem, plan, schedule::plan_order(plan), trace);
   if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
@@ -63,7 +63,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
 
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}),
-      {sim::network_model(flags.network)});
+      {sim::network_model(flags.network), {}, {}});
   if (flags.verify) verify(problem, plan, *outcome.trace);
   flags.timeline.write(outcome);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));

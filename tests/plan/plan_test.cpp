@@ -20,7 +20,7 @@ namespace {
 graph::OpGraph diamond() { return support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
 
 Plan diamond_plan() {
-  Plan p{{"tiny", {{"n", "4"}}}, {"c.yaml", 3}, "hand", {8, plan::Optimizer::adam}, plan::ScheduleKind::one_f_one_b, {}};
+  Plan p{{"tiny", {{"n", "4"}}}, {"c.yaml", 3}, "hand", {8, plan::Optimizer::adam}, "1f1b", {}};
   p.stages = {Stage{{OpId(0)}, {DeviceId(0)}, 2, 1, 6, {}}, Stage{{OpId(1)}, {DeviceId(1)}, 2, 1, 4, {}},
               Stage{{OpId(2), OpId(3)}, {DeviceId(2)}, 4, 2, 4, {StageId(1)}}};
   return p;

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/random_problem.hpp"
@@ -38,7 +39,7 @@ std::string fault_after(const std::function<void(trace::Trace&)>& change) {
                  {{OpId(1)}, {DeviceId(1), DeviceId(2)}, 4, 1, 0, {}}};
   schedule::derive_in_flight(plan, plan::StageGraph(graph, plan));
   const cost::Problem problem{graph, cluster, costs, plan.training};
-  const auto order = schedule::task_order(plan);
+  const auto order = schedule::plan_order(plan);
   trace::Trace trace = sim::simulate(problem, plan, order);
   change(trace);
   const auto faults = sim::trace_faults(problem, plan, order, trace);
@@ -115,7 +116,7 @@ TEST_CASE(
     } catch (const core::Infeasible&) {
       continue;
     }
-    const auto order = schedule::task_order(plan);
+    const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       const auto trace = sim::simulate(problem, plan, order, {network});
       CHECK(sim::trace_faults(problem, plan, order, trace) == std::vector<std::string>());

@@ -23,6 +23,11 @@ enum class Pass : std::uint8_t {
   reshard,
   reduce_gradient,
   overlapped,  ///< a forward and a full backward of another stage, run as one
+  recompute,   ///< R: the forward once more, for a backward pass that has kept only the stage's input
+  evict,       ///< EVICT: the micro-batch's activation moves to the partner rank, P-1-r
+  load,        ///< LOAD: and comes back
+  step,        ///< STEP: the optimizer updates the stage's weights
+  barrier,     ///< BARRIER: every rank waits until all have come to theirs
 };
 
 /// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining.
