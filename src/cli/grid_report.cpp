@@ -24,6 +24,10 @@ char letter(Pass pass) {
       return 'I';
     case Pass::weight_gradient:
       return 'W';
+    case Pass::recompute:
+      return 'R';
+    case Pass::step:
+      return 'S';
     default:
       return 'B';
   }
@@ -35,7 +39,8 @@ std::string label(const Grid& grid, const Action& action) {
   for (const Action& part : schedule::parts(action)) {
     const bool later = part.stage % grid.chain() >= static_cast<int>(grid.ranks.size());
     const char c = letter(part.pass);
-    out += fmt::format("{}{}", later ? static_cast<char>(c - 'A' + 'a') : c, part.micro_batch);
+    out += later ? static_cast<char>(c - 'A' + 'a') : c;
+    if (part.micro_batch >= 0) out += std::to_string(part.micro_batch);
   }
   return out;
 }

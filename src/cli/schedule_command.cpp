@@ -27,7 +27,7 @@ constexpr std::size_t kColumns = 150;
 struct Flags {
   std::string name;
   schedule::GridShape shape{0, 0, 0, 0, {}, {}, 1, 1};
-  std::string forward, input_gradient, weight_gradient, latency;
+  std::string forward, input_gradient, weight_gradient, recompute, step, latency;
   std::string grid, svg;
   bool json = false;
 };
@@ -65,6 +65,8 @@ std::pair<GridCosts, TimeStyle> full_stage(const Flags& flags) {
   costs.input_gradient = read("--backward-input", flags.input_gradient, costs.forward);
   costs.weight_gradient = read("--backward-weight", flags.weight_gradient, costs.input_gradient);
   costs.delay = read("--latency", flags.latency, Picoseconds(0));
+  if (!flags.recompute.empty()) costs.recompute = read("--recompute", flags.recompute, {});
+  costs.step = read("--step", flags.step, Picoseconds(0));
   const bool mixed = steps != 0 && steps != given;
   if (mixed || (steps != given && flags.forward.empty()))
     throw core::BadInput("times: give all with units, --forward among them, or all in unit steps");
@@ -101,7 +103,8 @@ Grid make(const Flags& flags, const GridCosts& full) {
   if (shape.ranks == 0 || shape.micro_batches == 0)
     throw core::BadInput(flags.name + ": --ranks and --microbatches are needed");
   const auto share = [&](Picoseconds time) { return Picoseconds(time.value() / std::max(1, chunks)); };
-  shape.costs = {share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay};
+  shape.costs = {
+      share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay, {}, {}};
   return schedule::make_grid(flags.name, shape);
 }
 
@@ -152,7 +155,10 @@ void add_schedule(CLI::App& app, Action& action) {
       "chunks. A grid file has\n"
       "one line per rank, cells such as 0F0,1I2,3W1,2B5 (stage, pass, micro-batch), as "
       "torch.distributed.pipelining loads\n"
-      "it; one with faults is refused, each told by rank and cell.\n\n"
+      "it; beyond that 0R3 recomputes, 0EVICT3 and 0LOAD3 park an activation on the rank's partner, 0STEP is "
+      "the\n"
+      "optimizer's, BARRIER waits for all ranks. A grid with faults is refused, each told by rank and "
+      "cell.\n\n"
       "Example:\n"
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --grid zbv.csv --svg zbv.svg");
   command->add_option("NAME", flags->name, "a family (penstock schedules), or a grid file (.csv)")
@@ -171,6 +177,8 @@ void add_schedule(CLI::App& app, Action& action) {
   time("--forward", flags->forward, "forward pass; default: 1 step");
   time("--backward-input", flags->input_gradient, "input gradient; default: as the forward");
   time("--backward-weight", flags->weight_gradient, "weight gradient; default: as the input gradient");
+  time("--recompute", flags->recompute, "recomputation (R in a grid file); default: as the forward");
+  time("--step", flags->step, "optimizer step (STEP in a grid file); default: 0");
   time("--latency", flags->latency, "from a pass's end to its use on another rank; default: 0");
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
       ->check(CLI::PositiveNumber)

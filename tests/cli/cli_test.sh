@@ -54,6 +54,9 @@ expect 11 "q.csv:1: cell 1: expected an action" "$penstock" schedule q.csv --svg
 expect 11 "zbv: needs two stages per rank" "$penstock" schedule zbv --ranks 2 --chunks 3 --microbatches 4 --svg bad.svg
 expect 11 "did you mean 'zbv'" "$penstock" schedule zvb --ranks 2 --microbatches 4
 expect 11 "--ranks and --microbatches are needed" "$penstock" schedule zbv
+printf '0F0,0F1,0R0,0B0,0R1,0B1,0STEP\n' > again.csv
+expect 0 "0 |F0--F1--R0--B0------R1--B1------S-------" "$penstock" schedule again.csv --step 2
+expect 0 "makespan 7," "$penstock" schedule ./again.csv --recompute 0.5
 expect 11 "--forward soon: expected unit steps" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward soon
 expect 11 "give all with units" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward 1ms --latency 2
 expect 20 "rank 0 holds 4 full-stage activations, --memory-limit allows 3" "$penstock" schedule 1f1b --ranks 4 --microbatches 8 --memory-limit 3 --svg bad.svg
