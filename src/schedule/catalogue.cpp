@@ -92,6 +92,23 @@ const std::vector<GridFamily>& grid_families() {
        "F = I = W: bubble 0, holds p", 2, v_zb},
       {"v_1f1b", "two thirds of the memory of 1F1B, two chunks in a V, whole backwards", "as v_half", "v = 2",
        "F = I = W: holds about 2p/3", 2, v_1f1b},
+      {"pipedream", "1F1B without flush, every pass with the weights of its forward",
+       "Narayanan et al., PipeDream, SOSP 2019; one rank per stage", "none",
+       "bubble (p-1)(F+B) once, none per update; rank r holds p-r and as many weight versions", 1,
+       one_f_one_b, "stashing"},
+      {"pipedream_vsync", "the same, every stage with the weights of the first", "as pipedream", "none",
+       "as pipedream, p weight versions on every rank", 1, one_f_one_b, "vertical_sync"},
+      {"pipedream_2bw", "1F1B without flush, two weight versions, --group micro-batches per update",
+       "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021",
+       "a group of at least p", "as pipedream, 2 weight versions, 1 update missed", 1, pipedream_2bw,
+       "double_buffered"},
+      {"pipemare", "1F1B without flush, always with the newest weights",
+       "Yang et al., PipeMare, MLSys 2021; its own pipeline has 2(p-r)-1 slots from forward to backward",
+       "none", "as pipedream, 1 weight version and a velocity; forwards miss p-1-r updates", 1, one_f_one_b,
+       "latest"},
+      {"xpipe", "1F1B without flush, forwards with predicted weights",
+       "Guan et al., XPipe, arXiv 1911.04610, 2019; an update per micro-batch", "none",
+       "as pipedream, 1 weight version and a prediction over p-1-r updates", 1, one_f_one_b, "predicted"},
   };
   return families;
 }
@@ -103,6 +120,11 @@ const GridFamily& grid_family(std::string_view name) {
     names.push_back(family.name);
   }
   throw core::BadInput(fmt::format("unknown schedule '{}'; {}", name, core::did_you_mean(name, names)));
+}
+
+int micro_batches_per_update(const WeightPolicy& policy, const GridShape& shape) {
+  if (policy.forward != ForwardWeights::one_behind) return 1;
+  return shape.group > 0 ? shape.group : shape.ranks;
 }
 
 Grid make_grid(std::string_view name, const GridShape& shape) {

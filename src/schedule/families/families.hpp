@@ -7,6 +7,7 @@ namespace penstock::schedule {
 
 Grid gpipe(const GridShape& shape);
 Grid one_f_one_b(const GridShape& shape);
+Grid pipedream_2bw(const GridShape& shape);
 Grid dapple(const GridShape& shape);
 Grid kfkb(const GridShape& shape);
 Grid bpipe(const GridShape& shape);

@@ -28,6 +28,12 @@ Grid one_f_one_b(const GridShape& shape) {
   return one_f_one_b(shape, [](int ranks) { return ranks; });
 }
 
+Grid pipedream_2bw(const GridShape& shape) {
+  demand(micro_batches_per_update(weight_policy("double_buffered"), shape) >= shape.ranks,
+         "a group of at least p micro-batches per update");
+  return one_f_one_b(shape);
+}
+
 Grid dapple(const GridShape& shape) {
   const int limit = shape.memory_limit.value_or(shape.micro_batches);
   return one_f_one_b(shape, [limit](int ranks) { return std::min(2 * ranks - 1, limit); });
