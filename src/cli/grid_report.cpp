@@ -1,6 +1,7 @@
 #include "grid_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -111,7 +112,19 @@ std::string grid_summary(const Grid& grid, const sim::GridResult& result, const 
                      result.bubble_rate);
 }
 
-std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
+std::string weights_line(const schedule::WeightPolicy& policy, const schedule::WeightVersions& weights) {
+  if (policy.flush) return "";
+  int missed = 0;
+  for (const auto& row : weights.staleness)
+    for (const int updates : row) missed = std::max(missed, updates);
+  return fmt::format("weights {}: {} versions per rank{}, updates {} at most {}\n", policy.name,
+                     fmt::join(weights.held, " "),
+                     policy.more_buffers > 0 ? fmt::format(" and {} more buffer", policy.more_buffers) : "",
+                     policy.predicted ? "predicted" : "missed", missed);
+}
+
+std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style,
+                      const schedule::WeightVersions& weights) {
   nlohmann::ordered_json out = {
       {"unit", style.steps ? "step" : "s"},
       {"makespan", style.number(result.makespan)},
@@ -119,6 +132,7 @@ std::string grid_json(const Grid& grid, const sim::GridResult& result, const Tim
       {"bubble_rate", result.bubble_rate},
       {"idle_per_rank", numbers(result.idle, [&](auto t) { return style.number(t); })},
       {"peak_live_per_rank", numbers(result.peak_live, [&](int live) { return live / grid.chunks(); })},
+      {"weight_versions_per_rank", weights.held},
       {"tasks", nlohmann::ordered_json::array()}};
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)

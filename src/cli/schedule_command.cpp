@@ -133,12 +133,15 @@ core::ExitCode run(const Flags& flags, const Session&) {
   const sim::GridResult result = sim::simulate_grid(grid, costs);
   check_memory(flags, grid, result);
   write_files(flags, grid, result, costs, style.steps);
+  const auto& policy =
+      schedule::weight_policy(is_file(flags.name) ? "flush" : schedule::grid_family(flags.name).weights);
+  const auto weights = weight_versions(grid.ranks, policy, micro_batches_per_update(policy, flags.shape));
   if (flags.json) {
-    fmt::print("{}", grid_json(grid, result, style));
+    fmt::print("{}", grid_json(grid, result, style, weights));
     return core::ExitCode::done;
   }
   if (flags.grid.empty() && flags.svg.empty()) fmt::print("{}\n", grid_timeline(grid, result, kColumns));
-  fmt::print("{}", grid_summary(grid, result, style));
+  fmt::print("{}{}", grid_summary(grid, result, style), weights_line(policy, weights));
   return core::ExitCode::done;
 }
 
@@ -170,7 +173,9 @@ void add_schedule(CLI::App& app, Action& action) {
   count("--ranks", flags->shape.ranks, "devices in the pipeline");
   count("--chunks", flags->shape.chunks, "stages per rank; default: what the family usually has");
   count("--microbatches", flags->shape.micro_batches, "micro-batches per iteration");
-  count("--group", flags->shape.group, "interleaved families: micro-batches per round");
+  count("--group", flags->shape.group,
+        "micro-batches per round (interleaved), k (kfkb), pipelines per direction (chimera),\n"
+        "micro-batches per update (pipedream_2bw)");
   const auto time = [&](const char* flag, std::string& value, const char* help) {
     command->add_option(flag, value, help)->type_name("T");
   };
