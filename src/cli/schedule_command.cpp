@@ -12,6 +12,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/lowering.hpp"
 #include "penstock/sim/grid_trace.hpp"
 
 namespace penstock::cli {
@@ -29,7 +30,7 @@ struct Flags {
   schedule::GridShape shape{0, 0, 0, 0, {}, {}, 1, 1};
   std::string forward, input_gradient, weight_gradient, recompute, step, latency;
   std::string grid, svg;
-  bool json = false;
+  bool json = false, lower = false;
 };
 
 /// A time as given: in unit steps, or with a unit.
@@ -108,6 +109,20 @@ Grid make(const Flags& flags, const GridCosts& full) {
   return schedule::make_grid(flags.name, shape);
 }
 
+/// What a runtime executes, in the order torch.distributed.pipelining adds things.
+Grid lowered(const Grid& grid) {
+  for (const schedule::Row& row : grid.ranks)
+    for (const schedule::Action& action : row)
+      if (action.pass >= schedule::Pass::send_forward && action.pass <= schedule::Pass::reduce_gradient)
+        throw core::BadInput(fmt::format("--lower: the grid is already lowered, it has {}", token(action)));
+  return add_messages(add_reductions(add_unshards(merge_backwards(grid))));
+}
+
+Grid grid_of(const Flags& flags, const GridCosts& full) {
+  const Grid grid = is_file(flags.name) ? load(flags) : make(flags, full);
+  return flags.lower ? lowered(grid) : grid;
+}
+
 void check_memory(const Flags& flags, const Grid& grid, const sim::GridResult& result) {
   for (std::size_t r = 0; r < grid.ranks.size() && flags.shape.memory_limit; ++r)
     if (const double peak = result.peak_live[r] / grid.chunks(); peak > *flags.shape.memory_limit)
@@ -128,7 +143,7 @@ void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& re
 
 core::ExitCode run(const Flags& flags, const Session&) {
   const auto [full, style] = full_stage(flags);
-  const Grid grid = is_file(flags.name) ? load(flags) : make(flags, full);
+  const Grid grid = grid_of(flags, full);
   const GridCosts costs = sim::per_chunk(full, grid);
   const sim::GridResult result = sim::simulate_grid(grid, costs);
   check_memory(flags, grid, result);
@@ -189,6 +204,10 @@ void add_schedule(CLI::App& app, Action& action) {
       ->check(CLI::PositiveNumber)
       ->type_name("K");
   command->add_option("--grid", flags->grid, "write the grid here")->type_name("FILE");
+  command->add_flag(
+      "--lower", flags->lower,
+      "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded\n"
+      "weights, REDUCE_GRAD");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
