@@ -19,7 +19,7 @@ struct Flags {
   ModelFlags model;
   ClusterFlags cluster;
   std::optional<std::string> costs;
-  std::string network = "fifo";
+  SimulationFlags simulation;
   TimelineFlags timeline;
   bool verify = false;
   bool json = false;
@@ -63,7 +63,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
 
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}),
-      {sim::network_model(flags.network), {}, {}});
+      flags.simulation.options());
   if (flags.verify) verify(problem, plan, *outcome.trace);
   flags.timeline.write(outcome);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
@@ -84,7 +84,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);
-  add_network(*command, flags->network);
+  flags->simulation.add(*command);
   command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
   flags->timeline.add(*command);
   add_json(*command, flags->json);

@@ -117,7 +117,8 @@ bool computes(const Action& action) {
 /// Rewrites a row with its REDUCE_GRADs and STEPs.
 class Updates {
  public:
-  explicit Updates(const Plan& plan) : plan_(plan), left_(plan.stages.size()), waiting_(plan.stages.size()) {
+  explicit Updates(const Plan& plan)
+      : plan_(plan), left_(plan.stages.size()), waiting_(plan.stages.size()), placed_(plan.stages.size()) {
     for (std::size_t s = 0; s < left_.size(); ++s) left_[s] = per_mini_batch(plan, plan.stages[s]);
   }
 
@@ -142,11 +143,13 @@ class Updates {
   void step(std::int32_t s) {
     out_.push_back(of_stage(Pass::step, static_cast<std::size_t>(s)));
     --waiting(s);
+    ++placed_[static_cast<std::size_t>(s)];
   }
-  /// The first pass of a mini-batch, and an update waits for its gradients to be reduced.
+  /// The first pass of a mini-batch, and the update of the one before the last has not been placed.
   bool due(const Action& action) {
-    return plan::asynchronous(plan_) && waiting(action.stage) > 0 &&
-           action.micro_batch % per_mini_batch(plan_, stage(action.stage)) == 0;
+    const std::int32_t count = per_mini_batch(plan_, stage(action.stage));
+    return plan::asynchronous(plan_) && waiting(action.stage) > 0 && action.micro_batch % count == 0 &&
+           action.micro_batch / count >= placed_[static_cast<std::size_t>(action.stage)] + 2;
   }
   void count(std::int32_t s) {
     if (--left_[static_cast<std::size_t>(s)] > 0) return;
@@ -161,6 +164,7 @@ class Updates {
   const Plan& plan_;
   std::vector<std::int32_t> left_;     ///< [stage] backward passes until the mini-batch is through
   std::vector<std::int32_t> waiting_;  ///< [stage] updates whose step is still to be placed
+  std::vector<std::int32_t> placed_;   ///< [stage] steps so far
   Row out_;
 };
 

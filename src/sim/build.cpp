@@ -214,13 +214,14 @@ class Builder {
   struct Slice {
     std::size_t micro_batch;  ///< index into the arrays of StageTasks
     std::int64_t replica;
-    std::int64_t end;  ///< sample, one past its last
+    std::int64_t end;          ///< sample, one past its last
+    std::int32_t number;       ///< of the micro-batch among all
   };
   static Slice slice(const StageTasks& stage, std::int64_t number) {
     const std::int64_t m = number / stage.replicas, r = number % stage.replicas;
     const std::int64_t end = stage.in_turn ? (number + 1) * stage.micro_batch
                                            : m * stage.micro_batch + stage.share_start(r + 1);
-    return {static_cast<std::size_t>(m), r, end};
+    return {static_cast<std::size_t>(m), r, end, static_cast<std::int32_t>(stage.in_turn ? number : m)};
   }
 
   /// Both partitions of the samples into replica shares are walked side by side; each overlap is a message.
@@ -251,18 +252,17 @@ class Builder {
       return;
     }
     const std::int64_t bytes = boundary.bytes.value() * samples;
-    const TaskId ahead = add_transfer(f_x, f_y, bytes);
+    const TaskId ahead = add_transfer(f_x, f_y, bytes, boundary.from, a.number);
     if (const auto gate = y.forward_gate[b.micro_batch]; gate >= 0) edges_.add(y.at(gate, b.replica), ahead);
-    const TaskId back = add_transfer(b_y, b_x, bytes);
+    const TaskId back = add_transfer(b_y, b_x, bytes, boundary.to, b.number);
     if (const auto gate = x.backward_gate[a.micro_batch]; gate >= 0) edges_.add(x.at(gate, a.replica), back);
   }
 
-  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes) {
-    const Task source = out_.graph.task(sender);
-    Task task = travelling(source.place, out_.graph.task(receiver).place, bytes);
+  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, StageId stage, std::int32_t micro_batch) {
+    Task task = travelling(out_.graph.task(sender).place, out_.graph.task(receiver).place, bytes);
     task.next = receiver;
-    task.stage = source.stage;
-    task.micro_batch = source.micro_batch;
+    task.stage = static_cast<std::int32_t>(stage.index());
+    task.micro_batch = micro_batch;
     const TaskId id = add_task(task);
     edges_.add(sender, id);
     return id;

@@ -64,7 +64,7 @@ void ring(Messages& out, const Members& members, std::int64_t bytes) {
 
 /// Member i's parent is (i - 1) / 2, as in cost::all_reduce.
 void tree(Messages& out, const Members& members, std::int64_t bytes) {
-  const auto level = [](std::size_t i) { return std::bit_width(i + 1); };
+  const auto level = [](std::size_t i) { return static_cast<int>(std::bit_width(i + 1)); };
   const std::size_t n = members.size();
   const int deepest = level(n - 1);
   for (int l = deepest; l > 1; --l) {

@@ -74,7 +74,7 @@ TEST_CASE("planted faults are found") {
                     span(t, TaskKind::forward, 0, 1).micro_batch);
         }) == "device 0 leaves its order at pass 0");
   CHECK(fault_after([](auto& t) { span(t, TaskKind::forward, 1, 0).device = DeviceId(2); }) ==
-        "device 1 runs 3 passes where its order has 4");
+        "device 1 runs 4 passes where its order has 5");
   CHECK(fault_after([](auto& t) { shift(span(t, TaskKind::transfer, 0, 0), -1); }) ==
         "device 0 to 1, micro-batch 0, 2000 bytes: sent before it is computed");
   CHECK(fault_after([](auto& t) {
@@ -90,7 +90,7 @@ TEST_CASE("planted faults are found") {
   CHECK(fault_after([](auto& t) { shift(span(t, TaskKind::all_reduce, 1, 0), -1); }) ==
         "device 1 reduces gradients that are still computed");
   CHECK(fault_after([](auto& t) { span(t, TaskKind::all_reduce, 1, 0).device = DeviceId(0); }) ==
-        "device 0: 1 all-reduces where 0 is due");
+        "device 1 reduces 0 bytes of 1000");
   CHECK(fault_after([](auto& t) {
           t.devices[1].memory[1].activations = Bytes(-1);
         }).starts_with("device 1 holds a negative number of bytes at "));
