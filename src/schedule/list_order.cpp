@@ -139,6 +139,7 @@ std::string_view name(ListRule rule) {
 }
 
 MachineOrder order_by(ListRule rule, const Pipeline& pipeline) {
+  check_runnable(pipeline);
   switch (rule) {
     case ListRule::cyclic:
       return cyclic(pipeline);

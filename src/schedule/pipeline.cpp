@@ -39,9 +39,8 @@ std::string link_fault(const Pipeline& pipeline) {
 }
 
 /// No schedule lasts longer than all tasks one after the other.
-std::string size_fault(const Pipeline& pipeline) {
+std::string clock_fault(const Pipeline& pipeline) {
   constexpr double kClock = 9e18;
-  const double sites = static_cast<double>(pipeline.stages.size() + pipeline.links.size());
   const auto number = [](Picoseconds t) { return static_cast<double>(t.value()); };
   double once = 0, after = 0;
   for (const PipelineStage& s : pipeline.stages) {
@@ -50,9 +49,6 @@ std::string size_fault(const Pipeline& pipeline) {
   }
   for (const PipelineLink& e : pipeline.links)
     once += number(e.forward) + number(e.backward) + 2 * number(e.latency);
-  if (2 * sites * pipeline.micro_batches > static_cast<double>(plan::kMostPasses))
-    return fmt::format("{} micro-batches of {} stages and links are more tasks than {}",
-                       pipeline.micro_batches, sites, plan::kMostPasses);
   return once * pipeline.micro_batches + after < kClock ? "" : "the times of one iteration leave the clock";
 }
 
@@ -114,9 +110,18 @@ void sort_steps(const Pipeline& pipeline, Unrolled& out) {
 std::string fault(const Pipeline& pipeline) {
   if (pipeline.stages.empty()) return "a pipeline has at least one stage";
   if (pipeline.micro_batches < 1) return fmt::format("{} micro-batches", pipeline.micro_batches);
-  for (const auto& look : {stage_fault, link_fault, size_fault})
+  for (const auto& look : {stage_fault, link_fault, clock_fault})
     if (std::string found = look(pipeline); !found.empty()) return found;
   return "";
+}
+
+void check_runnable(const Pipeline& pipeline) {
+  if (const std::string found = fault(pipeline); !found.empty()) throw core::BadInput(found);
+  const std::size_t sites = pipeline.stages.size() + pipeline.links.size();
+  if (2.0 * static_cast<double>(sites) * pipeline.micro_batches > static_cast<double>(plan::kMostPasses))
+    throw core::Error(core::ExitCode::limit,
+                      fmt::format("{} micro-batches on {} stages and links are more than {} tasks",
+                                  pipeline.micro_batches, sites, plan::kMostPasses));
 }
 
 Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pipeline.links.size()) {

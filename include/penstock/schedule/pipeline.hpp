@@ -33,9 +33,13 @@ struct Pipeline {
   bool full_duplex = true;
 };
 
-/// What is wrong with it, in words; empty when nothing is. More than plan::kMostPasses tasks are a fault, and
-/// so are times whose sum over the iteration leaves the clock.
+/// What is wrong with it, in words; empty when nothing is. Times whose sum over the iteration leaves the
+/// clock are a fault.
 std::string fault(const Pipeline& pipeline);
+
+/// Throws BadInput where `fault` finds something, and a limit error for more than plan::kMostPasses tasks:
+/// orders and their execution hold every one.
+void check_runnable(const Pipeline& pipeline);
 
 /// One task of a micro-batch.
 struct Step {
