@@ -117,9 +117,12 @@ MachineOrder one_f_one_b(const Pipeline& pipeline) {
 Picoseconds longest_cycle(const Unrolled& unrolled) {
   Picoseconds longest(0);
   for (const auto& ids : unrolled.steps_of) {
-    Picoseconds work(0);
-    for (const std::size_t id : ids) work += unrolled.steps[id].duration;
-    longest = std::max(longest, work + unrolled.steps[ids.front()].latency);
+    Picoseconds work(0), latency(0);
+    for (const std::size_t id : ids) {
+      work += unrolled.steps[id].duration;
+      latency = std::max(latency, unrolled.steps[id].latency);
+    }
+    longest = std::max(longest, work + latency);
   }
   return longest;
 }

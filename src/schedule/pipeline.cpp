@@ -32,7 +32,8 @@ std::string link_fault(const Pipeline& pipeline) {
     if (link.from < 0 || link.from >= link.to || link.to >= stages)
       return fmt::format("links[{}]: from {} to {}: a link leads to a later one of the {} stages", e,
                          link.from, link.to, stages);
-    if (negative(link.forward) || negative(link.backward) || negative(link.latency))
+    if (negative(link.forward) || negative(link.backward) || negative(link.forward_latency) ||
+        negative(link.backward_latency))
       return fmt::format("links[{}]: a time is negative", e);
   }
   return "";
@@ -48,7 +49,7 @@ std::string clock_fault(const Pipeline& pipeline) {
     after += number(s.after);
   }
   for (const PipelineLink& e : pipeline.links)
-    once += number(e.forward) + number(e.backward) + 2 * number(e.latency);
+    once += number(e.forward) + number(e.backward) + number(e.forward_latency) + number(e.backward_latency);
   return once * pipeline.micro_batches + after < kClock ? "" : "the times of one iteration leave the clock";
 }
 
@@ -69,8 +70,9 @@ void place_steps(const Pipeline& pipeline, Unrolled& out) {
   for (std::size_t e = 0; e < pipeline.links.size(); ++e) {
     const PipelineLink& link = pipeline.links[e];
     const std::size_t machine = stages + per_link * e;
-    place(out.forward(stages + e), machine, Phase::forward, link.forward, link.latency);
-    place(out.backward(stages + e), machine + per_link - 1, Phase::backward, link.backward, link.latency);
+    place(out.forward(stages + e), machine, Phase::forward, link.forward, link.forward_latency);
+    place(out.backward(stages + e), machine + per_link - 1, Phase::backward, link.backward,
+          link.backward_latency);
   }
 }
 

@@ -74,9 +74,12 @@ void add_links(const cluster::Cluster& cluster, const plan::Stage& x, int first_
     const std::int64_t samples = std::min(end_a, end_b) - std::max(share_start(x, a), share_start(y, b));
     PipelineLink link{first_x + static_cast<int>(a), first_y + static_cast<int>(b), {}, {}};
     if (bytes_per_sample.value() > 0) {
-      const cluster::Route route = cluster.route(x.devices[a], y.devices[b]);
-      link.forward = link.backward = rounded_down(bytes_per_sample * samples / route.bandwidth);
-      link.latency = rounded_down(route.latency);
+      const cluster::Route there = cluster.route(x.devices[a], y.devices[b]),
+                           back = cluster.route(y.devices[b], x.devices[a]);
+      link.forward = rounded_down(bytes_per_sample * samples / there.bandwidth);
+      link.backward = rounded_down(bytes_per_sample * samples / back.bandwidth);
+      link.forward_latency = rounded_down(there.latency);
+      link.backward_latency = rounded_down(back.latency);
     }
     out.links.push_back(link);
     if (end_a <= end_b) ++a;
@@ -101,7 +104,8 @@ void slow_down(PipelineStage& stage, const PipelineStage& replica) {
 void slow_down(PipelineLink& link, const PipelineLink& message) {
   link.forward = std::max(link.forward, message.forward);
   link.backward = std::max(link.backward, message.backward);
-  link.latency = std::max(link.latency, message.latency);
+  link.forward_latency = std::max(link.forward_latency, message.forward_latency);
+  link.backward_latency = std::max(link.backward_latency, message.backward_latency);
 }
 
 std::string place(const plan::Plan& plan, const Pipeline& devices, std::size_t site) {

@@ -97,7 +97,7 @@ TEST_CASE("the bound: (M + 4D - 4) W + max A without limits, p (M - 1) + 4D - 3 
   Pipeline shared = even_chain(3, 8, 2);
   shared.full_duplex = false;
   CHECK(list_order_bound(shared) == Picoseconds(64));
-  shared.links[0].latency = Picoseconds(1);
+  shared.links[0].backward_latency = Picoseconds(1);
   CHECK(list_order_bound(shared) == Picoseconds(80));
   // The first stage runs B eight cycles after F: with room 8 and more p = 1; with 7 p = 2, 2 * 8 + 9 = 25
   // cycles (M = 9).

@@ -110,7 +110,7 @@ TEST_CASE("latency delays the arrival and leaves the link free; an all-reduce fo
   // arrive at 31 and 35: stage 0 ends at 37. Stage 1 ends at 20; an all-reduce of 17 there changes nothing,
   // 18 does.
   Pipeline pipeline = pair_of_stages(true);
-  pipeline.links[0].latency = Picoseconds(10);
+  pipeline.links[0].forward_latency = pipeline.links[0].backward_latency = Picoseconds(10);
   CHECK(execute(pipeline, order_of(pipeline)).makespan == Picoseconds(37));
   pipeline.stages[1].after = Picoseconds(17);
   CHECK(execute(pipeline, order_of(pipeline)).makespan == Picoseconds(37));
@@ -156,7 +156,7 @@ TEST_CASE("a pipeline's faults are told by place") {
         "links[0]: from 0 to 0: a link leads to a later one of the 2 stages");
   CHECK(with_fault([](Pipeline& p) { p.links[0].to = 2; }) ==
         "links[0]: from 0 to 2: a link leads to a later one of the 2 stages");
-  CHECK(with_fault([](Pipeline& p) { p.links[0].latency = Picoseconds(-1); }) ==
+  CHECK(with_fault([](Pipeline& p) { p.links[0].backward_latency = Picoseconds(-1); }) ==
         "links[0]: a time is negative");
   // The clock ends at 9e18 ps.
   CHECK(with_fault([](Pipeline& p) { p.stages[0].after = Picoseconds(8'999'999'999'999'990'000); }) == "");

@@ -53,14 +53,14 @@ TEST_CASE("a plan with one micro-batch size: a machine per device, a link per pa
   CHECK(devices.links[1].from == 1);
   CHECK(devices.links[1].to == 3);
   CHECK(devices.links[1].forward == Picoseconds(2 * kMillisecond));
-  CHECK(devices.links[1].latency == Picoseconds(kMillisecond));
+  CHECK(devices.links[1].forward_latency == Picoseconds(kMillisecond));
 
   const auto stages = score::pipeline_of(row.problem(), row.plan);
   REQUIRE(stages.stages.size() == 2);
   REQUIRE(stages.links.size() == 1);
   CHECK(stages.stages[0].backward == Picoseconds(8 * kMillisecond));
   CHECK(stages.stages[0].room == 2);
-  CHECK(stages.links[0].latency == Picoseconds(kMillisecond));
+  CHECK(stages.links[0].forward_latency == Picoseconds(kMillisecond));
 }
 
 TEST_CASE("replicas of uneven share: three samples over two devices, two devices over three") {

@@ -71,7 +71,8 @@ Pipeline random_pipeline(Random& random, const PipelineShape& shape) {
   Pipeline out;
   out.micro_batches = random.between(1, shape.most_micro_batches);
   out.full_duplex = random.chance(0.5);
-  const bool latency = random.chance(1.0 / 3), reduce = random.chance(0.5);
+  const int latency = random.chance(1.0 / 3) ? 10 : 0;
+  const bool reduce = random.chance(0.5);
   const int links = random.chance(0.25) ? 0 : random.between(1, 15);
   const int stages = random.between(1, shape.most_stages);
   for (int s = 0; s < stages; ++s) {
@@ -82,7 +83,7 @@ Pipeline random_pipeline(Random& random, const PipelineShape& shape) {
                           reduce ? time_between(random, 0, 30) : Picoseconds(0)});
     for (const int from : feeders(random, s, shape.chain))
       out.links.push_back({from, s, time_between(random, 0, links), time_between(random, 0, links),
-                           latency ? time_between(random, 0, 10) : Picoseconds(0)});
+                           time_between(random, 0, latency), time_between(random, 0, latency)});
   }
   return out;
 }

@@ -22,7 +22,8 @@ struct PipelineStage {
 struct PipelineLink {
   int from = 0, to = 0;                 ///< stages, from < to
   core::Picoseconds forward, backward;  ///< how long a micro-batch occupies the link
-  core::Picoseconds latency{};  ///< either way, from leaving the link to arrival; the link is free then
+  /// From leaving the link to arrival; the link is free meanwhile.
+  core::Picoseconds forward_latency{}, backward_latency{};
 };
 
 /// Stages are machines, and so is every link: with two directions at once it is two machines, else one.
