@@ -263,8 +263,8 @@ ChainPlan random_chain_plan(core::Random& random) {
 }  // namespace
 
 TEST_CASE(
-    "300 chain plans: simulated in the list order, never below the bound and seldom above the executed "
-    "order") {
+    "300 chain plans: simulated in the list order, never below the bound, above the executed order "
+    "only where a receive buffer is full") {
   core::Random random(17);
   int equal = 0;
   Ratios gap;
