@@ -96,8 +96,8 @@ TEST_CASE("two stages, two micro-batches, full duplex: 1F1B by hand") {
 
 TEST_CASE("a link that serves one direction at a time makes the directions wait for each other") {
   // The link is free for the first gradient at 7, as in full duplex; with the second tensor last, at 11 only:
-  // F0 1-4, then B0 7-11, F1 11-14, and stage 1 runs F1 14-15, B1 15-17; B1 goes back 17-21; stage 0 ends
-  // at 23.
+  // F0 1-4, then B0 7-11, F1 11-14, and stage 1 runs F1 14-15, B1 15-17; B1 goes back 17-21; stage 0 ends at
+  // 23.
   Pipeline pipeline = pair_of_stages(false);
   CHECK(execute(pipeline, order_of(pipeline)).makespan == Picoseconds(17));
   MachineOrder order = order_of(pipeline);

@@ -11,18 +11,15 @@ namespace penstock::schedule {
 /// room.
 enum class ListRule : std::uint8_t {
   /// In cycles: every machine runs at most one forward and one backward per cycle, each as soon as its inputs
-  /// were
-  /// there a cycle before; a stage that nothing follows runs both passes as one task. Backward first, so
+  /// were there a cycle before; a stage that nothing follows runs both passes as one task. Backward first, so
   /// that a stage without room has it again. The list ordering ("PE") of SPP (Luo et al., INFOCOM 2022) as
   /// reconstructed from its abstract; DynaPipe's cyclic scheduler (Jiang et al., EuroSys 2024) is akin, but
-  /// ours
-  /// cannot fail under a memory limit: see `list_order`.
+  /// may fail under a memory limit; ours, for micro-batches all alike, cannot: see `list_order`.
   cyclic,
   /// In time: an idle machine runs a backward if one is ready, else a forward (if there is room).
   eager,
   /// As many forwards as stages from here to the farthest sink (fewer where room is less), then one backward
-  /// and
-  /// one forward in turn (PipeDream-Flush, Narayanan et al., ICML 2021); shared links by the eager rule.
+  /// and one forward in turn (PipeDream-Flush, Narayanan et al., ICML 2021); shared links by the eager rule.
   one_f_one_b,
 };
 inline constexpr ListRule kListRules[] = {ListRule::one_f_one_b, ListRule::cyclic, ListRule::eager};
