@@ -12,6 +12,7 @@
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/score/estimate.hpp"
+#include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
 
 namespace penstock::cli {
@@ -31,6 +32,21 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
   const std::string& first = graph.op(stage.operators.front()).name;
   const std::string& last = graph.op(stage.operators.back()).name;
   return first == last ? first : fmt::format("{} .. {} ({})", first, last, stage.operators.size());
+}
+
+std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+  const auto bound = score::lower_bound(problem, *outcome.plan);
+  if (!bound || bound->time == core::Picoseconds(0)) return "";
+  const double least = to_seconds(bound->time).value();
+  return fmt::format("no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n", show(core::Seconds(least)),
+                     name(bound->kind), bound->where, (*outcome.row.iteration_s / least - 1) * 100);
+}
+
+/// Null where the plan has no bound.
+nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan) {
+  const auto bound = score::lower_bound(problem, plan);
+  if (!bound) return {};
+  return {{"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
 }
 
 }  // namespace
@@ -68,10 +84,10 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
   const auto& row = outcome.row;
   return fmt::format(
       "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
-      "communication {:.1f} %, peak memory {}\n",
+      "communication {:.1f} %, peak memory {}\n{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)));
+      show(core::Bytes(*row.peak_memory_bytes)), bound_line(problem, outcome));
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
@@ -80,6 +96,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
   nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
                                 {"planner", row.planner}, {"mini_batch", row.mini_batch}, {"depth", *row.depth},
                                 {"estimate_s", *row.estimate_s}, {"iteration_s", *row.iteration_s},
+                                {"lower_bound", bound_json(problem, plan)},
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
                                 {"peak_memory_bytes", *row.peak_memory_bytes}};

@@ -5,8 +5,7 @@
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
-#include "penstock/schedule/in_flight.hpp"
-#include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "plan_report.hpp"
@@ -32,8 +31,16 @@ struct Flags {
 }
 
 void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace) {
-  const auto faults = sim::trace_faults(problem, plan, schedule::plan_order(plan), trace);
+  const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace);
   if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
+}
+
+void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std::string& file) {
+  try {
+    score::derive_in_flight(problem, plan);
+  } catch (const core::BadInput& e) {
+    throw core::BadInput({file, 0, "schedule"}, e.what());
+  }
 }
 
 /// The plan's own model and cluster, unless flags say otherwise.
@@ -56,9 +63,9 @@ core::ExitCode run(const Flags& flags, const Session&) {
   plan.model = head.model;
   plan.cluster = head.cluster;
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty()) refuse(flags.file, faults);
-  schedule::derive_in_flight(plan, plan::StageGraph(graph, plan));
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
+  derive_in_flight(problem, plan, flags.file);
   if (const auto faults = score::faults(problem, plan); !faults.empty()) refuse(flags.file, faults);
 
   const auto outcome = experiment::evaluate(

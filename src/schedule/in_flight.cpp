@@ -39,8 +39,8 @@ std::int64_t in_turn(const plan::Plan& plan, const plan::StageGraph& stages, std
   return held * plan.stages[s].micro_batch;
 }
 
-void as_ordered(plan::Plan& plan) {
-  const auto held = most_held(plan_order(plan));
+void as_ordered(plan::Plan& plan, const GridCosts& costs) {
+  const auto held = most_held(plan_order(plan, costs));
   for (std::size_t s = 0; s < held.size(); ++s)
     if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;
 }
@@ -53,8 +53,8 @@ std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y) 
   return (needed + own - 1) / own * own;
 }
 
-void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages) {
-  if (plan.schedule != "1f1b" && plan.schedule != "gpipe" && !plan::asynchronous(plan)) return as_ordered(plan);
+void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs) {
+  if (plan.schedule != "1f1b" && plan.schedule != "gpipe" && !plan::asynchronous(plan)) return as_ordered(plan, costs);
   const std::int64_t mini_batch = plan.training.mini_batch;
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
     plan::Stage& stage = plan.stages[s];

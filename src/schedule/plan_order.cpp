@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/catalogue.hpp"
@@ -83,7 +84,7 @@ void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::
                                        plan.schedule, s, grid.rank_of_stage[s], rank[s]));
 }
 
-Grid family_rows(const Plan& plan) {
+Grid family_rows(const Plan& plan, const GridCosts& costs) {
   const auto rank = plan::rank_of_stage(plan);
   const int ranks = *std::max_element(rank.begin(), rank.end()) + 1;
   const int chunks = static_cast<int>(rank.size()) / ranks;
@@ -91,6 +92,7 @@ Grid family_rows(const Plan& plan) {
   shape.ranks = ranks;
   shape.chunks = chunks;
   shape.micro_batches = uniform_micro_batches(plan);
+  shape.costs = costs;
   Grid grid = make_grid(plan.schedule, shape);
   check_placement(plan, grid, rank);
   return grid;
@@ -197,11 +199,21 @@ std::int64_t mini_batches(const Plan& plan) {
   return 4 + devices / micro_batches / 2 * 2;
 }
 
-Grid plan_order(const Plan& plan) {
-  Grid grid = per_stage(plan) ? stage_rows(plan) : is_file(plan.schedule) ? file_rows(plan) : family_rows(plan);
+Grid with_updates(const Plan& plan, Grid computations) {
   Updates updates(plan);
-  for (Row& row : grid.ranks) row = updates.added(row);
-  return grid;
+  for (Row& row : computations.ranks) row = updates.added(row);
+  return computations;
+}
+
+Grid plan_order(const Plan& plan, const GridCosts& costs) {
+  return with_updates(plan, per_stage(plan)          ? stage_rows(plan)
+                            : is_file(plan.schedule) ? file_rows(plan)
+                                                     : family_rows(plan, costs));
+}
+
+bool by_cost(const Plan& plan) {
+  constexpr std::array<std::string_view, 6> kHeuristics = {"zb_1p", "zb_2p", "v_half", "v_min", "v_zb", "v_1f1b"};
+  return std::find(kHeuristics.begin(), kHeuristics.end(), plan.schedule) != kHeuristics.end();
 }
 
 std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {

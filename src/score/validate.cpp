@@ -9,6 +9,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/order.hpp"
 
 namespace penstock::score {
 
@@ -39,9 +40,9 @@ std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& 
   return ranks;
 }
 
-std::vector<std::string> order_faults(const plan::Plan& judged) {
+std::vector<std::string> order_faults(const cost::Problem& problem, const plan::Plan& judged) {
   try {
-    return schedule::order_faults(judged, schedule::plan_order(judged));
+    return schedule::order_faults(judged, order_of(problem, judged));
   } catch (const core::BadInput& e) {
     return {e.what()};
   }
@@ -52,7 +53,7 @@ std::vector<std::string> order_faults(const plan::Plan& judged) {
 std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
   auto out = plan::structural_faults(problem.graph, problem.cluster, judged);
   if (!out.empty()) return out;
-  out = order_faults(judged);
+  out = order_faults(problem, judged);
   for (const RankMemory& rank : by_rank(problem, judged)) {
     for (core::DeviceId d : judged.stages[rank.stages.front()].devices) {
       const core::Bytes has = problem.cluster.type(d).memory;

@@ -28,6 +28,8 @@ expect 0 "depth 5 of 8 stages" "${plan[@]}" --micro-batch 4 -o plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 [[ -s t.svg && -s t.json ]] || { echo "FAILED: no timeline was written"; failures=$((failures + 1)); }
 expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
+expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
+expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare

@@ -6,6 +6,7 @@
 
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/grid_costs.hpp"
 
 namespace penstock::schedule {
 
@@ -21,10 +22,16 @@ namespace penstock::schedule {
 ///        mini-batch, as in 2BW (Narayanan et al., ICML 2021, section 3.1).
 ///  any other family of grid_families(): its grid, for stages with one micro-batch size on as many device sets as the family
 ///        has ranks. The row of stages need not be a chain of the model: an order for a chain suits every DAG whose stages
-///        are listed producers first. The heuristics of zero-bubble families assume equal passes.
+///        are listed producers first. Heuristics look at `costs`.
 ///  a file (*.csv): the user's own grid; explicit messages in it are left to the simulator.
 /// Throws BadInput naming what the family cannot do.
-Grid plan_order(const plan::Plan& plan);
+Grid plan_order(const plan::Plan& plan, const GridCosts& costs = {});
+
+/// Adds REDUCE_GRAD and STEP to rows of computations made elsewhere; drops messages and what sharded weights need.
+Grid with_updates(const plan::Plan& plan, Grid computations);
+
+/// Whether the plan's schedule is one of the heuristics.
+bool by_cost(const plan::Plan& plan);
 
 /// Mini-batches that plan_order covers: 1 with a flush, else enough for a steady state to show.
 std::int64_t mini_batches(const plan::Plan& plan);

@@ -1,0 +1,12 @@
+#pragma once
+// List scheduling in time: whoever is idle runs what is ready.
+
+#include "penstock/schedule/pipeline.hpp"
+
+namespace penstock::schedule {
+
+/// Stages follow their rows, where rows are given; otherwise, and on links, a backward runs before a forward,
+/// and a forward only where there is room. Among moments that coincide machines are asked in order.
+MachineOrder dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows);
+
+}  // namespace penstock::schedule

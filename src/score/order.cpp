@@ -1,0 +1,67 @@
+#include "penstock/score/order.hpp"
+
+#include <algorithm>
+
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/list_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/plan_pipeline.hpp"
+
+namespace penstock::score {
+namespace {
+
+constexpr const char* kListOrder = "list_order";
+
+schedule::Row row_of(std::int32_t stage, const std::vector<schedule::Task>& tasks) {
+  schedule::Row row;
+  for (const schedule::Task& task : tasks)
+    row.push_back(task.phase == schedule::Phase::forward ? schedule::forward(stage, task.micro_batch)
+                                                         : schedule::backward(stage, task.micro_batch));
+  return row;
+}
+
+schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
+  const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
+  schedule::Grid grid{{}, plan::rank_of_stage(plan)};
+  for (std::int32_t s = 0; s < grid.stages(); ++s) grid.ranks.push_back(row_of(s, order[static_cast<std::size_t>(s)]));
+  return schedule::with_updates(plan, std::move(grid));
+}
+
+/// Of one stage, on the first of its devices.
+schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
+  cost::OpTime sum;
+  for (const plan::Stage& stage : plan.stages) {
+    const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices.front()),
+                                         plan::samples_per_device(plan, stage));
+    sum.forward += time.forward;
+    sum.input_gradient += time.input_gradient;
+    sum.weight_gradient += time.weight_gradient;
+  }
+  const auto mean = [&](core::Seconds time) {
+    return core::to_picoseconds(time / static_cast<double>(plan.stages.size()));
+  };
+  schedule::GridCosts costs;
+  costs.forward = mean(sum.forward);
+  costs.input_gradient = mean(sum.input_gradient);
+  costs.weight_gradient = mean(sum.weight_gradient);
+  return costs;
+}
+
+}  // namespace
+
+schedule::Grid order_of(const cost::Problem& problem, const plan::Plan& plan) {
+  if (plan.schedule == kListOrder) return listed(problem, plan);
+  return schedule::plan_order(plan, schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
+}
+
+void derive_in_flight(const cost::Problem& problem, plan::Plan& plan) {
+  if (plan.schedule != kListOrder)
+    return schedule::derive_in_flight(plan, plan::StageGraph(problem.graph, plan),
+                                      schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
+  const auto held = schedule::most_held(order_of(problem, plan));
+  for (std::size_t s = 0; s < held.size(); ++s)
+    if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;
+}
+
+}  // namespace penstock::score

@@ -1,0 +1,183 @@
+#include "penstock/score/plan_pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "penstock/core/error.hpp"
+#include "penstock/cost/communication.hpp"
+#include "penstock/plan/stage_graph.hpp"
+
+namespace penstock::score {
+namespace {
+
+using core::DeviceId;
+using core::Picoseconds;
+using core::Seconds;
+using schedule::Pipeline;
+using schedule::PipelineLink;
+using schedule::PipelineStage;
+
+/// Where each machine of a device pipeline stands.
+struct Seat {
+  std::size_t stage;
+  std::size_t replica;
+};
+
+std::vector<Seat> seats(const plan::Plan& plan) {
+  std::vector<Seat> out;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (std::size_t r = 0; r < plan.stages[s].devices.size(); ++r) out.push_back({s, r});
+  return out;
+}
+
+Seconds on_the_clock(Seconds time) {
+  constexpr double kClock = 9e6;  // seconds, a little below 2^63 ps
+  if (!(time.value() < kClock))
+    throw core::BadInput(fmt::format("a task of {} s leaves the clock", time.value()));
+  return time;
+}
+Picoseconds rounded(Seconds time) {
+  return to_picoseconds(on_the_clock(time));
+}
+Picoseconds rounded_down(Seconds time) {
+  return Picoseconds(static_cast<std::int64_t>(on_the_clock(time).value() * 1e12));
+}
+
+/// First sample of a replica's share of a micro-batch.
+std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
+  return stage.micro_batch * static_cast<std::int64_t>(replica) /
+         static_cast<std::int64_t>(stage.devices.size());
+}
+
+Seconds reduce_time(const cost::Problem& problem, const plan::Stage& stage) {
+  return cost::all_reduce(problem.cluster, stage.devices)
+      .time(cost::stage_load(problem.graph, stage.operators).parameters);
+}
+
+void add_machines(const cost::Problem& problem, const plan::Stage& stage, Pipeline& out) {
+  const Picoseconds after = rounded(reduce_time(problem, stage));
+  const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
+  for (std::size_t r = 0; r < stage.devices.size(); ++r) {
+    const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices[r]),
+                                         share_start(stage, r + 1) - share_start(stage, r));
+    out.stages.push_back({rounded(time.forward), rounded(time.backward()), static_cast<int>(room), after});
+  }
+}
+
+/// One link where replica a of `x` and replica b of `y` share samples.
+void add_links(const cluster::Cluster& cluster, const plan::Stage& x, int first_x, const plan::Stage& y,
+               int first_y, core::Bytes bytes_per_sample, Pipeline& out) {
+  for (std::size_t a = 0, b = 0; a < x.devices.size() && b < y.devices.size();) {
+    const std::int64_t end_a = share_start(x, a + 1), end_b = share_start(y, b + 1);
+    const std::int64_t samples = std::min(end_a, end_b) - std::max(share_start(x, a), share_start(y, b));
+    PipelineLink link{first_x + static_cast<int>(a), first_y + static_cast<int>(b), {}, {}};
+    if (bytes_per_sample.value() > 0) {
+      const cluster::Route there = cluster.route(x.devices[a], y.devices[b]),
+                           back = cluster.route(y.devices[b], x.devices[a]);
+      link.forward = rounded_down(bytes_per_sample * samples / there.bandwidth);
+      link.backward = rounded_down(bytes_per_sample * samples / back.bandwidth);
+      link.forward_latency = rounded_down(there.latency);
+      link.backward_latency = rounded_down(back.latency);
+    }
+    out.links.push_back(link);
+    if (end_a <= end_b) ++a;
+    if (end_b <= end_a) ++b;
+  }
+}
+
+void require_one_size(const plan::Plan& plan) {
+  const std::int64_t size = plan.stages.front().micro_batch;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    if (plan.stages[s].micro_batch != size)
+      throw core::BadInput(
+          fmt::format("stages[{}]: micro-batches of {} samples, stages[0] has {}; a pipeline has one size", s,
+                      plan.stages[s].micro_batch, size));
+}
+
+void slow_down(PipelineStage& stage, const PipelineStage& replica) {
+  stage.forward = std::max(stage.forward, replica.forward);
+  stage.backward = std::max(stage.backward, replica.backward);
+}
+
+void slow_down(PipelineLink& link, const PipelineLink& message) {
+  link.forward = std::max(link.forward, message.forward);
+  link.backward = std::max(link.backward, message.backward);
+  link.forward_latency = std::max(link.forward_latency, message.forward_latency);
+  link.backward_latency = std::max(link.backward_latency, message.backward_latency);
+}
+
+std::string place(const plan::Plan& plan, const Pipeline& devices, std::size_t site) {
+  const auto all = seats(plan);
+  const auto device = [&](std::size_t machine) {
+    return plan.stages[all[machine].stage].devices[all[machine].replica].index();
+  };
+  if (site < all.size()) return fmt::format("device {} (stage {})", device(site), all[site].stage);
+  const PipelineLink& link = devices.links[site - all.size()];
+  const auto from = static_cast<std::size_t>(link.from), to = static_cast<std::size_t>(link.to);
+  return fmt::format("devices {} to {} (stage {} to {})", device(from), device(to), all[from].stage,
+                     all[to].stage);
+}
+
+}  // namespace
+
+bool one_micro_batch_size(const plan::Plan& plan) {
+  return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
+    return stage.micro_batch == plan.stages.front().micro_batch;
+  });
+}
+
+Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
+  require_one_size(plan);
+  Pipeline out;
+  out.micro_batches = static_cast<int>(plan.training.mini_batch / plan.stages.front().micro_batch);
+  std::vector<int> first;
+  for (const plan::Stage& stage : plan.stages) {
+    first.push_back(static_cast<int>(out.stages.size()));
+    add_machines(problem, stage, out);
+  }
+  const plan::StageGraph stages(problem.graph, plan);
+  for (const plan::Boundary& boundary : stages.boundaries()) {
+    const std::size_t x = boundary.from.index(), y = boundary.to.index();
+    add_links(problem.cluster, plan.stages[x], first[x], plan.stages[y], first[y], boundary.bytes, out);
+  }
+  return out;
+}
+
+Pipeline pipeline_of(const cost::Problem& problem, const plan::Plan& plan) {
+  const Pipeline devices = device_pipeline(problem, plan);
+  const auto all = seats(plan);
+  Pipeline out{std::vector<PipelineStage>(plan.stages.size()), {}, devices.micro_batches};
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    PipelineStage& stage = out.stages[all[k].stage];
+    stage.room = devices.stages[k].room;
+    stage.after = devices.stages[k].after;
+    slow_down(stage, devices.stages[k]);
+  }
+  const auto stage_of = [&](int machine) {
+    return static_cast<int>(all[static_cast<std::size_t>(machine)].stage);
+  };
+  std::map<std::pair<int, int>, PipelineLink> links;
+  for (const PipelineLink& message : devices.links) {
+    const std::pair ends{stage_of(message.from), stage_of(message.to)};
+    slow_down(links.try_emplace(ends, PipelineLink{ends.first, ends.second, {}, {}}).first->second, message);
+  }
+  for (const auto& [ends, link] : links) out.links.push_back(link);
+  return out;
+}
+
+/// A flush after every mini-batch, one stage per device, and gradients that leave a stage with the end of its backward pass.
+static bool whole_backwards(const plan::Plan& plan) {
+  return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order";
+}
+
+std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan) {
+  if (!one_micro_batch_size(plan) || !whole_backwards(plan)) return {};
+  const Pipeline devices = device_pipeline(problem, plan);
+  const PipelineBounds bounds = pipeline_bounds(devices);
+  const Bound& best = bounds.best();
+  return PlanBound{best.kind, place(plan, devices, best.site), best.time};
+}
+
+}  // namespace penstock::score

@@ -1,0 +1,132 @@
+#include "penstock/score/plan_pipeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/schedule/list_order.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::OpId;
+using core::Picoseconds;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000'000;  // ps
+
+/// Three operators in a row, 1 ms forward and 2 ms backward per sample; tensors of 1 kB per sample.
+struct Row {
+  graph::OpGraph graph = support::tiny_graph(3, {{0, 1}, {1, 2}});
+  support::FixedCosts costs = support::FixedCosts::uniform(3, 1e-3, 2e-3);
+  cluster::Cluster cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e6, 5e-4);
+  plan::Plan plan;
+  cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
+};
+
+/// Two stages: operators 0 and 1 on devices 0 and 1, operator 2 on devices 2 and 3; micro-batches of 4 of 16
+/// samples.
+Row two_by_two() {
+  Row out;
+  out.plan.training.mini_batch = 16;
+  out.plan.stages = {{{OpId(0), OpId(1)}, {DeviceId(0), DeviceId(1)}, 4, 1, 8, {}},
+                     {{OpId(2)}, {DeviceId(2), DeviceId(3)}, 4, 1, 0, {}}};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a plan with one micro-batch size: a machine per device, a link per pair that shares samples") {
+  // Two samples per replica: 2 * 2 ms forward; 2 kB at 1 MB/s take 2 ms, over two cables of 0.5 ms latency
+  // each.
+  const Row row = two_by_two();
+  const auto devices = score::device_pipeline(row.problem(), row.plan);
+  REQUIRE(devices.stages.size() == 4);
+  REQUIRE(devices.links.size() == 2);
+  CHECK(devices.micro_batches == 4);
+  CHECK(devices.stages[0].forward == Picoseconds(4 * kMillisecond));
+  CHECK(devices.stages[1].backward == Picoseconds(8 * kMillisecond));
+  CHECK(devices.stages[2].forward == Picoseconds(2 * kMillisecond));
+  CHECK(devices.stages[0].room == 2);
+  CHECK(devices.stages[2].room == 0);
+  CHECK(devices.links[1].from == 1);
+  CHECK(devices.links[1].to == 3);
+  CHECK(devices.links[1].forward == Picoseconds(2 * kMillisecond));
+  CHECK(devices.links[1].forward_latency == Picoseconds(kMillisecond));
+
+  const auto stages = score::pipeline_of(row.problem(), row.plan);
+  REQUIRE(stages.stages.size() == 2);
+  REQUIRE(stages.links.size() == 1);
+  CHECK(stages.stages[0].backward == Picoseconds(8 * kMillisecond));
+  CHECK(stages.stages[0].room == 2);
+  CHECK(stages.links[0].forward_latency == Picoseconds(kMillisecond));
+}
+
+TEST_CASE("replicas of uneven share: three samples over two devices, two devices over three") {
+  //   samples   0    1    2
+  //   stage 0   a    b    b      (1 and 2)
+  //   stage 1   c    d    e      (1 each): messages a-c, b-d, b-e
+  Row row = two_by_two();
+  row.cluster = support::tiny_cluster(5, std::int64_t{1} << 40, 1e6);
+  row.plan.training.mini_batch = 6;
+  row.plan.stages[0].micro_batch = row.plan.stages[1].micro_batch = 3;
+  row.plan.stages[1].devices.emplace_back(4);
+  const auto devices = score::device_pipeline(row.problem(), row.plan);
+  CHECK(devices.stages[0].forward == Picoseconds(2 * kMillisecond));
+  CHECK(devices.stages[1].forward == Picoseconds(4 * kMillisecond));
+  REQUIRE(devices.links.size() == 3);
+  const std::vector<std::pair<int, int>> ends = {{0, 2}, {1, 3}, {1, 4}};
+  for (std::size_t e = 0; e < 3; ++e) {
+    CHECK(std::pair(devices.links[e].from, devices.links[e].to) == ends[e]);
+    CHECK(devices.links[e].backward == Picoseconds(kMillisecond));
+  }
+  // The stage is as slow as its fullest replica.
+  CHECK(score::pipeline_of(row.problem(), row.plan).stages[0].forward == Picoseconds(4 * kMillisecond));
+}
+
+TEST_CASE("replicated weights are reduced after the last backward") {
+  // 1000 weights of 4 bytes on a ring of two: 4 kB over a route of 1 MB/s and 1 ms, 2 steps of half: 4 ms + 2
+  // ms.
+  Row row = two_by_two();
+  graph::GraphBuilder builder("weights");
+  for (int v = 0; v < 3; ++v) builder.add(support::unit_op(std::to_string(v), 1e9, v == 2 ? 1000 : 0));
+  for (std::size_t v = 0; v < 2; ++v) builder.add_edge(OpId(v), OpId(v + 1));
+  row.graph = builder.build();
+  const auto stages = score::pipeline_of(row.problem(), row.plan).stages;
+  CHECK(stages[0].after == Picoseconds(0));
+  CHECK(stages[1].after == Picoseconds(6 * kMillisecond));
+}
+
+TEST_CASE("the bound of a plan names its kind and device") {
+  // Device 0 works 4 * 12 ms = 48 ms with nothing before or after. With room for two micro-batches: a round
+  // trip is 12 + 6 ms of passes and 2 * 3 ms of transfers, 24 ms; two of them and one more backward of 8 ms:
+  // 56 ms.
+  Row row = two_by_two();
+  const auto tight = score::lower_bound(row.problem(), row.plan);
+  REQUIRE(tight);
+  CHECK(tight->kind == score::BoundKind::memory);
+  CHECK(tight->where == "device 0 (stage 0)");
+  CHECK(tight->time == Picoseconds(56 * kMillisecond));
+  row.plan.stages[0].in_flight = 16;
+  const auto roomy = score::lower_bound(row.problem(), row.plan);
+  REQUIRE(roomy);
+  CHECK(roomy->kind == score::BoundKind::work);
+  CHECK(roomy->time == Picoseconds(48 * kMillisecond));
+  // At 0.1 MB/s a message takes 20 ms, 4 in a row each way; before the first 4 ms, after the last the rest of
+  // the chain: latency 1, passes 2 + 4, back 21, backward 8.
+  row.cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e5, 5e-4);
+  const auto slow = score::lower_bound(row.problem(), row.plan);
+  CHECK(slow->where == "devices 0 to 2 (stage 0 to 1)");
+  CHECK(slow->time == Picoseconds((4 + 80 + 1 + 6 + 21 + 8) * kMillisecond));
+}
+
+TEST_CASE("stages of different micro-batch sizes have no bound, and say so") {
+  Row row = two_by_two();
+  row.plan.stages[1].micro_batch = 8;
+  CHECK_FALSE(score::one_micro_batch_size(row.plan));
+  CHECK_FALSE(score::lower_bound(row.problem(), row.plan));
+  CHECK_THROWS_WITH_AS(score::pipeline_of(row.problem(), row.plan),
+                       "stages[1]: micro-batches of 8 samples, stages[0] has 4; a pipeline has one size",
+                       core::BadInput);
+}
