@@ -94,6 +94,10 @@ class Writer {
         return slice(device, compute, fmt::format("F{}", span.micro_batch), span);
       case TaskKind::backward:
         return slice(device, compute, fmt::format("B{}", span.micro_batch), span);
+      case TaskKind::input_gradient:
+        return slice(device, compute, fmt::format("I{}", span.micro_batch), span);
+      case TaskKind::weight_gradient:
+        return slice(device, compute, fmt::format("W{}", span.micro_batch), span);
       case TaskKind::all_reduce:
         return slice(device, all_reduce, "all-reduce", span);
       case TaskKind::transfer:

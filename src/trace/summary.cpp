@@ -38,8 +38,7 @@ std::vector<Activity> by_device(const Trace& trace) {
   };
   for (const Span& span : trace.spans) {
     const std::pair when(span.start, span.end);
-    const bool compute = span.kind == TaskKind::forward || span.kind == TaskKind::backward;
-    (compute ? of(span.device).compute : of(span.device).communication).push_back(when);
+    (computes(span.kind) ? of(span.device).compute : of(span.device).communication).push_back(when);
     if (span.kind == TaskKind::transfer) of(span.peer).communication.push_back(when);
   }
   return out;

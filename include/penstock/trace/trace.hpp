@@ -11,8 +11,12 @@
 
 namespace penstock::trace {
 
-enum class TaskKind : std::uint8_t { forward, backward, transfer, all_reduce };
+/// A full backward, or its halves: the input gradient, which the stage before waits for, and the weight gradient.
+enum class TaskKind : std::uint8_t { forward, backward, input_gradient, weight_gradient, transfer, all_reduce };
 std::string_view name(TaskKind kind);
+constexpr bool computes(TaskKind kind) {
+  return kind < TaskKind::transfer;
+}
 
 /// One execution of one task. Compute occupies `device`; a transfer leads from `device` to `peer`.
 struct Span {
