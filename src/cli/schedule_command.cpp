@@ -136,9 +136,10 @@ void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& re
   if (!flags.grid.empty() && grid.copies > 1)
     throw core::BadInput("--grid: a grid file cannot tell the copies of the model apart");
   if (!flags.grid.empty()) core::write_file(flags.grid, to_csv(grid));
-  const std::string title = flags.name + (steps ? " (1 s stands for one unit step)" : "");
+  const report::TimelineStyle style{1280, flags.name, steps ? schedule::kUnitStep : Picoseconds(0),
+                                    "micro-batches"};
   if (!flags.svg.empty())
-    core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), {1280, title}));
+    core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), style));
 }
 
 core::ExitCode run(const Flags& flags, const Session&) {

@@ -10,8 +10,21 @@ using schedule::Action;
 using schedule::Pass;
 using trace::TaskKind;
 
+TaskKind kind(Pass pass) {
+  switch (pass) {
+    case Pass::input_gradient:
+      return TaskKind::input_gradient;
+    case Pass::weight_gradient:
+      return TaskKind::weight_gradient;
+    case Pass::backward:
+      return TaskKind::backward;
+    default:
+      return TaskKind::forward;
+  }
+}
+
 trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, core::Picoseconds end) {
-  return {part.pass == Pass::forward ? TaskKind::forward : TaskKind::backward,
+  return {kind(part.pass),
           core::DeviceId(rank),
           {},
           core::StageId(static_cast<std::size_t>(part.stage)),
@@ -23,7 +36,7 @@ trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, 
 
 void append(const Action& action, std::size_t rank, const Interval& time, core::Picoseconds forward,
             std::vector<trace::Span>& spans) {
-  if (time.start == time.end) return;
+  if (time.start == time.end || action.pass == Pass::step) return;
   if (action.pass != Pass::overlapped) {
     spans.push_back(span(action, rank, time.start, time.end));
     return;
