@@ -120,9 +120,10 @@ Grid lowered(const Grid& grid) {
 
 /// A time for passes that the grid does not have is a mistake.
 void check_used(const char* flag, const std::string& given, schedule::Pass pass, const Grid& grid) {
+  if (given.empty()) return;
   for (const schedule::Row& row : grid.ranks)
     for (const schedule::Action& action : row)
-      if (action.pass == pass || given.empty()) return;
+      if (action.pass == pass) return;
   throw core::BadInput(fmt::format("{} {}: the schedule has no such pass", flag, given));
 }
 
