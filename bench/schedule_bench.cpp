@@ -1,76 +1,51 @@
-// How fast orders for pipelines are made and bounded. Goals are for one core of an ordinary server.
+// How fast grids are made and timed, on one core, with 64 ranks and 1024 micro-batches. A token is one cell
+// of the grid. Goals: 20 million tokens/s for the orders written down directly (1f1b, interleaved, zbv), 1
+// million for the searched v_half; simulate_grid 10 million.
 
 #include <benchmark/benchmark.h>
 
-#include "penstock/core/random.hpp"
-#include "penstock/schedule/list_order.hpp"
-#include "penstock/score/pipeline_bounds.hpp"
+#include "penstock/schedule/catalogue.hpp"
+#include "penstock/sim/grid.hpp"
 
 using namespace penstock;
-using core::Picoseconds;
-using schedule::ListRule;
-using schedule::Pipeline;
 
 namespace {
 
-/// An uneven chain with transfers of up to half a pass; `room` 0 for no limit.
-Pipeline chain(int stages, int micro_batches, int room) {
-  core::Random random(1);
-  Pipeline out;
-  out.micro_batches = micro_batches;
-  const auto time = [&](int low, int high) { return Picoseconds(random.between(low, high)); };
-  for (int s = 0; s < stages; ++s) {
-    out.stages.push_back({time(900, 1100), time(1800, 2200), room});
-    if (s > 0) out.links.push_back({s - 1, s, time(0, 500), time(0, 500)});
-  }
-  return out;
+schedule::GridShape large() {
+  schedule::GridShape shape;
+  shape.ranks = 64, shape.micro_batches = 1024;
+  return shape;
 }
 
-double tasks(const Pipeline& pipeline) {
-  return 2.0 * static_cast<double>(pipeline.stages.size() + pipeline.links.size()) * pipeline.micro_batches;
+void count_tokens(benchmark::State& state, const schedule::Grid& grid) {
+  std::size_t tokens = 0;
+  for (const schedule::Row& row : grid.ranks) tokens += row.size();
+  state.counters["tokens/s"] =
+      benchmark::Counter(static_cast<double>(tokens), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void rate(benchmark::State& state, double count, const char* goal) {
-  state.counters["tasks/s"] = benchmark::Counter(count, benchmark::Counter::kIsIterationInvariantRate);
+void make(benchmark::State& state, const char* family, const char* goal) {
+  for (auto _ : state) benchmark::DoNotOptimize(schedule::make_grid(family, large()));
+  count_tokens(state, schedule::make_grid(family, large()));
   state.SetLabel(goal);
 }
-
-void order(benchmark::State& state, ListRule rule, const char* goal) {
-  const Pipeline pipeline = chain(64, 1024, static_cast<int>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(order_by(rule, pipeline));
-  rate(state, tasks(pipeline), goal);
-}
-BENCHMARK_CAPTURE(order, cyclic, ListRule::cyclic, "goal 50M tasks/s")
-    ->Arg(0)
-    ->Arg(64)
+BENCHMARK_CAPTURE(make, 1f1b, "1f1b", "goal 20 M tokens/s")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, interleaved_1f1b, "interleaved_1f1b", "goal 20 M tokens/s")
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(order, eager, ListRule::eager, "goal 8M tasks/s")
-    ->Arg(0)
-    ->Arg(64)
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, zbv, "zbv", "goal 20 M tokens/s")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, hanayo, "hanayo", "by policy; no goal")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, v_half, "v_half", "goal 1 M tokens/s")->Unit(benchmark::kMillisecond);
 
-void execute(benchmark::State& state) {
-  const Pipeline pipeline = chain(64, 1024, 0);
-  const auto rows = order_by(ListRule::cyclic, pipeline);
-  for (auto _ : state) benchmark::DoNotOptimize(execute(pipeline, rows));
-  rate(state, tasks(pipeline), "goal 30M tasks/s");
+void simulate(benchmark::State& state, const char* family) {
+  const schedule::Grid grid = schedule::make_grid(family, large());
+  for (auto _ : state) benchmark::DoNotOptimize(sim::simulate_grid(grid, {}));
+  count_tokens(state, grid);
+  state.SetLabel("goal 10 M tokens/s");
 }
-BENCHMARK(execute)->Unit(benchmark::kMillisecond);
-
-/// All three rules, each executed.
-void best_of_three(benchmark::State& state) {
-  const Pipeline pipeline = chain(64, 1024, 0);
-  for (auto _ : state) benchmark::DoNotOptimize(list_order(pipeline));
-  rate(state, 3 * tasks(pipeline), "goal 8M tasks/s");
-}
-BENCHMARK(best_of_three)->Unit(benchmark::kMillisecond);
-
-/// Goal: bounds of 64 stages in 0.1 ms, memory included (one walk per stage with limited room).
-void bounds(benchmark::State& state) {
-  const Pipeline pipeline = chain(static_cast<int>(state.range(0)), 1024, static_cast<int>(state.range(1)));
-  for (auto _ : state) benchmark::DoNotOptimize(score::pipeline_bounds(pipeline));
-  state.SetLabel("goal 100 us for 64 stages");
-}
-BENCHMARK(bounds)->Args({8, 0})->Args({64, 0})->Args({64, 64})->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(simulate, 1f1b, "1f1b")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, interleaved_1f1b, "interleaved_1f1b")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, zbv, "zbv")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, v_half, "v_half")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, bpipe, "bpipe")->Unit(benchmark::kMillisecond);
 
 }  // namespace

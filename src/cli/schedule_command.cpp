@@ -118,8 +118,19 @@ Grid lowered(const Grid& grid) {
   return add_messages(add_reductions(add_unshards(merge_backwards(grid))));
 }
 
+/// A time for passes that the grid does not have is a mistake.
+void check_used(const char* flag, const std::string& given, schedule::Pass pass, const Grid& grid) {
+  if (given.empty()) return;
+  for (const schedule::Row& row : grid.ranks)
+    for (const schedule::Action& action : row)
+      if (action.pass == pass) return;
+  throw core::BadInput(fmt::format("{} {}: the schedule has no such pass", flag, given));
+}
+
 Grid grid_of(const Flags& flags, const GridCosts& full) {
   const Grid grid = is_file(flags.name) ? load(flags) : make(flags, full);
+  check_used("--recompute", flags.recompute, schedule::Pass::recompute, grid);
+  check_used("--step", flags.step, schedule::Pass::step, grid);
   return flags.lower ? lowered(grid) : grid;
 }
 
@@ -136,9 +147,10 @@ void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& re
   if (!flags.grid.empty() && grid.copies > 1)
     throw core::BadInput("--grid: a grid file cannot tell the copies of the model apart");
   if (!flags.grid.empty()) core::write_file(flags.grid, to_csv(grid));
-  const std::string title = flags.name + (steps ? " (1 s stands for one unit step)" : "");
+  const report::TimelineStyle style{1280, flags.name, steps ? schedule::kUnitStep : Picoseconds(0),
+                                    "micro-batches"};
   if (!flags.svg.empty())
-    core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), {1280, title}));
+    core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), style));
 }
 
 core::ExitCode run(const Flags& flags, const Session&) {
@@ -158,6 +170,18 @@ core::ExitCode run(const Flags& flags, const Session&) {
   if (flags.grid.empty() && flags.svg.empty()) fmt::print("{}\n", grid_timeline(grid, result, kColumns));
   fmt::print("{}{}", grid_summary(grid, result, style), weights_line(policy, weights));
   return core::ExitCode::done;
+}
+
+void add_times(CLI::App& command, Flags& flags) {
+  const auto time = [&](const char* flag, std::string& value, const char* help) {
+    command.add_option(flag, value, help)->type_name("T");
+  };
+  time("--forward", flags.forward, "forward pass; default: 1 step");
+  time("--backward-input", flags.input_gradient, "input gradient; default: as the forward");
+  time("--backward-weight", flags.weight_gradient, "weight gradient; default: as the input gradient");
+  time("--recompute", flags.recompute, "recomputation (R in a grid file); default: as the forward");
+  time("--step", flags.step, "optimizer step (STEP in a grid file); default: 0");
+  time("--latency", flags.latency, "from a pass's end to its use on another rank; default: 0");
 }
 
 }  // namespace
@@ -191,15 +215,7 @@ void add_schedule(CLI::App& app, Action& action) {
   count("--group", flags->shape.group,
         "micro-batches per round (interleaved), k (kfkb), pipelines per direction (chimera),\n"
         "micro-batches per update (pipedream_2bw)");
-  const auto time = [&](const char* flag, std::string& value, const char* help) {
-    command->add_option(flag, value, help)->type_name("T");
-  };
-  time("--forward", flags->forward, "forward pass; default: 1 step");
-  time("--backward-input", flags->input_gradient, "input gradient; default: as the forward");
-  time("--backward-weight", flags->weight_gradient, "weight gradient; default: as the input gradient");
-  time("--recompute", flags->recompute, "recomputation (R in a grid file); default: as the forward");
-  time("--step", flags->step, "optimizer step (STEP in a grid file); default: 0");
-  time("--latency", flags->latency, "from a pass's end to its use on another rank; default: 0");
+  add_times(*command, *flags);
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
       ->check(CLI::PositiveNumber)
       ->type_name("K");

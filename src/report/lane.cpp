@@ -40,7 +40,7 @@ class Row {
   /// Concurrent communication looks like one; computations keep their boxes, for those carry numbers.
   void add_wide(const Box& box) {
     flush();
-    const bool communication = box.paint > Paint::backward;
+    const bool communication = box.paint >= Paint::all_reduce;
     if (communication && !boxes_.empty() && box.x < boxes_.back().end) {
       boxes_.back().end = std::max(boxes_.back().end, box.end);
     } else {
@@ -72,6 +72,22 @@ struct Rows {
   explicit Rows(const Scale& time)
       : compute(time, 1), all_reduce(time, kPixel), sent(time, kPixel / 2), received(time, kPixel / 2) {}
 };
+
+Paint paint(TaskKind compute) {
+  switch (compute) {
+    case TaskKind::forward:
+    case TaskKind::recompute:
+      return Paint::forward;
+    case TaskKind::step:
+      return Paint::all_reduce;
+    case TaskKind::input_gradient:
+      return Paint::input_gradient;
+    case TaskKind::weight_gradient:
+      return Paint::weight_gradient;
+    default:
+      return Paint::backward;
+  }
+}
 
 void append(std::vector<Box>& boxes, Row&& row) {
   const std::vector<Box> more = std::move(row).finish();
@@ -139,9 +155,7 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
   };
   for (const Span& span : trace.spans) {
     Rows& own = row_of(span.device);
-    if (computes(span.kind))
-      own.compute.add(span.kind == TaskKind::forward || span.kind == TaskKind::recompute ? Paint::forward : Paint::backward,
-                      span);
+    if (computes(span.kind)) own.compute.add(paint(span.kind), span);
     if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
     if (span.kind != TaskKind::transfer) continue;
     own.sent.add(Paint::sent, span);

@@ -10,8 +10,16 @@
 
 namespace penstock::report {
 
-enum class Paint : std::uint8_t { forward, backward, all_reduce, sent, received };
-inline constexpr std::size_t kPaints = 5;
+enum class Paint : std::uint8_t {
+  forward,
+  backward,
+  input_gradient,
+  weight_gradient,
+  all_reduce,
+  sent,
+  received
+};
+inline constexpr std::size_t kPaints = 7;
 
 /// A rectangle from `x` to `end`; `micro_batch` is -1 when it stands for several spans.
 struct Box {

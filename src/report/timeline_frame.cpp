@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -9,19 +10,26 @@
 namespace penstock::report {
 namespace {
 
+using trace::TaskKind;
+
 /// A drawing 16 pixels wide around the height zero, and what it stands for.
 struct LegendEntry {
   std::string_view sample;
   std::string_view meaning;
+  std::optional<TaskKind> kind = {};  ///< left out unless the trace has such spans
 };
 
 constexpr LegendEntry kWork[] = {
-    {R"(<path class="forward" stroke-width="11" d="M0 0h16"/>)", "forward"},
-    {R"(<path class="backward" stroke-width="11" d="M0 0h16"/>)", "backward"},
-    {R"(<path class="all_reduce" stroke-width="11" d="M0 0h16"/>)", "all-reduce"},
+    {R"(<path class="forward" stroke-width="11" d="M0 0h16"/>)", "forward", TaskKind::forward},
+    {R"(<path class="backward" stroke-width="11" d="M0 0h16"/>)", "backward", TaskKind::backward},
+    {R"(<path class="input_gradient" stroke-width="11" d="M0 0h16"/>)", "input gradient",
+     TaskKind::input_gradient},
+    {R"(<path class="weight_gradient" stroke-width="11" d="M0 0h16"/>)", "weight gradient",
+     TaskKind::weight_gradient},
+    {R"(<path class="all_reduce" stroke-width="11" d="M0 0h16"/>)", "all-reduce", TaskKind::all_reduce},
     {R"(<path class="idle" stroke-width="11" d="M0 0h16"/>)", "idle"},
-    {R"(<path class="sent" stroke-width="3" d="M0 0h16"/>)", "sending"},
-    {R"(<path class="received" stroke-width="3" d="M0 0h16"/>)", "receiving"},
+    {R"(<path class="sent" stroke-width="3" d="M0 0h16"/>)", "sending", TaskKind::transfer},
+    {R"(<path class="received" stroke-width="3" d="M0 0h16"/>)", "receiving", TaskKind::transfer},
     {R"(<text x="6" y="4">3</text>)", "micro-batch (3-7: several)"},
 };
 constexpr LegendEntry kMemory[] = {
@@ -31,10 +39,11 @@ constexpr LegendEntry kMemory[] = {
     {R"(<path class="capacity" d="M0 0h16"/>)", "device memory"},
 };
 
-std::string legend_row(int y, std::span<const LegendEntry> entries) {
+std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> entries) {
   std::string out;
   int x = Layout::kLeft;
-  for (const auto& [sample, meaning] : entries) {
+  for (const auto& [sample, meaning, kind] : entries) {
+    if (kind && !scene.shows(*kind)) continue;
     out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,
                        sample, meaning);
     x += 38 + 64 * static_cast<int>(meaning.size()) / 10;
@@ -60,22 +69,30 @@ std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
 
 }  // namespace
 
-std::string heading(const Scene& scene, std::string_view title) {
+std::string heading(const Scene& scene) {
   const trace::Summary& s = scene.summary;
+  const auto& [width, title, step, items] = scene.style;
+  const double per_step = s.samples_per_second * to_seconds(step).value();
+  std::string line = step.value() > 0 ? fmt::format("iteration {:.10g} steps · {:.3g} {}/step",
+                                                    scene.trace.iteration / step, per_step, items)
+                                      : fmt::format("iteration {} · {:.1f} {}/s", show(s.iteration),
+                                                    s.samples_per_second, items);
+  line += fmt::format(" · bubble {:.1f} %", 100 * s.bubble);
+  if (scene.shows(TaskKind::transfer) || scene.shows(TaskKind::all_reduce))
+    line += fmt::format(" · exposed communication {:.1f} %", 100 * s.exposed_communication);
+  if (scene.layout.memory > 0) line += fmt::format(" · peak memory {}", show(s.peak_memory));
   return text_element(Layout::kLeft, 26, "title", title.empty() ? "Pipeline timeline" : title) +
-         text_element(Layout::kLeft, 48, "summary",
-                      fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} % · exposed communication "
-                                  "{:.1f} % · peak memory {}",
-                                  show(s.iteration), s.samples_per_second, 100 * s.bubble,
-                                  100 * s.exposed_communication, show(s.peak_memory)));
+         text_element(Layout::kLeft, 48, "summary", line);
 }
 
-std::string legend() {
-  return legend_row(72, kWork) + legend_row(92, kMemory);
+std::string legend(const Scene& scene) {
+  return legend_row(scene, 72, kWork) + (scene.layout.memory > 0 ? legend_row(scene, 92, kMemory) : "");
 }
 
 std::string time_axis(const Scene& scene) {
-  const auto [unit, unit_name] = time_unit(scene.trace.iteration);
+  const auto [unit, unit_name] = scene.style.step.value() > 0
+                                     ? std::pair(scene.style.step.value(), std::string_view("steps"))
+                                     : time_unit(scene.trace.iteration);
   const std::int64_t step = nice_step(scene.trace.iteration);
   const int bottom = scene.layout.top(scene.trace.devices.size());
   std::string out;

@@ -42,6 +42,8 @@ std::string boxes(const Layout& layout, const Lane& lane) {
          bar("all_reduce", 0, layout.boxes + Layout::kMarks - 1, of(Paint::all_reduce)) +
          bar("forward", 0, layout.boxes, of(Paint::forward)) +
          bar("backward", 0, layout.boxes, of(Paint::backward)) +
+         bar("input_gradient", 0, layout.boxes, of(Paint::input_gradient)) +
+         bar("weight_gradient", 0, layout.boxes, of(Paint::weight_gradient)) +
          bar("sent", layout.boxes + 1, 2, of(Paint::sent)) +
          bar("received", layout.boxes + 4, 2, of(Paint::received));
 }
@@ -49,8 +51,10 @@ std::string boxes(const Layout& layout, const Lane& lane) {
 std::string numbers(const Layout& layout, const std::vector<Label>& labels) {
   std::string out = fmt::format("<g class=\"number\" transform=\"translate(0 {})\">", layout.boxes / 2 + 4);
   for (const Label& label : labels)
-    out += fmt::format("<text x=\"{}\"{}>{}</text>", px(label.x),
-                       label.paint == Paint::backward ? " class=\"dark\"" : "", label.text);
+    out += fmt::format(
+        "<text x=\"{}\"{}>{}</text>", px(label.x),
+        label.paint == Paint::backward || label.paint == Paint::weight_gradient ? " class=\"dark\"" : "",
+        label.text);
   return out + "</g>\n";
 }
 
@@ -67,7 +71,8 @@ std::string outline(const std::vector<Level>& levels, const Scale& height, Tenth
   return out + fmt::format("H{}V{}z", width, px(floor));
 }
 
-/// All lanes share one scale, a little above the highest peak, so that small amounts can be seen and compared.
+/// All lanes share one scale, a little above the highest peak, so that small amounts can be seen and
+/// compared.
 core::Bytes full_scale(const Scene& scene) {
   core::Bytes highest(1);
   for (const trace::DeviceSummary& device : scene.summary.devices) highest = std::max(highest, device.peak);
@@ -75,12 +80,14 @@ core::Bytes full_scale(const Scene& scene) {
 }
 
 /// The device's own capacity shows as a line where the scale reaches it.
-std::string capacity_line(core::Bytes capacity, core::Bytes full, const Scale& height, Tenths floor, int width) {
+std::string capacity_line(core::Bytes capacity, core::Bytes full, const Scale& height, Tenths floor,
+                          int width) {
   if (capacity > full) return "";
   return fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(capacity)), width);
 }
 
 std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& levels) {
+  if (scene.layout.memory == 0) return "";
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
   const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
@@ -111,13 +118,15 @@ std::string captions(const Scene& scene, std::size_t d) {
   const Layout& layout = scene.layout;
   const int upper = layout.top(d) + layout.boxes / 2 + 4;
   const int lower = layout.top(d) + layout.lane() - layout.memory / 2 + 4;
+  const bool memory = layout.memory > 0;
   const int right = layout.width - Layout::kRight + 10;
   const bool over = summary.peak > device.capacity;
   std::string out = text_element(8, upper, "name", fmt::format("device {}", d));
-  if (!device.stages.empty()) out += text_element(8, lower, "quiet", stage_names(device));
+  if (memory && !device.stages.empty()) out += text_element(8, lower, "quiet", stage_names(device));
   if (scene.trace.iteration.value() > 0)
     out += text_element(right, upper, "quiet",
                         fmt::format("busy {:.0f} %", 100 * (summary.busy / scene.summary.iteration)));
+  if (!memory) return out;
   return out + text_element(right, lower, over ? "over" : "",
                             fmt::format("{} of {}", show(summary.peak), show(device.capacity)));
 }

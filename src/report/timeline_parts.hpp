@@ -1,10 +1,12 @@
 #pragma once
 // The parts of the timeline picture, each a piece of SVG text. Private to the room.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "lane.hpp"
+#include "penstock/report/timeline_svg.hpp"
 #include "penstock/trace/summary.hpp"
 #include "svg.hpp"
 
@@ -22,13 +24,17 @@ struct Layout {
 /// What every part looks at.
 struct Scene {
   const trace::Trace& trace;
+  const TimelineStyle& style;
   trace::Summary summary;
   Layout layout;
   Scale time;
+  bool shows(trace::TaskKind kind) const {
+    return std::any_of(trace.spans.begin(), trace.spans.end(), [&](const auto& s) { return s.kind == kind; });
+  }
 };
 
-std::string heading(const Scene& scene, std::string_view title);
-std::string legend();
+std::string heading(const Scene& scene);
+std::string legend(const Scene& scene);     ///< of what is in the picture
 std::string time_axis(const Scene& scene);  ///< ticks above and below, grid lines behind the lanes
 std::string lane_picture(const Scene& scene, std::size_t device, const Lane& lane);
 

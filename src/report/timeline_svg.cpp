@@ -9,12 +9,21 @@
 namespace penstock::report {
 namespace {
 
-/// Many devices get thinner lanes.
-Layout layout_for(int width, std::size_t devices) {
+bool holds_memory(const trace::DeviceTrace& device) {
+  const auto some = [](core::Bytes bytes) { return bytes.value() > 0; };
+  return some(device.capacity) || std::any_of(device.fixed.begin(), device.fixed.end(), some) ||
+         std::any_of(device.memory.begin(), device.memory.end(),
+                     [&](const auto& point) { return some(point.activations) || some(point.buffers); });
+}
+
+/// Many devices get thinner lanes; where nothing is known of memory, it gets no room.
+Layout layout_for(int width, const std::vector<trace::DeviceTrace>& devices) {
   width = std::max(width, 900);
-  if (devices <= 8) return {width, 24, 28, 16};
-  if (devices <= 16) return {width, 20, 20, 12};
-  return {width, 16, 15, 9};
+  Layout out{width, 16, 15, 9};
+  if (devices.size() <= 16) out = {width, 20, 20, 12};
+  if (devices.size() <= 8) out = {width, 24, 28, 16};
+  if (std::none_of(devices.begin(), devices.end(), holds_memory)) out.memory = 0;
+  return out;
 }
 
 /// Blue and orange stay apart for every kind of colour vision, and in grey.
@@ -23,6 +32,7 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 .title{font-size:17px;font-weight:bold}.summary{font-size:13px}.name{font-weight:bold}.quiet{fill:#666}
 .middle{text-anchor:middle}.over{fill:#D55E00;font-weight:bold}
 .forward{stroke:#0072B2}.backward{stroke:#E69F00}.all_reduce{stroke:#CC79A7}
+.input_gradient{stroke:#D55E00}.weight_gradient{stroke:#F0E442}
 .sent{stroke:#009E73}.received{stroke:#56B4E9}.idle{stroke:#EEE}.grid{stroke:#AAA;stroke-width:.5}
 .number text{font-size:10px;text-anchor:middle;fill:#FFF}.number .dark{fill:#000}
 .fixed{fill:#D2D2D2}.moving{fill:#999}.peak{fill:#D55E00}
@@ -33,14 +43,14 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 }  // namespace
 
 std::string to_svg(const trace::Trace& trace, const TimelineStyle& style) {
-  const Layout layout = layout_for(style.width, trace.devices.size());
+  const Layout layout = layout_for(style.width, trace.devices);
   const Scale time{static_cast<double>(trace.iteration.value()), layout.plot() * kPixel};
-  const Scene scene{trace, trace::summarise(trace), layout, time};
+  const Scene scene{trace, style, trace::summarise(trace), layout, time};
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}"
       "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",
       layout.width, layout.top(trace.devices.size()) + Layout::kBottom, kStyle);
-  out += heading(scene, style.title) + legend() + time_axis(scene);
+  out += heading(scene) + legend(scene) + time_axis(scene);
   const auto drawn = lanes(trace, time);
   for (std::size_t d = 0; d < drawn.size(); ++d) out += lane_picture(scene, d, drawn[d]);
   return out + "</svg>\n";

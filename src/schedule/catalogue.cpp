@@ -34,7 +34,8 @@ const std::vector<GridFamily>& grid_families() {
       {"dapple", "1F1B with a longer warm-up, which hides messages behind passes",
        "Fan et al., DAPPLE, PPoPP 2021, policy B: min(2(p-r)-1, memory limit) forwards before the first "
        "backward",
-       "none", "bubble (p-1)(F+B), rank r holds min(m, 2(p-r)-1); a small delay C costs 2(p-1)C", 1, dapple},
+       "none", "bubble (p-1)(F+B), rank r holds min(m, 2(p-r)-1); a delay C up to (F+B)/2 costs 2(p-1)C", 1,
+       dapple},
       {"kfkb", "k forwards, k backwards; k by --group",
        "Wang et al., Ada-Grouper, arXiv 2303.01675, 2023; k fixed; also Jeon et al., GraphPipe, ASPLOS 2025, "
        "section 6",

@@ -10,8 +10,25 @@ using schedule::Action;
 using schedule::Pass;
 using trace::TaskKind;
 
+TaskKind kind(Pass pass) {
+  switch (pass) {
+    case Pass::input_gradient:
+      return TaskKind::input_gradient;
+    case Pass::weight_gradient:
+      return TaskKind::weight_gradient;
+    case Pass::backward:
+      return TaskKind::backward;
+    case Pass::recompute:
+      return TaskKind::recompute;
+    case Pass::step:
+      return TaskKind::step;
+    default:
+      return TaskKind::forward;
+  }
+}
+
 trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, core::Picoseconds end) {
-  return {part.pass == Pass::forward ? TaskKind::forward : TaskKind::backward,
+  return {kind(part.pass),
           core::DeviceId(rank),
           {},
           core::StageId(static_cast<std::size_t>(part.stage)),
@@ -23,7 +40,7 @@ trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, 
 
 void append(const Action& action, std::size_t rank, const Interval& time, core::Picoseconds forward,
             std::vector<trace::Span>& spans) {
-  if (time.start == time.end) return;
+  if (time.start == time.end || action.pass == Pass::step) return;
   if (action.pass != Pass::overlapped) {
     spans.push_back(span(action, rank, time.start, time.end));
     return;
@@ -33,13 +50,11 @@ void append(const Action& action, std::size_t rank, const Interval& time, core::
   spans.push_back(span(halves.list[1], rank, time.start + forward, time.end));
 }
 
-/// The first stage a rank runs stands for the rank in pictures.
-core::StageId first_stage(const schedule::Grid& grid, std::size_t rank) {
-  const auto found =
-      std::find(grid.rank_of_stage.begin(), grid.rank_of_stage.end(), static_cast<std::int32_t>(rank));
-  return found == grid.rank_of_stage.end()
-             ? core::StageId()
-             : core::StageId(static_cast<std::size_t>(found - grid.rank_of_stage.begin()));
+std::vector<core::StageId> stages_of(const schedule::Grid& grid, std::size_t rank) {
+  std::vector<core::StageId> out;
+  for (std::size_t s = 0; s < grid.rank_of_stage.size(); ++s)
+    if (grid.rank_of_stage[s] == static_cast<std::int32_t>(rank)) out.emplace_back(s);
+  return out;
 }
 
 auto sort_key(const trace::Span& s) {
@@ -54,7 +69,7 @@ trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result,
   out.mini_batch = schedule::micro_batches(grid) * grid.copies;
   out.iteration = result.makespan;
   for (std::size_t r = 0; r < grid.ranks.size(); ++r) {
-    out.devices.push_back({{first_stage(grid, r)}, {}, {}, {{}}});
+    out.devices.push_back({stages_of(grid, r), {}, {}, {{}}});
     for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
       append(grid.ranks[r][c], r, result.times[r][c], costs.forward, out.spans);
   }

@@ -79,6 +79,37 @@ TEST_CASE("a device over its memory stands out") {
   CHECK(contains(report::to_svg(trace), "class=\"over\">12.8 GiB of 12.0 GiB<"));
 }
 
+TEST_CASE("a schedule without a model: halves of a backward apart, time in steps, nothing about memory") {
+  // F 0-1, I 1-2, W 2-5 of a unit step each: the boxes share 1000 pixels 1:1:3, less half a pixel each.
+  const core::Picoseconds step(1000);
+  trace::Trace trace;
+  trace.mini_batch = 1;
+  trace.iteration = core::Picoseconds(5000);
+  trace.devices.resize(1);
+  const auto add = [&](trace::TaskKind kind, std::int64_t start, std::int64_t end) {
+    trace.spans.push_back({kind,
+                           core::DeviceId(0),
+                           {},
+                           core::StageId(0),
+                           0,
+                           core::Picoseconds(start * 1000),
+                           core::Picoseconds(end * 1000),
+                           {}});
+  };
+  add(trace::TaskKind::forward, 0, 1);
+  add(trace::TaskKind::input_gradient, 1, 2);
+  add(trace::TaskKind::weight_gradient, 2, 5);
+  const std::string svg = report::to_svg(trace, {.width = 1230, .step = step, .items = "micro-batches"});
+  CHECK(drawn_width(svg, "forward") == doctest::Approx(199.5));
+  CHECK(drawn_width(svg, "input_gradient") == doctest::Approx(199.5));
+  CHECK(drawn_width(svg, "weight_gradient") == doctest::Approx(599.5));
+  CHECK(contains(svg, ">iteration 5 steps · 0.2 micro-batches/step · bubble 0.0 %<"));
+  CHECK(contains(svg, ">5 steps<"));
+  CHECK(contains(svg, ">weight gradient<"));
+  for (const char* absent : {"memory", "all-reduce", "sending", ">backward<", " 0 B"})
+    CHECK_FALSE(contains(svg, absent));
+}
+
 TEST_CASE("a title is text, never markup") {
   CHECK(contains(report::to_svg({}, {.title = "a < b & \"c\"\n"}), ">a &lt; b &amp; &quot;c&quot; <"));
 }

@@ -8,11 +8,14 @@
 namespace penstock::report {
 
 struct TimelineStyle {
-  int width = 1280;        ///< of the picture, pixels; at least 900
-  std::string title = {};  ///< heading; empty for none
+  int width = 1280;               ///< of the picture, pixels; at least 900
+  std::string title = {};         ///< heading; empty for none
+  core::Picoseconds step{0};      ///< of abstract schedules: times are told as counts of this
+  std::string items = "samples";  ///< what Trace::mini_batch counts
 };
 
-/// A self-contained SVG on white: one lane per device with its computations, transfers and memory over time.
+/// A self-contained SVG on white: one lane per device with its computations, transfers and, where the trace
+/// knows of any, memory over time.
 /// Spans thinner than a pixel are pooled, so the file stays under a megabyte for 32 devices and any number of
 /// spans. Colours after Okabe and Ito, "Color Universal Design" (2008).
 std::string to_svg(const trace::Trace& trace, const TimelineStyle& style = {});

@@ -6,8 +6,8 @@
 
 namespace penstock::sim {
 
-/// One device per rank. Both halves of a backward pass are backward spans; an overlapped pair becomes its
-/// forward, then its backward. Messages and memory are left out: a grid knows no bytes.
+/// One device per rank. A recomputation is a forward span; an overlapped pair becomes its forward, then its
+/// backward. Optimizer steps are left out, and so are messages and memory: a grid knows no bytes.
 trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result, const schedule::GridCosts& costs);
 
 }  // namespace penstock::sim

@@ -1,0 +1,33 @@
+#include "penstock/sim/grid_trace.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/schedule/grid_csv.hpp"
+
+using namespace penstock;
+using trace::TaskKind;
+
+TEST_CASE("every pass becomes a span of its kind; what takes no time and the optimizer's step become none") {
+  // F0 0-1, R0 1-2, I0 2-3, W0 3-4, step 4-6.
+  const auto grid = schedule::parse_grid("0F0,0R0,0I0,0W0,0REDUCE_GRAD,0STEP,BARRIER", "g");
+  schedule::GridCosts costs;
+  costs.step = 2 * schedule::kUnitStep;
+  const auto trace = sim::to_trace(grid, sim::simulate_grid(grid, costs), costs);
+  std::vector<TaskKind> kinds;
+  for (const auto& span : trace.spans) kinds.push_back(span.kind);
+  CHECK(kinds == std::vector{TaskKind::forward, TaskKind::forward, TaskKind::input_gradient,
+                             TaskKind::weight_gradient});
+  CHECK(trace.iteration == 6 * schedule::kUnitStep);
+}
+
+TEST_CASE("a pair becomes its forward, then its backward") {
+  auto grid = schedule::parse_grid("1F0,(0F0;1B0)OVERLAP_F_B,0B0", "g");
+  grid.copies = 2;
+  const auto trace = sim::to_trace(grid, sim::simulate_grid(grid, {}), {});
+  REQUIRE(trace.spans.size() == 4);
+  CHECK(trace.spans[1].kind == TaskKind::forward);
+  CHECK(trace.spans[1].end == 2 * schedule::kUnitStep);
+  CHECK(trace.spans[2].kind == TaskKind::backward);
+  CHECK(trace.spans[2].stage == core::StageId(1));
+  CHECK(trace.spans[2].end == 4 * schedule::kUnitStep);
+}
