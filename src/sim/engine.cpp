@@ -1,25 +1,11 @@
 #include "engine.hpp"
 
-#include <fmt/format.h>
-
-#include "penstock/core/error.hpp"
+#include "stuck.hpp"
 
 namespace penstock::sim {
 namespace {
 
 using trace::TaskKind;
-
-[[noreturn]] void report_deadlock(const TaskGraph& graph, const std::vector<std::int32_t>& waiting) {
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    if (waiting[t] > 0 && task.kind != TaskKind::transfer)
-      throw core::Error(
-          core::ExitCode::invalid_plan,
-          fmt::format("the schedule deadlocks: the {} pass of micro-batch {} on stage {} never starts",
-                      trace::name(task.kind), task.micro_batch, graph.stage_of(task)));
-  }
-  throw core::Error(core::ExitCode::internal, "a transfer waits for nothing");
-}
 
 class Engine {
  public:
