@@ -7,6 +7,8 @@ namespace {
 
 using trace::TaskKind;
 
+using trace::TaskKind;
+
 class Engine {
  public:
   Engine(const TaskGraph& graph, NetworkModel network, bool record)
@@ -26,7 +28,10 @@ class Engine {
       if (handle(event)) ++done;
       if (agenda_.empty() || agenda_.top().time > event.time) network_->settle(event.time);
     }
-    if (done != graph_.tasks.size()) report_deadlock(graph_, waiting_);
+    if (done != graph_.tasks.size()) {
+      network_->report_stalled();
+      report_deadlock(graph_, waiting_);
+    }
     return record_.take();
   }
 
@@ -35,11 +40,17 @@ class Engine {
     const Task& task = graph_.task(id);
     if (task.kind == TaskKind::transfer) return network_->request(id, now);
     record_.start(id, now);
-    agenda_.post(id, now + task.duration);
+    agenda_.post(id, end_of(task, now));
+  }
+
+  std::int64_t end_of(const Task& task, std::int64_t now) const {
+    if (graph_.speed.empty() || task.kind == TaskKind::all_reduce) return now + task.duration;
+    return graph_.speed[static_cast<std::size_t>(task.place)].finish(now, task.duration);
   }
 
   /// True when the task has ended.
   bool handle(const Event& event) {
+    if (event.task < 0) return network_->due(event.task, event.time);
     const Task& task = graph_.task(event.task);
     if (task.kind == TaskKind::transfer && !network_->due(event.task, event.time)) return false;
     record_.end(event.task, event.time);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "apply.hpp"
 #include "build.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
@@ -15,6 +16,14 @@ using core::Picoseconds;
 
 Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
   return build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order);
+}
+
+/// The same in the world that the options say.
+Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
+                  const SimulationOptions& options) {
+  Iteration iteration = prepare(problem, plan, order);
+  if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
+  return iteration;
 }
 
 DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t>(index)); }
@@ -63,7 +72,7 @@ std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, c
 
 trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
                       const SimulationOptions& options) {
-  const Iteration iteration = prepare(problem, plan, order);
+  const Iteration iteration = prepare(problem, plan, order, options);
   const Times times = run(iteration.graph, options.network);
   trace::Trace trace;
   trace.mini_batch = plan.training.mini_batch;
@@ -75,7 +84,7 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
 
 Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
                           const SimulationOptions& options) {
-  return Picoseconds(run(prepare(problem, plan, order).graph, options.network, false).makespan);
+  return Picoseconds(run(prepare(problem, plan, order, options).graph, options.network, false).makespan);
 }
 
 std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {

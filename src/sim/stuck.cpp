@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/quantity_text.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -53,6 +54,19 @@ std::string in_words(const TaskGraph& graph, TaskId id) {
                        graph.path(id).from, graph.path(id).to);
   return fmt::format("the {} pass of micro-batch {} on stage {} (device {})", trace::name(task.kind),
                      task.micro_batch, graph.stage_of(task), task.place);
+}
+
+void report_dead_link(const TaskGraph& graph, TaskId transfer) {
+  const auto& links = graph.path(transfer).links;
+  for (const std::uint32_t link : links) {
+    const auto last = std::find_if(graph.changes.rbegin(), graph.changes.rend(),
+                                   [&](const CapacityChange& change) { return change.link == link; });
+    if (last == graph.changes.rend() || last->capacity > 0) continue;
+    throw core::BadInput(last->place, fmt::format("{} is down from {} on and never restored, but {} waits for it",
+                                                  last->name, show(to_seconds(core::Picoseconds(last->time))),
+                                                  in_words(graph, transfer)));
+  }
+  throw core::Error(core::ExitCode::internal, "a transfer waits for no link");
 }
 
 void report_deadlock(const TaskGraph& graph, const std::vector<std::int32_t>& waiting) {

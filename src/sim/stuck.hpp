@@ -15,4 +15,7 @@ std::string in_words(const TaskGraph& graph, TaskId task);
 /// that wait for each other, a line each, at most twelve.
 [[noreturn]] void report_deadlock(const TaskGraph& graph, const std::vector<std::int32_t>& waiting);
 
+/// Throws BadInput: the transfer waits for a link of its route that is down from some time on, and not restored.
+[[noreturn]] void report_dead_link(const TaskGraph& graph, TaskId transfer);
+
 }  // namespace penstock::sim

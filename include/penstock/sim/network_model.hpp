@@ -14,8 +14,12 @@ enum class NetworkModel : std::uint8_t {
 std::string_view name(NetworkModel model);
 NetworkModel network_model(std::string_view name);  ///< throws BadInput for an unknown name
 
+struct Imperfection;
+
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fifo;
+  const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
+  std::uint64_t seed = 0;                      ///< of the imperfection's jitter
 };
 
 }  // namespace penstock::sim
