@@ -20,7 +20,9 @@ double normal_quantile(double p) {
   return -std::numbers::sqrt2 * boost::math::erfc_inv(2 * p, policy<promote_double<false>>());
 }
 
-double normal_share_below(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
+double normal_share_below(double x) {
+  return std::erfc(-x / std::numbers::sqrt2) / 2;
+}
 
 /// A number drawn for the task: the seed and everything that tells the task from others, mixed in one by one.
 double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
@@ -67,7 +69,8 @@ class Applier {
     double stretch = 1;
     if (jitter != imperfection_.jitter.end())
       stretch = factor(jitter->second.distribution, jitter->second.width, draw(seed_, graph_, task));
-    const std::int64_t fixed = task.kind == TaskKind::transfer ? graph_.path(static_cast<TaskId>(t)).latency : 0;
+    const std::int64_t fixed =
+        task.kind == TaskKind::transfer ? graph_.path(static_cast<TaskId>(t)).latency : 0;
     if (task.kind == TaskKind::transfer && stretch != 1) {
       graph_.stretch.resize(graph_.tasks.size(), 1);
       graph_.stretch[t] = stretch;
@@ -119,24 +122,27 @@ class Applier {
     last_ = std::max(last_, fault.restored);
   }
 
-  /// No iteration outlasts the sum of its tasks, each at its slowest, and the time until all links are as they stay.
+  /// No iteration outlasts the sum of its tasks, each at its slowest, and the time until all links are as
+  /// they stay.
   void check_clock() const {
     if (!(static_cast<double>(last_.value()) + computed_ / slowest_ + moved_ / narrowest_ < kClock)) refuse();
   }
 
   [[noreturn]] static void refuse() {
-    throw core::BadInput(fmt::format("with every task at its slowest the iteration might outlast the simulator's "
-                                     "clock, which ends at {:.0f} days", kClock / 86400e12));
+    throw core::BadInput(
+        fmt::format("with every task at its slowest the iteration might outlast the simulator's "
+                    "clock, which ends at {:.0f} days",
+                    kClock / 86400e12));
   }
 
   static constexpr double kClock = 9e18;  // ps, a little below 2^63
   const Imperfection& imperfection_;
   std::uint64_t seed_;
   TaskGraph& graph_;
-  std::vector<double> speed_;              ///< [device]
-  double computed_ = 0, moved_ = 0;        ///< ps, sums over tasks
-  double slowest_ = 1, narrowest_ = 1;     ///< of all windows; of all faults that leave something
-  core::Picoseconds last_;                 ///< capacity change
+  std::vector<double> speed_;           ///< [device]
+  double computed_ = 0, moved_ = 0;     ///< ps, sums over tasks
+  double slowest_ = 1, narrowest_ = 1;  ///< of all windows; of all faults that leave something
+  core::Picoseconds last_;              ///< capacity change
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ using core::Yaml;
 using trace::TaskKind;
 
 constexpr std::array kDistributions = {Distribution::lognormal, Distribution::normal, Distribution::uniform};
-constexpr std::array kKinds = {TaskKind::forward, TaskKind::backward, TaskKind::transfer, TaskKind::all_reduce};
+constexpr std::array kKinds = {TaskKind::forward, TaskKind::backward, TaskKind::transfer,
+                               TaskKind::all_reduce};
 
 /// Spans of time of one thing that must not overlap.
 class Windows {
@@ -91,7 +92,8 @@ class Reader {
   static Picoseconds moment(const Yaml& node) {
     constexpr double kClock = 9e6;  // seconds, a little below 2^63 ps
     const core::Seconds time = node.seconds();
-    if (time.value() > kClock) node.fail(fmt::format("the simulator's clock ends at {:.0f} days", kClock / 86400));
+    if (time.value() > kClock)
+      node.fail(fmt::format("the simulator's clock ends at {:.0f} days", kClock / 86400));
     return to_picoseconds(time);
   }
 
@@ -104,8 +106,8 @@ class Reader {
 
   void straggler(const Yaml& node) {
     node.only({"device", "from", "to", "speed"});
-    Imperfection::Straggler straggler{device(node.at("device")), moment(node.at("from")), moment(node.at("to")),
-                                      speed(node.at("speed")), node.place()};
+    Imperfection::Straggler straggler{device(node.at("device")), moment(node.at("from")),
+                                      moment(node.at("to")), speed(node.at("speed")), node.place()};
     if (straggler.to <= straggler.from) node.at("to").fail("expected a time after 'from'");
     if (!device_windows_[straggler.device].take(straggler.from, straggler.to))
       node.fail("overlaps another window of the device");
@@ -124,7 +126,8 @@ class Reader {
 
   static Imperfection::Jitter read_jitter(const Yaml& node) {
     node.only({"lognormal", "normal", "uniform"});
-    if (node.entries().size() != 1) node.fail("expected one distribution with its width, such as {lognormal: 5%}");
+    if (node.entries().size() != 1)
+      node.fail("expected one distribution with its width, such as {lognormal: 5%}");
     Imperfection::Jitter jitter;
     for (const Distribution d : kDistributions)
       if (const auto width = node.find(name(d))) jitter = {d, width->share(), node.place()};

@@ -13,8 +13,8 @@ class Speed {
 
   /// Changes come in time order; of several at one moment the last counts.
   void change(std::int64_t at, double speed);
-  /// When `work`, ps at speed one, is done that begins at `start`: the moment by which the speed's integral has
-  /// reached it, to the nearest ps; kNever when it never does.
+  /// When `work`, ps at speed one, is done that begins at `start`: the moment by which the speed's integral
+  /// has reached it, to the nearest ps; kNever when it never does.
   std::int64_t finish(std::int64_t start, std::int64_t work) const;
 
  private:

@@ -22,7 +22,8 @@ std::vector<TaskId> waits_for(const TaskGraph& graph, const std::vector<std::int
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     if (waiting[t] == 0) continue;
     add(t, graph.tasks[t].next);
-    for (auto s = graph.successor_start[t]; s < graph.successor_start[t + 1]; ++s) add(t, graph.successors[s]);
+    for (auto s = graph.successor_start[t]; s < graph.successor_start[t + 1]; ++s)
+      add(t, graph.successors[s]);
   }
   return out;
 }
@@ -39,7 +40,8 @@ std::vector<TaskId> find_circle(const std::vector<TaskId>& waits_for) {
     walk.push_back(t);
   }
   if (walk.empty()) return {};
-  walk.erase(walk.begin(), std::find(walk.begin(), walk.end(), waits_for[static_cast<std::size_t>(walk.back())]));
+  walk.erase(walk.begin(),
+             std::find(walk.begin(), walk.end(), waits_for[static_cast<std::size_t>(walk.back())]));
   std::rotate(walk.begin(), std::min_element(walk.begin(), walk.end()), walk.end());
   return walk;
 }
@@ -62,9 +64,9 @@ void report_dead_link(const TaskGraph& graph, TaskId transfer) {
     const auto last = std::find_if(graph.changes.rbegin(), graph.changes.rend(),
                                    [&](const CapacityChange& change) { return change.link == link; });
     if (last == graph.changes.rend() || last->capacity > 0) continue;
-    throw core::BadInput(last->place, fmt::format("{} is down from {} on and never restored, but {} waits for it",
-                                                  last->name, show(to_seconds(core::Picoseconds(last->time))),
-                                                  in_words(graph, transfer)));
+    throw core::BadInput(
+        last->place, fmt::format("{} is down from {} on and never restored, but {} waits for it", last->name,
+                                 show(to_seconds(core::Picoseconds(last->time))), in_words(graph, transfer)));
   }
   throw core::Error(core::ExitCode::internal, "a transfer waits for no link");
 }
@@ -73,7 +75,8 @@ void report_deadlock(const TaskGraph& graph, const std::vector<std::int32_t>& wa
   constexpr std::size_t kLines = 12;
   const std::vector<TaskId> circle = find_circle(waits_for(graph, waiting));
   if (circle.empty()) throw core::Error(core::ExitCode::internal, "a task waits for nothing");
-  std::string message = "the schedule deadlocks: each of these waits for the next, and the last for the first";
+  std::string message =
+      "the schedule deadlocks: each of these waits for the next, and the last for the first";
   const std::size_t shown = circle.size() <= kLines ? circle.size() : kLines - 1;
   for (std::size_t i = 0; i < shown; ++i) message += "\n  " + in_words(graph, circle[i]);
   if (shown < circle.size()) message += fmt::format("\n  and {} more", circle.size() - shown);

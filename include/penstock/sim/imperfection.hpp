@@ -44,7 +44,7 @@ struct Imperfection {
   };
   struct LinkFault {
     struct Left {
-      std::size_t link = 0;      ///< index into Cluster::links()
+      std::size_t link = 0;       ///< index into Cluster::links()
       core::Bandwidth bandwidth;  ///< what is left; zero: down
     };
     std::string name;         ///< "a to b"
@@ -55,22 +55,23 @@ struct Imperfection {
   };
   static constexpr core::Picoseconds kNever{INT64_MAX};
 
-  std::vector<SlowDevice> slow_devices;        ///< a device at most once
-  std::vector<Straggler> stragglers;           ///< windows of a device do not overlap
+  std::vector<SlowDevice> slow_devices;  ///< a device at most once
+  std::vector<Straggler> stragglers;     ///< windows of a device do not overlap
   std::map<trace::TaskKind, Jitter> jitter;
-  std::vector<LinkFault> link_faults;          ///< of a link they do not overlap
+  std::vector<LinkFault> link_faults;  ///< of a link they do not overlap
 };
 
-/// Loads an imperfection file (experiments/imperfect/README.md describes the form). Throws BadInput with file,
-/// line and key for what is malformed, contradicts itself or names what the cluster does not have.
+/// Loads an imperfection file (experiments/imperfect/README.md describes the form). Throws BadInput with
+/// file, line and key for what is malformed, contradicts itself or names what the cluster does not have.
 Imperfection load_imperfection(const std::string& path, const cluster::Cluster& cluster);
-Imperfection parse_imperfection(const std::string& text, const std::string& file, const cluster::Cluster& cluster);
+Imperfection parse_imperfection(const std::string& text, const std::string& file,
+                                const cluster::Cluster& cluster);
 
 /// "1 slow device, 2 stragglers, jitter of forward (lognormal 5%), 1 link fault".
 std::string in_words(const Imperfection& imperfection);
 
-/// What an iteration never met, each in words with file and line: a device that computed nothing, a link that no
-/// transfer used, a kind of task that did not occur, a window or fault that begins when all is over.
+/// What an iteration never met, each in words with file and line: a device that computed nothing, a link that
+/// no transfer used, a kind of task that did not occur, a window or fault that begins when all is over.
 std::vector<std::string> unmet(const Imperfection& imperfection, const cluster::Cluster& cluster,
                                const trace::Trace& trace);
 
