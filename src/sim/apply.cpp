@@ -14,10 +14,11 @@ namespace {
 
 using trace::TaskKind;
 
-/// The standard normal distribution's value below which lies the share `p`.
+/// The standard normal distribution's value below which lies the share `p`; finite for 0 and 1 too.
 double normal_quantile(double p) {
   using namespace boost::math::policies;
-  return -std::numbers::sqrt2 * boost::math::erfc_inv(2 * p, policy<promote_double<false>>());
+  const double inside = std::clamp(p, 0x1.0p-54, 1 - 0x1.0p-53);
+  return -std::numbers::sqrt2 * boost::math::erfc_inv(2 * inside, policy<promote_double<false>>());
 }
 
 double normal_share_below(double x) {
@@ -148,15 +149,14 @@ class Applier {
 }  // namespace
 
 double factor(Distribution distribution, double width, double unit) {
-  const double inside = unit + 0x1.0p-54;  // a quantile wants neither 0 nor 1
   switch (distribution) {
     case Distribution::lognormal: {
       const double variance = std::log1p(width * width);
-      return std::exp(std::sqrt(variance) * normal_quantile(inside) - variance / 2);
+      return std::exp(std::sqrt(variance) * normal_quantile(unit) - variance / 2);
     }
     case Distribution::normal: {
       const double cut = normal_share_below(-1 / width);
-      return std::max(0.0, 1 + width * normal_quantile(cut + (1 - cut) * inside));
+      return std::max(0.0, 1 + width * normal_quantile(cut + (1 - cut) * unit));
     }
     case Distribution::uniform:
       break;
