@@ -65,22 +65,30 @@ class Applier {
  private:
   void change_duration(std::size_t t) {
     Task& task = graph_.tasks[t];
-    const bool computes = task.kind != TaskKind::transfer && task.kind != TaskKind::all_reduce;
-    const auto jitter = imperfection_.jitter.find(task.kind);
-    double stretch = 1;
-    if (jitter != imperfection_.jitter.end())
-      stretch = factor(jitter->second.distribution, jitter->second.width, draw(seed_, graph_, task));
-    const std::int64_t fixed =
-        task.kind == TaskKind::transfer ? graph_.path(static_cast<TaskId>(t)).latency : 0;
-    if (task.kind == TaskKind::transfer && stretch != 1) {
-      graph_.stretch.resize(graph_.tasks.size(), 1);
-      graph_.stretch[t] = stretch;
+    double stretch = jitter_of(task);
+    std::int64_t fixed = 0;
+    if (task.kind == TaskKind::transfer) {
+      fixed = graph_.path(static_cast<TaskId>(t)).latency;
+      keep_stretch(t, stretch);
+    } else if (task.kind != TaskKind::all_reduce) {
+      stretch /= speed_[static_cast<std::size_t>(task.place)];
     }
-    if (computes) stretch /= speed_[static_cast<std::size_t>(task.place)];
     if (stretch == 1) return tally(task, static_cast<double>(task.duration));
     const double changed = static_cast<double>(fixed) + static_cast<double>(task.duration - fixed) * stretch;
     tally(task, changed);
     task.duration = std::llround(changed);
+  }
+
+  double jitter_of(const Task& task) const {
+    const auto jitter = imperfection_.jitter.find(task.kind);
+    if (jitter == imperfection_.jitter.end()) return 1;
+    return factor(jitter->second.distribution, jitter->second.width, draw(seed_, graph_, task));
+  }
+
+  void keep_stretch(std::size_t transfer, double stretch) {
+    if (stretch == 1) return;
+    graph_.stretch.resize(graph_.tasks.size(), 1);
+    graph_.stretch[transfer] = stretch;
   }
 
   /// Before a duration becomes a whole number: the clock must hold it.

@@ -60,9 +60,11 @@ std::string in_words(const Imperfection& imperfection) {
   };
   add(imperfection.slow_devices.size(), "slow device");
   add(imperfection.stragglers.size(), "straggler");
+  std::vector<std::string> jitters;
   for (const auto& [kind, jitter] : imperfection.jitter)
-    parts.push_back(fmt::format("jitter of {} ({} {:g}%)", trace::name(kind), name(jitter.distribution),
-                                jitter.width * 100));
+    jitters.push_back(
+        fmt::format("{} {} {:g}%", trace::name(kind), name(jitter.distribution), jitter.width * 100));
+  if (!jitters.empty()) parts.push_back(fmt::format("jitter ({})", fmt::join(jitters, ", ")));
   add(imperfection.link_faults.size(), "link fault");
   return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", "));
 }

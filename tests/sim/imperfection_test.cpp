@@ -266,8 +266,8 @@ TEST_CASE("what the plan never meets is told with file and line") {
                                  "i.yaml:12: links[1]: no transfer uses the link 3 to 2",
                                  "i.yaml:13: links[2]: the iteration ends before this begins"});
   CHECK(in_words(imperfection) ==
-        "2 slow devices, 2 stragglers, jitter of forward (uniform 1%), jitter of all-reduce (uniform 1%), 3 "
-        "link faults");
+        "2 slow devices, 2 stragglers, jitter (forward uniform 1%, all-reduce uniform 1%), 3 link faults");
+  CHECK(sim::in_words(Imperfection{}) == "nothing");
 }
 
 TEST_CASE("bad imperfection files are refused with line and key") {

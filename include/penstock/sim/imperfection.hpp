@@ -67,7 +67,7 @@ Imperfection load_imperfection(const std::string& path, const cluster::Cluster& 
 Imperfection parse_imperfection(const std::string& text, const std::string& file,
                                 const cluster::Cluster& cluster);
 
-/// "1 slow device, 2 stragglers, jitter of forward (lognormal 5%), 1 link fault".
+/// "1 slow device, 2 stragglers, jitter (forward lognormal 5%), 1 link fault".
 std::string in_words(const Imperfection& imperfection);
 
 /// What an iteration never met, each in words with file and line: a device that computed nothing, a link that
