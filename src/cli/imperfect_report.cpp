@@ -100,9 +100,9 @@ AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfect
 }
 
 std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                        const sim::SimulationOptions& options, bool as_json) {
+                        const sim::SimulationOptions& options, bool as_json, core::StopToken stop) {
   const auto order = schedule::task_order(plan);
-  const auto times = sim::repeat(problem, plan, order, options, flags.runs);
+  const auto times = sim::repeat(problem, plan, order, options, flags.runs, stop);
   sim::SimulationOptions longest = options;
   longest.seed += static_cast<std::uint64_t>(std::max_element(times.begin(), times.end()) - times.begin());
   warn_of_unmet(*options.imperfection, problem.cluster, sim::simulate(problem, plan, order, longest));

@@ -34,6 +34,6 @@ AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfect
 
 /// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
 std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                        const sim::SimulationOptions& options, bool json);
+                        const sim::SimulationOptions& options, bool json, core::StopToken stop);
 
 }  // namespace penstock::cli

@@ -55,6 +55,8 @@ void check_combination(const Flags& flags, const std::optional<sim::Imperfection
   const bool one = flags.verify || !flags.timeline.svg.empty() || !flags.timeline.perfetto.empty();
   if (flags.imperfection.runs > 1 && one)
     throw core::BadInput("--runs: --svg, --perfetto and --verify go with a single run");
+  if (flags.imperfection.runs > 1 && imperfection->jitter.empty())
+    throw core::BadInput("--runs: without jitter in the file every run is the same");
   if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
@@ -75,7 +77,7 @@ std::string one_run(const Flags& flags, const cost::Problem& problem, const plan
   return flags.json ? plan_json(problem, outcome, imperfect) : plan_table(problem, outcome, imperfect);
 }
 
-core::ExitCode run(const Flags& flags, const Session&) {
+core::ExitCode run(const Flags& flags, const Session& session) {
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(flags, text);
   const graph::OpGraph graph = experiment::load_model(head.model);
@@ -94,8 +96,9 @@ core::ExitCode run(const Flags& flags, const Session&) {
   const sim::SimulationOptions options{sim::network_model(flags.network), imperfection ? &*imperfection : nullptr,
                                        flags.imperfection.seed};
   const ThreadLimit limit(flags.threads);
-  fmt::print("{}", flags.imperfection.runs > 1 ? runs_report(flags.imperfection, problem, plan, options, flags.json)
-                                               : one_run(flags, problem, plan, options));
+  fmt::print("{}", flags.imperfection.runs > 1
+                       ? runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop)
+                       : one_run(flags, problem, plan, options));
   return core::ExitCode::done;
 }
 

@@ -10,9 +10,10 @@ namespace penstock::sim {
 
 std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const plan::Plan& plan,
                                       const schedule::TaskOrder& order, const SimulationOptions& options,
-                                      std::size_t runs) {
+                                      std::size_t runs, core::StopToken stop) {
   std::vector<core::Picoseconds> times(runs);
   core::parallel_for(runs, [&](std::size_t run) {
+    stop.check();
     SimulationOptions own = options;
     own.seed += run;
     times[run] = simulate_time(problem, plan, order, own);

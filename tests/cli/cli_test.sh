@@ -51,6 +51,7 @@ cmp one.json three.json && cmp one.err three.err || { echo "FAILED: threads show
 expect 0 '"p99"' cat one.json
 expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
 expect 11 "--runs: --svg, --perfetto and --verify go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
+expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --imperfection" "$penstock" simulate plan.yaml --seed 3
 sed 's/bandwidth: 10%, restored: 9ms/bandwidth: down/' day.yaml >down.yaml
 expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and never restored, but the transfer of" "$penstock" simulate plan.yaml --imperfection down.yaml --svg bad.svg

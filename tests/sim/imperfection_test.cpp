@@ -7,6 +7,7 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/task_order.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
 #include "sim/apply.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
@@ -268,6 +269,33 @@ TEST_CASE("what the plan never meets is told with file and line") {
   CHECK(in_words(imperfection) ==
         "2 slow devices, 2 stragglers, jitter (forward uniform 1%, all-reduce uniform 1%), 3 link faults");
   CHECK(sim::in_words(Imperfection{}) == "nothing");
+}
+
+TEST_CASE("a device that is listed but takes no part counts as idle") {
+  const Chain c = chain(2, 1);
+  const auto part = c.cluster.first(2);
+  const auto imperfection = sim::parse_imperfection("devices: [{device: 2, speed: 0.5}]", "i.yaml", part);
+  const cost::Problem problem{c.graph, part, c.costs, c.plan.training};
+  const auto trace =
+      sim::simulate(problem, c.plan, schedule::task_order(c.plan), {NetworkModel::fifo, &imperfection});
+  CHECK(to_seconds(trace.iteration).value() == doctest::Approx(6));
+  CHECK(sim::unmet(imperfection, part, trace) ==
+        std::vector<std::string>{"i.yaml:1: devices[0]: the device computes nothing"});
+}
+
+TEST_CASE("imperfect iterations keep the rules") {
+  const Chain c = chain(3, 6, 1e3);
+  const std::string yaml =
+      "devices: [{device: 1, speed: 0.7}]\n"
+      "stragglers: [{device: 0, from: 3s, to: 7s, speed: 0.1}, {device: 2, from: 5s, to: 6s, speed: 0.2}]\n"
+      "jitter: {forward: {normal: 50%}, backward: {lognormal: 50%}}\n"
+      "links: [{from: 1, to: 4, at: 5s, bandwidth: 10%, restored: 8s}, {from: 4, to: 2, at: 9s, bandwidth: "
+      "down, "
+      "restored: 12s}]\n";
+  for (const auto network : {NetworkModel::fifo, NetworkModel::fair})
+    for (std::uint64_t seed = 0; seed < 20; ++seed)
+      CHECK(sim::trace_faults(c.problem(), c.plan, schedule::task_order(c.plan),
+                              simulated(c, yaml, seed, network)) == std::vector<std::string>{});
 }
 
 TEST_CASE("bad imperfection files are refused with line and key") {

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <tbb/global_control.h>
 
+#include <atomic>
+
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/task_order.hpp"
 #include "penstock/sim/imperfection.hpp"
@@ -58,4 +60,7 @@ TEST_CASE("repeated runs are those of the seeds that follow, whatever the thread
     CHECK(sim::repeat(problem, plan, order, options, 20) == one_by_one);
   }
   CHECK(one_by_one[0] != one_by_one[1]);
+  const std::atomic<bool> stopped = true;
+  CHECK_THROWS_AS(sim::repeat(problem, plan, order, options, 20, core::StopToken(&stopped)),
+                  core::Interrupted);
 }

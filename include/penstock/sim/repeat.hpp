@@ -3,15 +3,16 @@
 
 #include <vector>
 
+#include "penstock/core/stop.hpp"
 #include "penstock/sim/simulate.hpp"
 
 namespace penstock::sim {
 
 /// Iteration times with the seeds options.seed, options.seed + 1, ... in parallel; the threads do not show in
-/// them.
+/// them. Throws Interrupted when stopped.
 std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const plan::Plan& plan,
                                       const schedule::TaskOrder& order, const SimulationOptions& options,
-                                      std::size_t runs);
+                                      std::size_t runs, core::StopToken stop = {});
 
 /// Of values in one unit. A quantile is one of the values: the smallest that at least its share of them do
 /// not exceed (nearest rank).
