@@ -120,6 +120,7 @@ void add_simulate(CLI::App& app, Action& action) {
   add_network(*command, flags->network);
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);
+  command->get_option("--threads")->needs(command->get_option("--runs"));
   command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
   flags->timeline.add(*command);
   add_json(*command, flags->json);

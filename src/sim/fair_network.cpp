@@ -47,7 +47,8 @@ void FairNetwork::request(TaskId transfer, std::int64_t now) {
 
 bool FairNetwork::due(TaskId transfer, std::int64_t now) {
   if (transfer < 0) {
-    const CapacityChange& change = graph_.changes[graph_.changes.size() - static_cast<std::size_t>(-transfer)];
+    const CapacityChange& change =
+        graph_.changes[graph_.changes.size() - static_cast<std::size_t>(-transfer)];
     sharing_.set_capacity(change.link, change.capacity);
     return false;
   }

@@ -10,8 +10,9 @@ namespace penstock::sim {
 
 /// A transfer starts when every link of its route is free, and holds them all until it ends. Among transfers
 /// that could take a link the one that became ready first goes first; one that still waits for another link
-/// does not keep it idle. A waiting transfer is filed under one link that is busy. Its bytes flow as fast as the
-/// narrowest link of its route lets them at each moment; while one is down they stand still and hold the route.
+/// does not keep it idle. A waiting transfer is filed under one link that is busy. Its bytes flow as fast as
+/// the narrowest link of its route lets them at each moment; while one is down they stand still and hold the
+/// route.
 class FifoNetwork final : public Network {
  public:
   FifoNetwork(const TaskGraph& graph, Agenda& agenda, Record& record);

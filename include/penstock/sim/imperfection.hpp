@@ -1,5 +1,7 @@
 #pragma once
-// What is not as the cluster file has it: slow devices, stragglers, jitter, links that weaken or fail.
+// What is not as the cluster file has it: slow devices, stragglers, jitter, links that weaken or fail. Speeds
+// and bandwidths are constant between changes, as in the profiles of SimGrid (Casanova et al., JPDC 2014);
+// differs in drawing a factor for every task.
 
 #include <cstdint>
 #include <map>
