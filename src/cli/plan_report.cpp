@@ -64,7 +64,8 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome) const {
   if (!perfetto.empty()) core::write_file(perfetto, report::to_perfetto(*outcome.trace));
 }
 
-std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+                       const MaybeImperfect& imperfect) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
   report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
@@ -82,15 +83,20 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
     table.add(std::move(cells));
   }
   const auto& row = outcome.row;
+  const std::string world =
+      imperfect ? fmt::format("{}, seed {}: {}; iteration in a perfect world {}\n", imperfect->file,
+                              imperfect->seed, imperfect->what, show(imperfect->perfect))
+                : "";
   return fmt::format(
       "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
       "communication {:.1f} %, peak memory {}\n{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), bound_line(problem, outcome));
+      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome));
 }
 
-std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+                      const MaybeImperfect& imperfect) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
   nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
@@ -100,6 +106,11 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
                                 {"peak_memory_bytes", *row.peak_memory_bytes}};
+  if (imperfect)
+    out.update({{"imperfection", imperfect->file},
+                {"applied", imperfect->what},
+                {"seed", imperfect->seed},
+                {"perfect_iteration_s", imperfect->perfect.value()}});
   if (row.search_s) out["search_s"] = *row.search_s;
   for (const plan::Stage& stage : plan.stages) {
     nlohmann::ordered_json one;

@@ -2,6 +2,8 @@
 // What `plan` and `simulate` print about a plan.
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "penstock/experiment/cell.hpp"
@@ -15,10 +17,21 @@ struct TimelineFlags {
   void write(const experiment::CellOutcome& outcome) const;
 };
 
+/// What a simulation met beside the plan.
+struct AppliedImperfection {
+  std::string file;
+  std::string what;  ///< in words
+  std::uint64_t seed = 0;
+  core::Seconds perfect;  ///< iteration without it
+};
+using MaybeImperfect = std::optional<AppliedImperfection>;
+
 /// One line per stage (operators, devices, micro-batch, in flight, time, memory by kind), then totals.
-std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome);
+std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+                       const MaybeImperfect& imperfect = {});
 
 /// The same as JSON.
-std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome);
+std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+                      const MaybeImperfect& imperfect = {});
 
 }  // namespace penstock::cli

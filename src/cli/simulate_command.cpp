@@ -8,6 +8,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
+#include "imperfect_report.hpp"
 #include "plan_report.hpp"
 
 namespace penstock::cli {
@@ -19,6 +20,8 @@ struct Flags {
   ClusterFlags cluster;
   std::optional<std::string> costs;
   SimulationFlags simulation;
+  ImperfectionFlags imperfection;
+  int threads = 0;
   TimelineFlags timeline;
   bool verify = false;
   bool json = false;
@@ -54,7 +57,34 @@ plan::PlanHead head_of(const Flags& flags, const std::string& text) {
   return head;
 }
 
-core::ExitCode run(const Flags& flags, const Session&) {
+/// What shows or checks one run does not go with many; the verifier knows what routes allow, not their jitter.
+void check_combination(const Flags& flags, const std::optional<sim::Imperfection>& imperfection) {
+  const bool one = flags.verify || !flags.timeline.svg.empty() || !flags.timeline.perfetto.empty();
+  if (flags.imperfection.runs > 1 && one)
+    throw core::BadInput("--runs: --svg, --perfetto and --verify go with a single run");
+  if (flags.imperfection.runs > 1 && imperfection->jitter.empty())
+    throw core::BadInput("--runs: without jitter in the file every run is the same");
+  if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
+    throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
+}
+
+/// Simulates once and says what came of it; leaves the timelines that the flags ask for.
+std::string one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
+                    const sim::SimulationOptions& options) {
+  const auto outcome = experiment::evaluate(
+      problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}), options);
+  if (flags.verify) verify(problem, plan, *outcome.trace);
+  flags.timeline.write(outcome);
+  MaybeImperfect imperfect;
+  if (options.imperfection) {
+    warn_of_unmet(*options.imperfection, problem.cluster, *outcome.trace);
+    const auto perfect = experiment::simulated_time(problem, flags.simulation.options())(plan);
+    imperfect = applied(flags.imperfection, *options.imperfection, perfect);
+  }
+  return flags.json ? plan_json(problem, outcome, imperfect) : plan_table(problem, outcome, imperfect);
+}
+
+core::ExitCode run(const Flags& flags, const Session& session) {
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(flags, text);
   const graph::OpGraph graph = experiment::load_model(head.model);
@@ -68,12 +98,15 @@ core::ExitCode run(const Flags& flags, const Session&) {
   derive_in_flight(problem, plan, flags.file);
   if (const auto faults = score::faults(problem, plan); !faults.empty()) refuse(flags.file, faults);
 
-  const auto outcome = experiment::evaluate(
-      problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}),
-      flags.simulation.options());
-  if (flags.verify) verify(problem, plan, *outcome.trace);
-  flags.timeline.write(outcome);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
+  const auto imperfection = flags.imperfection.load(cluster);
+  check_combination(flags, imperfection);
+  sim::SimulationOptions options = flags.simulation.options();
+  options.imperfection = imperfection ? &*imperfection : nullptr;
+  options.seed = flags.imperfection.seed;
+  const ThreadLimit limit(flags.threads);
+  fmt::print("{}", flags.imperfection.runs > 1
+                       ? runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop)
+                       : one_run(flags, problem, plan, options));
   return core::ExitCode::done;
 }
 
@@ -86,12 +119,16 @@ void add_simulate(CLI::App& app, Action& action) {
       "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that 1F1B\n"
       "needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
       "Example:\n"
-      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.json");
+      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.json\n"
+      "  penstock simulate plan.yaml --network fair --imperfection experiments/imperfect/bad_day.yaml --runs 1000");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);
   flags->simulation.add(*command);
+  flags->imperfection.add(*command);
+  add_threads(*command, flags->threads);
+  command->get_option("--threads")->needs(command->get_option("--runs"));
   command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
   flags->timeline.add(*command);
   add_json(*command, flags->json);

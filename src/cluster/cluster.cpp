@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include "penstock/core/error.hpp"
 
@@ -20,22 +21,42 @@ core::FlopRate DeviceType::peak_rate(Precision precision) const {
 }
 
 Cluster::Cluster(std::string name, std::vector<DeviceType> types, std::vector<Device> devices,
-                 std::size_t switches, std::vector<Link> links)
-    : name_(std::move(name)), types_(std::move(types)), devices_(std::move(devices)),
-      points_(devices_.size() + switches), links_(std::move(links)) {
+                 std::size_t switches, std::vector<Link> links, std::vector<std::string> points,
+                 std::vector<GivenRoute> routes)
+    : name_(std::move(name)), types_(std::move(types)), devices_(std::move(devices)), listed_(devices_.size()),
+      points_(std::move(points)), links_(std::move(links)) {
   if (devices_.empty()) throw core::BadInput(fmt::format("cluster {}: there are no devices", name_));
+  if (points_.empty())
+    for (std::size_t p = 0; p < devices_.size() + switches; ++p) points_.push_back(std::to_string(p));
+  core::require(points_.size() == devices_.size() + switches, "every point has a name");
   for (const Link& link : links_)
     if (link.from == link.to || !(link.bandwidth.value() > 0))
       throw core::BadInput(fmt::format("cluster {}: a link joins a point to itself or has no bandwidth", name_));
   find_routes();
+  for (GivenRoute& route : routes) {
+    check_given(route);
+    given_[{route.from, route.to}] = std::move(route.links);
+  }
+}
+
+void Cluster::check_given(const GivenRoute& route) const {
+  std::set<std::size_t> passed{route.from};
+  std::size_t point = route.from;
+  for (const std::size_t l : route.links) {
+    if (l >= links_.size() || links_[l].from != point || !passed.insert(links_[l].to).second)
+      throw core::BadInput(fmt::format("cluster {}: the links of a given route do not connect", name_));
+    point = links_[l].to;
+  }
+  if (route.from == route.to || std::max(route.from, route.to) >= listed_ || point != route.to)
+    throw core::BadInput(fmt::format("cluster {}: a given route does not lead from device to device", name_));
 }
 
 void Cluster::find_routes() {
-  std::vector<std::vector<std::size_t>> leaving(points_);
+  std::vector<std::vector<std::size_t>> leaving(points_.size());
   for (std::size_t l = 0; l < links_.size(); ++l) leaving[links_[l].from].push_back(l);
-  arriving_.assign(devices_.size() * points_, -1);
+  arriving_.assign(devices_.size() * points_.size(), -1);
   for (std::size_t source = 0; source < devices_.size(); ++source) {
-    std::int32_t* last = &arriving_[source * points_];
+    std::int32_t* last = &arriving_[source * points_.size()];
     std::deque<std::size_t> frontier{source};
     while (!frontier.empty()) {
       const std::size_t point = frontier.front();
@@ -55,17 +76,24 @@ void Cluster::find_routes() {
 
 Route Cluster::route(core::DeviceId from, core::DeviceId to) const {
   core::require(from != to, "a route joins two devices");
-  const std::int32_t* last = &arriving_[from.index() * points_];
-  Route route{{}, core::Bandwidth(0), core::Seconds(0)};
-  for (std::size_t point = to.index(); point != from.index();) {
-    const auto l = static_cast<std::size_t>(last[point]);
-    route.links.push_back(l);
-    route.latency += links_[l].latency;
-    if (route.links.size() == 1 || links_[l].bandwidth < route.bandwidth) route.bandwidth = links_[l].bandwidth;
-    point = links_[l].from;
+  const auto given = given_.find({from.index(), to.index()});
+  Route route{given != given_.end() ? given->second : shortest(from.index(), to.index()), core::Bandwidth(0),
+              core::Seconds(0)};
+  route.bandwidth = links_[route.links.front()].bandwidth;
+  for (auto l = route.links.rbegin(); l != route.links.rend(); ++l) {
+    route.bandwidth = std::min(route.bandwidth, links_[*l].bandwidth);
+    route.latency += links_[*l].latency;
   }
-  std::reverse(route.links.begin(), route.links.end());
   return route;
+}
+
+std::vector<std::size_t> Cluster::shortest(std::size_t from, std::size_t to) const {
+  const std::int32_t* last = &arriving_[from * points_.size()];
+  std::vector<std::size_t> links;
+  for (std::size_t point = to; point != from; point = links_[links.back()].from)
+    links.push_back(static_cast<std::size_t>(last[point]));
+  std::reverse(links.begin(), links.end());
+  return links;
 }
 
 Cluster Cluster::first(int count) const {
@@ -74,7 +102,7 @@ Cluster Cluster::first(int count) const {
   Cluster part = *this;
   part.devices_.resize(static_cast<std::size_t>(count));
   // Devices beyond `count` stay as points of the network: they may forward, but take no part.
-  part.arriving_.resize(part.devices_.size() * points_);
+  part.arriving_.resize(part.devices_.size() * points_.size());
   return part;
 }
 

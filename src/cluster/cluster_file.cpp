@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/spelling.hpp"
@@ -115,18 +118,98 @@ void read_link(Draft& draft, const Yaml& node) {
   if (!both || both->flag()) draft.links.push_back({to, from, bandwidth, latency});
 }
 
-Cluster finish(const std::string& cluster_name, const Draft& draft) {
-  const auto point = [&](const std::string& p) {
-    const auto device = draft.device_index.find(p);
-    return device != draft.device_index.end() ? device->second : draft.devices.size() + draft.switch_index.at(p);
-  };
+/// Draft::links with points numbered, and what finds them by name.
+struct Numbered {
+  explicit Numbered(const Draft& draft) : points(draft.devices.size() + draft.switch_index.size()) {
+    for (const auto& [point, index] : draft.device_index) number(point, index);
+    for (const auto& [point, index] : draft.switch_index) number(point, draft.devices.size() + index);
+    for (const auto& link : draft.links) {
+      links.push_back({numbers.at(link.from), numbers.at(link.to), link.bandwidth, link.latency});
+      first_link.emplace(std::pair{links.back().from, links.back().to}, links.size() - 1);
+    }
+  }
+  void number(const std::string& point, std::size_t index) {
+    numbers.emplace(point, index);
+    points[index] = point;
+  }
+
+  std::vector<std::string> points;
+  std::map<std::string, std::size_t> numbers;
   std::vector<Link> links;
-  for (const auto& link : draft.links) links.push_back({point(link.from), point(link.to), link.bandwidth, link.latency});
-  return Cluster(cluster_name, draft.types, draft.devices, draft.switch_index.size(), links);
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> first_link;  ///< {from, to}: the one listed first
+};
+
+std::size_t point_at(const Numbered& numbered, const Yaml& node) {
+  const auto found = numbered.numbers.find(node.text());
+  if (found == numbered.numbers.end())
+    node.fail(fmt::format("no device or switch is named '{}'", node.text()));
+  return found->second;
+}
+
+/// The links along a row of points; `node` lists them.
+GivenRoute along(const Numbered& numbered, const std::vector<std::size_t>& points, const Yaml& node) {
+  GivenRoute route{points.front(), points.back(), {}};
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const auto link = numbered.first_link.find({points[i - 1], points[i]});
+    if (link == numbered.first_link.end())
+      node.fail(fmt::format("no link leads from '{}' to '{}'", numbered.points[points[i - 1]],
+                            numbered.points[points[i]]));
+    route.links.push_back(link->second);
+  }
+  return route;
+}
+
+/// The points of a route in order of travel: two devices, and whatever is between.
+std::vector<std::size_t> row_of_points(const Numbered& numbered, std::size_t devices, const Yaml& node) {
+  node.only({"from", "to", "via", "both_ways"});
+  std::vector<std::size_t> points{point_at(numbered, node.at("from"))};
+  for (const Yaml& via : node.at("via").items()) points.push_back(point_at(numbered, via));
+  points.push_back(point_at(numbered, node.at("to")));
+  for (const auto& [end, point] : {std::pair{"from", points.front()}, std::pair{"to", points.back()}})
+    if (point >= devices) node.at(end).fail("a route leads from device to device; this is a switch");
+  if (std::set<std::size_t>(points.begin(), points.end()).size() < points.size())
+    node.fail("a route passes no point twice");
+  return points;
+}
+
+void read_route(std::map<std::pair<std::size_t, std::size_t>, GivenRoute>& routes, const Numbered& numbered,
+                std::size_t devices, const Yaml& node) {
+  std::vector<std::size_t> points = row_of_points(numbered, devices, node);
+  const auto add = [&] {
+    if (!routes.emplace(std::pair{points.front(), points.back()}, along(numbered, points, node)).second)
+      node.fail(fmt::format("the route from '{}' to '{}' is given twice", numbered.points[points.front()],
+                            numbered.points[points.back()]));
+  };
+  add();
+  const auto both = node.find("both_ways");
+  if (both && !both->flag()) return;
+  std::reverse(points.begin(), points.end());
+  add();
+}
+
+std::vector<GivenRoute> read_routes(const Numbered& numbered, std::size_t devices, const Yaml& root) {
+  std::map<std::pair<std::size_t, std::size_t>, GivenRoute> routes;
+  if (const auto list = root.find("routes"))
+    for (const Yaml& node : list->items()) read_route(routes, numbered, devices, node);
+  std::vector<GivenRoute> out;
+  for (auto& [ends, route] : routes) out.push_back(std::move(route));
+  return out;
+}
+
+Cluster finish(const Yaml& root, const Draft& draft) {
+  Numbered numbered(draft);
+  const auto routes = read_routes(numbered, draft.devices.size(), root);
+  const std::string cluster_name = root.at("name").text();
+  try {
+    return Cluster(cluster_name, draft.types, draft.devices, draft.switch_index.size(), std::move(numbered.links),
+                   std::move(numbered.points), routes);
+  } catch (const core::BadInput& e) {
+    root.fail(e.what());
+  }
 }
 
 Cluster read(const Yaml& root) {
-  root.only({"name", "device_types", "nodes", "machines", "switches", "links"});
+  root.only({"name", "device_types", "nodes", "machines", "switches", "links", "routes"});
   Draft draft;
   int node_count = 0;
   for (const auto& [type_name, node] : root.at("device_types").entries()) {
@@ -143,11 +226,7 @@ Cluster read(const Yaml& root) {
     for (const Yaml& node : machines->items()) read_machine(draft, node, node_count);
   if (const auto links = root.find("links"))
     for (const Yaml& node : links->items()) read_link(draft, node);
-  try {
-    return finish(root.at("name").text(), draft);
-  } catch (const core::BadInput& e) {
-    root.fail(e.what());
-  }
+  return finish(root, draft);
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ constexpr Unit kBandwidthUnits[] = {{"B/s", 1},     {"kB/s", 1e3},          {"MB
 constexpr Unit kFlopUnits[] = {{"FLOP/s", 1},     {"MFLOP/s", 1e6},  {"GFLOP/s", 1e9},
                                {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
+constexpr Unit kShareUnits[] = {{"%", 0.01}};
+
 template <std::size_t N>
 std::optional<double> parse(std::string_view text, const Unit (&units)[N]) {
   double number = 0;
@@ -73,6 +75,8 @@ std::optional<FlopRate> parse_flop_rate(std::string_view text) {
   const auto value = parse(text, kFlopUnits);
   return value ? std::optional(FlopRate(*value)) : std::nullopt;
 }
+
+std::optional<double> parse_share(std::string_view text) { return parse(text, kShareUnits); }
 
 std::string show(Bytes bytes) {
   if (bytes.value() < 0) return "-" + show(Bytes(-bytes.value()));

@@ -144,6 +144,7 @@ Bandwidth Yaml::bandwidth() const {
 FlopRate Yaml::flop_rate() const {
   return unit_or_fail(*this, parse_flop_rate, "a rate with its unit, such as 15.7TFLOP/s");
 }
+double Yaml::share() const { return unit_or_fail(*this, parse_share, "a share in percent, such as 10%"); }
 
 Place Yaml::place() const { return Place{node_->file, node_->yaml.Mark().line + 1, node_->key}; }
 void Yaml::fail(const std::string& message) const { throw BadInput(place(), message); }

@@ -99,6 +99,7 @@ class Builder {
       : problem_(problem), plan_(plan), stages_(stages), order_(order), options_(options) {}
 
   Iteration build() {
+    out_.graph.devices = problem_.cluster.size();
     for (const cluster::Link& link : problem_.cluster.links())
       out_.graph.capacity.push_back(link.bandwidth.value() * kSecondsPerPicosecond);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {

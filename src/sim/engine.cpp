@@ -1,23 +1,10 @@
 #include "engine.hpp"
 
-#include <fmt/format.h>
-
-#include "penstock/core/error.hpp"
+#include "stuck.hpp"
 
 namespace penstock::sim {
 namespace {
 
-[[noreturn]] void report_deadlock(const TaskGraph& graph, const std::vector<std::int32_t>& waiting) {
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    if (waiting[t] > 0 && !task.travels())
-      throw core::Error(
-          core::ExitCode::invalid_plan,
-          fmt::format("the schedule deadlocks: the {} pass of micro-batch {} on stage {} never starts",
-                      trace::name(task.kind), task.micro_batch, task.stage));
-  }
-  throw core::Error(core::ExitCode::internal, "a transfer waits for nothing");
-}
 
 class Engine {
  public:
@@ -38,7 +25,10 @@ class Engine {
       if (handle(event)) ++done;
       if (agenda_.empty() || agenda_.top().time > event.time) network_->settle(event.time);
     }
-    if (done != graph_.tasks.size()) report_deadlock(graph_, waiting_);
+    if (done != graph_.tasks.size()) {
+      network_->report_stalled();
+      report_deadlock(graph_, waiting_);
+    }
     return record_.take();
   }
 
@@ -47,11 +37,17 @@ class Engine {
     const Task& task = graph_.task(id);
     if (task.travels()) return network_->request(id, now);
     record_.start(id, now);
-    agenda_.post(id, now + task.duration);
+    agenda_.post(id, end_of(task, now));
+  }
+
+  std::int64_t end_of(const Task& task, std::int64_t now) const {
+    if (graph_.speed.empty() || !trace::computes(task.kind)) return now + task.duration;
+    return graph_.speed[static_cast<std::size_t>(task.place)].finish(now, task.duration);
   }
 
   /// True when the task has ended.
   bool handle(const Event& event) {
+    if (event.task < 0) return network_->due(event.task, event.time);
     const Task& task = graph_.task(event.task);
     if (task.travels() && !network_->due(event.task, event.time)) return false;
     record_.end(event.task, event.time);

@@ -8,7 +8,7 @@ namespace penstock::sim {
 /// Compute tasks start when their predecessors have ended (the device's own order is among the predecessors);
 /// transfers go to the network then. With `record` false only the makespan is filled in.
 /// Ties: events at one moment are handled in task order, and the tasks an event releases in edge order.
-/// Throws an invalid-plan error naming a waiting task when the order deadlocks.
+/// Throws an invalid-plan error telling who waits for whom when the order deadlocks.
 Times run(const TaskGraph& graph, NetworkModel network, bool record = true);
 
 }  // namespace penstock::sim

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "stuck.hpp"
+
 namespace penstock::sim {
 namespace {
 
@@ -28,7 +30,11 @@ FairNetwork::FairNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
       agenda_(agenda),
       record_(record),
       sharing_(graph.capacity),
-      flow_of_(graph.tasks.size(), kNotYet) {}
+      flow_of_(graph.tasks.size(), kNotYet) {
+  const auto changes = static_cast<TaskId>(graph.changes.size());
+  for (TaskId c = 0; c < changes; ++c)
+    agenda.post(c - changes, graph.changes[static_cast<std::size_t>(c)].time);
+}
 
 void FairNetwork::request(TaskId transfer, std::int64_t now) {
   record_.start(transfer, now);
@@ -40,6 +46,12 @@ void FairNetwork::request(TaskId transfer, std::int64_t now) {
 }
 
 bool FairNetwork::due(TaskId transfer, std::int64_t now) {
+  if (transfer < 0) {
+    const CapacityChange& change =
+        graph_.changes[graph_.changes.size() - static_cast<std::size_t>(-transfer)];
+    sharing_.set_capacity(change.link, change.capacity);
+    return false;
+  }
   std::int32_t& id = flow_of_[static_cast<std::size_t>(transfer)];
   if (id == kEnded) return false;
   if (id == kNotYet) {
@@ -60,26 +72,34 @@ void FairNetwork::settle(std::int64_t now) {
 void FairNetwork::flow(TaskId transfer, std::int64_t now) {
   const MaxMin::FlowId f = sharing_.add(graph_.path(transfer).links);
   if (f >= progress_.size()) progress_.resize(f + 1);
-  progress_[f] = {transfer, static_cast<double>(graph_.task(transfer).bytes), 0, now, 0};
-  flow_of_[static_cast<std::size_t>(transfer)] = static_cast<std::int32_t>(f);
+  const auto t = static_cast<std::size_t>(transfer);
+  const double stretch = graph_.stretch.empty() ? 1 : graph_.stretch[t];
+  progress_[f] = {transfer, static_cast<double>(graph_.task(transfer).bytes) * stretch, 0, now, kNever};
+  flow_of_[t] = static_cast<std::int32_t>(f);
 }
 
 void FairNetwork::change_rate(Progress& progress, double rate, std::int64_t now) {
   progress.left -= progress.rate * static_cast<double>(now - progress.since);
   progress.rate = rate;
   progress.since = now;
-  progress.end = later(now, time_of(progress.left, rate));
+  progress.end = rate > 0 ? later(now, time_of(progress.left, rate)) : kNever;
 }
 
 void FairNetwork::reschedule(std::span<const MaxMin::FlowId> component, std::int64_t now) {
-  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t earliest = kNever;
   for (const MaxMin::FlowId f : component) {
     Progress& progress = progress_[f];
     if (const double rate = sharing_.rate(f); rate != progress.rate) change_rate(progress, rate, now);
     earliest = std::min(earliest, progress.end);
   }
+  if (earliest == kNever) return;
   for (const MaxMin::FlowId f : component)
     if (progress_[f].end == earliest) agenda_.post(progress_[f].task, earliest);
+}
+
+void FairNetwork::report_stalled() const {
+  for (std::size_t t = 0; t < flow_of_.size(); ++t)
+    if (flow_of_[t] >= 0) report_dead_link(graph_, static_cast<TaskId>(t));
 }
 
 }  // namespace penstock::sim

@@ -1,6 +1,40 @@
 #include "fifo_network.hpp"
 
+#include <algorithm>
+
+#include "stuck.hpp"
+
 namespace penstock::sim {
+
+FifoNetwork::FifoNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
+    : graph_(graph), agenda_(agenda), record_(record), links_(graph.capacity.size()) {
+  if (graph.changes.empty()) return;
+  for (const Path& path : graph.paths) speed_.push_back(speed_of(path));
+}
+
+Speed FifoNetwork::speed_of(const Path& path) const {
+  Speed out;
+  std::vector<double> capacity;
+  for (const std::uint32_t l : path.links) capacity.push_back(graph_.capacity[l]);
+  const double whole = *std::min_element(capacity.begin(), capacity.end());
+  for (const CapacityChange& change : graph_.changes) {
+    const auto link = std::find(path.links.begin(), path.links.end(), change.link);
+    if (link == path.links.end()) continue;
+    capacity[static_cast<std::size_t>(link - path.links.begin())] = change.capacity;
+    out.change(change.time, *std::min_element(capacity.begin(), capacity.end()) / whole);
+  }
+  return out;
+}
+
+std::int64_t FifoNetwork::end_of(TaskId transfer, std::int64_t start) const {
+  const Task& task = graph_.task(transfer);
+  if (speed_.empty() || task.bytes == 0) return start + task.duration;
+  const std::int64_t latency = graph_.path(transfer).latency;
+  const std::int64_t end =
+      speed_[static_cast<std::size_t>(task.place)].finish(start + latency, task.duration - latency);
+  if (end == Speed::kNever) report_dead_link(graph_, transfer);
+  return end;
+}
 
 void FifoNetwork::request(TaskId transfer, std::int64_t now) {
   start_or_wait({next_number_++, transfer}, now);
@@ -23,7 +57,7 @@ void FifoNetwork::start_or_wait(Waiter waiter, std::int64_t now) {
     if (links_[l].busy) return links_[l].waiting.push(waiter);
   for (const std::uint32_t l : route) links_[l].busy = true;
   record_.start(waiter.task, now);
-  agenda_.post(waiter.task, now + graph_.task(waiter.task).duration);
+  agenda_.post(waiter.task, end_of(waiter.task, now));
 }
 
 /// Among the free links of the route, the one whose first waiter became ready first; null when nobody waits.

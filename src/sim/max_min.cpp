@@ -21,11 +21,9 @@ MaxMin::FlowId MaxMin::add(std::span<const LinkId> route) {
   flow.tight.clear();
   flow.rate = 0;
   flow.reached = 0;
-  double most = links_[route.front()].capacity;
-  for (const LinkId l : route) most = std::min(most, links_[l].capacity);
+  widen(flow);
   for (const LinkId l : route) {
     Link& link = links_[l];
-    link.widest = std::max(link.widest, most);
     if (link.tight) flow.tight.push_back(l);
     link.flows.push_back(id);
     tighten_or_slacken(l);
@@ -43,6 +41,24 @@ void MaxMin::remove(FlowId id) {
     touched_.push_back(l);
   }
   free_.push_back(id);
+}
+
+/// The flows of the link may be able to take more than before, and then fill other links on their ways.
+void MaxMin::set_capacity(LinkId id, double capacity) {
+  Link& changed = links_[id];
+  changed.capacity = capacity;
+  for (const FlowId f : changed.flows) {
+    widen(flows_[f]);
+    for (const LinkId l : flows_[f].route) tighten_or_slacken(l);
+  }
+  tighten_or_slacken(id);
+  touched_.push_back(id);
+}
+
+void MaxMin::widen(const Flow& flow) {
+  double most = links_[flow.route.front()].capacity;
+  for (const LinkId l : flow.route) most = std::min(most, links_[l].capacity);
+  for (const LinkId l : flow.route) links_[l].widest = std::max(links_[l].widest, most);
 }
 
 /// A link that carries the most of every flow, and a little more against rounding, never fills: no rate

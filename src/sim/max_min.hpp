@@ -23,6 +23,7 @@ class MaxMin {
   /// `route`: distinct links, at least one; outlives the flow. Ids of removed flows are used again.
   FlowId add(std::span<const LinkId> route);
   void remove(FlowId flow);
+  void set_capacity(LinkId link, double capacity);              ///< zero: flows on it stand still
   double rate(FlowId flow) const { return flows_[flow].rate; }  ///< as of the last update
 
   /// Gives new rates to every component touched since the last call, flows connected by links that may fill;
@@ -65,6 +66,7 @@ class MaxMin {
     }
   };
 
+  void widen(const Flow& flow);
   void collect(FlowId seed);
   void reach_flow(FlowId flow);
   void reach_link(LinkId link);

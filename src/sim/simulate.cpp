@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "apply.hpp"
 #include "build.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
@@ -16,7 +17,10 @@ using core::StageId;
 
 Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
                   const SimulationOptions& options) {
-  return build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, options);
+  Iteration iteration =
+      build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, options);
+  if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
+  return iteration;
 }
 
 DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t>(index)); }

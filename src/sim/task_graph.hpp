@@ -2,11 +2,14 @@
 // The tasks of one training iteration and what waits for what. Private to the simulator.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
 #include "penstock/trace/trace.hpp"
+#include "speed.hpp"
 
 namespace penstock::sim {
 
@@ -34,6 +37,15 @@ struct Path {
   std::int64_t latency = 0;  ///< ps
 };
 
+/// A link that becomes narrower, wider, or stops.
+struct CapacityChange {
+  std::int64_t time = 0;  ///< ps
+  std::uint32_t link = 0;
+  double capacity = 0;  ///< from then on, bytes per ps; zero: down
+  std::string name;     ///< of the link, for messages
+  core::Place place;    ///< in the file that asks for it
+};
+
 /// A directed acyclic graph: one successor in the task itself, the others in compressed rows.
 struct TaskGraph {
   std::vector<Task> tasks;
@@ -41,7 +53,12 @@ struct TaskGraph {
   std::vector<TaskId> successors;               ///< beyond Task::next
   std::vector<std::int32_t> predecessor_count;  ///< [task]
   std::vector<Path> paths;
-  std::vector<double> capacity;  ///< [link], bytes per ps
+  std::vector<double> capacity;               ///< [link], bytes per ps
+  std::size_t devices = 0;                    ///< of the cluster
+  // An imperfect world (apply.hpp); all three are empty in a perfect one.
+  std::vector<Speed> speed;             ///< [device], of passes over time, beside what is in their durations
+  std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take
+  std::vector<CapacityChange> changes;  ///< in time order
 
   const Task& task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }

@@ -33,6 +33,34 @@ expect 0 "no order within these in-flight counts takes less than" "$penstock" si
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
+
+# An imperfect world: one run, many runs on any number of threads, what the plan never meets.
+cat >day.yaml <<YAML
+devices: [{device: node0.1, speed: 0.5}]
+stragglers:
+  - {device: node7.3, from: 0s, to: 1s, speed: 0.5}
+jitter: {forward: {lognormal: 5%}, transfer: {uniform: 10%}}
+links: [{from: node0, to: network, at: 5ms, bandwidth: 10%, restored: 9ms}]
+YAML
+imperfect=("$penstock" simulate plan.yaml --network fair --imperfection day.yaml --seed 3)
+expect 0 "day.yaml, seed 3: 1 slow device, 1 straggler, jitter (forward lognormal 5%, transfer uniform 10%), 1 link fault; iteration in a perfect world" "${imperfect[@]}"
+expect 0 "warning: day.yaml:3: stragglers[0]: the device computes nothing" "${imperfect[@]}"
+expect 0 '"perfect_iteration_s"' "${imperfect[@]}" --json
+expect 0 "day.yaml, seeds 3 to 22: " "${imperfect[@]}" --runs 20
+"${imperfect[@]}" --runs 20 --json -j 1 >one.json 2>one.err
+"${imperfect[@]}" --runs 20 --json -j 3 >three.json 2>three.err
+cmp one.json three.json && cmp one.err three.err || { echo "FAILED: threads show in runs"; failures=$((failures + 1)); }
+expect 0 '"p99"' cat one.json
+expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
+expect 11 "--runs: --svg, --perfetto and --verify go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
+expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
+expect 10 "requires --imperfection" "$penstock" simulate plan.yaml --seed 3
+sed 's/bandwidth: 10%, restored: 9ms/bandwidth: down/' day.yaml >down.yaml
+expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and never restored, but the transfer of" "$penstock" simulate plan.yaml --imperfection down.yaml --svg bad.svg
+sed 's/node0.1/node0.7/' day.yaml >noone.yaml
+expect 11 "noone.yaml:1: devices[0].device: no device is named 'node0.7'" "$penstock" simulate plan.yaml --imperfection noone.yaml --svg bad.svg
+expect 0 "samples/s" "$penstock" simulate plan.yaml --imperfection "$clusters/../imperfect/bad_day.yaml" --runs 3
+
 expect 0 "graphpipe" "$penstock" planners
 expect 0 "inception_v3" "$penstock" models
 expect 0 "series-parallel" "$penstock" model clip -o clip.json

@@ -81,3 +81,46 @@ TEST_CASE("bad cluster files are refused with line and key") {
             .find("two different points") != std::string::npos);
   CHECK(fault_of("").find("there are no devices") != std::string::npos);
 }
+
+TEST_CASE("a given route replaces the shortest one, both ways unless said otherwise") {
+  // A ring a b c d: a to c goes over b, unless the file says over d.
+  const std::string ring =
+      "machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n  - {name: c, device: g}\n"
+      "  - {name: d, device: g}\nlinks:\n"
+      "  - {from: a, to: b, bandwidth: 1GB/s, latency: 1us}\n  - {from: b, to: c, bandwidth: 1GB/s, latency: 1us}\n"
+      "  - {from: c, to: d, bandwidth: 3GB/s, latency: 3us}\n  - {from: d, to: a, bandwidth: 2GB/s, latency: 2us}\n";
+  const auto passed = [&](const std::string& routes, std::size_t from, std::size_t to) {
+    const Cluster c = cluster::parse_cluster(kTypes + ring + routes, "c.yaml");
+    const auto route = c.route(DeviceId(from), DeviceId(to));
+    std::string points = c.points()[from];
+    for (const auto l : route.links) points += c.points()[c.links()[l].to];
+    return points;
+  };
+  CHECK(passed("", 0, 2) == "abc");
+  CHECK(passed("routes:\n  - {from: a, to: c, via: [d]}\n", 0, 2) == "adc");
+  CHECK(passed("routes:\n  - {from: a, to: c, via: [d]}\n", 2, 0) == "cda");
+  CHECK(passed("routes:\n  - {from: a, to: c, via: [d], both_ways: false}\n", 2, 0) == "cba");
+  CHECK(passed("routes:\n  - {from: a, to: b, via: [d, c]}\n", 0, 1) == "adcb");
+  CHECK(passed("routes:\n  - {from: a, to: b, via: []}\n", 0, 1) == "ab");
+  // Over d: the slowest of 2 and 3 GB/s, 2 + 3 us.
+  const auto given = cluster::parse_cluster(kTypes + ring + "routes:\n  - {from: a, to: c, via: [d]}\n", "c.yaml")
+                         .first(3)
+                         .route(DeviceId(0), DeviceId(2));
+  CHECK(given.bandwidth == core::Bandwidth(2e9));
+  CHECK(given.latency.value() == doctest::Approx(5e-6));
+
+  const auto fault = [&](const std::string& route) { return fault_of(ring + "routes:\n  - " + route + "\n"); };
+  CHECK(fault("{from: a, to: c, via: []}") == "c.yaml:15: routes[0]: no link leads from 'a' to 'c'");
+  CHECK(fault("{from: a, to: c, via: [e]}") == "c.yaml:15: routes[0].via[0]: no device or switch is named 'e'");
+  CHECK(fault("{from: a, to: c, via: [b, d]}") == "c.yaml:15: routes[0]: no link leads from 'b' to 'd'");
+  CHECK(fault("{from: a, to: b, via: [d, a]}") == "c.yaml:15: routes[0]: a route passes no point twice");
+  CHECK(fault("{from: a, to: c}") == "c.yaml:15: routes[0]: the key 'via' is missing");
+  CHECK(fault("{from: a, to: c, via: [b]}\n  - {from: c, to: a, via: [d]}") ==
+        "c.yaml:16: routes[1]: the route from 'c' to 'a' is given twice");
+}
+
+TEST_CASE("a route leads from device to device") {
+  CHECK(fault_of("nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 1GB/s, latency: 1us}, uplink: "
+                 "{bandwidth: 1GB/s, latency: 1us}}\nroutes:\n  - {from: node0.0, to: node0, via: []}\n") ==
+        "c.yaml:7: routes[0].to: a route leads from device to device; this is a switch");
+}

@@ -20,6 +20,8 @@ TEST_CASE("a quantity is a number and a unit; a bare number is refused") {
   // EDR InfiniBand: 100 gigabits per second are 12.5 gigabytes per second.
   CHECK(parse_bandwidth("100Gb/s") == parse_bandwidth("12.5GB/s"));
   CHECK(parse_flop_rate("15.7TFLOP/s")->value() == doctest::Approx(15.7e12));
+  CHECK(parse_share("12.5 %") == 0.125);
+  CHECK(!parse_share("0.1"));
 }
 
 TEST_CASE("quantities are shown with three digits") {

@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(bytes);
   check(parse_bandwidth(text));
   check(parse_flop_rate(text));
+  if (const auto share = parse_share(text)) require(std::isfinite(*share) && *share >= 0, "so is a share");
   if (seconds) require(!show(*seconds).empty(), "a time has a written form");
   if (bytes) require(!show(*bytes).empty(), "a size has a written form");
   return 0;

@@ -15,7 +15,7 @@ TEST_CASE("every pass becomes a span of its kind; what takes no time and the opt
   const auto trace = sim::to_trace(grid, sim::simulate_grid(grid, costs), costs);
   std::vector<TaskKind> kinds;
   for (const auto& span : trace.spans) kinds.push_back(span.kind);
-  CHECK(kinds == std::vector{TaskKind::forward, TaskKind::forward, TaskKind::input_gradient,
+  CHECK(kinds == std::vector{TaskKind::forward, TaskKind::recompute, TaskKind::input_gradient,
                              TaskKind::weight_gradient});
   CHECK(trace.iteration == 6 * schedule::kUnitStep);
 }

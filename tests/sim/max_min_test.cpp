@@ -117,10 +117,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("rates kept up to date as flows come and go equal rates computed at once") {
+TEST_CASE("rates kept up to date as flows come and go and links change equal rates computed at once") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
-    const auto set = support::random_flow_set(seed);
+    auto set = support::random_flow_set(seed);
     core::Random random(seed);
     MaxMin sharing(set.capacity);
     std::vector<std::pair<MaxMin::FlowId, Route>> live;
@@ -130,6 +130,12 @@ TEST_CASE("rates kept up to date as flows come and go equal rates computed at on
         const auto leaves = live.begin() + random.between(0, static_cast<int>(live.size()) - 1);
         sharing.remove(leaves->first);
         live.erase(leaves);
+      }
+      if (random.chance(0.3)) {
+        const auto link =
+            static_cast<std::uint32_t>(random.between(0, static_cast<int>(set.capacity.size()) - 1));
+        set.capacity[link] = random.between(0, 4) * 0.5;
+        sharing.set_capacity(link, set.capacity[link]);
       }
       sharing.update([](auto) {});
       std::vector<Route> routes;

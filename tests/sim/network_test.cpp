@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/core/error.hpp"
 #include "support/water_filling.hpp"
 
 using namespace penstock;
@@ -78,17 +79,82 @@ TEST_CASE("fair: random flow sets end when the slow twin says") {
   }
 }
 
+TEST_CASE(
+    "fair: random flow sets on links that weaken, fail and recover end when the slow twin's clock says") {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    CHECK(simulated_ends(support::random_flow_set(seed)) ==
+          fair_ends_by_clock(support::random_flow_set(seed)));
+    const FlowSet set = support::random_faulty_flow_set(seed);
+    CHECK(simulated_ends(set) == support::fair_ends_by_clock(set));
+  }
+}
+
+TEST_CASE("a link that weakens half way: the rest takes longer") {
+  // 50 of 100 bytes by 50 ps, then 0.25 bytes/ps: 200 ps more. Whole again at 90: 10 bytes by then, 40 more.
+  const FlowSet weak{{1}, {{{0}, 0, 0, 100}}, {{50, 0, 0.25, "", {}}}};
+  const FlowSet whole{{1}, {{{0}, 0, 0, 100}}, {{50, 0, 0.25, "", {}}, {90, 0, 1, "", {}}}};
+  for (const auto network : {NetworkModel::fair, NetworkModel::fifo}) {
+    CHECK(simulated_ends(weak, network) == Ends{250});
+    CHECK(simulated_ends(whole, network) == Ends{130});
+  }
+}
+
+TEST_CASE("over a link that is down bytes stand still; latency does not") {
+  // Down from 50 to 80 ps. 100 bytes that start at 0 end at 130; with 60 ps of latency they set out at 80.
+  const std::vector<sim::CapacityChange> down = {{50, 0, 0, "", {}}, {80, 0, 1, "", {}}};
+  for (const auto network : {NetworkModel::fair, NetworkModel::fifo}) {
+    CHECK(simulated_ends({{1}, {{{0}, 0, 0, 100}}, down}, network) == Ends{130});
+    CHECK(simulated_ends({{1}, {{{0}, 0, 60, 100}}, down}, network) == Ends{180});
+    // The last byte arrives in the moment of the failure, or just misses it.
+    CHECK(simulated_ends({{1}, {{{0}, 0, 0, 50}}, down}, network) == Ends{50});
+    CHECK(simulated_ends({{1}, {{{0}, 0, 0, 51}}, down}, network) == Ends{81});
+  }
+}
+
+TEST_CASE("fair: a dead link frees what its flows held elsewhere; fifo: it does not") {
+  // Both cross link 0, the first link 1 too, which is down from 0 to 100 ps: the second has link 0 for itself
+  // until 100, when it is done; the first then needs 100. One at a time, the first holds link 0 until 200.
+  const FlowSet set{
+      {1, 1}, {{{0, 1}, 0, 0, 100}, {{0}, 0, 0, 100}}, {{0, 1, 0, "", {}}, {100, 1, 1, "", {}}}};
+  CHECK(simulated_ends(set) == Ends{200, 100});
+  CHECK(simulated_ends(set, NetworkModel::fifo) == Ends{200, 300});
+}
+
+TEST_CASE("a link that is restored to less than another may fill that other") {
+  // Link 1 of 0.1 leaves link 0 of 1 slack for two flows of which one crosses it; at 100 ps it widens to 1:
+  // the two share link 0. 190 bytes alone at 0.9 until 100, then at half: 90 by 100, 100 more take 200.
+  const FlowSet set{{1, 0.1}, {{{0, 1}, 0, 0, 1000}, {{0}, 0, 0, 190}}, {{100, 1, 1, "", {}}}};
+  CHECK(simulated_ends(set)[1] == 300);
+}
+
+TEST_CASE("a transfer over a link that stays down is an error that names link, time and transfer") {
+  const FlowSet set{{1},
+                    {{{0}, 0, 0, 100}},
+                    {{50'000'000, 0, 1, "a to b", {}}, {50, 0, 0, "a to b", {"f.yaml", 7, "links[0]"}}}};
+  FlowSet sorted = set;
+  std::swap(sorted.changes[0], sorted.changes[1]);
+  CHECK(simulated_ends(sorted) == Ends{50'000'050});  // restored after all
+  sorted.changes.pop_back();
+  for (const auto network : {NetworkModel::fair, NetworkModel::fifo})
+    CHECK_THROWS_WITH_AS(
+        simulated_ends(sorted, network),
+        "f.yaml:7: links[0]: a to b is down from 0.05 ns on and never restored, but the transfer of "
+        "micro-batch 0 from device 0 to device 0 waits for it",
+        core::BadInput);
+}
+
 TEST_CASE("fair: the order in which flows are listed changes no end") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
-    FlowSet set = support::random_flow_set(seed);
+    FlowSet set = support::random_faulty_flow_set(seed);
     const auto ends = simulated_ends(set);
     std::vector<std::size_t> order(set.flows.size());
     core::Random random(seed);
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (std::size_t i = order.size(); i > 1; --i)
       std::swap(order[i - 1], order[static_cast<std::size_t>(random.between(0, static_cast<int>(i) - 1))]);
-    FlowSet mixed{set.capacity, {}};
+    FlowSet mixed{set.capacity, {}, set.changes};
     for (const auto i : order) mixed.flows.push_back(set.flows[i]);
     const auto again = simulated_ends(mixed);
     for (std::size_t i = 0; i < order.size(); ++i) CHECK(again[i] == ends[order[i]]);

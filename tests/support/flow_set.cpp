@@ -34,4 +34,20 @@ FlowSet random_flow_set(std::uint64_t seed) {
   return set;
 }
 
+FlowSet random_faulty_flow_set(std::uint64_t seed) {
+  FlowSet set = random_flow_set(seed);
+  core::Random random(seed + 1'000'000);
+  const int links = static_cast<int>(set.capacity.size());
+  for (int c = random.between(1, 6); c > 0; --c) {
+    const auto link = static_cast<std::uint32_t>(random.between(0, links - 1));
+    const double share = random.chance(0.4) ? 0 : random.between(1, 4) * 0.25;
+    set.changes.push_back({500 * random.between(0, 60), link, set.capacity[link] * share, "", {}});
+  }
+  for (std::uint32_t l = 0; l < set.capacity.size(); ++l)
+    set.changes.push_back({50000, l, set.capacity[l], "", {}});
+  std::stable_sort(set.changes.begin(), set.changes.end(),
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
+  return set;
+}
+
 }  // namespace penstock::support

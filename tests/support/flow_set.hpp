@@ -20,6 +20,7 @@ struct Flow {
 struct FlowSet {
   std::vector<double> capacity;  ///< [link], bytes per ps
   std::vector<Flow> flows;
+  std::vector<sim::CapacityChange> changes = {};  ///< in time order
 };
 
 /// When each flow ends, by the simulator. Task 2i keeps flow i, task 2i + 1, waiting until its start.
@@ -27,6 +28,7 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
                                                 sim::NetworkModel network = sim::NetworkModel::fair) {
   sim::TaskGraph graph;
   graph.capacity = set.capacity;
+  graph.changes = set.changes;
   for (const Flow& flow : set.flows) {
     const auto id = static_cast<sim::TaskId>(graph.tasks.size());
     graph.tasks.push_back({flow.start, 0, id + 1, 0, 0, trace::TaskKind::forward});
@@ -48,5 +50,8 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
 /// over one to four of them. For half of the seeds few different starts and sizes, so that many things happen
 /// at one moment.
 FlowSet random_flow_set(std::uint64_t seed);
+
+/// The same with up to six changes: links go down or to a part of their capacity; in the end all are whole.
+FlowSet random_faulty_flow_set(std::uint64_t seed);
 
 }  // namespace penstock::support

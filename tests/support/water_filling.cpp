@@ -1,6 +1,7 @@
 #include "support/water_filling.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace penstock::support {
@@ -35,33 +36,87 @@ std::vector<Real> fair_rates(const std::vector<double>& capacity,
   }
 }
 
-std::vector<Real> fair_ends(const FlowSet& set) {
-  constexpr Real kNever = std::numeric_limits<Real>::max();
-  const std::size_t count = set.flows.size();
-  std::vector<Real> left, end(count, -1);
-  for (const Flow& flow : set.flows) left.push_back(static_cast<Real>(flow.bytes));
-  for (Real now = 0;;) {
+namespace {
+
+constexpr Real kNever = std::numeric_limits<Real>::max();
+
+/// Flows on their way, and how time passes: left to right in steps in which no rate changes.
+class Race {
+ public:
+  Race(const FlowSet& set, bool clock) : set_(set), clock_(clock), capacity_(set.capacity) {
+    end_.assign(set.flows.size(), -1);
+    for (const Flow& flow : set.flows) left_.push_back(static_cast<Real>(flow.bytes));
+  }
+
+  std::vector<Real> run() {
+    while (now_ != kNever) step();
+    return end_;
+  }
+
+ private:
+  void step() {
+    Real next = change_capacities();
     std::vector<std::size_t> moving;
     std::vector<std::vector<std::uint32_t>> routes;
-    Real next = kNever;
-    for (std::size_t f = 0; f < count; ++f) {
-      if (end[f] >= 0) continue;
-      const Real joins = static_cast<Real>(set.flows[f].start + set.flows[f].latency);
-      if (joins > now) {
+    for (std::size_t f = 0; f < left_.size(); ++f) {
+      if (end_[f] >= 0) continue;
+      const auto joins = static_cast<Real>(set_.flows[f].start + set_.flows[f].latency);
+      if (joins > now_) {
         next = std::min(next, joins);
-      } else if (left[f] <= 1e-9L) {
-        end[f] = now;
+      } else if (left_[f] <= 1e-9L) {
+        end_[f] = now_;
       } else {
         moving.push_back(f);
-        routes.push_back(set.flows[f].route);
+        routes.push_back(set_.flows[f].route);
       }
     }
-    const auto rates = fair_rates(set.capacity, routes);
-    for (std::size_t i = 0; i < moving.size(); ++i) next = std::min(next, now + left[moving[i]] / rates[i]);
-    if (next == kNever) return end;
-    for (std::size_t i = 0; i < moving.size(); ++i) left[moving[i]] -= rates[i] * (next - now);
-    now = next;
+    const auto rates = fair_rates(capacity_, routes);
+    for (std::size_t i = 0; i < moving.size(); ++i)
+      next = std::min(next, now_ + wait(left_[moving[i]], rates[i]));
+    if (next != kNever)
+      for (std::size_t i = 0; i < moving.size(); ++i) move(left_[moving[i]], rates[i], next - now_);
+    now_ = next;
   }
+
+  /// Those that are due; returns when the next one is.
+  Real change_capacities() {
+    for (; change_ < set_.changes.size(); ++change_) {
+      const auto& change = set_.changes[change_];
+      if (static_cast<Real>(change.time) > now_) return static_cast<Real>(change.time);
+      capacity_[change.link] = change.capacity;
+    }
+    return kNever;
+  }
+
+  Real wait(Real left, Real rate) const {
+    if (rate <= 0) return kNever;
+    return clock_ ? std::max<Real>(1, std::ceil(left / rate - kForgiven)) : left / rate;
+  }
+
+  void move(Real& left, Real rate, Real time) const {
+    left -= rate * time;
+    if (clock_ && left <= kForgiven * rate) left = 0;
+  }
+
+  static constexpr Real kForgiven = 1e-3L;  // ps
+  const FlowSet& set_;
+  bool clock_;
+  std::vector<double> capacity_;
+  std::vector<Real> left_, end_;
+  std::size_t change_ = 0;
+  Real now_ = 0;
+};
+
+}  // namespace
+
+std::vector<Real> fair_ends(const FlowSet& set) {
+  return Race(set, false).run();
+}
+
+std::vector<std::int64_t> fair_ends_by_clock(const FlowSet& set) {
+  std::vector<std::int64_t> out;
+  for (const Real end : Race(set, true).run()) out.push_back(static_cast<std::int64_t>(end));
+  return out;
 }
 
 }  // namespace penstock::support

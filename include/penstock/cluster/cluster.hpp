@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penstock/core/ids.hpp"
@@ -45,17 +47,25 @@ struct Route {
   core::Seconds time(core::Bytes bytes) const { return latency + bytes / bandwidth; }
 };
 
+/// A way that replaces the shortest one, from one device to another.
+struct GivenRoute {
+  std::size_t from = 0;            ///< device
+  std::size_t to = 0;              ///< device
+  std::vector<std::size_t> links;  ///< in order of travel, passing no point twice
+};
+
 struct Device {
   std::size_t type = 0;  ///< index into Cluster::types()
   int node = 0;          ///< devices of one node share a host
 };
 
-/// Immutable. Routes have the fewest links; ties go to the link listed first.
+/// Immutable. Routes have the fewest links, ties go to the link listed first; unless a route is given.
 class Cluster {
  public:
-  /// Throws BadInput when two devices have no path between them, or a link is impossible.
+  /// `points`: their names, devices first; empty names them by number. Throws BadInput when two devices have no
+  /// path between them, or a link or a given route is impossible.
   Cluster(std::string name, std::vector<DeviceType> types, std::vector<Device> devices, std::size_t switches,
-          std::vector<Link> links);
+          std::vector<Link> links, std::vector<std::string> points = {}, std::vector<GivenRoute> routes = {});
 
   const std::string& name() const { return name_; }
   std::size_t size() const { return devices_.size(); }
@@ -64,6 +74,9 @@ class Cluster {
   const DeviceType& type(core::DeviceId id) const { return types_[devices_[id.index()].type]; }
   int node(core::DeviceId id) const { return devices_[id.index()].node; }
   const std::vector<Link>& links() const { return links_; }
+  /// Names of all points: first the listed() devices, of which the first size() take part, then the switches.
+  const std::vector<std::string>& points() const { return points_; }
+  std::size_t listed() const { return listed_; }
   Route route(core::DeviceId from, core::DeviceId to) const;  ///< from != to
 
   /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
@@ -71,12 +84,16 @@ class Cluster {
 
  private:
   void find_routes();
+  void check_given(const GivenRoute& route) const;
+  std::vector<std::size_t> shortest(std::size_t from, std::size_t to) const;  ///< links
   std::string name_;
   std::vector<DeviceType> types_;
   std::vector<Device> devices_;
-  std::size_t points_ = 0;
+  std::size_t listed_ = 0;
+  std::vector<std::string> points_;
   std::vector<Link> links_;
   std::vector<std::int32_t> arriving_;  ///< [device * points + point]: last link of the route; -1 none
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> given_;  ///< {from, to}: links
 };
 
 /// Loads a cluster file (experiments/clusters/README.md describes the form).

@@ -15,6 +15,7 @@ std::optional<Seconds> parse_seconds(std::string_view text);      ///< ps ns us 
 std::optional<Bytes> parse_bytes(std::string_view text);          ///< B kB KiB MB MiB ...
 std::optional<Bandwidth> parse_bandwidth(std::string_view text);  ///< B/s ... GB/s GiB/s, and bit/s as Gb/s
 std::optional<FlopRate> parse_flop_rate(std::string_view text);   ///< FLOP/s ... TFLOP/s
+std::optional<double> parse_share(std::string_view text);         ///< "10%" is 0.1
 
 /// Short human forms with three significant digits: "1.50 GiB", "37.2 ms".
 std::string show(Bytes bytes);

@@ -42,6 +42,7 @@ class Yaml {
   Bytes bytes() const;
   Bandwidth bandwidth() const;
   FlopRate flop_rate() const;
+  double share() const;  ///< from a percentage
 
   Place place() const;
   [[noreturn]] void fail(const std::string& message) const;

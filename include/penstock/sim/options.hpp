@@ -30,12 +30,16 @@ enum class Collective : std::uint8_t {
 std::string_view name(Collective collective);
 Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
 
+struct Imperfection;
+
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
   Collective collective = Collective::closed_form;
   /// Gradients of at least so many bytes are reduced together as soon as the last backward pass has them, while it runs
   /// on (Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3); 0: all of a stage at once, after the pass.
   core::Bytes bucket{};
+  const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
+  std::uint64_t seed = 0;                      ///< of the imperfection's jitter
 };
 
 }  // namespace penstock::sim

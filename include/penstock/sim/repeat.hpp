@@ -1,0 +1,24 @@
+#pragma once
+// One iteration simulated many times, and what comes of it.
+
+#include <vector>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/sim/simulate.hpp"
+
+namespace penstock::sim {
+
+/// Iteration times with the seeds options.seed, options.seed + 1, ... in parallel; the threads do not show in
+/// them. Throws Interrupted when stopped.
+std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const plan::Plan& plan,
+                                      const schedule::Grid& order, const SimulationOptions& options,
+                                      std::size_t runs, core::StopToken stop = {});
+
+/// Of values in one unit. A quantile is one of the values: the smallest that at least its share of them do
+/// not exceed (nearest rank).
+struct Spread {
+  double min = 0, median = 0, p90 = 0, p99 = 0, max = 0, mean = 0;
+};
+Spread spread(std::vector<double> values);  ///< at least one
+
+}  // namespace penstock::sim

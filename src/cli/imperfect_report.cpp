@@ -1,0 +1,123 @@
+#include "imperfect_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/report/table.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/repeat.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using core::Seconds;
+using core::show;
+using sim::Spread;
+
+struct Statistic {
+  const char* name;
+  double Spread::*of;
+};
+constexpr std::array<Statistic, 6> kStatistics = {{{"min", &Spread::min},
+                                                   {"median", &Spread::median},
+                                                   {"p90", &Spread::p90},
+                                                   {"p99", &Spread::p99},
+                                                   {"max", &Spread::max},
+                                                   {"mean", &Spread::mean}}};
+
+/// Of all runs together.
+struct RunsSummary {
+  AppliedImperfection applied;
+  std::size_t runs = 0;
+  std::int64_t mini_batch = 0;
+  Spread iteration;  ///< seconds
+  Spread samples_per_second;
+
+  double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
+};
+
+std::string table(const RunsSummary& summary) {
+  report::Table out({{""}, {"iteration", report::Align::right}, {"samples/s", report::Align::right}});
+  const Seconds perfect = summary.applied.perfect;
+  out.add({"perfect world", show(perfect), fmt::format("{:.1f}", summary.throughput(perfect.value()))});
+  for (const Statistic& statistic : kStatistics)
+    out.add({statistic.name, show(Seconds(summary.iteration.*statistic.of)),
+             fmt::format("{:.1f}", summary.samples_per_second.*statistic.of)});
+  return fmt::format("{}\n{}, seeds {} to {}: {}; each column has quantiles of its own\n", out.text(),
+                     summary.applied.file, summary.applied.seed, summary.applied.seed + summary.runs - 1,
+                     summary.applied.what);
+}
+
+std::string json(const RunsSummary& summary) {
+  const Seconds perfect = summary.applied.perfect;
+  nlohmann::ordered_json out = {{"imperfection", summary.applied.file},
+                                {"applied", summary.applied.what},
+                                {"seed", summary.applied.seed},
+                                {"runs", summary.runs},
+                                {"perfect_iteration_s", perfect.value()},
+                                {"perfect_samples_per_s", summary.throughput(perfect.value())}};
+  for (const Statistic& statistic : kStatistics) {
+    out["iteration_s"][statistic.name] = summary.iteration.*statistic.of;
+    out["samples_per_s"][statistic.name] = summary.samples_per_second.*statistic.of;
+  }
+  return out.dump(2) + "\n";
+}
+
+}  // namespace
+
+void ImperfectionFlags::add(CLI::App& command) {
+  auto* option = command.add_option("--imperfection", file,
+                                    "slow devices, stragglers, jitter and link faults, such as "
+                                    "experiments/imperfect/bad_day.yaml");
+  option->type_name("FILE");
+  command.add_option("--seed", seed, "of the jitter; default: 0")->type_name("N")->needs(option);
+  command
+      .add_option("--runs", runs,
+                  "simulate with so many seeds from --seed on and print how the times are spread")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N")
+      ->needs(option);
+}
+
+std::optional<sim::Imperfection> ImperfectionFlags::load(const cluster::Cluster& cluster) const {
+  if (file.empty()) return std::nullopt;
+  return sim::load_imperfection(file, cluster);
+}
+
+void warn_of_unmet(const sim::Imperfection& imperfection, const cluster::Cluster& cluster,
+                   const trace::Trace& trace) {
+  for (const std::string& line : sim::unmet(imperfection, cluster, trace))
+    fmt::print(stderr, "penstock: warning: {}\n", line);
+}
+
+AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfection& imperfection,
+                            core::Seconds perfect) {
+  return {flags.file, sim::in_words(imperfection), flags.seed, perfect};
+}
+
+std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
+                        const sim::SimulationOptions& options, bool as_json, core::StopToken stop) {
+  const auto order = schedule::plan_order(plan);
+  const auto times = sim::repeat(problem, plan, order, options, flags.runs, stop);
+  sim::SimulationOptions longest = options;
+  longest.seed += static_cast<std::uint64_t>(std::max_element(times.begin(), times.end()) - times.begin());
+  warn_of_unmet(*options.imperfection, problem.cluster, sim::simulate(problem, plan, order, longest));
+
+  RunsSummary summary;
+  const auto perfect = to_seconds(sim::simulate_time(problem, plan, order, {options.network}));
+  summary.applied = applied(flags, *options.imperfection, perfect);
+  summary.runs = flags.runs;
+  summary.mini_batch = plan.training.mini_batch;
+  std::vector<double> seconds, throughput;
+  for (const core::Picoseconds time : times) seconds.push_back(to_seconds(time).value());
+  for (const double time : seconds) throughput.push_back(summary.throughput(time));
+  summary.iteration = sim::spread(seconds);
+  summary.samples_per_second = sim::spread(throughput);
+  return as_json ? json(summary) : table(summary);
+}
+
+}  // namespace penstock::cli

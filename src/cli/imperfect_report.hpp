@@ -1,0 +1,39 @@
+#pragma once
+// What `simulate` does and prints in an imperfect world.
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/options.hpp"
+#include "penstock/trace/trace.hpp"
+#include "plan_report.hpp"
+
+namespace penstock::cli {
+
+/// --imperfection FILE, --seed N and --runs R.
+struct ImperfectionFlags {
+  std::string file;
+  std::uint64_t seed = 0;
+  std::size_t runs = 1;
+  void add(CLI::App& command);
+  /// For this cluster; none when no file is named.
+  std::optional<sim::Imperfection> load(const cluster::Cluster& cluster) const;
+};
+
+/// Warns on standard error of whatever in the file the iteration never met.
+void warn_of_unmet(const sim::Imperfection& imperfection, const cluster::Cluster& cluster,
+                   const trace::Trace& trace);
+
+/// What was applied to one run, beside the iteration in a perfect world.
+AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfection& imperfection,
+                            core::Seconds perfect);
+
+/// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
+std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
+                        const sim::SimulationOptions& options, bool json, core::StopToken stop);
+
+}  // namespace penstock::cli

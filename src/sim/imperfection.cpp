@@ -1,0 +1,93 @@
+#include "penstock/sim/imperfection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace penstock::sim {
+namespace {
+
+using trace::TaskKind;
+
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// What an iteration did use.
+struct Met {
+  std::set<std::size_t> devices, links;
+  std::set<TaskKind> kinds;
+
+  Met(const cluster::Cluster& cluster, const trace::Trace& trace) {
+    std::set<std::pair<core::DeviceId, core::DeviceId>> pairs;
+    for (const trace::Span& span : trace.spans) {
+      kinds.insert(span.kind);
+      if (span.peer.valid())
+        pairs.emplace(span.device, span.peer);
+      else if (computes(span.kind))
+        devices.insert(span.device.index());
+    }
+    for (const auto& [from, to] : pairs)
+      for (const std::size_t link : cluster.route(from, to).links) links.insert(link);
+  }
+  bool any_of(const std::vector<Imperfection::LinkFault::Left>& left) const {
+    return std::any_of(left.begin(), left.end(), [&](const auto& l) { return links.contains(l.link); });
+  }
+};
+
+/// As errors are written, with the place in front.
+std::string at(const core::Place& place, const std::string& message) {
+  return core::BadInput(place, message).what();
+}
+
+constexpr const char* kIdle = "the device computes nothing";
+constexpr const char* kOver = "the iteration ends before this begins";
+
+}  // namespace
+
+std::string_view name(Distribution distribution) {
+  constexpr std::array<std::string_view, 3> names = {"lognormal", "normal", "uniform"};
+  return names[static_cast<std::size_t>(distribution)];
+}
+
+std::string in_words(const Imperfection& imperfection) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) parts.push_back(counted(count, what));
+  };
+  add(imperfection.slow_devices.size(), "slow device");
+  add(imperfection.stragglers.size(), "straggler");
+  std::vector<std::string> jitters;
+  for (const auto& [kind, jitter] : imperfection.jitter)
+    jitters.push_back(
+        fmt::format("{} {} {:g}%", trace::name(kind), name(jitter.distribution), jitter.width * 100));
+  if (!jitters.empty()) parts.push_back(fmt::format("jitter ({})", fmt::join(jitters, ", ")));
+  add(imperfection.link_faults.size(), "link fault");
+  return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<std::string> unmet(const Imperfection& imperfection, const cluster::Cluster& cluster,
+                               const trace::Trace& trace) {
+  const Met met(cluster, trace);
+  std::vector<std::string> out;
+  for (const auto& slow : imperfection.slow_devices)
+    if (!met.devices.contains(slow.device)) out.push_back(at(slow.place, kIdle));
+  for (const auto& straggler : imperfection.stragglers)
+    if (!met.devices.contains(straggler.device))
+      out.push_back(at(straggler.place, kIdle));
+    else if (straggler.from >= trace.iteration)
+      out.push_back(at(straggler.place, kOver));
+  for (const auto& [kind, jitter] : imperfection.jitter)
+    if (!met.kinds.contains(kind)) out.push_back(at(jitter.place, "no such task occurs"));
+  for (const auto& fault : imperfection.link_faults)
+    if (!met.any_of(fault.links))
+      out.push_back(at(fault.place, fmt::format("no transfer uses the link {}", fault.name)));
+    else if (fault.at >= trace.iteration)
+      out.push_back(at(fault.place, kOver));
+  return out;
+}
+
+}  // namespace penstock::sim

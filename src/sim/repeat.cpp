@@ -1,0 +1,32 @@
+#include "penstock/sim/repeat.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+
+namespace penstock::sim {
+
+std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const plan::Plan& plan,
+                                      const schedule::Grid& order, const SimulationOptions& options,
+                                      std::size_t runs, core::StopToken stop) {
+  std::vector<core::Picoseconds> times(runs);
+  core::parallel_for(runs, [&](std::size_t run) {
+    stop.check();
+    SimulationOptions own = options;
+    own.seed += run;
+    times[run] = simulate_time(problem, plan, order, own);
+  });
+  return times;
+}
+
+Spread spread(std::vector<double> values) {
+  core::require(!values.empty(), "a spread is of something");
+  std::sort(values.begin(), values.end());
+  const auto at = [&](std::size_t percent) { return values[(values.size() * percent + 99) / 100 - 1]; };
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return {values.front(), at(50), at(90), at(99), values.back(), sum / static_cast<double>(values.size())};
+}
+
+}  // namespace penstock::sim
