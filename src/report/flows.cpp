@@ -1,0 +1,165 @@
+#include "flows.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::report {
+namespace {
+
+using core::DeviceId;
+using core::StageId;
+using trace::Span;
+using trace::TaskKind;
+
+/// A stage on a device.
+struct Served {
+  StageId stage;
+  std::int64_t replica = 0;  ///< number of the device among those of the stage
+  std::size_t first = 0;  ///< where its computations are listed: forward passes by micro-batch, then backward
+};
+
+/// Finds computations by device, stage, direction and micro-batch.
+class Computations {
+ public:
+  explicit Computations(const trace::Trace& trace) : trace_(trace), of_device_(trace.devices.size()) {
+    for (const Span& span : trace.spans)
+      if (computes(span)) count(span);
+    for (auto& stages : of_device_)
+      for (Served& served : stages) {
+        served.replica = replicas_[served.stage.index()]++;
+        served.first = spans_.size();
+        spans_.resize(spans_.size() + 2 * count_[served.stage.index()], kNoSpan);
+      }
+    for (std::size_t i = 0; i < trace.spans.size(); ++i)
+      if (computes(trace.spans[i])) insert(i);
+  }
+
+  std::uint32_t sender(const Span& transfer) const {
+    const Served* served = find(transfer.device, transfer.stage);
+    for (const TaskKind kind : {TaskKind::backward, TaskKind::forward}) {
+      const std::uint32_t span = served ? at(*served, kind, transfer.micro_batch) : kNoSpan;
+      if (span != kNoSpan && trace_.spans[span].end <= transfer.start) return span;
+    }
+    return kNoSpan;
+  }
+
+  /// Computations on the peer that share samples with the sender, in order of their start.
+  std::vector<std::uint32_t> receivers(const Span& sender, DeviceId peer) const {
+    std::vector<std::uint32_t> out;
+    const Samples sent = samples(*find(sender.device, sender.stage), sender.micro_batch);
+    for (const Served& served : of_device_[peer.index()]) {
+      const std::int64_t size = micro_batch_size(served.stage);
+      if (served.stage == sender.stage || size == 0) continue;
+      for (std::int64_t m = sent.first / size; m * size < sent.end; ++m) {
+        const Samples needed = samples(served, m);
+        const bool meet = std::max(sent.first, needed.first) < std::min(sent.end, needed.end);
+        if (const auto span = at(served, sender.kind, m); meet && span != kNoSpan) out.push_back(span);
+      }
+    }
+    std::sort(out.begin(), out.end());  // spans are in order of their start
+    return out;
+  }
+
+ private:
+  struct Samples {
+    std::int64_t first, end;
+  };
+
+  static bool computes(const Span& span) {
+    return span.kind == TaskKind::forward || span.kind == TaskKind::backward;
+  }
+
+  void count(const Span& span) {
+    core::require(span.device.index() < of_device_.size() && span.stage.valid() && span.micro_batch >= 0,
+                  "a computation has a device of its trace, a stage and a micro-batch");
+    const std::size_t stage = span.stage.index();
+    if (count_.size() <= stage) count_.resize(stage + 1), replicas_.resize(stage + 1);
+    count_[stage] = std::max(count_[stage], static_cast<std::size_t>(span.micro_batch) + 1);
+    if (!find(span.device, span.stage)) of_device_[span.device.index()].push_back({span.stage, 0, 0});
+  }
+
+  void insert(std::size_t i) {
+    const Span& span = trace_.spans[i];
+    const Served& served = *find(span.device, span.stage);
+    spans_[slot(served, span.kind, span.micro_batch)] = static_cast<std::uint32_t>(i);
+  }
+
+  const Served* find(DeviceId device, StageId stage) const {
+    if (!device.valid() || device.index() >= of_device_.size()) return nullptr;
+    for (const Served& served : of_device_[device.index()])
+      if (served.stage == stage) return &served;
+    return nullptr;
+  }
+
+  std::size_t slot(const Served& served, TaskKind kind, std::int64_t micro_batch) const {
+    const std::size_t offset = kind == TaskKind::forward ? 0 : count_[served.stage.index()];
+    return served.first + offset + static_cast<std::size_t>(micro_batch);
+  }
+
+  std::uint32_t at(const Served& served, TaskKind kind, std::int64_t micro_batch) const {
+    if (micro_batch < 0 || micro_batch >= static_cast<std::int64_t>(count_[served.stage.index()]))
+      return kNoSpan;
+    return spans_[slot(served, kind, micro_batch)];
+  }
+
+  std::int64_t micro_batch_size(StageId stage) const {
+    return trace_.mini_batch / static_cast<std::int64_t>(count_[stage.index()]);
+  }
+
+  /// A replica's share of a micro-batch, cut as the simulator cuts it.
+  Samples samples(const Served& served, std::int64_t micro_batch) const {
+    const std::int64_t size = micro_batch_size(served.stage), replicas = replicas_[served.stage.index()];
+    const std::int64_t start = micro_batch * size;
+    return {start + size * served.replica / replicas, start + size * (served.replica + 1) / replicas};
+  }
+
+  const trace::Trace& trace_;
+  std::vector<std::vector<Served>> of_device_;
+  std::vector<std::size_t> count_;      ///< micro-batches of each stage
+  std::vector<std::int64_t> replicas_;  ///< devices of each stage
+  std::vector<std::uint32_t> spans_;
+};
+
+using Group = std::vector<Flow*>;
+
+/// Flows that know their sender, by sender, peer and end: those of one sender and peer stand side by side.
+Group by_sender(const trace::Trace& trace, std::vector<Flow>& flows) {
+  Group out;
+  for (Flow& flow : flows)
+    if (flow.sender != kNoSpan) out.push_back(&flow);
+  const auto key = [&](const Flow* flow) {
+    const Span& transfer = trace.spans[flow->transfer];
+    return std::tuple(flow->sender, transfer.peer, transfer.end, flow->transfer);
+  };
+  std::sort(out.begin(), out.end(), [&](const Flow* a, const Flow* b) { return key(a) < key(b); });
+  return out;
+}
+
+}  // namespace
+
+std::vector<Flow> flows(const trace::Trace& trace) {
+  const Computations computations(trace);
+  std::vector<Flow> out;
+  for (std::size_t i = 0; i < trace.spans.size(); ++i)
+    if (const Span& span = trace.spans[i]; span.kind == TaskKind::transfer) {
+      core::require(span.peer.valid() && span.peer.index() < trace.devices.size(),
+                    "a transfer leads to a device of its trace");
+      out.push_back({static_cast<std::uint32_t>(i), computations.sender(span), kNoSpan});
+    }
+  const Group ordered = by_sender(trace, out);
+  std::vector<std::uint32_t> receivers;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    const Span& transfer = trace.spans[ordered[i]->transfer];
+    const bool same = i > 0 && ordered[i]->sender == ordered[i - 1]->sender &&
+                      transfer.peer == trace.spans[ordered[i - 1]->transfer].peer;
+    if (!same) receivers = computations.receivers(trace.spans[ordered[i]->sender], transfer.peer), next = 0;
+    while (next < receivers.size() && trace.spans[receivers[next]].start < transfer.end) ++next;
+    if (next < receivers.size()) ordered[i]->receiver = receivers[next++];
+  }
+  return out;
+}
+
+}  // namespace penstock::report
