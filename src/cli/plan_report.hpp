@@ -12,7 +12,7 @@ namespace penstock::cli {
 struct TimelineFlags {
   std::string svg, perfetto;
   void add(CLI::App& command);
-  void write(const experiment::CellOutcome& outcome) const;
+  void write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const;
 };
 
 /// One line per stage (operators, devices, micro-batch, in flight, time, memory by kind), then totals.

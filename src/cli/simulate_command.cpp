@@ -65,7 +65,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}),
       {sim::network_model(flags.network)});
   if (flags.verify) verify(problem, plan, *outcome.trace);
-  flags.timeline.write(outcome);
+  flags.timeline.write(outcome, cluster);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
   return core::ExitCode::done;
 }
@@ -79,7 +79,7 @@ void add_simulate(CLI::App& app, Action& action) {
       "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that 1F1B\n"
       "needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
       "Example:\n"
-      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.json");
+      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
