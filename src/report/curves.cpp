@@ -4,8 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "penstock/core/error.hpp"
-
 namespace penstock::report {
 namespace {
 
@@ -74,7 +72,6 @@ Moving moving_bytes(const trace::Trace& trace) {
 }
 
 std::vector<Curve> link_load(const trace::Trace& trace, const cluster::Cluster& cluster) {
-  core::require(trace.devices.size() <= cluster.size(), "a trace's devices are those of its cluster");
   std::map<std::pair<DeviceId, DeviceId>, std::vector<std::size_t>> routes;
   std::vector<Steps> steps(cluster.links().size());
   for (const Span& span : trace.spans) {

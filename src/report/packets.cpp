@@ -23,7 +23,7 @@ constexpr std::uint64_t cleared = 1, needs_interned = 2;
 }
 namespace interned_field {
 constexpr unsigned categories = 1, event_names = 2, annotation_names = 3;
-constexpr unsigned id = 1, name = 2;  // of each entry
+constexpr unsigned id = 1, name = 2;  ///< of each entry
 }  // namespace interned_field
 namespace event_field {
 constexpr unsigned category = 3, annotation = 4, type = 9, name = 10, track = 11, counter_value = 30,
@@ -41,24 +41,25 @@ constexpr unsigned unit = 3, unit_name = 6;
 constexpr std::uint64_t size_bytes = 3;
 }  // namespace counter_field
 
-/// Entries get ids from 1 on; zero is no id.
-void intern_all(Message& out, unsigned kind, std::span<const std::string_view> names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    out.message(kind, Message().number(interned_field::id, i + 1).text(interned_field::name, names[i]));
-}
-
 }  // namespace
 
-/// The first packet declares that ids start afresh here; those that use one say so, readers may drop them
-/// otherwise.
-PacketWriter::PacketWriter(ByteSink sink, std::span<const std::string_view> categories,
-                           std::span<const std::string_view> annotations)
-    : sink_(std::move(sink)) {
-  intern_all(interned_, interned_field::categories, categories);
-  intern_all(interned_, interned_field::annotation_names, annotations);
-  packet_.number(packet_field::sequence, kSequence)
-      .number(packet_field::flags, sequence_flag::cleared | sequence_flag::needs_interned)
-      .message(packet_field::interned, interned_);
+std::uint64_t Interner::id(std::string_view text, Message& interned) {
+  const auto [known, is_new] = ids_.try_emplace(std::string(text), ids_.size() + 1);  // zero is no id
+  if (is_new) {
+    Message entry;
+    entry.number(interned_field::id, known->second).text(interned_field::name, text);
+    interned.message(kind_, entry);
+  }
+  return known->second;
+}
+
+/// The first packet declares that ids start afresh; packets that use one say so, for readers that lost it.
+PacketWriter::PacketWriter(ByteSink sink)
+    : sink_(std::move(sink)),
+      categories_(interned_field::categories),
+      event_names_(interned_field::event_names),
+      annotation_names_(interned_field::annotation_names) {
+  packet_.number(packet_field::sequence, kSequence).number(packet_field::flags, sequence_flag::cleared);
   send();
 }
 
@@ -80,11 +81,11 @@ TrackId PacketWriter::add_track(const Track& track) {
 void PacketWriter::add_slice(const Slice& slice) {
   interned_.clear();
   event(Event::begin, slice.track)
-      .number(event_field::category, slice.category + 1)
-      .number(event_field::name, intern(slice.name));
+      .number(event_field::category, categories_.id(slice.category, interned_))
+      .number(event_field::name, event_names_.id(slice.name, interned_));
   for (const Annotation& annotation : slice.annotations) {
     inner_.clear();
-    inner_.number(annotation_field::name, annotation.name + 1)
+    inner_.number(annotation_field::name, annotation_names_.id(annotation.name, interned_))
         .number(annotation_field::integer, static_cast<std::uint64_t>(annotation.value));
     event_.message(event_field::annotation, inner_);
   }
@@ -120,15 +121,6 @@ void PacketWriter::flush() {
 Message& PacketWriter::event(Event type, TrackId track) {
   event_.clear();
   return event_.number(event_field::type, static_cast<std::uint64_t>(type)).number(event_field::track, track);
-}
-
-/// The id of an event's name; a new one goes out with the packet at hand.
-std::uint64_t PacketWriter::intern(std::string_view name) {
-  const auto [known, is_new] = names_.try_emplace(std::string(name), names_.size() + 1);
-  if (is_new)
-    interned_.message(interned_field::event_names,
-                      Message().number(interned_field::id, known->second).text(interned_field::name, name));
-  return known->second;
 }
 
 void PacketWriter::packet(core::Picoseconds time) {

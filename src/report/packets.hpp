@@ -1,6 +1,6 @@
 #pragma once
 // Perfetto's packets: the messages and field numbers that a trace of ours needs. Private to the room.
-// Source: protos/perfetto/trace/*.proto of google/perfetto, v50.
+// Source: protos/perfetto/trace/*.proto of google/perfetto, v59.
 
 #include <span>
 #include <string>
@@ -26,28 +26,37 @@ struct Track {
   Unit unit = Unit::none;
 };
 
-/// What a slice says of itself: `name` is one of PacketWriter's annotation names.
 struct Annotation {
-  std::size_t name;
+  std::string_view name;
   std::int64_t value;
 };
 
 struct Slice {
   TrackId track;
   std::string_view name;
-  std::size_t category;  ///< position in PacketWriter's categories
+  std::string_view category;
   core::Picoseconds start, end;
   std::span<const Annotation> annotations;
   std::span<const std::uint64_t> flows;         ///< that pass through or begin
   std::span<const std::uint64_t> ending_flows;  ///< that lead here
 };
 
-/// One packet sequence. Slices of a track come in order of time. Strings are interned: sent once, then named
-/// by id.
+/// Strings of one kind, each sent once and then named by its id.
+class Interner {
+ public:
+  explicit Interner(unsigned kind) : kind_(kind) {}
+  /// The string's id; adds a new one to the packet's interned data.
+  std::uint64_t id(std::string_view text, Message& interned);
+
+ private:
+  unsigned kind_;  ///< field of the interned data
+  std::unordered_map<std::string, std::uint64_t> ids_;
+};
+
+/// One packet sequence. Slices of a track come in order of time.
 class PacketWriter {
  public:
-  PacketWriter(ByteSink sink, std::span<const std::string_view> categories,
-               std::span<const std::string_view> annotations);
+  explicit PacketWriter(ByteSink sink);
   TrackId add_track(const Track& track);
   void add_slice(const Slice& slice);
   void add_sample(TrackId counter, core::Picoseconds time, std::int64_t value);
@@ -56,12 +65,11 @@ class PacketWriter {
  private:
   enum class Event : std::uint8_t { begin = 1, end = 2, counter = 4 };
   Message& event(Event type, TrackId track);
-  std::uint64_t intern(std::string_view name);
   void packet(core::Picoseconds time);
   void send();
 
   ByteSink sink_;
-  std::unordered_map<std::string, std::uint64_t> names_;
+  Interner categories_, event_names_, annotation_names_;
   TrackId tracks_ = 0;
   Message packet_, event_, inner_, interned_;  ///< reused, so that their memory is
   Message block_;                              ///< packets not yet handed over

@@ -1,7 +1,7 @@
 #pragma once
 // The wire format of protocol buffers, as much of it as a writer needs. Private to the room.
-// Source: "Encoding", protobuf.dev/programming-guides/encoding. Differs in that fields are numbers, without a
-// schema.
+// Source: "Encoding", protobuf.dev/programming-guides/encoding. Differs in that no schema is known: fields
+// are numbers.
 
 #include <cstdint>
 #include <string>

@@ -23,11 +23,6 @@ using trace::TaskKind;
 enum Stream : std::size_t { compute, send, receive, all_reduce };
 constexpr std::string_view kStreams[] = {"compute", "send", "receive", "all-reduce"};
 
-enum Note : std::size_t { stage, micro_batch, bytes, to_device, from_device };
-constexpr std::string_view kNotes[] = {"stage", "micro-batch", "bytes", "to device", "from device"};
-
-constexpr std::string_view kCategories[] = {"forward", "backward", "transfer", "all-reduce"};
-
 /// A flow as one of its computations sees it.
 struct FlowEnd {
   std::uint32_t span;
@@ -51,7 +46,7 @@ std::vector<FlowEnd> flow_ends(const std::vector<Flow>& flows) {
 class Writer {
  public:
   Writer(const trace::Trace& trace, const cluster::Cluster* cluster, const ByteSink& sink)
-      : trace_(trace), flows_(flows(trace)), ends_(flow_ends(flows_)), out_(sink, kCategories, kNotes) {
+      : trace_(trace), flows_(flows(trace)), ends_(flow_ends(flows_)), out_(sink) {
     root_ = out_.add_track({.name = "iteration"});
     for (std::size_t d = 0; d < trace.devices.size(); ++d) add_device(d, cluster);
     if (cluster != nullptr) {
@@ -95,8 +90,7 @@ class Writer {
     const TrackId links = out_.add_track({"links", root_, devices_.size()});
     const std::vector<Curve> load = link_load(trace_, cluster);
     const auto point = [&](std::size_t p) {
-      const bool device = p < cluster.size();
-      return fmt::format("{} {}", device ? "device" : "switch", device ? p : p - cluster.size());
+      return fmt::format("{} {}", p < cluster.size() ? "device" : "point", p);
     };
     for (std::size_t l = 0; l < load.size(); ++l) {
       const cluster::Link& link = cluster.links()[l];
@@ -126,8 +120,8 @@ class Writer {
     const std::uint32_t sender = flows_[number].sender;
     const auto kind = sender == kNoSpan ? TaskKind::transfer : trace_.spans[sender].kind;
     leaving_.assign(1, number + 1), arriving_.clear();
-    slice(span.device, send, span, label(kind, span), Annotation{to_device, index(span.peer)});
-    slice(span.peer, receive, span, label(kind, span), Annotation{from_device, index(span.device)});
+    slice(span.device, send, span, label(kind, span), Annotation{"to device", index(span.peer)});
+    slice(span.peer, receive, span, label(kind, span), Annotation{"from device", index(span.device)});
   }
 
   /// "F3", "B3", or "3" for a transfer of unknown direction.
@@ -140,12 +134,12 @@ class Writer {
 
   void slice(DeviceId device, Stream stream, const Span& span, std::string_view name,
              std::optional<Annotation> peer) {
-    notes_.assign(1, {stage, index(span.stage)});
-    if (span.micro_batch >= 0) notes_.push_back({micro_batch, span.micro_batch});
-    if (span.bytes.value() > 0) notes_.push_back({bytes, span.bytes.value()});
+    notes_.assign(1, {"stage", index(span.stage)});
+    if (span.micro_batch >= 0) notes_.push_back({"micro-batch", span.micro_batch});
+    if (span.bytes.value() > 0) notes_.push_back({"bytes", span.bytes.value()});
     if (peer) notes_.push_back(*peer);
-    out_.add_slice({row(device, stream, span), name, static_cast<std::size_t>(span.kind), span.start,
-                    span.end, notes_, leaving_, arriving_});
+    out_.add_slice({row(device, stream, span), name, trace::name(span.kind), span.start, span.end, notes_,
+                    leaving_, arriving_});
   }
 
   TrackId row(DeviceId id, Stream stream, const Span& span) {
@@ -171,6 +165,8 @@ class Writer {
 }  // namespace
 
 void write_track_events(const trace::Trace& trace, const cluster::Cluster* cluster, const ByteSink& sink) {
+  core::require(cluster == nullptr || trace.devices.size() <= cluster->size(),
+                "a trace's devices are those of its cluster");
   Writer(trace, cluster, sink);
 }
 

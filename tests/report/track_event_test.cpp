@@ -238,10 +238,10 @@ TEST_CASE("a link's load is the sum of the mean rates of the transfers on it") {
   for (const auto& [id, track] : back.tracks)
     if (track.unit == "bytes/s") load[back.path(id)] = track.samples;
   using Load = decltype(load);
-  CHECK(load == Load{{"links/link 0: device 0 to switch 0",
+  CHECK(load == Load{{"links/link 0: device 0 to point 3",
                       {{0, 10'000'000'000}, {5, 15'000'000'000}, {10, 5'000'000'000}, {25, 0}}},
-                     {"links/link 3: switch 0 to device 1", {{0, 10'000'000'000}, {10, 0}}},
-                     {"links/link 5: switch 0 to device 2", {{0, 0}, {5, 5'000'000'000}, {25, 0}}}});
+                     {"links/link 3: point 3 to device 1", {{0, 10'000'000'000}, {10, 0}}},
+                     {"links/link 5: point 3 to device 2", {{0, 0}, {5, 5'000'000'000}, {25, 0}}}});
   CHECK(back.path(2) == "device 0 (tiny)");  // serves no stage
 }
 
