@@ -11,6 +11,7 @@
 
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/tiny.hpp"
 
@@ -55,7 +56,7 @@ struct Pipeline {
   cluster::Cluster cluster;
   SpeedCosts costs;
   plan::Plan plan;
-  schedule::TaskOrder order;
+  schedule::Grid order;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 
@@ -109,7 +110,7 @@ Pipeline pipeline(std::size_t stages, std::int64_t micro_batches, std::size_t re
     p.plan.stages.push_back(std::move(stage));
   }
   schedule::derive_in_flight(p.plan, plan::StageGraph(p.graph, p.plan));
-  p.order = schedule::task_order(p.plan);
+  p.order = schedule::plan_order(p.plan);
   return p;
 }
 

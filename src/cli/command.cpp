@@ -1,5 +1,7 @@
 #include "command.hpp"
 
+#include "penstock/core/quantity_text.hpp"
+
 #include <tbb/global_control.h>
 
 #include <algorithm>
@@ -60,12 +62,25 @@ void add_costs(CLI::App& command, std::optional<std::string>& costs) {
   command.add_option("--costs", costs, "a profile of measured operator times; default: the analytic model")->type_name("FILE");
 }
 
-void add_network(CLI::App& command, std::string& network) {
+void SimulationFlags::add(CLI::App& command) {
   command.add_option("--network", network,
-                     "how simulated transfers use a link: fifo, one after the other; or fair, sharing it max-min")
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->check(one_of({"fifo", "fair"}));
+                     "how simulated transfers use a link: fair, sharing it max-min; or fifo, one after the other")
+      ->capture_default_str()->type_name("NAME")->check(one_of({"fair", "fifo"}));
+  command.add_option("--collective", collective,
+                     "how gradients are reduced: closed_form, in that time and over no link; or message by message over the "
+                     "network: automatic, ring, tree, halving_doubling, hierarchical")
+      ->capture_default_str()->type_name("NAME")
+      ->check(one_of({"closed_form", "automatic", "ring", "tree", "halving_doubling", "hierarchical"}));
+  command.add_option("--bucket", bucket,
+                     "gradients of so many bytes are reduced together while the last backward pass runs on; 0B: all after it")
+      ->capture_default_str()->type_name("BYTES");
+}
+
+sim::SimulationOptions SimulationFlags::options() const {
+  const auto bytes = core::parse_bytes(bucket);
+  if (!bytes || bytes->value() < 0)
+    throw core::Error(core::ExitCode::usage, "--bucket: expected bytes such as 25MiB, not '" + bucket + "'");
+  return {sim::network_model(network), sim::collective(collective), *bytes};
 }
 
 void add_threads(CLI::App& command, int& threads) {

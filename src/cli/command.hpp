@@ -11,6 +11,7 @@
 #include "penstock/core/stop.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/sim/options.hpp"
 #include "penstock/report/results.hpp"
 
 namespace penstock::cli {
@@ -54,7 +55,16 @@ CLI::Validator one_of(std::vector<std::string> known);
 std::vector<std::string> planner_names();
 
 void add_costs(CLI::App& command, std::optional<std::string>& costs);
-void add_network(CLI::App& command, std::string& network);
+
+/// What the simulator assumes: --network, --collective, --bucket.
+struct SimulationFlags {
+  std::string network = "fair";
+  std::string collective = "closed_form";
+  std::string bucket = "0B";
+  void add(CLI::App& command);
+  sim::SimulationOptions options() const;
+};
+
 void add_threads(CLI::App& command, int& threads);
 void add_json(CLI::App& command, bool& json);
 

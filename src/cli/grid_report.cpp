@@ -1,6 +1,7 @@
 #include "grid_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,10 @@ char letter(Pass pass) {
       return 'I';
     case Pass::weight_gradient:
       return 'W';
+    case Pass::recompute:
+      return 'R';
+    case Pass::step:
+      return 'S';
     default:
       return 'B';
   }
@@ -35,7 +40,8 @@ std::string label(const Grid& grid, const Action& action) {
   for (const Action& part : schedule::parts(action)) {
     const bool later = part.stage % grid.chain() >= static_cast<int>(grid.ranks.size());
     const char c = letter(part.pass);
-    out += fmt::format("{}{}", later ? static_cast<char>(c - 'A' + 'a') : c, part.micro_batch);
+    out += later ? static_cast<char>(c - 'A' + 'a') : c;
+    if (part.micro_batch >= 0) out += std::to_string(part.micro_batch);
   }
   return out;
 }
@@ -106,7 +112,19 @@ std::string grid_summary(const Grid& grid, const sim::GridResult& result, const 
                      result.bubble_rate);
 }
 
-std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
+std::string weights_line(const schedule::WeightPolicy& policy, const schedule::WeightVersions& weights) {
+  if (policy.flush) return "";
+  int missed = 0;
+  for (const auto& row : weights.staleness)
+    for (const int updates : row) missed = std::max(missed, updates);
+  return fmt::format("weights {}: {} versions per rank{}, updates {} at most {}\n", policy.name,
+                     fmt::join(weights.held, " "),
+                     policy.more_buffers > 0 ? fmt::format(" and {} more buffer", policy.more_buffers) : "",
+                     policy.predicted ? "predicted" : "missed", missed);
+}
+
+std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style,
+                      const schedule::WeightVersions& weights) {
   nlohmann::ordered_json out = {
       {"unit", style.steps ? "step" : "s"},
       {"makespan", style.number(result.makespan)},
@@ -114,6 +132,7 @@ std::string grid_json(const Grid& grid, const sim::GridResult& result, const Tim
       {"bubble_rate", result.bubble_rate},
       {"idle_per_rank", numbers(result.idle, [&](auto t) { return style.number(t); })},
       {"peak_live_per_rank", numbers(result.peak_live, [&](int live) { return live / grid.chunks(); })},
+      {"weight_versions_per_rank", weights.held},
       {"tasks", nlohmann::ordered_json::array()}};
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/weight_versions.hpp"
 #include "penstock/sim/grid.hpp"
 
 namespace penstock::cli {
@@ -18,6 +19,9 @@ struct TimeStyle {
 /// One line of characters per rank, time from left to right, at most about `columns` wide.
 std::string grid_timeline(const schedule::Grid& grid, const sim::GridResult& result, std::size_t columns);
 std::string grid_summary(const schedule::Grid& grid, const sim::GridResult& result, const TimeStyle& style);
-std::string grid_json(const schedule::Grid& grid, const sim::GridResult& result, const TimeStyle& style);
+std::string grid_json(const schedule::Grid& grid, const sim::GridResult& result, const TimeStyle& style,
+                      const schedule::WeightVersions& weights);
+/// One line; empty where a flush makes it trivial.
+std::string weights_line(const schedule::WeightPolicy& policy, const schedule::WeightVersions& weights);
 
 }  // namespace penstock::cli

@@ -47,7 +47,7 @@ core::ExitCode list_schedules(bool json) {
   Table table({{"schedule"}, {"what it does"}, {"needs"}, {"closed form"}, {"source"}});
   for (const auto& info : schedule::grid_families()) {
     all.push_back({{"name", info.name}, {"summary", info.summary}, {"constraints", info.constraints},
-                   {"closed_form", info.closed_form}, {"source", info.source}, {"default_chunks", info.chunks}});
+                   {"closed_form", info.closed_form}, {"source", info.source}, {"default_chunks", info.chunks}, {"weights", info.weights}});
     table.add({info.name, info.summary, info.constraints, info.closed_form, info.source});
   }
   fmt::print("{}", json ? all.dump(2) + "\n" : table.text());

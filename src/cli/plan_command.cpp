@@ -22,7 +22,7 @@ struct Flags {
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
-  std::string network = "fifo";
+  SimulationFlags simulation;
   std::string output;
   TimelineFlags timeline;
   int threads = 0;
@@ -38,7 +38,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
-  const sim::SimulationOptions simulation{sim::network_model(flags.network)};
+  const sim::SimulationOptions simulation = flags.simulation.options();
   planners::SearchOptions search = flags.search;
   if (flags.micro_batch > 0) search.micro_batch = flags.micro_batch;
   search.evaluate = experiment::simulated_time(problem, simulation);
@@ -91,7 +91,7 @@ void add_plan(CLI::App& app, Action& action) {
                       "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, and counts one "
                       "micro-batch of the slowest stage too many")
       ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
-  add_network(*command, flags->network);
+  flags->simulation.add(*command);
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);

@@ -57,7 +57,7 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                        {"activations", Align::right}, {"buffers", Align::right}, {"memory", Align::right}});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    const auto memory = score::stage_memory(problem, stage);
+    const auto memory = score::stage_memory(problem, plan, stage);
     std::vector<std::string> cells = {std::to_string(s), operator_span(problem.graph, stage), device_list(stage),
                                       std::to_string(stage.micro_batch), std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
@@ -89,7 +89,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
     for (core::DeviceId d : stage.devices) one["devices"].push_back(d.index());
     one["micro_batch"] = stage.micro_batch;
     one["in_flight"] = stage.in_flight;
-    const auto memory = score::stage_memory(problem, stage);
+    const auto memory = score::stage_memory(problem, plan, stage);
     for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
       one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
     for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);

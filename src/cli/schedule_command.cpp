@@ -12,6 +12,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/lowering.hpp"
 #include "penstock/sim/grid_trace.hpp"
 
 namespace penstock::cli {
@@ -27,9 +28,9 @@ constexpr std::size_t kColumns = 150;
 struct Flags {
   std::string name;
   schedule::GridShape shape{0, 0, 0, 0, {}, {}, 1, 1};
-  std::string forward, input_gradient, weight_gradient, latency;
+  std::string forward, input_gradient, weight_gradient, recompute, step, latency;
   std::string grid, svg;
-  bool json = false;
+  bool json = false, lower = false;
 };
 
 /// A time as given: in unit steps, or with a unit.
@@ -65,6 +66,8 @@ std::pair<GridCosts, TimeStyle> full_stage(const Flags& flags) {
   costs.input_gradient = read("--backward-input", flags.input_gradient, costs.forward);
   costs.weight_gradient = read("--backward-weight", flags.weight_gradient, costs.input_gradient);
   costs.delay = read("--latency", flags.latency, Picoseconds(0));
+  if (!flags.recompute.empty()) costs.recompute = read("--recompute", flags.recompute, {});
+  costs.step = read("--step", flags.step, Picoseconds(0));
   const bool mixed = steps != 0 && steps != given;
   if (mixed || (steps != given && flags.forward.empty()))
     throw core::BadInput("times: give all with units, --forward among them, or all in unit steps");
@@ -101,8 +104,23 @@ Grid make(const Flags& flags, const GridCosts& full) {
   if (shape.ranks == 0 || shape.micro_batches == 0)
     throw core::BadInput(flags.name + ": --ranks and --microbatches are needed");
   const auto share = [&](Picoseconds time) { return Picoseconds(time.value() / std::max(1, chunks)); };
-  shape.costs = {share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay};
+  shape.costs = {
+      share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay, {}, {}};
   return schedule::make_grid(flags.name, shape);
+}
+
+/// What a runtime executes, in the order torch.distributed.pipelining adds things.
+Grid lowered(const Grid& grid) {
+  for (const schedule::Row& row : grid.ranks)
+    for (const schedule::Action& action : row)
+      if (action.pass >= schedule::Pass::send_forward && action.pass <= schedule::Pass::reduce_gradient)
+        throw core::BadInput(fmt::format("--lower: the grid is already lowered, it has {}", token(action)));
+  return add_messages(add_reductions(add_unshards(merge_backwards(grid))));
+}
+
+Grid grid_of(const Flags& flags, const GridCosts& full) {
+  const Grid grid = is_file(flags.name) ? load(flags) : make(flags, full);
+  return flags.lower ? lowered(grid) : grid;
 }
 
 void check_memory(const Flags& flags, const Grid& grid, const sim::GridResult& result) {
@@ -125,17 +143,20 @@ void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& re
 
 core::ExitCode run(const Flags& flags, const Session&) {
   const auto [full, style] = full_stage(flags);
-  const Grid grid = is_file(flags.name) ? load(flags) : make(flags, full);
+  const Grid grid = grid_of(flags, full);
   const GridCosts costs = sim::per_chunk(full, grid);
   const sim::GridResult result = sim::simulate_grid(grid, costs);
   check_memory(flags, grid, result);
   write_files(flags, grid, result, costs, style.steps);
+  const auto& policy =
+      schedule::weight_policy(is_file(flags.name) ? "flush" : schedule::grid_family(flags.name).weights);
+  const auto weights = weight_versions(grid.ranks, policy, micro_batches_per_update(policy, flags.shape));
   if (flags.json) {
-    fmt::print("{}", grid_json(grid, result, style));
+    fmt::print("{}", grid_json(grid, result, style, weights));
     return core::ExitCode::done;
   }
   if (flags.grid.empty() && flags.svg.empty()) fmt::print("{}\n", grid_timeline(grid, result, kColumns));
-  fmt::print("{}", grid_summary(grid, result, style));
+  fmt::print("{}{}", grid_summary(grid, result, style), weights_line(policy, weights));
   return core::ExitCode::done;
 }
 
@@ -152,7 +173,10 @@ void add_schedule(CLI::App& app, Action& action) {
       "chunks. A grid file has\n"
       "one line per rank, cells such as 0F0,1I2,3W1,2B5 (stage, pass, micro-batch), as "
       "torch.distributed.pipelining loads\n"
-      "it; one with faults is refused, each told by rank and cell.\n\n"
+      "it; beyond that 0R3 recomputes, 0EVICT3 and 0LOAD3 park an activation on the rank's partner, 0STEP is "
+      "the\n"
+      "optimizer's, BARRIER waits for all ranks. A grid with faults is refused, each told by rank and "
+      "cell.\n\n"
       "Example:\n"
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --grid zbv.csv --svg zbv.svg");
   command->add_option("NAME", flags->name, "a family (penstock schedules), or a grid file (.csv)")
@@ -164,18 +188,26 @@ void add_schedule(CLI::App& app, Action& action) {
   count("--ranks", flags->shape.ranks, "devices in the pipeline");
   count("--chunks", flags->shape.chunks, "stages per rank; default: what the family usually has");
   count("--microbatches", flags->shape.micro_batches, "micro-batches per iteration");
-  count("--group", flags->shape.group, "interleaved families: micro-batches per round");
+  count("--group", flags->shape.group,
+        "micro-batches per round (interleaved), k (kfkb), pipelines per direction (chimera),\n"
+        "micro-batches per update (pipedream_2bw)");
   const auto time = [&](const char* flag, std::string& value, const char* help) {
     command->add_option(flag, value, help)->type_name("T");
   };
   time("--forward", flags->forward, "forward pass; default: 1 step");
   time("--backward-input", flags->input_gradient, "input gradient; default: as the forward");
   time("--backward-weight", flags->weight_gradient, "weight gradient; default: as the input gradient");
+  time("--recompute", flags->recompute, "recomputation (R in a grid file); default: as the forward");
+  time("--step", flags->step, "optimizer step (STEP in a grid file); default: 0");
   time("--latency", flags->latency, "from a pass's end to its use on another rank; default: 0");
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
       ->check(CLI::PositiveNumber)
       ->type_name("K");
   command->add_option("--grid", flags->grid, "write the grid here")->type_name("FILE");
+  command->add_flag(
+      "--lower", flags->lower,
+      "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded\n"
+      "weights, REDUCE_GRAD");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

@@ -6,7 +6,7 @@
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "plan_report.hpp"
@@ -19,7 +19,7 @@ struct Flags {
   ModelFlags model;
   ClusterFlags cluster;
   std::optional<std::string> costs;
-  std::string network = "fifo";
+  SimulationFlags simulation;
   TimelineFlags timeline;
   bool verify = false;
   bool json = false;
@@ -32,7 +32,7 @@ struct Flags {
 }
 
 void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace) {
-  const auto faults = sim::trace_faults(problem, plan, schedule::task_order(plan), trace);
+  const auto faults = sim::trace_faults(problem, plan, schedule::plan_order(plan), trace);
   if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
@@ -63,7 +63,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
 
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}),
-      {sim::network_model(flags.network)});
+      flags.simulation.options());
   if (flags.verify) verify(problem, plan, *outcome.trace);
   flags.timeline.write(outcome, cluster);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
@@ -84,7 +84,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);
-  add_network(*command, flags->network);
+  flags->simulation.add(*command);
   command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
   flags->timeline.add(*command);
   add_json(*command, flags->json);

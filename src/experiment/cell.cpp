@@ -6,7 +6,7 @@
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -27,7 +27,7 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                      const sim::SimulationOptions& simulation) {
   return [&problem, simulation](const plan::Plan& plan) {
-    return to_seconds(sim::simulate_time(problem, plan, schedule::task_order(plan), simulation));
+    return to_seconds(sim::simulate_time(problem, plan, schedule::plan_order(plan), simulation));
   };
 }
 
@@ -48,7 +48,7 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
   CellOutcome out;
   out.row = std::move(row);
   out.plan = plan;
-  out.trace = sim::simulate(problem, plan, schedule::task_order(plan), simulation);
+  out.trace = sim::simulate(problem, plan, schedule::plan_order(plan), simulation);
   out.summary = trace::summarise(*out.trace);
   out.row.micro_batch = plan.stages.front().micro_batch;
   out.row.stages = static_cast<std::int64_t>(plan.stages.size());

@@ -130,6 +130,17 @@ cost::MemoryRule read_memory(const Yaml& node) {
   return rule;
 }
 
+sim::SimulationOptions read_simulation(const Yaml& node) {
+  node.only({"network", "collective", "bucket"});
+  sim::SimulationOptions options;
+  if (const auto n = node.find("network"))
+    options.network = at_node(*n, [&] { return sim::network_model(n->text()); });
+  if (const auto n = node.find("collective"))
+    options.collective = at_node(*n, [&] { return sim::collective(n->text()); });
+  if (const auto n = node.find("bucket")) options.bucket = n->bytes();
+  return options;
+}
+
 bool read_choice(const Yaml& node) {
   const std::string by = node.text();
   if (by != "estimate" && by != "simulation") node.fail("expected estimate or simulation");
@@ -143,7 +154,7 @@ Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
-             "baseline", "memory", "network"});
+             "baseline", "memory", "simulation"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = root.at("experiment").text();
@@ -155,8 +166,7 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   }
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
-  if (const auto node = root.find("network"))
-    spec.simulation.network = at_node(*node, [&] { return sim::network_model(node->text()); });
+  if (const auto node = root.find("simulation")) spec.simulation = read_simulation(*node);
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {
     spec.baseline = node->text();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace penstock::plan {
 namespace {
 
@@ -55,8 +57,11 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
     for (DeviceId d : plan.stages[s].devices) {
       if (!d.valid() || d.index() >= cluster.size())
         faults.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
-      else if (stage_of[d.index()] != kNone)
-        faults.push_back(fmt::format("device {} serves stage {} and stage {}", d.index(), stage_of[d.index()], s));
+      else if (stage_of[d.index()] == s)
+        faults.push_back(fmt::format("stage {} names device {} twice", s, d.index()));
+      else if (stage_of[d.index()] != kNone && plan.stages[stage_of[d.index()]].devices != plan.stages[s].devices)
+        faults.push_back(fmt::format("device {} serves stage {} and stage {}, whose devices differ", d.index(),
+                                     stage_of[d.index()], s));
       else
         stage_of[d.index()] = s;
     }
@@ -70,13 +75,17 @@ void check_batches(const Plan& plan, Faults& faults) {
     faults.push_back(fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, plan.training.mini_batch));
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
+    const auto replicas = static_cast<std::int64_t>(std::max<std::size_t>(1, stage.devices.size()));
     if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
       faults.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
                                    stage.micro_batch, plan.training.mini_batch));
-    else if (stage.micro_batch < static_cast<std::int64_t>(stage.devices.size()))
+    else if (asynchronous(plan) && plan.training.mini_batch / stage.micro_batch % replicas != 0)
+      faults.push_back(fmt::format("stage {}: {} micro-batches cannot go to {} devices in turn", s,
+                                   plan.training.mini_batch / stage.micro_batch, replicas));
+    else if (!asynchronous(plan) && stage.micro_batch < replicas)
       faults.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} devices", s,
-                                   stage.micro_batch, stage.devices.size()));
-    if (stage.in_flight > plan.training.mini_batch)
+                                   stage.micro_batch, replicas));
+    if (!asynchronous(plan) && stage.in_flight > plan.training.mini_batch)
       faults.push_back(fmt::format("stage {}: {} samples in flight are more than the mini-batch of {}", s,
                                    stage.in_flight, plan.training.mini_batch));
     if (stage.k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));

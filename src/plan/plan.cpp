@@ -1,6 +1,8 @@
 #include "penstock/plan/plan.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
@@ -8,7 +10,7 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::array<std::string_view, 2> kSchedules = {"1f1b", "fill_drain"};
+constexpr std::array<std::string_view, 4> kAsynchronous = {"pipedream", "pipedream_2bw", "pipemare", "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
 
 template <class Enum, std::size_t N>
@@ -21,9 +23,24 @@ Enum named(std::string_view given, const std::array<std::string_view, N>& names,
 
 }  // namespace
 
-std::string_view name(ScheduleKind kind) { return kSchedules[static_cast<std::size_t>(kind)]; }
 std::string_view name(Optimizer optimizer) { return kOptimizers[static_cast<std::size_t>(optimizer)]; }
 Optimizer optimizer(std::string_view given) { return named<Optimizer>(given, kOptimizers, "optimizer"); }
-ScheduleKind schedule_kind(std::string_view given) { return named<ScheduleKind>(given, kSchedules, "schedule"); }
+
+bool asynchronous(const Plan& plan) {
+  return std::find(kAsynchronous.begin(), kAsynchronous.end(), plan.schedule) != kAsynchronous.end();
+}
+
+std::int64_t samples_per_device(const Plan& plan, const Stage& stage) {
+  const auto replicas = asynchronous(plan) ? 1 : static_cast<std::int64_t>(stage.devices.size());
+  return (stage.micro_batch + replicas - 1) / replicas;
+}
+
+std::vector<std::int32_t> rank_of_stage(const Plan& plan) {
+  std::map<std::vector<core::DeviceId>, std::int32_t> ranks;
+  std::vector<std::int32_t> out;
+  for (const Stage& stage : plan.stages)
+    out.push_back(ranks.emplace(stage.devices, static_cast<std::int32_t>(ranks.size())).first->second);
+  return out;
+}
 
 }  // namespace penstock::plan

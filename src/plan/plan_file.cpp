@@ -112,8 +112,8 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   for (const auto& [key, value] : plan.model.parameters) out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
   out += fmt::format("cluster: {{name: {}, devices: {}}}\nplanner: {}\n", quoted(plan.cluster.name),
                      plan.cluster.devices, quoted(plan.planner));
-  out += fmt::format("training: {{mini_batch: {}, optimizer: {}}}\nschedule: \"{}\"\nstages:\n",
-                     plan.training.mini_batch, name(plan.training.optimizer), name(plan.schedule));
+  out += fmt::format("training: {{mini_batch: {}, optimizer: {}}}\nschedule: {}\nstages:\n",
+                     plan.training.mini_batch, name(plan.training.optimizer), quoted(plan.schedule));
   for (const Stage& stage : plan.stages) out += stage_text(graph, stage);
   return out;
 }
@@ -128,13 +128,13 @@ Plan parse_plan(const std::string& text, const std::string& file, const graph::O
   std::unordered_map<std::string, OpId> by_name;
   for (std::size_t v = 0; v < graph.size(); ++v) by_name.emplace(graph.op(OpId(v)).name, OpId(v));
 
-  Plan plan{head.model, head.cluster, "hand", {}, ScheduleKind::one_f_one_b, {}};
+  Plan plan{head.model, head.cluster, "hand", {}, "1f1b", {}};
   if (const auto planner = root.find("planner")) plan.planner = planner->text();
   const Yaml training = root.at("training");
   training.only({"mini_batch", "optimizer"});
   plan.training.mini_batch = training.at("mini_batch").integer(1, kMostSamples);
   if (const auto node = training.find("optimizer")) plan.training.optimizer = word(*node, optimizer);
-  if (const auto node = root.find("schedule")) plan.schedule = word(*node, schedule_kind);
+  if (const auto node = root.find("schedule")) plan.schedule = node->text();
   for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
   return plan;
 }

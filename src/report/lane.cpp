@@ -148,8 +148,9 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
   };
   for (const Span& span : trace.spans) {
     Rows& own = row_of(span.device);
-    if (span.kind == TaskKind::forward) own.compute.add(Paint::forward, span);
-    if (span.kind == TaskKind::backward) own.compute.add(Paint::backward, span);
+    if (computes(span.kind))
+      own.compute.add(span.kind == TaskKind::forward || span.kind == TaskKind::recompute ? Paint::forward : Paint::backward,
+                      span);
     if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
     if (span.kind != TaskKind::transfer) continue;
     own.sent.add(Paint::sent, span);

@@ -60,9 +60,9 @@ class Writer {
   }
 
   void add_device(std::size_t d, const trace::DeviceTrace& device) {
-    const bool serves = device.stage.valid();
+    const bool serves = !device.stages.empty();
     name("process", d, 0,
-         serves ? fmt::format("device {}, stage {}", d, device.stage.index()) : fmt::format("device {}", d),
+         serves ? fmt::format("device {}, stage {}", d, device.stages.front().index()) : fmt::format("device {}", d),
          d);
     for (const trace::MemoryPoint& point : device.memory)
       event(R"({{"ph":"C","name":"memory","pid":{},"ts":{},"args":{{"activations":{},"buffers":{}}}}})",
@@ -97,6 +97,14 @@ class Writer {
         return slice(device, compute, fmt::format("F{}", span.micro_batch), span);
       case TaskKind::backward:
         return slice(device, compute, fmt::format("B{}", span.micro_batch), span);
+      case TaskKind::input_gradient:
+        return slice(device, compute, fmt::format("I{}", span.micro_batch), span);
+      case TaskKind::weight_gradient:
+        return slice(device, compute, fmt::format("W{}", span.micro_batch), span);
+      case TaskKind::recompute:
+        return slice(device, compute, fmt::format("R{}", span.micro_batch), span);
+      case TaskKind::step:
+        return slice(device, compute, "step", span);
       case TaskKind::all_reduce:
         return slice(device, all_reduce, "all-reduce", span);
       case TaskKind::transfer:

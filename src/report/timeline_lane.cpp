@@ -97,6 +97,14 @@ std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& 
 }
 
 /// Who, on the left; how busy and how full, on the right.
+/// "stage 3", or "stages 3, 11".
+std::string stage_names(const trace::DeviceTrace& device) {
+  std::string out = device.stages.size() > 1 ? "stages" : "stage";
+  for (const core::StageId stage : device.stages)
+    out += fmt::format("{} {}", stage == device.stages.front() ? "" : ",", stage.index());
+  return out;
+}
+
 std::string captions(const Scene& scene, std::size_t d) {
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
@@ -106,8 +114,7 @@ std::string captions(const Scene& scene, std::size_t d) {
   const int right = layout.width - Layout::kRight + 10;
   const bool over = summary.peak > device.capacity;
   std::string out = text_element(8, upper, "name", fmt::format("device {}", d));
-  if (device.stage.valid())
-    out += text_element(8, lower, "quiet", fmt::format("stage {}", device.stage.index()));
+  if (!device.stages.empty()) out += text_element(8, lower, "quiet", stage_names(device));
   if (scene.trace.iteration.value() > 0)
     out += text_element(right, upper, "quiet",
                         fmt::format("busy {:.0f} %", 100 * (summary.busy / scene.summary.iteration)));

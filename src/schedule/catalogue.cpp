@@ -29,8 +29,20 @@ const std::vector<GridFamily>& grid_families() {
        "Huang et al., GPipe, NeurIPS 2019; backwards in the order of the forwards", "none",
        "bubble (p-1)(F+B), holds m", 1, gpipe},
       {"1f1b", "one forward, one backward, then flush",
-       "Narayanan et al., PipeDream-Flush, ICML 2021; Fan et al., DAPPLE, PPoPP 2021", "none",
+       "Narayanan et al., PipeDream-Flush, ICML 2021; Fan et al., DAPPLE, PPoPP 2021, policy A", "none",
        "bubble (p-1)(F+B), rank r holds min(m, p-r)", 1, one_f_one_b},
+      {"dapple", "1F1B with a longer warm-up, which hides messages behind passes",
+       "Fan et al., DAPPLE, PPoPP 2021, policy B: min(2(p-r)-1, memory limit) forwards before the first "
+       "backward",
+       "none", "bubble (p-1)(F+B), rank r holds min(m, 2(p-r)-1); a small delay C costs 2(p-1)C", 1, dapple},
+      {"kfkb", "k forwards, k backwards; k by --group",
+       "Wang et al., Ada-Grouper, arXiv 2303.01675, 2023; k fixed; also Jeon et al., GraphPipe, ASPLOS 2025, "
+       "section 6",
+       "none", "k | m: bubble (p-1)(F+B), rank r holds min(m, k(p-r))", 1, kfkb},
+      {"bpipe", "1F1B whose first ranks park activations on its last ranks",
+       "Kim et al., BPipe, ICML 2023; what is parked, and that it is fetched one pass ahead, is our choice",
+       "a memory limit, if any, of at least ceil((p+2)/2)",
+       "as 1f1b, but every rank holds at most ceil((p+2)/2), or the memory limit", 1, bpipe},
       {"looped_bfs", "chunk by chunk, each with all micro-batches",
        "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023; backwards reversed, as in PyTorch",
        "none", "bubble (p-1)(F+B)/v, holds m", 2, looped_bfs},
@@ -56,9 +68,14 @@ const std::vector<GridFamily>& grid_families() {
       {"dualpipe", "forwards and backwards overlapped, two directions on two copies",
        "DeepSeek-AI, DeepSeek-V3 report, 2024, section 3.2.1", "p even, m even, m >= 2p",
        "bubble (p/2-1)(FB+B-3W), holds p+1", 1, dualpipe},
-      {"chimera", "1F1B in two directions at once, on two copies of the model",
-       "Li, Hoefler, Chimera, SC 2021; two pipelines, units concatenated directly", "p even, m even",
-       "F = B, p | m: bubble (p-2)F, ranks hold p/2+1 to p", 1, chimera},
+      {"chimera", "1F1B in two directions at once, on 2f copies of the model; f by --group, usually 1",
+       "Li, Hoefler, Chimera, SC 2021; units concatenated directly", "p even, f divides p/2, 2f divides m",
+       "F = B, p | m: bubble (p/f-2)F, ranks hold p-p/(2f)+1 to p", 1, chimera},
+      {"hanayo", "waves: 1F1B on stages in a zigzag, without copies of the model",
+       "Liu et al., Hanayo, SC 2023; order reconstructed: backward first, deeper stage first, at most p "
+       "micro-batches inside",
+       "v even, two per wave", "p | m: bubble 2(p-1)/v (max(F,B) + (m/p-1)|B-F|), holds at most p", 2,
+       hanayo},
       {"zb_1p", "zero-bubble search within a memory limit, p activations unless given",
        "Qi et al., ICLR 2024, section 3.1; the heuristic of their repository, without its integer program",
        "none", "F = I = W: bubble (p-1)(F+I-W), holds p", 1, zb_1p},
@@ -75,6 +92,23 @@ const std::vector<GridFamily>& grid_families() {
        "F = I = W: bubble 0, holds p", 2, v_zb},
       {"v_1f1b", "two thirds of the memory of 1F1B, two chunks in a V, whole backwards", "as v_half", "v = 2",
        "F = I = W: holds about 2p/3", 2, v_1f1b},
+      {"pipedream", "1F1B without flush, every pass with the weights of its forward",
+       "Narayanan et al., PipeDream, SOSP 2019; one rank per stage", "none",
+       "bubble (p-1)(F+B) once, none per update; rank r holds p-r and as many weight versions", 1,
+       one_f_one_b, "stashing"},
+      {"pipedream_vsync", "the same, every stage with the weights of the first", "as pipedream", "none",
+       "as pipedream, p weight versions on every rank", 1, one_f_one_b, "vertical_sync"},
+      {"pipedream_2bw", "1F1B without flush, two weight versions, --group micro-batches per update",
+       "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021",
+       "a group of at least p", "as pipedream, 2 weight versions, 1 update missed", 1, pipedream_2bw,
+       "double_buffered"},
+      {"pipemare", "1F1B without flush, always with the newest weights",
+       "Yang et al., PipeMare, MLSys 2021; its own pipeline has 2(p-r)-1 slots from forward to backward",
+       "none", "as pipedream, 1 weight version and a velocity; forwards miss p-1-r updates", 1, one_f_one_b,
+       "latest"},
+      {"xpipe", "1F1B without flush, forwards with predicted weights",
+       "Guan et al., XPipe, arXiv 1911.04610, 2019; an update per micro-batch", "none",
+       "as pipedream, 1 weight version and a prediction over p-1-r updates", 1, one_f_one_b, "predicted"},
   };
   return families;
 }
@@ -86,6 +120,11 @@ const GridFamily& grid_family(std::string_view name) {
     names.push_back(family.name);
   }
   throw core::BadInput(fmt::format("unknown schedule '{}'; {}", name, core::did_you_mean(name, names)));
+}
+
+int micro_batches_per_update(const WeightPolicy& policy, const GridShape& shape) {
+  if (policy.forward != ForwardWeights::one_behind) return 1;
+  return shape.group > 0 ? shape.group : shape.ranks;
 }
 
 Grid make_grid(std::string_view name, const GridShape& shape) {

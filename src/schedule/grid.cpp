@@ -56,6 +56,7 @@ std::string token(const Action& action) {
   if (action.pass == Pass::overlapped)
     return fmt::format("({}F{};{}B{})OVERLAP_F_B", action.stage, action.micro_batch, action.backward_stage,
                        action.backward_micro_batch);
+  if (action.pass == Pass::barrier) return std::string(pass_name(Pass::barrier));
   const std::string count = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
   return fmt::format("{}{}{}", action.stage, pass_name(action.pass), count);
 }

@@ -42,6 +42,7 @@ std::optional<std::int32_t> number(std::string_view digits) {
 }
 
 std::optional<Action> parse_simple(std::string_view text) {
+  if (text == pass_name(Pass::barrier)) return Action{Pass::barrier};
   constexpr std::string_view kDigits = "0123456789";
   const std::size_t begin = std::min(text.find_first_not_of(kDigits), text.size());
   const std::size_t end = text.find_last_not_of(kDigits) + 1;  // one past the letters; 0 when there are none
@@ -51,6 +52,7 @@ std::optional<Action> parse_simple(std::string_view text) {
     return known.first == text.substr(begin, end - begin);
   });
   if (!stage || *stage >= kMostStages || name == kPassNames.end()) return {};
+  if (name->second == Pass::barrier) return {};
   if (!has_micro_batch(name->second))
     return end == text.size() ? std::optional(Action{name->second, *stage}) : std::nullopt;
   const auto micro_batch = number(text.substr(end));
@@ -71,10 +73,11 @@ Action parse_cell(std::string_view text, const core::Place& place) {
   if (text.empty()) return {};
   const auto action = text.starts_with('(') ? parse_pair(text) : parse_simple(text);
   if (!action)
-    throw core::BadInput(place,
-                         fmt::format("expected an action such as 0F0, 1I2, 3W1, 2B5, 3SEND_F1, 1UNSHARD or "
-                                     "(0F7;7B3)OVERLAP_F_B, found '{}'",
-                                     text.substr(0, 40)));
+    throw core::BadInput(
+        place,
+        fmt::format("expected an action such as 0F0, 1I2, 3W1, 2B5, 0R3, 3SEND_F1, 1UNSHARD, BARRIER or "
+                    "(0F7;7B3)OVERLAP_F_B, found '{}'",
+                    text.substr(0, 40)));
   return *action;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -34,6 +35,8 @@ class Judge {
     placement();
     collect();
     if (faults_.empty()) passes();
+    if (faults_.empty()) memory_moves();
+    if (faults_.empty()) iteration_ends();
     if (faults_.empty()) messages();
     if (!faults_.empty()) return faults_;
     if (const std::string circle = deadlock(grid_); !circle.empty()) faults_.push_back(circle);
@@ -75,10 +78,11 @@ class Judge {
 
   void collect() {
     each([&](const Cell& at, const Action& part) {
+      if (part.pass == Pass::barrier) return;
       if (part.stage < 0 || part.stage >= grid_.stages()) return fault(at, part, "there is no such stage");
       const int home = grid_.rank_of_stage[static_cast<std::size_t>(part.stage)];
       if (home != at.rank) fault(at, part, fmt::format("stage {} belongs to rank {}", part.stage, home));
-      if (part.micro_batch < 0) return;
+      if (part.micro_batch < 0 && part.pass != Pass::step) return;
       if (part.micro_batch >= count_) fault(at, part, fmt::format("there are {} micro-batches", count_));
       if (const auto [first, fresh] = where_.insert({{part.pass, part.stage, part.micro_batch}, at}); !fresh)
         fault(at, part,
@@ -108,18 +112,64 @@ class Judge {
     if (i && w->position < i->position) fault(*w, weight_gradient(s, m), "stands before its input gradient");
   }
 
+  /// R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
+  void memory_moves() {
+    each([&](const Cell& at, const Action& part) {
+      const bool load = part.pass == Pass::load;
+      if (part.pass != Pass::recompute && part.pass != Pass::evict && !load) return;
+      if (find(Pass::forward, part.stage, part.micro_batch)->position > at.position)
+        fault(at, part, "stands before its forward");
+      if (find_input_gradient(part.stage, part.micro_batch)->position < at.position)
+        fault(at, part, "stands after its backward");
+      if (part.pass == Pass::evict) judge_evict(at, part);
+      const Cell* evicted = find(Pass::evict, part.stage, part.micro_batch);
+      if (load && (!evicted || evicted->position > at.position)) fault(at, part, "has not been evicted");
+    });
+  }
+  void judge_evict(const Cell& at, const Action& part) {
+    const auto rank = static_cast<std::size_t>(at.rank);
+    if (partner(rank, grid_.ranks.size()) == rank) fault(at, part, "the rank in the middle has no partner");
+    if (find(Pass::recompute, part.stage, part.micro_batch))
+      fault(at, part, "there is nothing to evict, the micro-batch is recomputed");
+    if (!find(Pass::load, part.stage, part.micro_batch)) fault(at, part, "is never loaded again");
+  }
+
+  void iteration_ends() {
+    std::vector<int> barriers(grid_.ranks.size(), 0);
+    each([&](const Cell& at, const Action& part) {
+      if (part.pass == Pass::step) judge_step(at, part);
+      if (part.pass == Pass::barrier) ++barriers[static_cast<std::size_t>(at.rank)];
+      const Cell* step = part.pass == Pass::reduce_gradient ? find(Pass::step, part.stage, -1) : nullptr;
+      if (step && step->position < at.position) fault(at, part, "stands after the stage's step");
+    });
+    const auto least = std::min_element(barriers.begin(), barriers.end());
+    std::vector<int> seen(barriers.size(), 0);
+    each([&](const Cell& at, const Action& part) {
+      if (part.pass == Pass::barrier && seen[static_cast<std::size_t>(at.rank)]++ >= *least)
+        fault(at, part, fmt::format("rank {} has only {} of them", least - barriers.begin(), *least));
+    });
+  }
+  void judge_step(const Cell& at, const Action& part) {
+    for (int m = 0; m < count_; ++m) {
+      const Cell* w = find(Pass::weight_gradient, part.stage, m);
+      if (!w) w = find(Pass::backward, part.stage, m);
+      if (w->position > at.position)
+        return fault(at, part, fmt::format("stands before the weight gradient of micro-batch {}", m));
+    }
+  }
+
   void messages() {
     std::vector<char> receives(grid_.ranks.size(), false);
     each([&](const Cell& at, const Action& part) {
       if (is_receive(part.pass)) receives[static_cast<std::size_t>(at.rank)] = true;
-      if (is_receive(part.pass) && !partner(part)) fault(at, part, "nobody sends this");
+      if (is_receive(part.pass) && !counterpart(part)) fault(at, part, "nobody sends this");
       if (is_send(part.pass)) judge_send(at, part);
     });
     each([&](const Cell& at, const Action& part) {
       if (receives[static_cast<std::size_t>(at.rank)] && computes(part.pass)) judge_input(at, part);
     });
   }
-  const Cell* partner(const Action& part) const {
+  const Cell* counterpart(const Action& part) const {
     const int back = part.pass == Pass::receive_forward || part.pass == Pass::send_backward ? -1 : 1;
     if (back < 0 ? grid_.first(part.stage) : grid_.last(part.stage)) return nullptr;
     const Pass other = part.pass == Pass::receive_forward    ? Pass::send_forward
@@ -129,7 +179,7 @@ class Judge {
     return find(other, part.stage + back, part.micro_batch);
   }
   void judge_send(const Cell& at, const Action& part) {
-    if (!partner(part)) fault(at, part, "nobody receives this");
+    if (!counterpart(part)) fault(at, part, "nobody receives this");
     const Cell* made = part.pass == Pass::send_forward ? find(Pass::forward, part.stage, part.micro_batch)
                                                        : find_input_gradient(part.stage, part.micro_batch);
     if (made && made->position > at.position) fault(at, part, "sent before it is computed");

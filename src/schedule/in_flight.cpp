@@ -1,11 +1,27 @@
 #include "penstock/schedule/in_flight.hpp"
 
 #include <algorithm>
+#include <vector>
+
+#include "penstock/schedule/plan_order.hpp"
 
 namespace penstock::schedule {
 namespace {
 
 Pace pace(const plan::Stage& stage) { return {stage.micro_batch, stage.k}; }
+
+/// Devices on whose results a stage's backward pass waits, its own included.
+std::int64_t devices_downstream(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
+  std::vector<bool> below(plan.stages.size());
+  below[s] = true;
+  std::int64_t devices = 0;
+  for (std::size_t t = s; t < below.size(); ++t) {
+    if (!below[t]) continue;
+    devices += static_cast<std::int64_t>(plan.stages[t].devices.size());
+    for (std::size_t b : stages.leaving(core::StageId(t))) below[stages.boundaries()[b].to.index()] = true;
+  }
+  return devices;
+}
 
 std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
   std::int64_t held = pace(plan.stages[s]).run();
@@ -14,6 +30,19 @@ std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGra
     held = std::max(held, demanded_in_flight(pace(plan.stages[s]), next.in_flight, pace(next)));
   }
   return held;
+}
+
+/// One micro-batch per device from here on, shared by the stage's replicas.
+std::int64_t in_turn(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
+  const auto replicas = static_cast<std::int64_t>(plan.stages[s].devices.size());
+  const std::int64_t held = (devices_downstream(plan, stages, s) + replicas - 1) / replicas;
+  return held * plan.stages[s].micro_batch;
+}
+
+void as_ordered(plan::Plan& plan) {
+  const auto held = most_held(plan_order(plan));
+  for (std::size_t s = 0; s < held.size(); ++s)
+    if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;
 }
 
 }  // namespace
@@ -25,12 +54,17 @@ std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y) 
 }
 
 void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages) {
+  if (plan.schedule != "1f1b" && plan.schedule != "gpipe" && !plan::asynchronous(plan)) return as_ordered(plan);
   const std::int64_t mini_batch = plan.training.mini_batch;
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
-    if (plan.stages[s].in_flight > 0) continue;
-    plan.stages[s].in_flight = plan.schedule == plan::ScheduleKind::fill_drain
-                                   ? mini_batch
-                                   : std::min(mini_batch, demanded_by_successors(plan, stages, s));
+    plan::Stage& stage = plan.stages[s];
+    if (stage.in_flight > 0) continue;
+    if (plan.schedule == "gpipe")
+      stage.in_flight = mini_batch;
+    else if (plan::asynchronous(plan))
+      stage.in_flight = in_turn(plan, stages, s);
+    else
+      stage.in_flight = std::min(mini_batch, demanded_by_successors(plan, stages, s));
   }
 }
 

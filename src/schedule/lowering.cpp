@@ -1,5 +1,9 @@
 #include "penstock/schedule/lowering.hpp"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "progress.hpp"
 
 namespace penstock::schedule {
@@ -43,6 +47,46 @@ void append(const Grid& grid, const Action& action, std::size_t rank, std::vecto
   }
 }
 
+/// The first `count` different stages that the row runs from `cell` on, in order of first use.
+std::vector<std::int32_t> upcoming(const Row& row, std::size_t cell, std::size_t count) {
+  std::vector<std::int32_t> out;
+  for (; cell < row.size() && out.size() < count; ++cell)
+    for (const Action& part : parts(row[cell]))
+      if (part.stage >= 0 && std::find(out.begin(), out.end(), part.stage) == out.end())
+        out.push_back(part.stage);
+  return out;
+}
+
+Row with_unshards(const Row& row, std::size_t window) {
+  Row out;
+  std::set<std::int32_t> whole;  // the stages unsharded now
+  for (std::size_t c = 0; c <= row.size(); ++c) {
+    const std::vector<std::int32_t> next = upcoming(row, c, window);
+    std::erase_if(whole, [&](std::int32_t stage) {
+      const bool leaves = std::find(next.begin(), next.end(), stage) == next.end();
+      if (leaves) out.push_back({Pass::reshard, stage});
+      return leaves;
+    });
+    for (const std::int32_t stage : next)
+      if (whole.insert(stage).second) out.push_back({Pass::unshard, stage});
+    if (c < row.size()) out.push_back(row[c]);
+  }
+  return out;
+}
+
+Row with_reductions(const Row& row, int micro_batches) {
+  Row out;
+  std::map<std::int32_t, int> done;
+  for (const Action& action : row) {
+    out.push_back(action);
+    for (const Action& part : parts(action))
+      if ((part.pass == Pass::backward || part.pass == Pass::weight_gradient) &&
+          ++done[part.stage] == micro_batches)
+        out.push_back({Pass::reduce_gradient, part.stage});
+  }
+  return out;
+}
+
 Grid without_idle(Grid grid) {
   for (Row& row : grid.ranks)
     std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
@@ -54,6 +98,18 @@ Grid without_idle(Grid grid) {
 Grid merge_backwards(const Grid& grid) {
   Grid out = grid;
   for (Row& row : out.ranks) row = merged(row);
+  return out;
+}
+
+Grid add_unshards(const Grid& grid, std::size_t window) {
+  Grid out = without_idle(grid);
+  for (Row& row : out.ranks) row = with_unshards(row, window);
+  return out;
+}
+
+Grid add_reductions(const Grid& grid) {
+  Grid out = grid;
+  for (Row& row : out.ranks) row = with_reductions(row, micro_batches(grid));
   return out;
 }
 

@@ -9,7 +9,7 @@
 
 namespace penstock::schedule {
 
-inline constexpr std::array<std::pair<std::string_view, Pass>, 11> kPassNames = {{
+inline constexpr std::array<std::pair<std::string_view, Pass>, 16> kPassNames = {{
     {"F", Pass::forward},
     {"I", Pass::input_gradient},
     {"W", Pass::weight_gradient},
@@ -21,6 +21,11 @@ inline constexpr std::array<std::pair<std::string_view, Pass>, 11> kPassNames = 
     {"UNSHARD", Pass::unshard},
     {"RESHARD", Pass::reshard},
     {"REDUCE_GRAD", Pass::reduce_gradient},
+    {"R", Pass::recompute},
+    {"EVICT", Pass::evict},
+    {"LOAD", Pass::load},
+    {"STEP", Pass::step},
+    {"BARRIER", Pass::barrier},
 }};
 
 constexpr std::string_view pass_name(Pass pass) {
@@ -31,7 +36,7 @@ constexpr std::string_view pass_name(Pass pass) {
 
 constexpr bool has_micro_batch(Pass pass) {
   return pass != Pass::unshard && pass != Pass::reshard && pass != Pass::reduce_gradient &&
-         pass != Pass::idle;
+         pass != Pass::step && pass != Pass::barrier && pass != Pass::idle;
 }
 
 }  // namespace penstock::schedule

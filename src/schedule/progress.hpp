@@ -1,6 +1,7 @@
 #pragma once
 // Walking through a grid: how far every rank has come, and which milestones lie behind.
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -10,12 +11,25 @@ namespace penstock::schedule {
 
 class Progress {
  public:
-  explicit Progress(const Grid& grid) : grid_(grid), done_(grid, false), next_(grid.ranks.size(), 0) {}
+  explicit Progress(const Grid& grid)
+      : grid_(grid), done_(grid, false), next_(grid.ranks.size(), 0), passed_(grid.ranks.size(), 0) {
+    for (std::size_t r = 0; r < grid.ranks.size(); ++r) arrive(r);
+  }
 
   bool finished(std::size_t rank) const { return next_[rank] == grid_.ranks[rank].size(); }
   std::size_t position(std::size_t rank) const { return next_[rank]; }
   const Action& head(std::size_t rank) const { return grid_.ranks[rank][next_[rank]]; }
-  bool ready(std::size_t rank) { return !finished(rank) && !missing(rank); }
+  bool ready(std::size_t rank) {
+    return !finished(rank) && (at_barrier(rank) ? opens(rank) : !missing(rank));
+  }
+
+  /// A rank that the head, a barrier, still waits for; none when it is something else.
+  std::optional<std::size_t> absent(std::size_t rank) const {
+    if (!at_barrier(rank)) return {};
+    for (std::size_t r = 0; r < next_.size(); ++r)
+      if (passed_[r] < passed_[rank] || (passed_[r] == passed_[rank] && !at_barrier(r))) return r;
+    return {};
+  }
 
   /// What the head of the rank still waits for.
   std::optional<Milestone> missing(std::size_t rank) {
@@ -27,14 +41,27 @@ class Progress {
     const Action& action = head(rank);
     for (const Action& part : parts(action))
       if (const auto end = reached(part)) done_[*end] = true;
+    if (action.pass == Pass::barrier) ++passed_[rank];
     ++next_[rank];
+    arrive(rank);
     return action;
   }
 
  private:
+  bool at_barrier(std::size_t rank) const { return !finished(rank) && head(rank).pass == Pass::barrier; }
+  /// Whether all ranks have come to the barrier that is the rank's head.
+  bool opens(std::size_t rank) const { return arrived_[passed_[rank]] == next_.size(); }
+  void arrive(std::size_t rank) {
+    if (!at_barrier(rank)) return;
+    arrived_.resize(std::max(arrived_.size(), passed_[rank] + 1), 0);
+    ++arrived_[passed_[rank]];
+  }
+
   const Grid& grid_;
   Milestones<char> done_;
-  std::vector<std::size_t> next_;  ///< position of every rank's head
+  std::vector<std::size_t> next_;     ///< position of every rank's head
+  std::vector<std::size_t> passed_;   ///< barriers behind every rank
+  std::vector<std::size_t> arrived_;  ///< ranks that have come to barrier k
 };
 
 }  // namespace penstock::schedule

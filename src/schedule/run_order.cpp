@@ -44,9 +44,11 @@ struct Link {
 
 /// What the stuck rank waits for, and where that stands; no rank when no action brings it about.
 std::optional<Link> waits_on(const Grid& grid, Progress& progress, std::size_t rank) {
-  const Milestone wanted = *progress.missing(rank);
   const std::string who =
       fmt::format("rank {} cell {} ({})", rank, progress.position(rank), token(progress.head(rank)));
+  if (const auto late = progress.absent(rank))
+    return Link{*late, fmt::format("{} waits for that of rank {}", who, *late)};
+  const Milestone wanted = *progress.missing(rank);
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     for (std::size_t c = progress.position(r); c < grid.ranks[r].size(); ++c)
       if (reaches(grid.ranks[r][c], wanted))
@@ -60,6 +62,7 @@ std::string circle(const Grid& grid, Progress& progress, std::size_t rank) {
   std::vector<std::string> trail;
   auto again = seen.end();
   for (; again == seen.end(); again = std::find(seen.begin(), seen.end(), rank)) {
+    if (progress.finished(rank)) return fmt::format("rank {} ends before the barrier", rank);
     const auto link = waits_on(grid, progress, rank);
     if (!link) return fmt::format("rank {} waits for what no rank does", rank);
     seen.push_back(rank);
@@ -85,6 +88,11 @@ std::optional<Milestone> awaited(const Grid& grid, const Action& part) {
       return Milestone{Pass::input_gradient, s, m};
     case Pass::send_forward:
       return Milestone{Pass::forward, s, m};
+    case Pass::recompute:
+    case Pass::evict:
+      return Milestone{Pass::forward, s, m};
+    case Pass::load:
+      return Milestone{Pass::evict, s, m};
     case Pass::receive_forward:
       return Milestone{Pass::send_forward, s - 1, m};
     case Pass::receive_backward:
@@ -100,6 +108,8 @@ std::optional<Milestone> reached(const Action& part) {
     case Pass::input_gradient:
     case Pass::send_forward:
     case Pass::send_backward:
+    case Pass::evict:
+    case Pass::load:
       return Milestone{part.pass, part.stage, part.micro_batch};
     case Pass::backward:
       return Milestone{Pass::input_gradient, part.stage, part.micro_batch};

@@ -1,31 +1,66 @@
 #include "penstock/score/validate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/faults.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
 
 namespace penstock::score {
 
-plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Stage& stage) {
+plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, const plan::Stage& stage) {
   return cost::stage_memory(cost::stage_load(problem.graph, stage.operators), problem.memory,
                             problem.training.optimizer,
-                            cost::samples_per_device(stage.micro_batch, static_cast<std::int64_t>(stage.devices.size())),
+                            plan::samples_per_device(judged, stage),
                             stage.in_flight / stage.micro_batch);
 }
+
+namespace {
+
+/// Stages that share their devices add up.
+struct RankMemory {
+  std::vector<std::size_t> stages;
+  core::Bytes needed;
+};
+
+std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& judged) {
+  std::vector<RankMemory> ranks;
+  const auto rank_of_stage = plan::rank_of_stage(judged);
+  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
+    const auto r = static_cast<std::size_t>(rank_of_stage[s]);
+    ranks.resize(std::max(ranks.size(), r + 1));
+    ranks[r].stages.push_back(s);
+    ranks[r].needed += plan::total(score::stage_memory(problem, judged, judged.stages[s]));
+  }
+  return ranks;
+}
+
+std::vector<std::string> order_faults(const plan::Plan& judged) {
+  try {
+    return schedule::order_faults(judged, schedule::plan_order(judged));
+  } catch (const core::BadInput& e) {
+    return {e.what()};
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
   auto out = plan::structural_faults(problem.graph, problem.cluster, judged);
   if (!out.empty()) return out;
-  out = schedule::order_faults(judged, schedule::task_order(judged));
-  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
-    const core::Bytes needed = plan::total(score::stage_memory(problem, judged.stages[s]));
-    for (core::DeviceId d : judged.stages[s].devices) {
+  out = order_faults(judged);
+  for (const RankMemory& rank : by_rank(problem, judged)) {
+    for (core::DeviceId d : judged.stages[rank.stages.front()].devices) {
       const core::Bytes has = problem.cluster.type(d).memory;
-      if (needed > has)
-        out.push_back(fmt::format("stage {} needs {} on device {}, which has {}: {} missing", s, core::show(needed),
-                                  d.index(), core::show(has), core::show(needed - has)));
+      if (rank.needed > has)
+        out.push_back(fmt::format("stage{} {} need{} {} on device {}, which has {}: {} missing",
+                                  rank.stages.size() > 1 ? "s" : "", fmt::join(rank.stages, ", "),
+                                  rank.stages.size() > 1 ? "" : "s", core::show(rank.needed), d.index(), core::show(has),
+                                  core::show(rank.needed - has)));
     }
   }
   return out;

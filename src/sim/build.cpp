@@ -3,56 +3,130 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "collective.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/communication.hpp"
+#include "rows.hpp"
 
 namespace penstock::sim {
 namespace {
 
 using core::DeviceId;
 using core::StageId;
-using schedule::Phase;
+using schedule::Pass;
 using trace::TaskKind;
 
 constexpr double kSecondsPerPicosecond = 1e-12;
 
-StageTasks index_order(const plan::Plan& plan, const plan::Stage& stage, const std::vector<schedule::Task>& order) {
-  StageTasks out;
-  out.replicas = static_cast<std::int32_t>(stage.devices.size());
-  out.micro_batch = stage.micro_batch;
-  const auto count = static_cast<std::size_t>(plan.training.mini_batch / stage.micro_batch);
-  out.forward_position.resize(count);
-  out.backward_position.resize(count);
-  std::int32_t live = 0;
-  for (std::size_t p = 0; p < order.size(); ++p) {
-    auto& positions = order[p].phase == Phase::forward ? out.forward_position : out.backward_position;
-    positions[static_cast<std::size_t>(order[p].micro_batch)] = static_cast<std::int32_t>(p);
-    live += order[p].phase == Phase::forward ? 1 : -1;
-    out.most_live = std::max(out.most_live, live);
+TaskKind kind_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return TaskKind::forward;
+    case Pass::backward: return TaskKind::backward;
+    case Pass::input_gradient: return TaskKind::input_gradient;
+    case Pass::weight_gradient: return TaskKind::weight_gradient;
+    case Pass::recompute: return TaskKind::recompute;
+    case Pass::step: return TaskKind::step;
+    default: throw core::Error(core::ExitCode::internal, "a row holds a pass that nothing computes");
   }
-  return out;
 }
+
+core::Seconds time_of(Pass pass, const cost::OpTime& time) {
+  if (pass == Pass::forward || pass == Pass::recompute) return time.forward;
+  if (pass == Pass::backward) return time.backward();
+  return pass == Pass::input_gradient ? time.input_gradient : time.weight_gradient;
+}
+
+/// Fills in where the tasks of one stage stand in its rank's row, and its gates.
+class StageIndex {
+ public:
+  StageIndex(const RankRow& row, std::int32_t stage, StageTasks& out) : row_(row), out_(out) {
+    for (std::int32_t p = 0; p < static_cast<std::int32_t>(row.tasks.size()); ++p) {
+      const RowTask& task = row.tasks[static_cast<std::size_t>(p)];
+      if (task.stage == stage && task.pass != Pass::step) place(task, p);
+    }
+    out.forward_gate.assign(out.forward.size(), -1);
+    out.backward_gate.assign(out.forward.size(), -1);
+    for (std::size_t j = most_ + 1; j < forwards_.size(); ++j)
+      out.forward_gate[forwards_[j]] = out.release[releases_[j - most_ - 1]];
+    for (std::size_t j = 2; j < backwards_.size(); ++j)
+      out.backward_gate[backwards_[j]] = out.backward[backwards_[j - 2]].last;
+  }
+
+ private:
+  bool leads(std::int32_t p) const {
+    const auto next = static_cast<std::size_t>(p) + 1;
+    return next < row_.tasks.size() && row_.tasks[next].joined;
+  }
+  template <class T>
+  static T& slot(std::vector<T>& list, std::size_t m, T none) {
+    if (m >= list.size()) list.resize(m + 1, none);
+    return list[m];
+  }
+  void place(const RowTask& task, std::int32_t p) {
+    const auto m = static_cast<std::size_t>(task.micro_batch);
+    const std::int32_t first = task.joined ? p - 1 : p, last = leads(p) ? p + 1 : p;
+    if (task.pass == Pass::forward) {
+      slot(out_.forward, m, {}) = {first, last};
+      forwards_.push_back(m);
+      most_ = std::max(most_, forwards_.size() - releases_.size());
+    } else if (task.pass == Pass::recompute) {
+      slot(out_.recompute, m, -1) = p;
+    } else if (task.pass != Pass::weight_gradient) {
+      Stretch& stretch = slot(out_.backward, m, {});
+      if (stretch.first < 0) stretch.first = first, backwards_.push_back(m);
+      stretch.last = last;
+    }
+    if (task.pass == Pass::backward || task.pass == Pass::weight_gradient) {
+      std::int32_t& release = slot(out_.release, m, -1);
+      if (release < 0) releases_.push_back(m);
+      release = last;
+    }
+  }
+
+  const RankRow& row_;
+  StageTasks& out_;
+  std::vector<std::size_t> forwards_, backwards_, releases_;  ///< micro-batches in the order of the row
+  std::size_t most_ = 0;                                      ///< most held at once
+};
 
 class Builder {
  public:
   Builder(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
-          const schedule::TaskOrder& order)
-      : problem_(problem), plan_(plan), stages_(stages), order_(order) {}
+          const schedule::Grid& order, const SimulationOptions& options)
+      : problem_(problem), plan_(plan), stages_(stages), order_(order), options_(options) {}
 
   Iteration build() {
     for (const cluster::Link& link : problem_.cluster.links())
       out_.graph.capacity.push_back(link.bandwidth.value() * kSecondsPerPicosecond);
-    out_.graph.stage_of_device.assign(problem_.cluster.size(), -1);
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_compute(s);
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      const plan::Stage& stage = plan_.stages[s];
+      const bool reduced = stage.devices.size() > 1;
+      buckets_.push_back(buckets(problem_.graph, stage, reduced ? options_.bucket : core::Bytes(0)));
+      times_.emplace_back();
+      for (std::size_t a = 0; a < stage.devices.size(); ++a) times_[s].push_back(time(s, stage.operators, a));
+    }
+    rows_ = rank_rows(order_, buckets_);
+    out_.devices.resize(rows_.size());
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) out_.devices[rank(s)] = plan_.stages[s].devices;
+    for (std::size_t r = 0; r < rows_.size(); ++r) add_row(r);
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) index_stage(s);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_all_reduce(s);
+    for (std::size_t r = 0; r < rows_.size(); ++r) add_reductions(r);
+    add_barriers();
     edges_.freeze(out_.graph);
     return std::move(out_);
   }
 
  private:
+  std::size_t rank(std::size_t stage) const { return static_cast<std::size_t>(order_.rank_of_stage[stage]); }
+  std::int64_t replicas(std::size_t rank) const { return static_cast<std::int64_t>(out_.devices[rank].size()); }
+  TaskId at(std::size_t rank, std::int32_t position, std::int64_t replica) const {
+    return first_[rank] + static_cast<TaskId>(position * replicas(rank) + replica);
+  }
+
   /// Picoseconds of a task. No iteration outlasts the sum of its tasks, so the clock holds when the sum does.
   std::int64_t ticks(core::Seconds time) {
     constexpr double kClock = 9e6;  // seconds, a little below 2^63 ps
@@ -64,84 +138,144 @@ class Builder {
   }
 
   TaskId add_task(const Task& task) {
+    if (out_.graph.tasks.size() >= std::numeric_limits<TaskId>::max())
+      throw core::Error(core::ExitCode::limit, "the iteration has more than 2^31 - 1 tasks");
     out_.graph.tasks.push_back(task);
     return static_cast<TaskId>(out_.graph.tasks.size() - 1);
   }
 
-  void add_compute(std::size_t s) {
-    const plan::Stage& stage = plan_.stages[s];
-    StageTasks tasks = index_order(plan_, stage, order_[s]);
-    tasks.first = static_cast<TaskId>(out_.graph.tasks.size());
-    std::vector<cost::ComputeTime> times;
-    for (std::int32_t r = 0; r < tasks.replicas; ++r)
-      times.push_back(cost::compute_time(problem_, stage.operators,
-                                         problem_.cluster.type(stage.devices[static_cast<std::size_t>(r)]),
-                                         std::max<std::int64_t>(1, tasks.share(r))));
-    for (DeviceId device : stage.devices) out_.graph.stage_of_device[device.index()] = static_cast<std::int32_t>(s);
-    for (std::size_t p = 0; p < order_[s].size(); ++p)
-      for (std::int32_t r = 0; r < tasks.replicas; ++r) {
-        const auto& time = times[static_cast<std::size_t>(r)];
-        const bool forward = order_[s][p].phase == Phase::forward;
-        Task task;
-        task.duration = ticks(forward ? time.forward : time.backward);
-        task.micro_batch = order_[s][p].micro_batch;
-        task.place = static_cast<std::int32_t>(stage.devices[static_cast<std::size_t>(r)].index());
-        task.kind = forward ? TaskKind::forward : TaskKind::backward;
-        const TaskId id = add_task(task);
-        if (p + 1 < order_[s].size()) out_.graph.tasks.back().next = id + tasks.replicas;
+  // Rows.
+
+  void add_row(std::size_t r) {
+    first_.push_back(static_cast<TaskId>(out_.graph.tasks.size()));
+    const RankRow& row = rows_[r];
+    const auto width = static_cast<TaskId>(replicas(r));
+    for (std::size_t p = 0; p < row.tasks.size(); ++p)
+      for (TaskId a = 0; a < width; ++a) {
+        const TaskId id = add_task(compute_task(row.tasks[p], r, static_cast<std::size_t>(a)));
+        if (p + 1 < row.tasks.size()) out_.graph.tasks.back().next = id + width;
       }
+  }
+
+  Task compute_task(const RowTask& from, std::size_t rank, std::size_t replica) {
+    const auto s = static_cast<std::size_t>(from.stage);
+    Task task;
+    task.duration = ticks(duration(from, rank, replica));
+    task.place = static_cast<std::int32_t>(out_.devices[rank][replica].index());
+    task.stage = from.stage;
+    task.kind = kind_of(from.pass);
+    task.micro_batch = from.micro_batch;
+    if (in_turn() && from.micro_batch >= 0)
+      task.micro_batch = from.micro_batch * static_cast<std::int32_t>(plan_.stages[s].devices.size()) +
+                         static_cast<std::int32_t>(replica);
+    return task;
+  }
+
+  core::Seconds duration(const RowTask& task, std::size_t rank, std::size_t replica) {
+    const auto s = static_cast<std::size_t>(task.stage);
+    const cluster::DeviceType& type = problem_.cluster.type(out_.devices[rank][replica]);
+    if (task.pass == Pass::step) return problem_.costs.step_time(weights(s), problem_.training.optimizer, type);
+    if (task.bucket < 0) return time_of(task.pass, times_[s][replica]);
+    return time_of(task.pass, time(s, buckets_[s][static_cast<std::size_t>(task.bucket)].operators, replica));
+  }
+
+  cost::OpTime time(std::size_t s, std::span<const core::OpId> operators, std::size_t replica) const {
+    const plan::Stage& stage = plan_.stages[s];
+    const auto share = empty_tasks(stage).share(static_cast<std::int64_t>(replica));
+    return cost::compute_time(problem_, operators, problem_.cluster.type(stage.devices[replica]),
+                              std::max<std::int64_t>(1, share));
+  }
+
+  StageTasks empty_tasks(const plan::Stage& stage) const {
+    StageTasks tasks;
+    tasks.replicas = static_cast<std::int32_t>(stage.devices.size());
+    tasks.micro_batch = stage.micro_batch;
+    tasks.in_turn = in_turn();
+    return tasks;
+  }
+
+  bool in_turn() const { return plan::asynchronous(plan_); }
+  core::Bytes weights(std::size_t stage) const {
+    core::Bytes sum;
+    for (const Bucket& bucket : buckets_[stage]) sum += bucket.gradients;
+    return sum;
+  }
+
+  void index_stage(std::size_t s) {
+    StageTasks tasks = empty_tasks(plan_.stages[s]);
+    tasks.first = first_[rank(s)];
+    StageIndex(rows_[rank(s)], static_cast<std::int32_t>(s), tasks);
     out_.stages.push_back(std::move(tasks));
   }
 
-  /// Both partitions of the mini-batch into replica shares are walked side by side; each overlap is a message.
+  // Messages.
+
+  /// One replica's share of one micro-batch.
+  struct Slice {
+    std::size_t micro_batch;  ///< index into the arrays of StageTasks
+    std::int64_t replica;
+    std::int64_t end;          ///< sample, one past its last
+    std::int32_t number;       ///< of the micro-batch among all
+  };
+  static Slice slice(const StageTasks& stage, std::int64_t number) {
+    const std::int64_t m = number / stage.replicas, r = number % stage.replicas;
+    const std::int64_t end = stage.in_turn ? (number + 1) * stage.micro_batch
+                                           : m * stage.micro_batch + stage.share_start(r + 1);
+    return {static_cast<std::size_t>(m), r, end, static_cast<std::int32_t>(stage.in_turn ? number : m)};
+  }
+
+  /// Both partitions of the samples into replica shares are walked side by side; each overlap is a message.
   void add_boundary(const plan::Boundary& boundary) {
     const StageTasks &x = out_.stages[boundary.from.index()], &y = out_.stages[boundary.to.index()];
-    struct Cursor {
-      const StageTasks& stage;
-      std::int64_t slice = 0;
-      std::int64_t micro_batch() const { return slice / stage.replicas; }
-      std::int64_t replica() const { return slice % stage.replicas; }
-      std::int64_t end() const { return micro_batch() * stage.micro_batch + stage.share_start(replica() + 1); }
-    } from{x}, to{y};
-    for (std::int64_t sample = 0; sample < plan_.training.mini_batch;) {
-      const std::int64_t end = std::min(from.end(), to.end());
-      if (end > sample) {
-        add_messages(boundary, x, from.micro_batch(), from.replica(), y, to.micro_batch(), to.replica(), end - sample);
-        sample = end;
-      }
-      if (from.end() == end) ++from.slice;
-      if (to.slice < y.replicas * (plan_.training.mini_batch / y.micro_batch) && to.end() == end) ++to.slice;
+    const std::int64_t samples =
+        static_cast<std::int64_t>(x.forward.size()) * x.micro_batch * (x.in_turn ? x.replicas : 1);
+    std::int64_t i = 0, j = 0;
+    for (std::int64_t sample = 0; sample < samples;) {
+      const Slice from = slice(x, i), to = slice(y, j);
+      const std::int64_t end = std::min(from.end, to.end);
+      if (end > sample) add_messages(boundary, x, from, y, to, end - sample);
+      sample = std::max(sample, end);
+      i += from.end == end;
+      j += to.end == end;
     }
   }
 
-  void add_messages(const plan::Boundary& boundary, const StageTasks& x, std::int64_t k, std::int64_t a,
-                    const StageTasks& y, std::int64_t j, std::int64_t b, std::int64_t samples) {
-    const TaskId f_x = x.forward(k, a), f_y = y.forward(j, b), b_x = x.backward(k, a), b_y = y.backward(j, b);
-    if (boundary.bytes.value() == 0) {
+  void add_messages(const plan::Boundary& boundary, const StageTasks& x, const Slice& a, const StageTasks& y,
+                    const Slice& b, std::int64_t samples) {
+    const TaskId f_x = x.at(x.forward[a.micro_batch].last, a.replica), f_y = y.at(y.forward[b.micro_batch].first, b.replica);
+    const TaskId b_x = x.at(x.backward[a.micro_batch].first, a.replica);
+    const TaskId b_y = y.at(y.backward[b.micro_batch].last, b.replica);
+    const bool local = out_.graph.task(f_x).place == out_.graph.task(f_y).place;
+    if (boundary.bytes.value() == 0 || local) {
       edges_.add(f_x, f_y);
       edges_.add(b_y, b_x);
       return;
     }
     const std::int64_t bytes = boundary.bytes.value() * samples;
-    const TaskId ahead = add_transfer(f_x, f_y, bytes);
-    if (const std::int64_t gate = j - y.most_live - 1; gate >= 0) edges_.add(y.backward(gate, b), ahead);
-    const TaskId back = add_transfer(b_y, b_x, bytes);
-    if (k >= 2) edges_.add(x.backward(k - 2, a), back);
+    const TaskId ahead = add_transfer(f_x, f_y, bytes, boundary.from, a.number);
+    if (const auto gate = y.forward_gate[b.micro_batch]; gate >= 0) edges_.add(y.at(gate, b.replica), ahead);
+    const TaskId back = add_transfer(b_y, b_x, bytes, boundary.to, b.number);
+    if (const auto gate = x.backward_gate[a.micro_batch]; gate >= 0) edges_.add(x.at(gate, a.replica), back);
   }
 
-  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes) {
-    const Task& source = out_.graph.task(sender);
-    const RouteInfo& route = route_between(source.place, out_.graph.task(receiver).place);
-    Task task;
-    task.duration = ticks(route.latency + core::Bytes(bytes) / route.bandwidth);
-    task.bytes = bytes;
+  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, StageId stage, std::int32_t micro_batch) {
+    Task task = travelling(out_.graph.task(sender).place, out_.graph.task(receiver).place, bytes);
     task.next = receiver;
-    task.place = route.index;
-    task.micro_batch = source.micro_batch;
-    task.kind = TaskKind::transfer;
+    task.stage = static_cast<std::int32_t>(stage.index());
+    task.micro_batch = micro_batch;
     const TaskId id = add_task(task);
     edges_.add(sender, id);
     return id;
+  }
+
+  Task travelling(std::int32_t from, std::int32_t to, std::int64_t bytes) {
+    const RouteInfo& route = route_between(from, to);
+    Task task;
+    task.duration = ticks(route.latency + core::Bytes(bytes) / route.bandwidth);
+    task.bytes = bytes;
+    task.place = route.index;
+    task.kind = TaskKind::transfer;
+    return task;
   }
 
   struct RouteInfo {
@@ -161,26 +295,97 @@ class Builder {
     return route_index_.emplace(std::pair{from, to}, info).first->second;
   }
 
-  void add_all_reduce(std::size_t s) {
-    const plan::Stage& stage = plan_.stages[s];
-    const core::Bytes gradients = cost::stage_load(problem_.graph, stage.operators).parameters;
-    if (stage.devices.size() < 2 || gradients.value() == 0) return;
+  // Updates.
+
+  /// The reduce stream of a rank runs one all-reduce at a time.
+  void add_reductions(std::size_t r) {
+    std::vector<std::vector<TaskId>> before(out_.devices[r].size());  // [replica] what the stream ran last
+    for (const Reduction& reduction : rows_[r].reductions) {
+      std::vector<std::vector<TaskId>> ready = before;
+      for (std::int64_t a = 0; a < replicas(r); ++a) ready[static_cast<std::size_t>(a)].push_back(at(r, reduction.after, a));
+      before = options_.collective == Collective::closed_form ? reduce_at_once(r, reduction, ready)
+                                                              : reduce_by_messages(r, reduction, ready);
+      for (std::size_t a = 0; reduction.step >= 0 && a < before.size(); ++a)
+        for (const TaskId last : before[a]) edges_.add(last, at(r, reduction.step, static_cast<std::int64_t>(a)));
+    }
+  }
+
+  std::int64_t gradients(const Reduction& reduction) const {
+    return buckets_[static_cast<std::size_t>(reduction.stage)][static_cast<std::size_t>(reduction.bucket)].gradients.value();
+  }
+
+  std::vector<std::vector<TaskId>> reduce_at_once(std::size_t r, const Reduction& reduction,
+                                                  const std::vector<std::vector<TaskId>>& ready) {
     Task task;
-    task.duration = ticks(cost::all_reduce(problem_.cluster, stage.devices).time(gradients));
-    task.bytes = gradients.value();
-    task.place = static_cast<std::int32_t>(s);
+    task.bytes = gradients(reduction);
+    task.duration = ticks(cost::all_reduce(problem_.cluster, out_.devices[r]).time(core::Bytes(task.bytes)));
+    task.stage = reduction.stage;
     task.kind = TaskKind::all_reduce;
     const TaskId id = add_task(task);
-    const StageTasks& tasks = out_.stages[s];
-    const auto last = static_cast<TaskId>(order_[s].size() - 1) * tasks.replicas + tasks.first;
-    for (std::int32_t r = 0; r < tasks.replicas; ++r) edges_.add(last + r, id);
+    std::vector<TaskId> before;
+    for (const auto& tasks : ready) before.insert(before.end(), tasks.begin(), tasks.end());
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    for (const TaskId b : before) edges_.add(b, id);
+    return std::vector<std::vector<TaskId>>(ready.size(), {id});
+  }
+
+  std::vector<std::vector<TaskId>> reduce_by_messages(std::size_t r, const Reduction& reduction,
+                                                      const std::vector<std::vector<TaskId>>& ready) {
+    const auto& group = out_.devices[r];
+    const auto messages = all_reduce_messages(options_.collective, problem_.cluster, group, gradients(reduction));
+    const auto first = static_cast<TaskId>(out_.graph.tasks.size());
+    std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [replica] of each sender
+    for (const Message& message : messages) {
+      Task task = travelling(static_cast<std::int32_t>(group[message.from].index()),
+                             static_cast<std::int32_t>(group[message.to].index()), message.bytes);
+      task.stage = reduction.stage;
+      task.kind = TaskKind::all_reduce;
+      const TaskId id = add_task(task);
+      for (const std::size_t m : message.after) edges_.add(first + static_cast<TaskId>(m), id);
+      // A receiver takes part only when its own gradients are there.
+      for (const std::size_t side : {message.from, message.to})
+        if (last[side].empty())
+          for (const TaskId task_before : ready[side]) edges_.add(task_before, id);
+      last[message.to][message.from] = id;
+    }
+    std::vector<std::vector<TaskId>> done(group.size());
+    for (std::size_t a = 0; a < group.size(); ++a)
+      for (const auto& [sender, id] : last[a]) done[a].push_back(id);
+    return done;
+  }
+
+  /// The k-th barriers of all ranks are one; a chain of edges through a task of no length.
+  void add_barriers() {
+    std::size_t count = 0;
+    for (const RankRow& row : rows_) count = std::max(count, row.barriers.size());
+    for (std::size_t k = 0; k < count; ++k) {
+      Task task;
+      task.duration = 0;
+      task.kind = TaskKind::all_reduce;
+      task.stage = 0;
+      const TaskId id = add_task(task);
+      for (std::size_t r = 0; r < rows_.size(); ++r) {
+        if (k >= rows_[r].barriers.size()) continue;
+        const std::int32_t position = rows_[r].barriers[k];
+        for (std::int64_t a = 0; a < replicas(r); ++a) {
+          if (position > 0) edges_.add(at(r, position - 1, a), id);
+          if (position < static_cast<std::int32_t>(rows_[r].tasks.size())) edges_.add(id, at(r, position, a));
+        }
+      }
+    }
   }
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const plan::StageGraph& stages_;
-  const schedule::TaskOrder& order_;
+  const schedule::Grid& order_;
+  const SimulationOptions& options_;
   Iteration out_;
+  std::vector<std::vector<Bucket>> buckets_;  ///< [stage]
+  std::vector<RankRow> rows_;
+  std::vector<TaskId> first_;  ///< [rank]
+  std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]
   core::Seconds total_;  ///< of all tasks so far
   EdgeList edges_;
   std::map<std::pair<std::int32_t, std::int32_t>, RouteInfo> route_index_;
@@ -189,8 +394,8 @@ class Builder {
 }  // namespace
 
 Iteration build_iteration(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
-                          const schedule::TaskOrder& order) {
-  return Builder(problem, plan, stages, order).build();
+                          const schedule::Grid& order, const SimulationOptions& options) {
+  return Builder(problem, plan, stages, order, options).build();
 }
 
 }  // namespace penstock::sim

@@ -7,16 +7,14 @@
 namespace penstock::sim {
 namespace {
 
-using trace::TaskKind;
-
 [[noreturn]] void report_deadlock(const TaskGraph& graph, const std::vector<std::int32_t>& waiting) {
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    if (waiting[t] > 0 && task.kind != TaskKind::transfer)
+    if (waiting[t] > 0 && !task.travels())
       throw core::Error(
           core::ExitCode::invalid_plan,
           fmt::format("the schedule deadlocks: the {} pass of micro-batch {} on stage {} never starts",
-                      trace::name(task.kind), task.micro_batch, graph.stage_of(task)));
+                      trace::name(task.kind), task.micro_batch, task.stage));
   }
   throw core::Error(core::ExitCode::internal, "a transfer waits for nothing");
 }
@@ -47,7 +45,7 @@ class Engine {
  private:
   void ready(TaskId id, std::int64_t now) {
     const Task& task = graph_.task(id);
-    if (task.kind == TaskKind::transfer) return network_->request(id, now);
+    if (task.travels()) return network_->request(id, now);
     record_.start(id, now);
     agenda_.post(id, now + task.duration);
   }
@@ -55,7 +53,7 @@ class Engine {
   /// True when the task has ended.
   bool handle(const Event& event) {
     const Task& task = graph_.task(event.task);
-    if (task.kind == TaskKind::transfer && !network_->due(event.task, event.time)) return false;
+    if (task.travels() && !network_->due(event.task, event.time)) return false;
     record_.end(event.task, event.time);
     if (task.next >= 0) release(task.next, event.time);
     const auto t = static_cast<std::size_t>(event.task);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "live_stages.hpp"
 #include "penstock/schedule/run_order.hpp"
 
 namespace penstock::sim {
@@ -26,6 +27,10 @@ Picoseconds duration(const Action& action, const GridCosts& costs) {
       return costs.input_gradient + costs.weight_gradient;
     case Pass::overlapped:
       return costs.forward + costs.input_gradient + costs.weight_gradient;
+    case Pass::recompute:
+      return costs.recompute.value_or(costs.forward);
+    case Pass::step:
+      return costs.step;
     default:
       return Picoseconds(0);
   }
@@ -34,22 +39,42 @@ Picoseconds duration(const Action& action, const GridCosts& costs) {
 class Clock {
  public:
   Clock(const Grid& grid, const GridCosts& costs)
-      : grid_(grid), costs_(costs), reached_(grid, Picoseconds(0)), free_(grid.ranks.size()) {}
+      : grid_(grid),
+        costs_(costs),
+        reached_(grid, Picoseconds(0)),
+        free_(grid.ranks.size()),
+        passed_(grid.ranks.size()) {}
 
   Interval run(const schedule::Cell& cell) {
     const auto rank = static_cast<std::size_t>(cell.rank);
     const Action& action = grid_.ranks[rank][static_cast<std::size_t>(cell.position)];
+    if (action.pass == Pass::barrier) free_[rank] = barrier(passed_[rank]++);
     Picoseconds start = free_[rank];
-    for (const Action& part : schedule::parts(action))
-      if (const auto wanted = awaited(grid_, part)) start = std::max(start, arrival(*wanted, cell.rank));
+    for (const Action& part : schedule::parts(action)) start = std::max(start, input(part, cell.rank));
     const Picoseconds end = start + duration(action, costs_);
     for (const Action& part : schedule::parts(action))
-      if (const auto milestone = reached(part)) reached_[*milestone] = end;
+      if (const auto milestone = reached(part))
+        reached_[*milestone] = part.pass == Pass::load ? end + costs_.delay : end;
     free_[rank] = end;
     return {start, end};
   }
 
  private:
+  /// Of the first rank to pass it, by when all have come; what they do later counts no more.
+  Picoseconds barrier(std::size_t number) {
+    if (number == barriers_.size()) barriers_.push_back(*std::max_element(free_.begin(), free_.end()));
+    return barriers_[number];
+  }
+
+  Picoseconds input(const Action& part, std::int32_t rank) {
+    const auto wanted = awaited(grid_, part);
+    if (!wanted) return Picoseconds(0);
+    const Picoseconds there = arrival(*wanted, rank);
+    if (wanted->pass == Pass::evict) return there + costs_.delay;
+    if (part.pass != Pass::backward && part.pass != Pass::input_gradient) return there;
+    return std::max(there, reached_[{Pass::load, part.stage, part.micro_batch}]);
+  }
+
   Picoseconds arrival(const schedule::Milestone& wanted, std::int32_t rank) {
     const bool local = grid_.rank_of_stage[static_cast<std::size_t>(wanted.stage)] == rank;
     return reached_[wanted] + (local ? Picoseconds(0) : costs_.delay);
@@ -59,6 +84,8 @@ class Clock {
   const GridCosts& costs_;
   schedule::Milestones<Picoseconds> reached_;
   std::vector<Picoseconds> free_;
+  std::vector<std::size_t> passed_;    ///< barriers behind every rank
+  std::vector<Picoseconds> barriers_;  ///< when each opened
 };
 
 struct Span {
@@ -78,17 +105,6 @@ Span span(const schedule::Row& row, const std::vector<Interval>& times) {
   return out;
 }
 
-/// A pair's forward begins before its backward ends, so both of its micro-batches live at once.
-int peak_live(const schedule::Row& row) {
-  int live = 0, peak = 0;
-  for (const Action& action : row)
-    for (const Action& part : schedule::parts(action)) {
-      if (part.pass == Pass::forward) peak = std::max(peak, ++live);
-      if (part.pass == Pass::backward || part.pass == Pass::weight_gradient) --live;
-    }
-  return peak;
-}
-
 }  // namespace
 
 GridResult simulate_grid(const Grid& grid, const GridCosts& costs) {
@@ -104,8 +120,8 @@ GridResult simulate_grid(const Grid& grid, const GridCosts& costs) {
     out.longest_rank_span = std::max(out.longest_rank_span, s.end - s.start);
     busiest = std::max(busiest, s.busy);
     out.idle.push_back(s.end - s.start - s.busy);
-    out.peak_live.push_back(peak_live(grid.ranks[r]));
   }
+  out.peak_live = peak_live(grid, out.times);
   if (out.longest_rank_span.value() > 0)
     out.bubble_rate = (out.longest_rank_span - busiest) / out.longest_rank_span;
   return out;
@@ -115,7 +131,10 @@ GridCosts per_chunk(const GridCosts& full, const Grid& grid) {
   const auto share = [&](Picoseconds time) {
     return Picoseconds(std::llround(static_cast<double>(time.value()) / grid.chunks()));
   };
-  return {share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay};
+  GridCosts out{share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay, {},
+                share(full.step)};
+  if (full.recompute) out.recompute = share(*full.recompute);
+  return out;
 }
 
 }  // namespace penstock::sim

@@ -54,7 +54,7 @@ trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result,
   out.mini_batch = schedule::micro_batches(grid) * grid.copies;
   out.iteration = result.makespan;
   for (std::size_t r = 0; r < grid.ranks.size(); ++r) {
-    out.devices.push_back({first_stage(grid, r), {}, {}, {{}}});
+    out.devices.push_back({{first_stage(grid, r)}, {}, {}, {{}}});
     for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
       append(grid.ranks[r][c], r, result.times[r][c], costs.forward, out.spans);
   }

@@ -40,26 +40,53 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<Change> changes) {
   return points;
 }
 
-std::vector<Change> replica_changes(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage,
-                                    std::int32_t replica, const Times& times,
-                                    const std::vector<std::int64_t>& arrival) {
-  const std::int64_t samples = stage.share(replica);
-  const std::int64_t held = (load.kept + load.entering).value() * rule.activation_copies * samples;
-  const std::int64_t received = load.entering.value() * samples, gradients = load.leaving.value() * samples;
-  std::vector<Change> changes;
-  for (std::size_t m = 0; m < stage.forward_position.size(); ++m) {
-    const auto f = static_cast<std::size_t>(stage.forward(static_cast<std::int64_t>(m), replica));
-    const auto b = static_cast<std::size_t>(stage.backward(static_cast<std::int64_t>(m), replica));
-    changes.push_back({times.start[f], held, 0});
-    changes.push_back({times.end[b], -held, 0});
-    if (!rule.transient) continue;
-    changes.push_back({arrival[f], 0, received});
-    changes.push_back({times.start[f], 0, -received});
-    changes.push_back({arrival[b], 0, gradients});
-    changes.push_back({times.end[b], 0, -gradients});
+/// One stage on one of its replicas.
+class Replica {
+ public:
+  Replica(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage, std::int32_t replica,
+          const Times& times, const std::vector<std::int64_t>& arrival)
+      : stage_(stage), replica_(replica), times_(times), arrival_(arrival), transient_(rule.transient) {
+    const std::int64_t samples = stage.share(replica);
+    kept_ = load.kept.value() * rule.activation_copies * samples;
+    entering_ = load.entering.value() * rule.activation_copies * samples;
+    received_ = load.entering.value() * samples;
+    gradients_ = load.leaving.value() * samples;
   }
-  return changes;
-}
+
+  void add_changes(std::vector<Change>& changes) const {
+    for (std::size_t m = 0; m < stage_.forward.size(); ++m) {
+      add_activations(m, changes);
+      if (transient_) add_buffers(m, changes);
+    }
+  }
+
+ private:
+  std::size_t task(std::int32_t position) const { return static_cast<std::size_t>(stage_.at(position, replica_)); }
+  std::int64_t start(std::int32_t position) const { return times_.start[task(position)]; }
+  std::int64_t end(std::int32_t position) const { return times_.end[task(position)]; }
+
+  /// A micro-batch that is recomputed keeps what entered the stage alone until then.
+  void add_activations(std::size_t m, std::vector<Change>& changes) const {
+    const bool again = m < stage_.recompute.size() && stage_.recompute[m] >= 0;
+    changes.push_back({start(stage_.forward[m].first), entering_ + (again ? 0 : kept_), 0});
+    if (again) changes.push_back({start(stage_.recompute[m]), kept_, 0});
+    changes.push_back({end(stage_.release[m]), -entering_ - kept_, 0});
+  }
+  void add_buffers(std::size_t m, std::vector<Change>& changes) const {
+    const std::int32_t forward = stage_.forward[m].first;
+    changes.push_back({arrival_[task(forward)], 0, received_});
+    changes.push_back({start(forward), 0, -received_});
+    changes.push_back({arrival_[task(stage_.backward[m].first)], 0, gradients_});
+    changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
+  }
+
+  const StageTasks& stage_;
+  std::int32_t replica_;
+  const Times& times_;
+  const std::vector<std::int64_t>& arrival_;
+  bool transient_;
+  std::int64_t kept_, entering_, received_, gradients_;  ///< bytes per micro-batch
+};
 
 plan::MemoryByKind fixed_memory(const cost::Problem& problem, const cost::StageLoad& load, std::int64_t samples) {
   auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, 0);
@@ -67,11 +94,19 @@ plan::MemoryByKind fixed_memory(const cost::Problem& problem, const cost::StageL
   return memory;
 }
 
+/// Stages of one device run one at a time and share their workspace; all else adds up.
+void add_fixed(plan::MemoryByKind& sum, const plan::MemoryByKind& stage) {
+  const core::Bytes workspace = std::max(at(sum, MemoryKind::workspace), at(stage, MemoryKind::workspace));
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k) sum[k] += stage[k];
+  at(sum, MemoryKind::workspace) = workspace;
+}
+
 }  // namespace
 
 std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, const plan::Plan& plan,
                                               const Iteration& iteration, const Times& times) {
   std::vector<trace::DeviceTrace> devices(problem.cluster.size());
+  std::vector<std::vector<Change>> changes(devices.size());
   const auto arrival = first_arrivals(iteration.graph, times);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const cost::StageLoad load = cost::stage_load(problem.graph, plan.stages[s].operators);
@@ -79,12 +114,13 @@ std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, cons
     for (std::int32_t r = 0; r < tasks.replicas; ++r) {
       const core::DeviceId id = plan.stages[s].devices[static_cast<std::size_t>(r)];
       trace::DeviceTrace& device = devices[id.index()];
-      device.stage = core::StageId(s);
+      device.stages.push_back(core::StageId(s));
       device.capacity = problem.cluster.type(id).memory;
-      device.fixed = fixed_memory(problem, load, tasks.share(r));
-      device.memory = accumulate(replica_changes(load, problem.memory, tasks, r, times, arrival));
+      add_fixed(device.fixed, fixed_memory(problem, load, tasks.share(r)));
+      Replica(load, problem.memory, tasks, r, times, arrival).add_changes(changes[id.index()]);
     }
   }
+  for (std::size_t d = 0; d < devices.size(); ++d) devices[d].memory = accumulate(std::move(changes[d]));
   return devices;
 }
 

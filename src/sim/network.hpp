@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "agenda.hpp"
-#include "penstock/sim/network_model.hpp"
+#include "penstock/sim/options.hpp"
 
 namespace penstock::sim {
 

@@ -12,9 +12,11 @@ namespace {
 
 using core::DeviceId;
 using core::Picoseconds;
+using core::StageId;
 
-Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
-  return build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order);
+Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+                  const SimulationOptions& options) {
+  return build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, options);
 }
 
 DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t>(index)); }
@@ -22,14 +24,14 @@ DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t
 trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start, std::int64_t end) {
   trace::Span span;
   span.kind = task.kind;
-  if (task.kind == trace::TaskKind::transfer) {
+  if (task.travels()) {
     const Path& path = graph.paths[static_cast<std::size_t>(task.place)];
     span.device = device_id(path.from);
     span.peer = device_id(path.to);
-  } else if (task.kind != trace::TaskKind::all_reduce) {
+  } else if (task.place >= 0) {
     span.device = device_id(task.place);
   }
-  span.stage = core::StageId(static_cast<std::size_t>(graph.stage_of(task)));
+  span.stage = StageId(static_cast<std::size_t>(task.stage));
   span.micro_batch = task.micro_batch;
   span.start = Picoseconds(start);
   span.end = Picoseconds(end);
@@ -37,19 +39,26 @@ trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start
   return span;
 }
 
-/// An all-reduce is one task but shows on every replica.
+/// A pass cut at its buckets shows as one span.
+bool continues(const trace::Span& before, const trace::Span& span) {
+  return computes(span.kind) && span.kind == before.kind && span.micro_batch == before.micro_batch &&
+         span.device == before.device && span.stage == before.stage && span.kind != trace::TaskKind::step;
+}
+
+/// A closed-form all-reduce is one task but shows on every replica; barriers do not show.
 std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, const Times& times) {
   std::vector<trace::Span> out;
   out.reserve(graph.tasks.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    trace::Span span = span_of(graph, graph.tasks[t], times.start[t], times.end[t]);
-    if (span.kind != trace::TaskKind::all_reduce) {
+    const Task& task = graph.tasks[t];
+    trace::Span span = span_of(graph, task, times.start[t], times.end[t]);
+    if (task.place >= 0) {
       out.push_back(span);
-      continue;
-    }
-    for (DeviceId device : plan.stages[span.stage.index()].devices) {
-      span.device = device;
-      out.push_back(span);
+    } else if (task.bytes > 0) {
+      for (DeviceId device : plan.stages[span.stage.index()].devices) {
+        span.device = device;
+        out.push_back(span);
+      }
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const trace::Span& a, const trace::Span& b) {
@@ -59,27 +68,76 @@ std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, c
   return out;
 }
 
+/// Joins the pieces of passes that were cut.
+void join(std::vector<trace::Span>& spans, std::size_t devices) {
+  std::vector<std::size_t> last(devices, spans.size());  // the device's latest computation
+  std::size_t kept = 0;
+  for (const trace::Span& span : spans) {
+    if (computes(span.kind)) {
+      std::size_t& before = last[span.device.index()];
+      if (before < kept && continues(spans[before], span)) {
+        spans[before].end = span.end;
+        continue;
+      }
+      before = kept;
+    }
+    spans[kept++] = span;
+  }
+  spans.resize(kept);
+}
+
+std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
+  const auto replicas = static_cast<std::int64_t>(stage.in_turn ? stage.replicas : 1);
+  return plan.training.mini_batch / stage.micro_batch / replicas;
+}
+
+std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {
+  const StageTasks& stage = iteration.stages.front();
+  return static_cast<std::int64_t>(stage.forward.size()) / per_iteration(plan, stage);
+}
+
+/// When the first `count` mini-batches have passed all stages.
+std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration& iteration, const Times& times) {
+  std::int64_t end = 0;
+  for (const StageTasks& stage : iteration.stages)
+    for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
+      for (std::int64_t r = 0; r < stage.replicas; ++r)
+        end = std::max(end, times.end[static_cast<std::size_t>(stage.at(stage.release[static_cast<std::size_t>(m)], r))]);
+  return end;
+}
+
+Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times) {
+  const std::int64_t all = mini_batches(plan, iteration), half = all / 2;
+  if (half == 0) return Picoseconds(times.makespan);
+  return Picoseconds((end_of(all, plan, iteration, times) - end_of(half, plan, iteration, times)) / (all - half));
+}
+
 }  // namespace
 
-trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
+trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
                       const SimulationOptions& options) {
-  const Iteration iteration = prepare(problem, plan, order);
+  const Iteration iteration = prepare(problem, plan, order, options);
   const Times times = run(iteration.graph, options.network);
   trace::Trace trace;
   trace.mini_batch = plan.training.mini_batch;
-  trace.iteration = Picoseconds(times.makespan);
+  trace.mini_batches = mini_batches(plan, iteration);
+  trace.iteration = iteration_time(plan, iteration, times);
   trace.spans = spans(plan, iteration.graph, times);
+  if (options.bucket.value() > 0) join(trace.spans, problem.cluster.size());
   trace.devices = device_memory(problem, plan, iteration, times);
   return trace;
 }
 
-Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
+Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
                           const SimulationOptions& options) {
-  return Picoseconds(run(prepare(problem, plan, order).graph, options.network, false).makespan);
+  const Iteration iteration = prepare(problem, plan, order, options);
+  const bool one = mini_batches(plan, iteration) == 1;
+  return iteration_time(plan, iteration, run(iteration.graph, options.network, !one));
 }
 
-std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order) {
-  return prepare(problem, plan, order).graph.tasks.size();
+std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+                       const SimulationOptions& options) {
+  return prepare(problem, plan, order, options).graph.tasks.size();
 }
 
 }  // namespace penstock::sim

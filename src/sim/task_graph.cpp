@@ -2,13 +2,6 @@
 
 namespace penstock::sim {
 
-std::int32_t TaskGraph::stage_of(const Task& task) const {
-  if (task.kind == trace::TaskKind::all_reduce) return task.place;
-  const bool moves = task.kind == trace::TaskKind::transfer;
-  const std::int32_t device = moves ? paths[static_cast<std::size_t>(task.place)].from : task.place;
-  return stage_of_device[static_cast<std::size_t>(device)];
-}
-
 void EdgeList::freeze(TaskGraph& graph) const {
   const std::size_t count = graph.tasks.size();
   graph.successor_start.assign(count + 1, 0);

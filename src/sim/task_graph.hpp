@@ -16,11 +16,15 @@ struct Task {
   std::int64_t duration = 0;  ///< ps; of a transfer: when nothing else uses its route
   std::int64_t bytes = 0;     ///< moved; zero for compute
   TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
-  std::int32_t place = -1;    ///< device of a pass, route of a transfer, stage of an all-reduce
+  std::int32_t place = -1;    ///< device of what computes, route of what travels; of a closed-form all-reduce -1
   std::int32_t micro_batch = -1;
   trace::TaskKind kind = trace::TaskKind::forward;
+  std::int32_t stage = -1;  ///< computing, sending or reducing
+
+  /// Over the links, handled by the network.
+  bool travels() const { return !trace::computes(kind) && place >= 0; }
 };
-static_assert(sizeof(Task) == 32, "a million tasks should stay small");
+static_assert(sizeof(Task) == 40, "a million tasks should stay small");
 
 /// The way of the transfers between two devices.
 struct Path {
@@ -37,13 +41,10 @@ struct TaskGraph {
   std::vector<TaskId> successors;               ///< beyond Task::next
   std::vector<std::int32_t> predecessor_count;  ///< [task]
   std::vector<Path> paths;
-  std::vector<double> capacity;               ///< [link], bytes per ps
-  std::vector<std::int32_t> stage_of_device;  ///< -1: serves none
+  std::vector<double> capacity;  ///< [link], bytes per ps
 
   const Task& task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }
-  /// The stage computing, sending or reducing.
-  std::int32_t stage_of(const Task& task) const;
 };
 
 /// Collects edges other than Task::next, then freezes both into rows.

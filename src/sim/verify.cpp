@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "penstock/cost/stage_load.hpp"
@@ -15,7 +16,7 @@ namespace {
 using core::DeviceId;
 using core::Picoseconds;
 using core::StageId;
-using schedule::Phase;
+using schedule::Pass;
 using trace::Span;
 using trace::TaskKind;
 
@@ -26,10 +27,13 @@ struct Share {
   std::int64_t begin, end;
 };
 
-std::vector<Share> shares_of(const plan::Stage& stage, std::int64_t mini_batch) {
+std::vector<Share> shares_of(const plan::Stage& stage, std::int64_t samples, bool in_turn) {
   const auto replicas = static_cast<std::int64_t>(stage.devices.size());
   std::vector<Share> out;
-  for (std::int64_t m = 0; m < mini_batch / stage.micro_batch; ++m)
+  for (std::int64_t m = 0; in_turn && m < samples / stage.micro_batch; ++m)
+    out.push_back({static_cast<std::int32_t>(m), stage.devices[static_cast<std::size_t>(m % replicas)], m * stage.micro_batch,
+                   (m + 1) * stage.micro_batch});
+  for (std::int64_t m = 0; !in_turn && m < samples / stage.micro_batch; ++m)
     for (std::int64_t r = 0; r < replicas; ++r) {
       const std::int64_t first = m * stage.micro_batch;
       out.push_back({static_cast<std::int32_t>(m), stage.devices[static_cast<std::size_t>(r)],
@@ -41,7 +45,7 @@ std::vector<Share> shares_of(const plan::Stage& stage, std::int64_t mini_batch) 
 
 /// Messages that cannot be told apart: they carry as many bytes of one pass between the same two devices.
 using MessageKey =
-    std::tuple<DeviceId, DeviceId, std::int32_t, std::int64_t>;  ///< from, to, micro-batch, bytes
+    std::tuple<DeviceId, DeviceId, StageId, std::int32_t, std::int64_t>;  ///< from, to, stage, micro-batch, bytes
 struct Messages {
   Picoseconds computed;             ///< when the sender has the bytes
   std::vector<Picoseconds> needed;  ///< when receivers start
@@ -50,14 +54,17 @@ struct Messages {
 
 class Verifier {
  public:
-  Verifier(const cost::Problem& problem, const plan::Plan& plan, const schedule::TaskOrder& order,
+  Verifier(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
            const trace::Trace& trace)
       : problem_(problem), plan_(plan), order_(order), trace_(trace) {}
 
   std::vector<std::string> faults() {
     sort_spans();
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-      for (const DeviceId device : plan_.stages[s].devices) check_compute(s, device);
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      const auto r = static_cast<std::size_t>(order_.rank_of_stage[s]);
+      for (std::size_t a = 0; a < plan_.stages[s].devices.size(); ++a)
+        if (seen_.insert(plan_.stages[s].devices[a]).second) check_compute(r, plan_.stages[s].devices[a], a);
+    }
     if (!faults_.empty()) return faults_;  // the rest asks when passes ran
     const plan::StageGraph stages(problem_.graph, plan_);
     for (const plan::Boundary& boundary : stages.boundaries()) expect_messages(boundary);
@@ -80,66 +87,100 @@ class Verifier {
         fault("a {} ends before it starts", name(span.kind));
       if (span.kind == TaskKind::all_reduce) {
         reduces_[span.device].push_back(&span);
+        travelled_ = travelled_ || span.peer.valid();
       } else if (span.kind == TaskKind::transfer) {
-        messages_[{span.device, span.peer, span.micro_batch, span.bytes.value()}].sent.push_back(&span);
+        messages_[{span.device, span.peer, span.stage, span.micro_batch, span.bytes.value()}].sent.push_back(&span);
       } else {
         passes_[span.device].push_back(&span);
-        pass_[{span.device, span.kind, span.micro_batch}] = &span;
+        pass_[{span.device, span.stage, span.kind, span.micro_batch}] = &span;
       }
     }
   }
 
-  void check_compute(std::size_t s, DeviceId device) {
+  /// What the row makes a replica compute. Updates are there only where there are weights.
+  struct Expected {
+    TaskKind kind;
+    StageId stage;
+    std::int32_t micro_batch;
+  };
+  std::vector<Expected> expected(std::size_t rank, std::size_t replica) const {
+    std::vector<Expected> out;
+    for (const schedule::Action& action : order_.ranks[rank])
+      for (const schedule::Action& part : parts(action)) {
+        if (part.stage < 0) continue;
+        const plan::Stage& stage = plan_.stages[static_cast<std::size_t>(part.stage)];
+        const auto turns = plan::asynchronous(plan_) ? static_cast<std::int32_t>(stage.devices.size()) : 1;
+        const std::int32_t m = turns == 1 ? part.micro_batch : part.micro_batch * turns + static_cast<std::int32_t>(replica);
+        const StageId id(static_cast<std::size_t>(part.stage));
+        if (part.pass == Pass::forward) out.push_back({TaskKind::forward, id, m});
+        if (part.pass == Pass::backward) out.push_back({TaskKind::backward, id, m});
+        if (part.pass == Pass::input_gradient) out.push_back({TaskKind::input_gradient, id, m});
+        if (part.pass == Pass::weight_gradient) out.push_back({TaskKind::weight_gradient, id, m});
+        if (part.pass == Pass::recompute) out.push_back({TaskKind::recompute, id, m});
+        if (part.pass == Pass::step && cost::stage_load(problem_.graph, stage.operators).parameters.value() > 0)
+          out.push_back({TaskKind::step, id, -1});
+      }
+    return out;
+  }
+
+  void check_compute(std::size_t rank, DeviceId device, std::size_t replica) {
     auto& passes = passes_[device];
     std::stable_sort(passes.begin(), passes.end(), [](const Span* a, const Span* b) {
       return std::tie(a->start, a->end) < std::tie(b->start, b->end);
     });
-    if (passes.size() != order_[s].size())
-      return fault("device {} runs {} passes where its order has {}", device.index(), passes.size(),
-                   order_[s].size());
+    const auto order = expected(rank, replica);
+    if (passes.size() != order.size())
+      return fault("device {} runs {} passes where its order has {}", device.index(), passes.size(), order.size());
     for (std::size_t p = 0; p < passes.size(); ++p) {
-      const TaskKind kind = order_[s][p].phase == Phase::forward ? TaskKind::forward : TaskKind::backward;
-      if (passes[p]->kind != kind || passes[p]->micro_batch != order_[s][p].micro_batch)
+      if (passes[p]->kind != order[p].kind || passes[p]->stage != order[p].stage ||
+          passes[p]->micro_batch != order[p].micro_batch)
         return fault("device {} leaves its order at pass {}", device.index(), p);
       if (p > 0 && passes[p]->start < passes[p - 1]->end)
         return fault("device {} runs passes {} and {} at once", device.index(), p - 1, p);
     }
   }
 
-  const Span& pass(const Share& share, TaskKind kind) const {
-    return *pass_.at({share.device, kind, share.micro_batch});
+  /// The pass that makes what is sent: a forward, or the backward pass or input gradient.
+  const Span& pass(StageId stage, const Share& share, TaskKind kind) const {
+    const auto found = pass_.find({share.device, stage, kind, share.micro_batch});
+    if (found != pass_.end()) return *found->second;
+    return *pass_.at({share.device, stage, TaskKind::input_gradient, share.micro_batch});
   }
 
   /// Every overlap of a sender's and a receiver's share is a message ahead and one back.
   void expect_messages(const plan::Boundary& boundary) {
-    const auto from = shares_of(plan_.stages[boundary.from.index()], plan_.training.mini_batch);
-    const auto to = shares_of(plan_.stages[boundary.to.index()], plan_.training.mini_batch);
+    const std::int64_t samples_in_all = plan_.training.mini_batch * trace_.mini_batches;
+    const auto from = shares_of(plan_.stages[boundary.from.index()], samples_in_all, plan::asynchronous(plan_));
+    const auto to = shares_of(plan_.stages[boundary.to.index()], samples_in_all, plan::asynchronous(plan_));
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
       const std::int64_t samples = std::min(from[x].end, to[y].end) - std::max(from[x].begin, to[y].begin);
       if (samples > 0) {
-        expect(from[x], to[y], TaskKind::forward, boundary.bytes.value() * samples);
-        expect(to[y], from[x], TaskKind::backward, boundary.bytes.value() * samples);
+        expect({boundary.from, from[x]}, {boundary.to, to[y]}, TaskKind::forward, boundary.bytes.value() * samples);
+        expect({boundary.to, to[y]}, {boundary.from, from[x]}, TaskKind::backward, boundary.bytes.value() * samples);
       }
       from[x].end < to[y].end ? ++x : ++y;
     }
   }
 
-  void expect(const Share& sender, const Share& receiver, TaskKind kind, std::int64_t bytes) {
-    const Span &computes = pass(sender, kind), &waits = pass(receiver, kind);
-    if (bytes == 0) {  // an order without data
+  using Side = std::pair<StageId, Share>;
+  void expect(const Side& from, const Side& to, TaskKind kind, std::int64_t bytes) {
+    const auto& [sender_stage, sender] = from;
+    const auto& [receiver_stage, receiver] = to;
+    const Span &computes = pass(sender_stage, sender, kind), &waits = pass(receiver_stage, receiver, kind);
+    if (bytes == 0 || sender.device == receiver.device) {  // nothing moves
       if (waits.start < computes.end)
         fault("device {} starts a {} pass before device {} is done", receiver.device.index(), name(kind),
               sender.device.index());
       return;
     }
-    Messages& messages = messages_[{sender.device, receiver.device, sender.micro_batch, bytes}];
+    Messages& messages = messages_[{sender.device, receiver.device, sender_stage, sender.micro_batch, bytes}];
     messages.computed = computes.end;
     messages.needed.push_back(waits.start);
   }
 
   /// The first to arrive serves the first that needs one: if any assignment is in time, this one is.
   void check_messages(const MessageKey& key, Messages messages) {
-    const auto& [from, to, micro_batch, bytes] = key;
+    const auto& [from, to, stage, micro_batch, bytes] = key;
     const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(),
                                          to.index(), micro_batch, bytes);
     if (messages.sent.size() != messages.needed.size())
@@ -157,22 +198,29 @@ class Verifier {
     }
   }
 
+  /// When the last pass that makes gradients of the stage ends on a device.
+  Picoseconds computed(StageId stage, DeviceId device) const {
+    Picoseconds end;
+    for (const Span* pass : passes_.at(device))
+      if (pass->stage == stage && (pass->kind == TaskKind::backward || pass->kind == TaskKind::weight_gradient))
+        end = std::max(end, pass->end);
+    return end;
+  }
+
   void check_all_reduce(std::size_t s) {
+    if (trace_.mini_batches > 1 || travelled_) return;
     const plan::Stage& stage = plan_.stages[s];
     const core::Bytes gradients = cost::stage_load(problem_.graph, stage.operators).parameters;
-    const std::size_t expected = stage.devices.size() > 1 && gradients.value() > 0 ? 1 : 0;
-    Picoseconds computed;
-    for (const DeviceId device : stage.devices) computed = std::max(computed, passes_[device].back()->end);
+    const core::Bytes expected = stage.devices.size() > 1 ? gradients : core::Bytes(0);
+    Picoseconds ready;
+    for (const DeviceId device : stage.devices) ready = std::max(ready, computed(StageId(s), device));
     for (const DeviceId device : stage.devices) {
-      const auto& reduces = reduces_[device];
-      if (reduces.size() != expected)
-        fault("device {}: {} all-reduces where {} is due", device.index(), reduces.size(), expected);
-      for (const Span* reduce : reduces) {
-        if (reduce->start < computed)
-          fault("device {} reduces gradients that are still computed", device.index());
-        if (reduce->bytes != gradients)
-          fault("device {} reduces {} bytes of {}", device.index(), reduce->bytes.value(), gradients.value());
-      }
+      core::Bytes sum;
+      Picoseconds last;
+      for (const Span* reduce : reduces_[device])
+        if (reduce->stage == StageId(s)) sum += reduce->bytes, last = std::max(last, reduce->start);
+      if (sum != expected) fault("device {} reduces {} bytes of {}", device.index(), sum.value(), expected.value());
+      if (sum.value() > 0 && last < ready) fault("device {} reduces gradients that are still computed", device.index());
     }
   }
 
@@ -186,30 +234,32 @@ class Verifier {
     if (points.empty()) return;
     if (points.back().activations != core::Bytes(0) || points.back().buffers != core::Bytes(0))
       fault("device {} still holds bytes in the end", device);
-    if (points.back().time > trace_.iteration) fault("device {}: memory changes after the iteration", device);
+    if (trace_.mini_batches == 1 && points.back().time > trace_.iteration) fault("device {}: memory changes after the iteration", device);
   }
 
   void check_end() {
     Picoseconds last;
     for (const Span& span : trace_.spans) last = std::max(last, span.end);
-    if (trace_.iteration != last)
+    if (trace_.mini_batches == 1 && trace_.iteration != last)
       fault("the iteration takes {} ps, its last task ends at {} ps", trace_.iteration.value(), last.value());
   }
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
-  const schedule::TaskOrder& order_;
+  const schedule::Grid& order_;
   const trace::Trace& trace_;
   std::vector<std::string> faults_;
   std::map<DeviceId, std::vector<const Span*>> passes_, reduces_;
-  std::map<std::tuple<DeviceId, TaskKind, std::int32_t>, const Span*> pass_;
+  std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Span*> pass_;
+  std::set<DeviceId> seen_;
+  bool travelled_ = false;  ///< all-reduces went message by message
   std::map<MessageKey, Messages> messages_;
 };
 
 }  // namespace
 
 std::vector<std::string> trace_faults(const cost::Problem& problem, const plan::Plan& plan,
-                                      const schedule::TaskOrder& order, const trace::Trace& trace) {
+                                      const schedule::Grid& order, const trace::Trace& trace) {
   return Verifier(problem, plan, order, trace).faults();
 }
 

@@ -38,9 +38,8 @@ std::vector<Activity> by_device(const Trace& trace) {
   };
   for (const Span& span : trace.spans) {
     const std::pair when(span.start, span.end);
-    const bool compute = span.kind == TaskKind::forward || span.kind == TaskKind::backward;
-    (compute ? of(span.device).compute : of(span.device).communication).push_back(when);
-    if (span.kind == TaskKind::transfer) of(span.peer).communication.push_back(when);
+    (computes(span.kind) ? of(span.device).compute : of(span.device).communication).push_back(when);
+    if (span.peer.valid()) of(span.peer).communication.push_back(when);
   }
   return out;
 }
@@ -96,7 +95,8 @@ Summary summarise(const Trace& trace) {
     out.peak_memory = std::max(out.peak_memory, out.devices.back().peak);
   }
   if (trace.iteration.value() <= 0 || trace.devices.empty()) return out;
-  const double device_time = out.iteration.value() * static_cast<double>(trace.devices.size());
+  const double device_time = out.iteration.value() * static_cast<double>(trace.mini_batches) *
+                             static_cast<double>(trace.devices.size());
   out.samples_per_second = static_cast<double>(trace.mini_batch) / out.iteration.value();
   out.bubble = 1 - busy / device_time;
   out.exposed_communication = exposed / device_time;

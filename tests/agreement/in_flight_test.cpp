@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "penstock/schedule/in_flight_search.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/in_flight_oracle.hpp"
@@ -125,7 +126,7 @@ Held searched(Pipeline p) {
   const support::FixedCosts costs(p.seconds, std::vector<double>(p.seconds.size(), p.backward));
   const cost::Problem problem{p.graph, cluster, costs, p.plan.training};
   schedule::search_in_flight(p.plan, [&](const plan::Plan& tried) {
-    return sim::simulate_time(problem, tried, schedule::task_order(tried));
+    return sim::simulate_time(problem, tried, schedule::plan_order(tried), {sim::NetworkModel::fifo});
   });
   Held held;
   for (const auto& stage : p.plan.stages) held.push_back(stage.in_flight);

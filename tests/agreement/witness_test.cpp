@@ -6,7 +6,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -20,7 +20,7 @@ namespace {
 /// alone must agree exactly where a stage really fills its in-flight count on an even split.
 void check_memory(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
   for (const plan::Stage& stage : plan.stages) {
-    const auto formula = score::stage_memory(problem, stage);
+    const auto formula = score::stage_memory(problem, plan, stage);
     for (core::DeviceId d : stage.devices) {
       const trace::DeviceSummary& device = summary.devices[d.index()];
       CHECK(device.peak <= plan::total(formula));
@@ -56,7 +56,7 @@ TEST_CASE("simulated memory stays within the formula, simulated time above the b
         CAPTURE(info.name);
         CAPTURE(planner);
         const auto plan = planners::planner(planner).plan(problem, {}, {}).plan;
-        const auto summary = trace::summarise(sim::simulate(problem, plan, schedule::task_order(plan)));
+        const auto summary = trace::summarise(sim::simulate(problem, plan, schedule::plan_order(plan)));
         check_memory(problem, plan, summary);
         check_time(problem, plan, summary);
       }

@@ -30,7 +30,7 @@ expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
 [[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||
   { echo "FAILED: no timeline was written"; failures=$((failures + 1)); }
 expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
-expect 0 "samples/s" "$penstock" simulate plan.yaml --network fair --verify
+expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
 expect 0 "graphpipe" "$penstock" planners
@@ -56,6 +56,18 @@ expect 11 "q.csv:1: cell 1: expected an action" "$penstock" schedule q.csv --svg
 expect 11 "zbv: needs two stages per rank" "$penstock" schedule zbv --ranks 2 --chunks 3 --microbatches 4 --svg bad.svg
 expect 11 "did you mean 'zbv'" "$penstock" schedule zvb --ranks 2 --microbatches 4
 expect 11 "--ranks and --microbatches are needed" "$penstock" schedule zbv
+printf '0F0,0F1,0R0,0B0,0R1,0B1,0STEP\n' > again.csv
+expect 0 "0 |F0--F1--R0--B0------R1--B1------S-------" "$penstock" schedule again.csv --step 2
+expect 0 "makespan 7," "$penstock" schedule ./again.csv --recompute 0.5
+expect 0 "makespan 12," "$penstock" schedule zb_h1 --ranks 2 --microbatches 3 --grid low.csv --lower
+expect 0 "1UNSHARD,1RECV_F0,1F0," cat low.csv
+expect 0 "makespan 12," "$penstock" schedule ./low.csv
+expect 11 "already lowered" "$penstock" schedule ./low.csv --grid bad.csv --lower
+expect 0 "weights stashing: 4 3 2 1 versions per rank, updates missed at most 3" "$penstock" schedule pipedream --ranks 4 --microbatches 12
+expect 0 "weights double_buffered: 2 2 versions per rank, updates missed at most 1" "$penstock" schedule pipedream_2bw --ranks 2 --microbatches 12 --group 4
+expect 0 "weights predicted: 1 1 versions per rank and 1 more buffer, updates predicted at most 1" "$penstock" schedule xpipe --ranks 2 --microbatches 4
+expect 0 '"weight_versions_per_rank": [' "$penstock" schedule bpipe --ranks 2 --microbatches 4 --json
+expect 11 "pipedream_2bw: needs a group of at least p" "$penstock" schedule pipedream_2bw --ranks 4 --microbatches 12 --group 3
 expect 11 "--forward soon: expected unit steps" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward soon
 expect 11 "give all with units" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward 1ms --latency 2
 expect 20 "rank 0 holds 4 full-stage activations, --memory-limit allows 3" "$penstock" schedule 1f1b --ranks 4 --microbatches 8 --memory-limit 3 --svg bad.svg

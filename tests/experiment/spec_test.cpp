@@ -57,13 +57,20 @@ TEST_CASE("a profile must know every operator before anything runs") {
   }
 }
 
-TEST_CASE("links serve one transfer at a time unless the file says that they are shared fairly") {
+TEST_CASE("links are shared, all-reduces take no link and come after the pass, unless the file says otherwise") {
   const support::Scratch scratch("spec_test");
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
-  core::write_file(scratch.path("fifo.yaml"), text(models));
-  CHECK(experiment::load_spec(scratch.path("fifo.yaml")).simulation.network == sim::NetworkModel::fifo);
-  core::write_file(scratch.path("fair.yaml"), text(models, "planners: [spp]\nnetwork: fair\n"));
-  CHECK(experiment::load_spec(scratch.path("fair.yaml")).simulation.network == sim::NetworkModel::fair);
+  core::write_file(scratch.path("plain.yaml"), text(models));
+  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).simulation;
+  CHECK(plain.network == sim::NetworkModel::fair);
+  CHECK(plain.collective == sim::Collective::closed_form);
+  CHECK(plain.bucket == core::Bytes(0));
+  core::write_file(scratch.path("other.yaml"),
+                   text(models, "planners: [spp]\nsimulation: {network: fifo, collective: ring, bucket: 25MiB}\n"));
+  const auto other = experiment::load_spec(scratch.path("other.yaml")).simulation;
+  CHECK(other.network == sim::NetworkModel::fifo);
+  CHECK(other.collective == sim::Collective::ring);
+  CHECK(other.bucket == core::Bytes(25 << 20));
 }
 
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
@@ -81,7 +88,7 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
   CHECK(fault_of("experiment: e\nmodels: []\nclusters: []\nplanners: [spp]\n").find("there is nothing to run") !=
         std::string::npos);
   CHECK(fault_of("").find("expected a mapping") != std::string::npos);
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nnetwork: fare\n")) ==
-        "e.yaml:7: network: unknown network 'fare'; did you mean 'fair'?");
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nsimulation: {network: fare}\n")) ==
+        "e.yaml:7: simulation.network: unknown network 'fare'; did you mean 'fair'?");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n")).starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
 }

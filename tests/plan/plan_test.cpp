@@ -20,7 +20,7 @@ namespace {
 graph::OpGraph diamond() { return support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
 
 Plan diamond_plan() {
-  Plan p{{"tiny", {{"n", "4"}}}, {"c.yaml", 3}, "hand", {8, plan::Optimizer::adam}, plan::ScheduleKind::one_f_one_b, {}};
+  Plan p{{"tiny", {{"n", "4"}}}, {"c.yaml", 3}, "hand", {8, plan::Optimizer::adam}, "1f1b", {}};
   p.stages = {Stage{{OpId(0)}, {DeviceId(0)}, 2, 1, 6, {}}, Stage{{OpId(1)}, {DeviceId(1)}, 2, 1, 4, {}},
               Stage{{OpId(2), OpId(3)}, {DeviceId(2)}, 4, 2, 4, {StageId(1)}}};
   return p;
@@ -83,7 +83,10 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
   CHECK(mentions(plan::structural_faults(g, c, hollow), "not convex"));
   Plan shared = diamond_plan();
   shared.stages[1].devices = {DeviceId(0)};
-  CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1"));
+  const bool same = shared.stages[0].devices == shared.stages[1].devices;
+  CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1, whose devices differ") != same);
+  shared.stages[1].devices.emplace_back(2);
+  CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1, whose devices differ"));
   CHECK(mentions(plan::structural_faults(g, c, shared), "device 1 serves no stage"));
   Plan odd = diamond_plan();
   odd.stages[0].micro_batch = 3;

@@ -7,7 +7,7 @@
 #include "penstock/planners/planner.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("a sequential network: the graph pipeline is the sequential one, bit f
   CHECK(gpp.bottleneck == spp.bottleneck);
   for (auto& stage : spp.plan.stages) stage.after.clear();  // data flows along the row anyway
   CHECK(plan::to_yaml(graph, gpp.plan) == plan::to_yaml(graph, spp.plan));
-  const auto time = [&](const plan::Plan& p) { return sim::simulate_time(problem, p, schedule::task_order(p)); };
+  const auto time = [&](const plan::Plan& p) { return sim::simulate_time(problem, p, schedule::plan_order(p)); };
   CHECK(time(gpp.plan) == time(spp.plan));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("with k > 1 the simulator tightens the in-flight counts without slowin
   const auto graph = models::build("case_study", {});
   const auto cluster = summit(4);
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
-  const auto time = [&](const plan::Plan& p) { return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p))); };
+  const auto time = [&](const plan::Plan& p) { return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p))); };
   planners::SearchOptions rule;
   rule.k = 4;
   rule.micro_batch = 2;

@@ -17,7 +17,8 @@ TEST_CASE("every form of a cell reads and prints the same") {
   const std::string text =
       "0F0,1I2,3W1,2B5,,3SEND_F1,2RECV_F1,1SEND_B0,0RECV_B0,1UNSHARD,1RESHARD,1REDUCE_GRAD,(0F7;7B3)OVERLAP_"
       "F_B\n"
-      "4F0,12F345\n";
+      "4F0,12F345\n"
+      "5F0,5R0,6EVICT1,6LOAD1,5STEP,BARRIER\n";
   const auto grid = parse_grid(text, "g.csv");
   CHECK(to_csv(grid) == text);
   CHECK(grid.ranks[0][1] == schedule::input_gradient(1, 2));
@@ -58,6 +59,13 @@ TEST_CASE("bad cells are refused with line and cell") {
                            "-1F0",
                            "0F0x",
                            "1UNSHARD2",
+                           "0R",
+                           "EVICT1",
+                           "1EVICT",
+                           "0STEP0",
+                           "STEP",
+                           "0BARRIER",
+                           "BARRIER0",
                            "9999999F0",
                            "65536F0",
                            "0F1234567",

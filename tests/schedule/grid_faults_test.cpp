@@ -42,6 +42,52 @@ TEST_CASE("order within a rank") {
   CHECK(faults("0F0,0W0,0I0") == Faults{"rank 0 cell 1 (0W0): stands before its input gradient"});
 }
 
+TEST_CASE("a recomputation stands between its forward and its backward") {
+  CHECK(faults("0F0,0R0,0B0").empty());
+  CHECK(faults("0F0,0R0,0I0,0W0").empty());
+  CHECK(faults("0R0,0F0,0B0") == Faults{"rank 0 cell 0 (0R0): stands before its forward"});
+  CHECK(faults("0F0,0I0,0R0,0W0") == Faults{"rank 0 cell 2 (0R0): stands after its backward"});
+  CHECK(faults("0F0,0R0,0R0,0B0") == Faults{"rank 0 cell 2 (0R0): done before, in rank 0 cell 1"});
+}
+
+TEST_CASE("what is evicted is loaded before its backward") {
+  const std::string other = "\n1F0,1B0\n";
+  CHECK(faults("0F0,0EVICT0,0LOAD0,0B0" + other).empty());
+  CHECK(faults("0F0,0EVICT0,0B0" + other) == Faults{"rank 0 cell 1 (0EVICT0): is never loaded again"});
+  CHECK(faults("0F0,0LOAD0,0B0" + other) == Faults{"rank 0 cell 1 (0LOAD0): has not been evicted"});
+  CHECK(faults("0F0,0LOAD0,0EVICT0,0B0" + other) == Faults{"rank 0 cell 1 (0LOAD0): has not been evicted"});
+  CHECK(faults("0EVICT0,0F0,0LOAD0,0B0" + other) ==
+        Faults{"rank 0 cell 0 (0EVICT0): stands before its forward"});
+  CHECK(faults("0F0,0EVICT0,0B0,0LOAD0" + other) ==
+        Faults{"rank 0 cell 3 (0LOAD0): stands after its backward"});
+  CHECK(faults("0F0,0EVICT0,0LOAD0,0R0,0B0" + other) ==
+        Faults{"rank 0 cell 1 (0EVICT0): there is nothing to evict, the micro-batch is recomputed"});
+  CHECK(faults("0F0,0EVICT0,0LOAD0,0B0") ==
+        Faults{"rank 0 cell 1 (0EVICT0): the rank in the middle has no partner"});
+}
+
+TEST_CASE("the optimizer's step ends a stage's iteration") {
+  CHECK(faults("0F0,0B0,0REDUCE_GRAD,0STEP").empty());
+  CHECK(faults("0F0,0I0,0STEP,0W0") ==
+        Faults{"rank 0 cell 2 (0STEP): stands before the weight gradient of micro-batch 0"});
+  CHECK(faults("0F0,0F1,0B0,0STEP,0B1", 2) ==
+        Faults{"rank 0 cell 3 (0STEP): stands before the weight gradient of micro-batch 1"});
+  CHECK(faults("0F0,0B0,0STEP,0REDUCE_GRAD") ==
+        Faults{"rank 0 cell 3 (0REDUCE_GRAD): stands after the stage's step"});
+  CHECK(faults("0F0,0B0,0STEP,0STEP") == Faults{"rank 0 cell 3 (0STEP): done before, in rank 0 cell 2"});
+}
+
+TEST_CASE("barriers: as many on every rank, and none that waits for itself") {
+  CHECK(faults("BARRIER,0F0,BARRIER,0B0\nBARRIER,1F0,1B0,BARRIER\n").empty());
+  CHECK(faults("0F0,0B0,BARRIER,BARRIER\n1F0,1B0,BARRIER\n") ==
+        Faults{"rank 0 cell 3 (BARRIER): rank 1 has only 1 of them"});
+  // Rank 0 comes to the barrier after its backward, which rank 1 lets go on only behind the barrier.
+  CHECK(faults("0F0,0B0,BARRIER\n1F0,BARRIER,1B0\n") ==
+        Faults{
+            "deadlock: rank 0 cell 1 (0B0) waits for 1B0 in rank 1 cell 2, rank 1 cell 1 (BARRIER) waits for "
+            "that of rank 0"});
+}
+
 TEST_CASE("messages") {
   CHECK(faults("0F0,0B0\n1RECV_F0,1F0,1B0\n") == Faults{"rank 1 cell 0 (1RECV_F0): nobody sends this"});
   CHECK(faults("0F0,0SEND_F0,0B0\n1F0,1B0\n") == Faults{"rank 0 cell 1 (0SEND_F0): nobody receives this"});

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/grid_faults.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -42,6 +44,44 @@ TEST_CASE("messages of two ranks in a V: none between stages on one rank") {
         "1SEND_B1,2W0,"
         "2W1,1W0,1W1\n");
   CHECK(unit_steps(lowered) == 24);
+}
+
+// The two instances of PyTorch's own test of this pass, test_schedule.py.
+TEST_CASE("stages are gathered ahead and dropped when none of the next three") {
+  CHECK(to_csv(add_unshards(grid("0F0,0F1,,0B0,0B1"))) == "0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD\n");
+  CHECK(to_csv(add_unshards(grid("0F0,0F1,1F0,1F1,1B0,1B1,0B0,0B1"))) ==
+        "0UNSHARD,1UNSHARD,0F0,0F1,1F0,1F1,1B0,1B1,1RESHARD,0B0,0B1,0RESHARD\n");
+}
+
+TEST_CASE("a window of two stages against four") {
+  // At 1F0 the next two are 1 and 2, so 0 goes and 2 comes; and so on.
+  CHECK(to_csv(add_unshards(grid("0F0,1F0,2F0,3F0"), 2)) ==
+        "0UNSHARD,1UNSHARD,0F0,0RESHARD,2UNSHARD,1F0,1RESHARD,3UNSHARD,2F0,2RESHARD,3F0,3RESHARD\n");
+  // A pair needs two stages at once, whatever the window.
+  CHECK(to_csv(add_unshards(grid("(0F0;1B0)OVERLAP_F_B"), 1)) ==
+        "0UNSHARD,1UNSHARD,(0F0;1B0)OVERLAP_F_B,0RESHARD,1RESHARD\n");
+}
+
+TEST_CASE("gradients are reduced after a stage's last weight gradient") {
+  CHECK(to_csv(add_reductions(grid("0F0,0F1,1F0,1F1,1B0,1B1,0I0,0I1,0W0,0W1"))) ==
+        "0F0,0F1,1F0,1F1,1B0,1B1,1REDUCE_GRAD,0I0,0I1,0W0,0W1,0REDUCE_GRAD\n");
+}
+
+TEST_CASE("whatever is added, every family stays free of faults, with each pass it had") {
+  for (const GridFamily& family : grid_families()) {
+    GridShape shape;
+    shape.ranks = 4, shape.micro_batches = 8;
+    const Grid made = make_grid(family.name, shape);
+    const Grid lowered = add_messages(add_reductions(add_unshards(merge_backwards(made))));
+    CAPTURE(family.name);
+    CHECK(grid_faults(lowered, micro_batches(made)) == std::vector<std::string>{});
+    Grid bare = lowered;
+    for (Row& row : bare.ranks)
+      std::erase_if(row, [](const Action& a) {
+        return a.pass >= Pass::send_forward && a.pass <= Pass::reduce_gradient;
+      });
+    CHECK(bare == merge_backwards(made));
+  }
 }
 
 TEST_CASE("PyTorch's interleaved zero-bubble grid lowers to its published form of 113 unit steps") {

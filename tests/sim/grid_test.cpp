@@ -96,6 +96,56 @@ TEST_CASE("an overlapped pair takes F + B and ends both at once") {
   CHECK(result.peak_live == std::vector<int>{2});
 }
 
+TEST_CASE("a recomputation takes a forward's time unless told; its micro-batch holds nothing before") {
+  // F0 F1 R0 B0B0 R1 B1B1: 2 + 2 x (1 + 2) steps; one activation at a time instead of two.
+  const auto grid = schedule::parse_grid("0F0,0F1,0R0,0B0,0R1,0I1,0W1", "g");
+  CHECK(steps(sim::simulate_grid(grid, {}).makespan) == 8);
+  CHECK(sim::simulate_grid(grid, {}).peak_live == std::vector<int>{1});
+  GridCosts costs;
+  costs.recompute = unit_steps(0.5);
+  CHECK(steps(sim::simulate_grid(grid, costs).makespan) == 7);
+  // Only the second is recomputed: the first is held from its forward on.
+  CHECK(sim::simulate_grid(schedule::parse_grid("0F0,0F1,0B0,0R1,0B1", "g"), {}).peak_live ==
+        std::vector<int>{1});
+  CHECK(sim::simulate_grid(schedule::parse_grid("0F0,0F1,0R1,0B0,0B1", "g"), {}).peak_live ==
+        std::vector<int>{2});
+}
+
+TEST_CASE("what is evicted lies on the partner; loading it takes the delay, computing goes on") {
+  // Rank 0:   F0 (evict 0) F1 (load 0) . . . B0        Rank 1 is a pipeline of its own, F0 B0 F1 B1.
+  auto grid = schedule::parse_grid("0F0,0EVICT0,0F1,0LOAD0,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
+  grid.copies = 2;
+  GridCosts costs;
+  const auto quick = sim::simulate_grid(grid, costs);
+  CHECK(steps(quick.makespan) == 6);
+  CHECK(quick.peak_live == std::vector<int>{2, 2});  // 0 at rank 1 from 1 to 2, where B0 runs from 1 to 3
+  // With a delay of 3: evicted from 1 to 4, loaded from 4 to 7, then B0 and B1 until 11.
+  costs.delay = unit_steps(3);
+  CHECK(steps(sim::simulate_grid(grid, costs).makespan) == 11);
+}
+
+TEST_CASE("a barrier opens when the last rank has come; an optimizer step takes its own time") {
+  // Rank 0: F0 0-1, barrier at 4, B0 4-6, step 6-9.   Rank 1: F0 1-2, B0 2-4, barrier, step 4-7.
+  const auto grid = schedule::parse_grid("0F0,BARRIER,0B0,0STEP\n1F0,1B0,BARRIER,1STEP\n", "g");
+  GridCosts costs;
+  costs.step = unit_steps(3);
+  const auto result = sim::simulate_grid(grid, costs);
+  CHECK(steps(result.times[0][2].start) == 4);
+  CHECK(steps(result.times[1][2].start) == 4);
+  CHECK(steps(result.makespan) == 9);
+  CHECK(steps(result.idle[0]) == 3);
+}
+
+TEST_CASE("the times of a chunk are those of a full stage, shared out") {
+  GridCosts costs = full(2, 4, 6, 1);
+  costs.recompute = unit_steps(3), costs.step = unit_steps(5);
+  const GridCosts chunk = sim::per_chunk(costs, make("zbv", 2, 2, 4));
+  CHECK(steps(chunk.forward) == 1);
+  CHECK(steps(*chunk.recompute) == 1.5);
+  CHECK(steps(chunk.step) == 2.5);
+  CHECK(steps(chunk.delay) == 1);
+}
+
 TEST_CASE("closed forms over random shapes and times") {
   core::Random random(7);
   for (int trial = 0; trial < 300; ++trial) {

@@ -4,6 +4,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
@@ -34,10 +35,10 @@ Plan one_each(const graph::OpGraph& graph, std::int64_t mini_batch, const std::v
 
 /// Iteration in units of one second; links so fast that they do not show.
 double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostModel& costs, double bandwidth = 1e18,
-                 const sim::SimulationOptions& options = {}) {
+                 const sim::SimulationOptions& options = {sim::NetworkModel::fifo}) {
   const auto cluster = support::tiny_cluster(graph.size(), 1 << 30, bandwidth);
   const cost::Problem problem{graph, cluster, costs, p.training};
-  return to_seconds(sim::simulate_time(problem, p, schedule::task_order(p), options)).value();
+  return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p), options)).value();
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
       const double expected = static_cast<double>(m + static_cast<std::int64_t>(p) - 1) * 3;
       CHECK(simulated(g, one_each(g, m, {1}), support::FixedCosts::uniform(p, 1, 2)) == doctest::Approx(expected));
       Plan drain = one_each(g, m, {1});
-      drain.schedule = plan::ScheduleKind::fill_drain;
+      drain.schedule = "gpipe";
       CHECK(simulated(g, drain, support::FixedCosts::uniform(p, 1, 2)) == doctest::Approx(expected));
     }
 }
@@ -106,7 +107,7 @@ TEST_CASE("a transfer that waits for its receiver does not keep its sender's cab
   const auto costs = support::FixedCosts::uniform(4, 1, 1);
   const Plan p = one_each(g, 1, {1});
   const cost::Problem problem{g, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::task_order(p));
+  const auto trace = sim::simulate(problem, p, schedule::plan_order(p), {sim::NetworkModel::fifo});
   for (const auto& span : trace.spans) {
     if (span.kind != trace::TaskKind::forward) continue;
     if (span.stage == core::StageId(2)) CHECK(to_seconds(span.start).value() == doctest::Approx(3));
@@ -125,7 +126,7 @@ TEST_CASE("replicas share each micro-batch and reduce gradients at the end") {
   p.training.mini_batch = 8;
   p.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 4, 1, 4, {}}};
   const cost::Problem problem{g, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::task_order(p));
+  const auto trace = sim::simulate(problem, p, schedule::plan_order(p));
   // Two micro-batches, two samples per device: 2 * (2 + 2) s; ring of two: 2 * 500 B at 1 kB/s = 1 s.
   CHECK(to_seconds(trace.iteration).value() == doctest::Approx(9));
   CHECK(trace::summarise(trace).samples_per_second == doctest::Approx(8.0 / 9));
@@ -137,7 +138,7 @@ TEST_CASE("memory over time follows the schedule and stays within the formula") 
   const auto costs = support::FixedCosts::uniform(3, 1, 2);
   const Plan p = one_each(g, 8, {1});
   const cost::Problem problem{g, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::task_order(p));
+  const auto trace = sim::simulate(problem, p, schedule::plan_order(p));
   const auto summary = trace::summarise(trace);
   for (std::size_t s = 0; s < 3; ++s) {
     const auto load = cost::stage_load(g, p.stages[s].operators);

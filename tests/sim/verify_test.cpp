@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/random_problem.hpp"
@@ -38,7 +39,7 @@ std::string fault_after(const std::function<void(trace::Trace&)>& change) {
                  {{OpId(1)}, {DeviceId(1), DeviceId(2)}, 4, 1, 0, {}}};
   schedule::derive_in_flight(plan, plan::StageGraph(graph, plan));
   const cost::Problem problem{graph, cluster, costs, plan.training};
-  const auto order = schedule::task_order(plan);
+  const auto order = schedule::plan_order(plan);
   trace::Trace trace = sim::simulate(problem, plan, order);
   change(trace);
   const auto faults = sim::trace_faults(problem, plan, order, trace);
@@ -73,7 +74,7 @@ TEST_CASE("planted faults are found") {
                     span(t, TaskKind::forward, 0, 1).micro_batch);
         }) == "device 0 leaves its order at pass 0");
   CHECK(fault_after([](auto& t) { span(t, TaskKind::forward, 1, 0).device = DeviceId(2); }) ==
-        "device 1 runs 3 passes where its order has 4");
+        "device 1 runs 4 passes where its order has 5");
   CHECK(fault_after([](auto& t) { shift(span(t, TaskKind::transfer, 0, 0), -1); }) ==
         "device 0 to 1, micro-batch 0, 2000 bytes: sent before it is computed");
   CHECK(fault_after([](auto& t) {
@@ -89,7 +90,7 @@ TEST_CASE("planted faults are found") {
   CHECK(fault_after([](auto& t) { shift(span(t, TaskKind::all_reduce, 1, 0), -1); }) ==
         "device 1 reduces gradients that are still computed");
   CHECK(fault_after([](auto& t) { span(t, TaskKind::all_reduce, 1, 0).device = DeviceId(0); }) ==
-        "device 0: 1 all-reduces where 0 is due");
+        "device 1 reduces 0 bytes of 1000");
   CHECK(fault_after([](auto& t) {
           t.devices[1].memory[1].activations = Bytes(-1);
         }).starts_with("device 1 holds a negative number of bytes at "));
@@ -115,7 +116,7 @@ TEST_CASE(
     } catch (const core::Infeasible&) {
       continue;
     }
-    const auto order = schedule::task_order(plan);
+    const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       const auto trace = sim::simulate(problem, plan, order, {network});
       CHECK(sim::trace_faults(problem, plan, order, trace) == std::vector<std::string>());

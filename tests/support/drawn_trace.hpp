@@ -123,7 +123,7 @@ class DrawnTrace {
   }
 
   trace::DeviceTrace device(std::size_t s) {
-    trace::DeviceTrace out{core::StageId(s), core::Bytes(16 * kGiB), {}, {{}}};
+    trace::DeviceTrace out{{core::StageId(s)}, core::Bytes(16 * kGiB), {}, {{}}};
     // 2 GiB of weights with gradients and two optimizer states, 1 GiB of workspace.
     out.fixed = {core::Bytes(kGiB), core::Bytes(kGiB), core::Bytes(2 * kGiB), core::Bytes(kGiB / 2), {}, {}};
     std::stable_sort(changes_[s].begin(), changes_[s].end(),

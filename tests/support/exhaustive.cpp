@@ -120,7 +120,7 @@ class Search {
 
   bool fits(const Plan& plan) const {
     return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
-      return plan::total(score::stage_memory(problem_, stage)) <= problem_.cluster.type(DeviceId(0)).memory;
+      return plan::total(score::stage_memory(problem_, plan, stage)) <= problem_.cluster.type(DeviceId(0)).memory;
     });
   }
 

@@ -5,6 +5,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
@@ -27,7 +28,7 @@ class Clock {
   std::int64_t iteration(const Held& held) {
     for (std::size_t s = 0; s < held.size(); ++s) plan_.stages[s].in_flight = held[s];
     try {
-      return sim::simulate_time(problem_, plan_, schedule::task_order(plan_)).value();
+      return sim::simulate_time(problem_, plan_, schedule::plan_order(plan_), {sim::NetworkModel::fifo}).value();
     } catch (const core::Error& e) {
       core::require(e.code() == core::ExitCode::invalid_plan, "only deadlocks are expected");
       return kNever;

@@ -5,6 +5,7 @@
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/graph/op_graph.hpp"
+#include "penstock/plan/plan.hpp"
 
 namespace penstock::cost {
 
@@ -14,6 +15,7 @@ struct OpTime {
   core::Seconds input_gradient;
   core::Seconds weight_gradient;
   core::Seconds backward() const { return input_gradient + weight_gradient; }
+  core::Seconds total() const { return forward + backward(); }
 };
 
 /// Immutable; safe to call from any thread.
@@ -23,6 +25,9 @@ class CostModel {
   /// `samples` >= 1 on that device. Throws BadInput when the source knows nothing of the operator.
   virtual OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                          std::int64_t samples) const = 0;
+  /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that streams
+  /// weights (read, written), gradients (read) and state (read, written) at AnalyticConstants::bandwidth_efficiency.
+  virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer, const cluster::DeviceType& device) const;
 };
 
 }  // namespace penstock::cost

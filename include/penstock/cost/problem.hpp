@@ -16,13 +16,8 @@ struct Problem {
   MemoryRule memory{};
 };
 
-/// Forward and backward seconds of a set of operators over `samples` on one device of type `device`.
-struct ComputeTime {
-  core::Seconds forward;
-  core::Seconds backward;
-  core::Seconds total() const { return forward + backward; }
-};
-ComputeTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
-                         const cluster::DeviceType& device, std::int64_t samples);
+/// Seconds of a set of operators over `samples` on one device of type `device`.
+OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
+                    const cluster::DeviceType& device, std::int64_t samples);
 
 }  // namespace penstock::cost

@@ -8,7 +8,7 @@
 #include "penstock/cost/problem.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/report/results.hpp"
-#include "penstock/sim/network_model.hpp"
+#include "penstock/sim/options.hpp"
 #include "penstock/trace/summary.hpp"
 
 namespace penstock::experiment {

@@ -8,7 +8,7 @@
 
 #include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
-#include "penstock/sim/network_model.hpp"
+#include "penstock/sim/options.hpp"
 
 namespace penstock::experiment {
 

@@ -14,16 +14,14 @@ namespace penstock::plan {
 /// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
 struct Stage {
   std::vector<core::OpId> operators;   ///< ascending; a convex set
-  std::vector<core::DeviceId> devices;  ///< data-parallel replicas; each micro-batch is split over them
+  /// Data-parallel replicas: each micro-batch is split over them or, without a flush, given to one in turn. Stages
+  /// share all their devices or none.
+  std::vector<core::DeviceId> devices;
   std::int64_t micro_batch = 1;        ///< samples, b_i
   int k = 1;                      ///< k of the kFkB schedule: forwards, then backwards, in runs of k
   std::int64_t in_flight = 0;          ///< samples held between their forward and backward pass, i_i
   std::vector<core::StageId> after;    ///< order imposed beyond data dependencies (a forced sequence)
 };
-
-enum class ScheduleKind : std::uint8_t { one_f_one_b, fill_drain };
-std::string_view name(ScheduleKind kind);
-ScheduleKind schedule_kind(std::string_view name);  ///< throws BadInput for an unknown name
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 std::string_view name(Optimizer optimizer);
@@ -56,8 +54,18 @@ struct Plan {
   ClusterRef cluster;
   std::string planner;  ///< who made it; "hand" for a plan written by hand
   Training training;
-  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  std::string schedule = "1f1b";  ///< a family of schedule::grid_families(), or a grid file (*.csv)
   std::vector<Stage> stages;  ///< in topological order of the stage graph
 };
+
+/// Whether mini-batches follow each other without a flush: pipedream, pipedream_2bw, pipemare, xpipe. The replicas of a
+/// stage then take whole micro-batches in turn (PipeDream's 1F1B-RR, Narayanan et al., SOSP 2019, section 3.2).
+bool asynchronous(const Plan& plan);
+
+/// Samples of a micro-batch on the fullest device of a stage.
+std::int64_t samples_per_device(const Plan& plan, const Stage& stage);
+
+/// Stages that share their devices run on one rank; ranks are numbered by their first stage. Indexed by StageId.
+std::vector<std::int32_t> rank_of_stage(const Plan& plan);
 
 }  // namespace penstock::plan

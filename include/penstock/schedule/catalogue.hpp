@@ -9,6 +9,7 @@
 
 #include "penstock/schedule/grid.hpp"
 #include "penstock/schedule/grid_costs.hpp"
+#include "penstock/schedule/weight_versions.hpp"
 
 namespace penstock::schedule {
 
@@ -17,8 +18,10 @@ struct GridShape {
   int ranks = 1;          ///< p
   int chunks = 0;         ///< v, stages per rank; 0: what the family usually has
   int micro_batches = 1;  ///< m; of both directions together where there are two
-  int group = 0;          ///< interleaved families: micro-batches per round; 0: PyTorch's choice
-  GridCosts costs{};      ///< only the heuristics look at them
+  /// Interleaved families: micro-batches per round; kfkb: k; chimera: pipelines per direction; pipedream_2bw:
+  /// micro-batches per update. 0: what the family usually has.
+  int group = 0;
+  GridCosts costs{};  ///< only the heuristics look at them
   std::optional<int>
       memory_limit{};  ///< full-stage activations a rank may hold; for the families that take one
   /// Heuristics under a memory limit: what a full stage holds from its forward on, and the part of it that is
@@ -34,12 +37,17 @@ struct GridFamily {
   std::string closed_form;  ///< bubble time for equal stages without delay; peak activations
   int chunks;               ///< stages per rank when none are asked for
   Grid (*make)(const GridShape&);
+  std::string weights = "flush";  ///< which weights its passes use, see weight_versions.hpp
 };
 
 /// Every family, in the order lists show them.
 const std::vector<GridFamily>& grid_families();
 /// Throws BadInput for an unknown name, with a hint.
 const GridFamily& grid_family(std::string_view name);
+
+/// How many micro-batches an update takes that does not wait for the flush: one, or with two buffers the
+/// group, as many as ranks unless given.
+int micro_batches_per_update(const WeightPolicy& policy, const GridShape& shape);
 
 /// The family's grid, free of faults. Throws BadInput naming the constraint that the shape breaks.
 Grid make_grid(std::string_view family, const GridShape& shape);

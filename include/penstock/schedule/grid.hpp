@@ -23,13 +23,19 @@ enum class Pass : std::uint8_t {
   reshard,
   reduce_gradient,
   overlapped,  ///< a forward and a full backward of another stage, run as one
+  recompute,   ///< R: the forward once more, for a backward pass that has kept only the stage's input
+  evict,       ///< EVICT: the micro-batch's activation moves to the partner rank, P-1-r
+  load,        ///< LOAD: and comes back
+  step,        ///< STEP: the optimizer updates the stage's weights
+  barrier,     ///< BARRIER: every rank waits until all have come to theirs
 };
 
-/// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining.
+/// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining; the
+/// last five passes are ours.
 struct Action {
   Pass pass = Pass::idle;
-  std::int32_t stage = -1;                 ///< -1 when idle; of a pair: the forward's
-  std::int32_t micro_batch = -1;           ///< -1 for idle, unshard, reshard, reduce_gradient
+  std::int32_t stage = -1;                 ///< -1 when idle or a barrier; of a pair: the forward's
+  std::int32_t micro_batch = -1;           ///< -1 for what concerns a whole stage, or all
   std::int32_t backward_stage = -1;        ///< of an overlapped pair only
   std::int32_t backward_micro_batch = -1;  ///< of an overlapped pair only
   friend bool operator==(const Action&, const Action&) = default;
@@ -49,6 +55,11 @@ struct Parts {
   const Action* end() const { return list.data() + count; }
 };
 Parts parts(const Action& action);
+
+/// EVICT and LOAD exchange activations in pairs, first rank with last (BPipe, Kim et al., ICML 2023).
+constexpr std::size_t partner(std::size_t rank, std::size_t ranks) {
+  return ranks - 1 - rank;
+}
 
 using Row = std::vector<Action>;
 
@@ -75,7 +86,7 @@ int micro_batches(const Grid& grid);
 std::vector<std::int32_t> loop_placement(int ranks, int chunks);
 std::vector<std::int32_t> zigzag_placement(int ranks, int chunks);
 
-/// One cell as text: "0F0", "1I2", "3SEND_F1", "1UNSHARD", "(0F7;7B3)OVERLAP_F_B"; "" when idle.
+/// One cell as text: "0F0", "1I2", "3SEND_F1", "1UNSHARD", "BARRIER", "(0F7;7B3)OVERLAP_F_B"; "" when idle.
 std::string token(const Action& action);
 
 }  // namespace penstock::schedule

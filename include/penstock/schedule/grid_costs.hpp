@@ -1,6 +1,8 @@
 #pragma once
 // What the passes of a grid take: one set of times for all stages.
 
+#include <optional>
+
 #include "penstock/core/units.hpp"
 
 namespace penstock::schedule {
@@ -15,6 +17,8 @@ struct GridCosts {
   core::Picoseconds input_gradient = kUnitStep;   ///< I
   core::Picoseconds weight_gradient = kUnitStep;  ///< W; a full backward takes I + W
   core::Picoseconds delay{0};                     ///< C: from a pass's end to its use on another rank
+  std::optional<core::Picoseconds> recompute{};   ///< R; a forward's when not given
+  core::Picoseconds step{0};                      ///< the optimizer's, of one stage
 };
 
 }  // namespace penstock::schedule

@@ -15,6 +15,7 @@ namespace penstock::schedule {
 Grid parse_grid(std::string_view text, const std::string& file);
 Grid load_grid(const std::string& file);
 
+/// PyTorch reads it back unless it has R, EVICT, LOAD, STEP or BARRIER, which only Penstock knows.
 std::string to_csv(const Grid& grid);
 
 }  // namespace penstock::schedule

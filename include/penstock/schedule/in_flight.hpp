@@ -25,8 +25,10 @@ struct Pace {
 /// in_flight_search.hpp decides.
 std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y);
 
-/// Sets `in_flight` of every stage that has none: fill-drain holds the mini-batch, 1F1B the rule's count
-/// (the largest demand over its successors, never more than the mini-batch).
+/// Sets `in_flight` of every stage that has none: gpipe holds the mini-batch, 1f1b the rule's count (the largest demand
+/// over its successors, never more than the mini-batch), 1f1b without a flush ceil(D / R) micro-batches on each of R
+/// replicas, D the devices from this stage on (PipeDream, SOSP 2019, section 3.2), any other family what its grid holds.
+/// Throws as plan_order does.
 void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages);
 
 }  // namespace penstock::schedule

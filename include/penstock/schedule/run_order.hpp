@@ -1,6 +1,8 @@
 #pragma once
 // Which action waits for which: the part of a grid's meaning that needs no times.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,14 +13,15 @@
 namespace penstock::schedule {
 
 /// A moment others wait for: the end of a forward, of an input gradient (also that inside a full backward,
-/// which ends with the whole), or of a send.
+/// which ends with the whole), of a send, or of moving an activation to the partner rank or back.
 struct Milestone {
-  Pass pass = Pass::forward;  ///< forward, input_gradient, send_forward or send_backward
+  Pass pass = Pass::forward;  ///< forward, input_gradient, send_forward, send_backward, evict or load
   std::int32_t stage = 0;
   std::int32_t micro_batch = 0;
 };
 
 /// The one milestone a part waits for besides its rank's earlier actions; none where there is no such thing.
+/// A barrier waits for ranks instead, and a backward for its load too, which a valid grid has done before.
 std::optional<Milestone> awaited(const Grid& grid, const Action& part);
 /// The milestone a part reaches when it ends.
 std::optional<Milestone> reached(const Action& part);
@@ -30,15 +33,17 @@ class Milestones {
   Milestones(const Grid& grid, T initial)
       : stages_(static_cast<std::size_t>(grid.stages())),
         count_(static_cast<std::size_t>(micro_batches(grid))),
-        values_(4 * stages_ * count_, initial) {}
+        values_(kRows.size() * stages_ * count_, initial) {}
   T& operator[](const Milestone& m) {
     return values_[(row(m.pass) * stages_ + static_cast<std::size_t>(m.stage)) * count_ +
                    static_cast<std::size_t>(m.micro_batch)];
   }
 
  private:
+  static constexpr std::array kRows = {Pass::forward,       Pass::input_gradient, Pass::send_forward,
+                                       Pass::send_backward, Pass::evict,          Pass::load};
   static std::size_t row(Pass pass) {
-    return pass == Pass::forward ? 0 : pass == Pass::input_gradient ? 1 : pass == Pass::send_forward ? 2 : 3;
+    return static_cast<std::size_t>(std::find(kRows.begin(), kRows.end(), pass) - kRows.begin());
   }
   std::size_t stages_, count_;
   std::vector<T> values_;

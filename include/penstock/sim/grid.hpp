@@ -17,7 +17,10 @@ struct GridResult {
   core::Picoseconds longest_rank_span;  ///< of the rank with the longest time from first start to last end
   double bubble_rate = 0;               ///< of that span, the share beyond the work of the busiest rank
   std::vector<core::Picoseconds> idle;  ///< per rank, within its own span
-  std::vector<int> peak_live;           ///< per rank, in stages: forwards whose B or W is not done
+  /// Per rank, in stages: forwards whose B or W is not done. A micro-batch that is recomputed keeps its
+  /// stage's input only and counts from its R on; one that is evicted counts on the partner rank from EVICT
+  /// to LOAD.
+  std::vector<int> peak_live;
   std::vector<std::vector<Interval>>
       times;  ///< [rank][position] of every action; messages and the like take none
 };
@@ -25,7 +28,9 @@ struct GridResult {
 /// Ranks run strictly in order. What another rank needs arrives `delay` after it is done, on the same rank at
 /// once; messages never block the sender, a receive waits for its message. An overlapped pair takes F + B.
 /// With a delay the in-order rule gives 1F1B C (2(p-1)(m/p + 1) - 2) more than without, as the Zero Bubble
-/// paper's tables do (Qi et al., ICLR 2024, Table 5). The grid must have no faults (schedule::grid_faults).
+/// paper's tables do (Qi et al., ICLR 2024, Table 5). EVICT and LOAD keep no rank from computing: a load
+/// begins when its rank comes to it and `delay` after its evict, and brings the activation `delay` later. A
+/// barrier takes no time. The grid must have no faults (schedule::grid_faults).
 GridResult simulate_grid(const schedule::Grid& grid, const schedule::GridCosts& costs);
 
 /// The times of one chunk from those of a full stage.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/cost/problem.hpp"
-#include "penstock/schedule/task_order.hpp"
+#include "penstock/schedule/grid.hpp"
 #include "penstock/trace/trace.hpp"
 
 namespace penstock::sim {
@@ -21,6 +21,6 @@ namespace penstock::sim {
 ///  - memory: never negative, in time order, and at the end what it was in the beginning;
 ///  - the iteration ends with its last task.
 std::vector<std::string> trace_faults(const cost::Problem& problem, const plan::Plan& plan,
-                                      const schedule::TaskOrder& order, const trace::Trace& trace);
+                                      const schedule::Grid& order, const trace::Trace& trace);
 
 }  // namespace penstock::sim

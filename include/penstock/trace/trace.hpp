@@ -11,8 +11,20 @@
 
 namespace penstock::trace {
 
-enum class TaskKind : std::uint8_t { forward, backward, transfer, all_reduce };
+enum class TaskKind : std::uint8_t {
+  forward,
+  backward,  ///< both gradients
+  input_gradient,
+  weight_gradient,
+  recompute,  ///< the forward once more
+  step,       ///< of the optimizer
+  transfer,
+  all_reduce,
+};
+inline constexpr std::size_t kTaskKinds = 8;
 std::string_view name(TaskKind kind);
+/// Occupies its device's compute stream.
+constexpr bool computes(TaskKind kind) { return kind < TaskKind::transfer; }
 
 /// One execution of one task. Compute occupies `device`; a transfer leads from `device` to `peer`.
 struct Span {
@@ -20,7 +32,7 @@ struct Span {
   core::DeviceId device;
   core::DeviceId peer;            ///< receiver of a transfer; invalid otherwise
   core::StageId stage;            ///< the stage computing, sending or reducing
-  std::int32_t micro_batch = -1;  ///< of that stage; -1 for an all-reduce
+  std::int32_t micro_batch = -1;  ///< of that stage; of a step or all-reduce -1
   core::Picoseconds start;
   core::Picoseconds end;
   core::Bytes bytes;  ///< moved; zero for compute
@@ -38,7 +50,7 @@ struct MemoryPoint {
 };
 
 struct DeviceTrace {
-  core::StageId stage;     ///< the stage it serves
+  std::vector<core::StageId> stages;  ///< those it serves
   core::Bytes capacity;    ///< device memory
   MemoryByKind fixed{};    ///< held throughout: weights, gradients, optimizer, workspace; others zero
   std::vector<MemoryPoint> memory;  ///< in time order; first point at time zero
@@ -46,7 +58,10 @@ struct DeviceTrace {
 
 struct Trace {
   std::int64_t mini_batch = 0;      ///< samples per iteration
-  core::Picoseconds iteration;      ///< from the first task's start to the last task's end
+  /// From the first task's start to the last task's end; of several mini-batches without a flush: what one adds
+  /// once the pipeline runs steadily.
+  core::Picoseconds iteration;
+  std::int64_t mini_batches = 1;    ///< that the spans show
   std::vector<Span> spans;          ///< sorted by (start, device, kind, stage, micro_batch)
   std::vector<DeviceTrace> devices;  ///< indexed by DeviceId
 };

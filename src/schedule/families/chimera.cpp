@@ -9,32 +9,49 @@ namespace {
 /// Passes with the slot in which they run when forward and backward take one slot each.
 using Slotted = std::vector<std::pair<int, Action>>;
 
-/// One stage of one direction. Units of p/2 micro-batches follow each other every 2p slots; within a unit,
-/// micro-batch j starts in slot 2j, runs through the p stages and back. The other direction meets the odd
-/// slots where this one meets the even ones, so no rank is asked for twice.
-void add_stage(int p, int stage, int offset, int count, Slotted& out) {
-  for (int m = 0; m < count; ++m) {
-    const int start = m / (p / 2) * 2 * p + m % (p / 2) * 2;
-    out.emplace_back(start + stage, forward(offset + stage, m));
-    out.emplace_back(start + 2 * p - 1 - stage, backward(offset + stage, m));
+/// f pipelines lead down the ranks, each beginning p/f ranks after the one before, and f lead up, the same
+/// ways backwards.
+struct Pipelines {
+  int p, f, micro_batches;  ///< the last: of one pipeline
+  int per_unit() const { return p / (2 * f); }
+  int rank(int pipeline, int stage) const {
+    const int turned = pipeline < f ? stage : p - 1 - stage;
+    return (pipeline % f * (p / f) + turned) % p;
+  }
+};
+
+/// One stage of one pipeline. Units of p/(2f) micro-batches follow each other every 2p slots; within a unit,
+/// micro-batch j starts in slot 2j, runs through the p stages and back. On a rank the pipelines of one
+/// direction follow each other, and those of the other direction meet the odd slots where these meet the
+/// even ones, so no rank is asked for twice.
+void add_stage(const Pipelines& all, int pipeline, int stage, Slotted& out) {
+  const int p = all.p, name = pipeline * p + stage;
+  for (int m = 0; m < all.micro_batches; ++m) {
+    const int start = m / all.per_unit() * 2 * p + m % all.per_unit() * 2;
+    out.emplace_back(start + stage, forward(name, m));
+    out.emplace_back(start + 2 * p - 1 - stage, backward(name, m));
   }
 }
 
 }  // namespace
 
 Grid chimera(const GridShape& shape) {
-  const int p = shape.ranks;
-  demand(shape.chunks == 1, "one stage per rank and direction");
-  demand(p % 2 == 0, "an even number of ranks");
-  demand(shape.micro_batches % 2 == 0, "an even number of micro-batches");
-  Grid grid{{}, zigzag_placement(p, 2), 2};
-  for (int r = 0; r < p; ++r) {
-    Slotted slots;
-    add_stage(p, r, 0, shape.micro_batches / 2, slots);
-    add_stage(p, p - 1 - r, p, shape.micro_batches / 2, slots);
-    std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    Row& row = grid.ranks.emplace_back();
-    for (const auto& [slot, action] : slots) row.push_back(action);
+  const int p = shape.ranks, f = std::max(1, shape.group);
+  demand(shape.chunks == 1, "one stage per rank and pipeline");
+  demand(p % 2 == 0 && p / 2 % f == 0, "an even number of ranks, and a group that divides half of it");
+  demand(shape.micro_batches % (2 * f) == 0, "micro-batches in equal parts for all pipelines, two per group");
+  const Pipelines all{p, f, shape.micro_batches / (2 * f)};
+  Grid grid{std::vector<Row>(static_cast<std::size_t>(p)), {}, 2 * f};
+  std::vector<Slotted> slots(grid.ranks.size());
+  for (int pipeline = 0; pipeline < 2 * f; ++pipeline)
+    for (int stage = 0; stage < p; ++stage) {
+      grid.rank_of_stage.push_back(all.rank(pipeline, stage));
+      add_stage(all, pipeline, stage, slots[static_cast<std::size_t>(all.rank(pipeline, stage))]);
+    }
+  for (std::size_t r = 0; r < slots.size(); ++r) {
+    std::sort(slots[r].begin(), slots[r].end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [slot, action] : slots[r]) grid.ranks[r].push_back(action);
   }
   return grid;
 }

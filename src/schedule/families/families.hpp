@@ -7,6 +7,11 @@ namespace penstock::schedule {
 
 Grid gpipe(const GridShape& shape);
 Grid one_f_one_b(const GridShape& shape);
+Grid pipedream_2bw(const GridShape& shape);
+Grid dapple(const GridShape& shape);
+Grid kfkb(const GridShape& shape);
+Grid bpipe(const GridShape& shape);
+Grid hanayo(const GridShape& shape);
 Grid looped_bfs(const GridShape& shape);
 Grid interleaved_1f1b(const GridShape& shape);
 Grid zb_h1(const GridShape& shape);

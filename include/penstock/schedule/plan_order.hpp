@@ -1,0 +1,40 @@
+#pragma once
+// The order in which the devices of a plan run their passes.
+
+#include <string>
+#include <vector>
+
+#include "penstock/plan/plan.hpp"
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::schedule {
+
+/// The grid the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by all its replicas.
+/// After a stage's last backward pass of a mini-batch stands its REDUCE_GRAD, where it has replicas, and its STEP.
+/// Every stage needs its in-flight count (see in_flight.hpp).
+///  gpipe: all forwards, then all backwards (Huang et al., NeurIPS 2019).
+///  1f1b: as many forwards as may be in flight, then k backwards and k forwards in turn (PipeDream-Flush, Narayanan et
+///        al., ICML 2021; on a DAG of stages and with k > 1: GraphPipe, ASPLOS 2025, section 6).
+///  pipedream, pipedream_2bw, pipemare, xpipe: 1f1b over several mini-batches without a flush. Micro-batch numbers run on;
+///        those of a row are a replica's own: its n-th is micro-batch n * replicas + replica. An update whose gradients
+///        must be reduced stands before the first pass of the mini-batch after the next, so that it hides behind one
+///        mini-batch, as in 2BW (Narayanan et al., ICML 2021, section 3.1).
+///  any other family of grid_families(): its grid, for stages with one micro-batch size on as many device sets as the family
+///        has ranks. The row of stages need not be a chain of the model: an order for a chain suits every DAG whose stages
+///        are listed producers first. The heuristics of zero-bubble families assume equal passes.
+///  a file (*.csv): the user's own grid; explicit messages in it are left to the simulator.
+/// Throws BadInput naming what the family cannot do.
+Grid plan_order(const plan::Plan& plan);
+
+/// Mini-batches that plan_order covers: 1 with a flush, else enough for a steady state to show.
+std::int64_t mini_batches(const plan::Plan& plan);
+
+/// Condition C4 of GraphPipe (section 3), for several stages per device: every stage runs every micro-batch once forward,
+/// then backward, and never holds more than its in-flight count. Faults in words, empty when there is none.
+std::vector<std::string> order_faults(const plan::Plan& plan, const Grid& order);
+
+/// The most micro-batches each stage holds at once, from the start of their forward to the end of their backward pass
+/// or weight gradient.
+std::vector<std::int32_t> most_held(const Grid& order);
+
+}  // namespace penstock::schedule

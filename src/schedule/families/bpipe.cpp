@@ -1,0 +1,65 @@
+#include <set>
+
+#include "families.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+/// One rank of 1F1B with room for `limit` activations. What does not fit goes, the last made first, for its
+/// backward is the farthest off; what lies on the partner is fetched while the pass before its backward runs.
+class Parking {
+ public:
+  Parking(const Row& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c + 1 < row.size() && row[c].pass == Pass::forward) fetch(row[c + 1], limit_ - 1);
+      if (row[c].pass == Pass::backward) fetch(row[c], limit_);
+      run(row[c]);
+    }
+  }
+  Row finish() && { return std::move(out_); }
+
+ private:
+  void run(const Action& pass) {
+    const auto here = [&] { return resident_.size(); };
+    if (pass.pass == Pass::backward) {
+      resident_.erase(pass.micro_batch);
+    } else {
+      while (here() >= limit_) evict(pass.stage);
+      resident_.insert(pass.micro_batch);
+    }
+    out_.push_back(pass);
+  }
+
+  /// Loads what the backward needs, into at most `room` places.
+  void fetch(const Action& pass, std::size_t room) {
+    if (pass.pass != Pass::backward || !parked_.contains(pass.micro_batch)) return;
+    while (resident_.size() >= room) evict(pass.stage);
+    out_.push_back({Pass::load, pass.stage, pass.micro_batch});
+    parked_.erase(pass.micro_batch);
+    resident_.insert(pass.micro_batch);
+  }
+
+  void evict(int stage) {
+    const int last = *resident_.rbegin();
+    resident_.erase(last);
+    parked_.insert(last);
+    out_.push_back({Pass::evict, stage, last});
+  }
+
+  std::size_t limit_;
+  std::set<int> resident_, parked_;
+  Row out_;
+};
+
+}  // namespace
+
+Grid bpipe(const GridShape& shape) {
+  // Ranks r and p-1-r hold p-r and r+1, and one more while an activation goes and another comes: p+2 in all.
+  const int least = (shape.ranks + 3) / 2, limit = shape.memory_limit.value_or(least);
+  demand(limit >= least, "a memory limit of at least (p+2)/2, rounded up");
+  Grid grid = one_f_one_b(shape);
+  for (Row& row : grid.ranks) row = Parking(row, limit).finish();
+  return grid;
+}
+
+}  // namespace penstock::schedule

@@ -1,0 +1,232 @@
+#include "penstock/schedule/plan_order.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+#include "penstock/schedule/catalogue.hpp"
+#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/grid_faults.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+using plan::Plan;
+using plan::Stage;
+
+bool is_file(const std::string& schedule) { return schedule.ends_with(".csv"); }
+
+/// 1F1B and fill-drain take any stage graph and any micro-batch sizes, one stage per device set.
+bool per_stage(const Plan& plan) {
+  return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan::asynchronous(plan);
+}
+
+/// Micro-batches of one mini-batch that a replica takes part in.
+std::int32_t per_mini_batch(const Plan& plan, const Stage& stage) {
+  const std::int64_t turns = plan::asynchronous(plan) ? static_cast<std::int64_t>(stage.devices.size()) : 1;
+  return static_cast<std::int32_t>(plan.training.mini_batch / stage.micro_batch / turns);
+}
+
+Row fill_drain(std::int32_t stage, std::int32_t count) {
+  Row out;
+  for (std::int32_t m = 0; m < count; ++m) out.push_back(forward(stage, m));
+  for (std::int32_t m = 0; m < count; ++m) out.push_back(backward(stage, m));
+  return out;
+}
+
+/// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent. With fewer than k
+/// in flight the runs are as long as that allows.
+Row k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t held, std::int32_t k) {
+  Row out;
+  std::int32_t forwards = 0, backwards = 0;
+  while (forwards < std::min(held, count)) out.push_back(forward(stage, forwards++));
+  while (backwards < count) {
+    for (std::int32_t run = 0; run < k && backwards < forwards; ++run) out.push_back(backward(stage, backwards++));
+    for (std::int32_t run = 0; run < k && forwards < std::min(count, backwards + held); ++run)
+      out.push_back(forward(stage, forwards++));
+  }
+  return out;
+}
+
+std::int32_t uniform_micro_batches(const Plan& plan) {
+  for (const Stage& stage : plan.stages)
+    if (stage.micro_batch != plan.stages.front().micro_batch)
+      throw core::BadInput(plan.schedule + " needs the same micro-batch size in all stages");
+  return static_cast<std::int32_t>(plan.training.mini_batch / plan.stages.front().micro_batch);
+}
+
+Grid stage_rows(const Plan& plan) {
+  if (plan::asynchronous(plan)) uniform_micro_batches(plan);
+  Grid grid{{}, plan::rank_of_stage(plan)};
+  for (std::int32_t s = 0; s < grid.stages(); ++s) {
+    const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
+    if (grid.rank_of_stage[static_cast<std::size_t>(s)] != s)
+      throw core::BadInput(fmt::format("{} runs one stage on a device; stage {} shares its devices with another",
+                                       plan.schedule, s));
+    const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
+    const auto held = static_cast<std::int32_t>(std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch));
+    grid.ranks.push_back(plan.schedule == "gpipe" ? fill_drain(s, count)
+                                                  : k_forward_k_backward(s, count, held, stage.k));
+  }
+  return grid;
+}
+
+void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::int32_t>& rank) {
+  if (grid.copies > 1)
+    throw core::BadInput(plan.schedule + " holds several copies of the model, a plan has one");
+  if (grid.rank_of_stage.size() != rank.size())
+    throw core::BadInput(fmt::format("{} has {} stages, the plan {}", plan.schedule, grid.stages(), rank.size()));
+  for (std::size_t s = 0; s < rank.size(); ++s)
+    if (grid.rank_of_stage[s] != rank[s])
+      throw core::BadInput(fmt::format("{} runs stage {} on the devices of rank {}, the plan on those of rank {}",
+                                       plan.schedule, s, grid.rank_of_stage[s], rank[s]));
+}
+
+Grid family_rows(const Plan& plan) {
+  const auto rank = plan::rank_of_stage(plan);
+  const int ranks = *std::max_element(rank.begin(), rank.end()) + 1;
+  const int chunks = static_cast<int>(rank.size()) / ranks;
+  GridShape shape;
+  shape.ranks = ranks;
+  shape.chunks = chunks;
+  shape.micro_batches = uniform_micro_batches(plan);
+  Grid grid = make_grid(plan.schedule, shape);
+  check_placement(plan, grid, rank);
+  return grid;
+}
+
+Grid file_rows(const Plan& plan) {
+  Grid grid = load_grid(plan.schedule);
+  if (const auto faults = grid_faults(grid, uniform_micro_batches(plan)); !faults.empty())
+    throw core::BadInput(plan.schedule + ": " + faults.front());
+  check_placement(plan, grid, plan::rank_of_stage(plan));
+  return grid;
+}
+
+Action of_stage(Pass pass, std::size_t stage) { return {pass, static_cast<std::int32_t>(stage), -1}; }
+
+bool releases(const Action& part) { return part.pass == Pass::backward || part.pass == Pass::weight_gradient; }
+
+/// What a plan's rows keep of a grid: computation. Messages and updates are the plan's business.
+bool computes(const Action& action) {
+  return releases(action) || action.pass == Pass::forward || action.pass == Pass::input_gradient ||
+         action.pass == Pass::overlapped || action.pass == Pass::recompute || action.pass == Pass::barrier;
+}
+
+/// Rewrites a row with its REDUCE_GRADs and STEPs.
+class Updates {
+ public:
+  explicit Updates(const Plan& plan)
+      : plan_(plan), left_(plan.stages.size()), waiting_(plan.stages.size()), placed_(plan.stages.size()) {
+    for (std::size_t s = 0; s < left_.size(); ++s) left_[s] = per_mini_batch(plan, plan.stages[s]);
+  }
+
+  Row added(const Row& row) {
+    out_.clear();
+    for (const Action& action : row) {
+      if (!computes(action)) continue;
+      if (action.pass == Pass::forward && due(action)) step(action.stage);
+      out_.push_back(action);
+      for (const Action& part : parts(action))
+        if (releases(part)) count(part.stage);
+    }
+    for (std::int32_t s = 0; s < static_cast<std::int32_t>(waiting_.size()); ++s)
+      while (waiting(s) > 0) step(s);
+    return out_;
+  }
+
+ private:
+  std::int32_t& waiting(std::int32_t s) { return waiting_[static_cast<std::size_t>(s)]; }
+  const Stage& stage(std::int32_t s) const { return plan_.stages[static_cast<std::size_t>(s)]; }
+
+  void step(std::int32_t s) {
+    out_.push_back(of_stage(Pass::step, static_cast<std::size_t>(s)));
+    --waiting(s);
+    ++placed_[static_cast<std::size_t>(s)];
+  }
+  /// The first pass of a mini-batch, and the update of the one before the last has not been placed.
+  bool due(const Action& action) {
+    const std::int32_t count = per_mini_batch(plan_, stage(action.stage));
+    return plan::asynchronous(plan_) && waiting(action.stage) > 0 && action.micro_batch % count == 0 &&
+           action.micro_batch / count >= placed_[static_cast<std::size_t>(action.stage)] + 2;
+  }
+  void count(std::int32_t s) {
+    if (--left_[static_cast<std::size_t>(s)] > 0) return;
+    left_[static_cast<std::size_t>(s)] = per_mini_batch(plan_, stage(s));
+    ++waiting(s);
+    if (stage(s).devices.size() > 1)
+      out_.push_back(of_stage(Pass::reduce_gradient, static_cast<std::size_t>(s)));
+    else if (plan::asynchronous(plan_))
+      step(s);
+  }
+
+  const Plan& plan_;
+  std::vector<std::int32_t> left_;     ///< [stage] backward passes until the mini-batch is through
+  std::vector<std::int32_t> waiting_;  ///< [stage] updates whose step is still to be placed
+  std::vector<std::int32_t> placed_;   ///< [stage] steps so far
+  Row out_;
+};
+
+/// What is wrong with one stage's passes, in the order of the row; empty when nothing is.
+std::string first_fault(const Row& row, std::int32_t s, std::int32_t count, std::int64_t most) {
+  std::vector<bool> begun(static_cast<std::size_t>(count)), ended(begun);
+  std::int64_t held = 0;
+  for (const Action& action : row)
+    for (const Action& part : parts(action)) {
+      if (part.stage != s || !(part.pass == Pass::forward || releases(part))) continue;
+      const auto m = static_cast<std::size_t>(part.micro_batch);
+      if (part.micro_batch < 0 || part.micro_batch >= count) return "there is no such micro-batch";
+      auto& seen = part.pass == Pass::forward ? begun : ended;
+      if (seen[m]) return "a pass is doubled";
+      if (part.pass != Pass::forward && !begun[m]) return "a backward pass stands before its forward pass";
+      seen[m] = true;
+      held += part.pass == Pass::forward ? 1 : -1;
+      if (held > most) return fmt::format("more than {} micro-batches are in flight", most);
+    }
+  return std::find(ended.begin(), ended.end(), false) == ended.end() ? "" : "passes are missing";
+}
+
+}  // namespace
+
+std::int64_t mini_batches(const Plan& plan) {
+  if (!plan::asynchronous(plan)) return 1;
+  // A micro-batch passes every stage twice; the second half of three times that many, at least two, is steady.
+  const std::int64_t micro_batches = plan.training.mini_batch / plan.stages.front().micro_batch;
+  const auto devices = static_cast<std::int64_t>(plan.stages.size()) * 6;
+  return 4 + devices / micro_batches / 2 * 2;
+}
+
+Grid plan_order(const Plan& plan) {
+  Grid grid = per_stage(plan) ? stage_rows(plan) : is_file(plan.schedule) ? file_rows(plan) : family_rows(plan);
+  Updates updates(plan);
+  for (Row& row : grid.ranks) row = updates.added(row);
+  return grid;
+}
+
+std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {
+  std::vector<std::string> faults;
+  for (std::int32_t s = 0; s < order.stages(); ++s) {
+    const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
+    const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
+    const Row& row = order.ranks[static_cast<std::size_t>(order.rank_of_stage[static_cast<std::size_t>(s)])];
+    const std::string fault = first_fault(row, s, count, stage.in_flight / stage.micro_batch);
+    if (!fault.empty()) faults.push_back(fmt::format("stage {}: {}", s, fault));
+  }
+  return faults;
+}
+
+std::vector<std::int32_t> most_held(const Grid& order) {
+  std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
+  for (const Row& row : order.ranks)
+    for (const Action& action : row)
+      for (const Action& part : parts(action)) {
+        if (part.stage < 0) continue;
+        const auto s = static_cast<std::size_t>(part.stage);
+        held[s] += part.pass == Pass::forward ? 1 : releases(part) ? -1 : 0;
+        most[s] = std::max(most[s], held[s]);
+      }
+  return most;
+}
+
+}  // namespace penstock::schedule

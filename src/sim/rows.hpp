@@ -1,0 +1,48 @@
+#pragma once
+// A plan's order, cut into the tasks that devices run.
+
+#include <vector>
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::sim {
+
+/// What one bucket of gradients holds: the latest operators first, as backward passes finish them.
+struct Bucket {
+  std::vector<core::OpId> operators;
+  core::Bytes gradients;
+};
+
+/// A stage's operators in buckets of at least `bytes` of gradients, the last one with what is left; one bucket when
+/// `bytes` is 0. Operators without parameters go with those before them.
+std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stage, core::Bytes bytes);
+
+/// One task of a row, the same on every replica.
+struct RowTask {
+  schedule::Pass pass = schedule::Pass::forward;
+  std::int32_t stage = -1;
+  std::int32_t micro_batch = -1;
+  std::int32_t bucket = -1;  ///< part of a last backward pass that fills this bucket; -1: a whole pass
+  bool joined = false;       ///< runs as one with the task before it
+};
+
+/// All-reduces that start once `after` (a position in the row) has run.
+struct Reduction {
+  std::int32_t stage = -1;
+  std::int32_t after = -1;
+  std::int32_t bucket = 0;
+  std::int32_t step = -1;  ///< position of the STEP that needs the result; -1: none
+};
+
+struct RankRow {
+  std::vector<RowTask> tasks;
+  std::vector<Reduction> reductions;
+  std::vector<std::int32_t> barriers;  ///< positions of the tasks that wait at one; the row's size at its end
+};
+
+/// One per row of the order. The last backward pass of a mini-batch is cut at its buckets.
+std::vector<RankRow> rank_rows(const schedule::Grid& order,
+                               const std::vector<std::vector<Bucket>>& buckets_of_stage);
+
+}  // namespace penstock::sim

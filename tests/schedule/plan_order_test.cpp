@@ -1,0 +1,129 @@
+#include "penstock/schedule/plan_order.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+
+namespace {
+
+plan::Plan one_stage(std::int64_t mini_batch, std::int64_t micro_batch, std::int64_t in_flight, int k) {
+  plan::Plan p;
+  p.training.mini_batch = mini_batch;
+  p.stages.push_back({{core::OpId(0)}, {core::DeviceId(0)}, micro_batch, k, in_flight, {}});
+  return p;
+}
+
+/// One sample per micro-batch, one operator per stage; `replicas` devices per entry of `ranks`, the rank of each stage.
+plan::Plan chain(const std::vector<int>& ranks, std::int64_t mini_batch, const std::string& schedule,
+                 std::size_t replicas = 1) {
+  plan::Plan p;
+  p.schedule = schedule;
+  p.training.mini_batch = mini_batch;
+  for (std::size_t s = 0; s < ranks.size(); ++s) {
+    p.stages.push_back({{core::OpId(s)}, {}, schedule == "pipedream" ? 1 : static_cast<std::int64_t>(replicas), 1, 0, {}});
+    for (std::size_t r = 0; r < replicas; ++r)
+      p.stages.back().devices.emplace_back(static_cast<std::size_t>(ranks[s]) * replicas + r);
+  }
+  return p;
+}
+
+plan::Plan derived(plan::Plan p) {
+  std::vector<std::pair<int, int>> edges;
+  for (int s = 0; s + 1 < static_cast<int>(p.stages.size()); ++s) edges.emplace_back(s, s + 1);
+  schedule::derive_in_flight(p, plan::StageGraph(support::tiny_graph(p.stages.size(), edges), p));
+  return p;
+}
+
+std::string row(const plan::Plan& p, std::size_t rank = 0) {
+  std::string out;
+  const auto order = schedule::plan_order(p);
+  for (const auto& action : order.ranks[rank]) out += (out.empty() ? "" : " ") + token(action);
+  return out;
+}
+
+std::string message(const plan::Plan& p) {
+  try {
+    schedule::plan_order(p);
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("1F1B warms up to the in-flight count, then alternates") {
+  CHECK(row(one_stage(4, 1, 1, 1)) == "0F0 0B0 0F1 0B1 0F2 0B2 0F3 0B3 0STEP");
+  CHECK(row(one_stage(8, 2, 6, 1)) == "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3 0STEP");
+  // More in flight than there are micro-batches: fill and drain.
+  CHECK(row(one_stage(2, 1, 5, 1)) == "0F0 0F1 0B0 0B1 0STEP");
+}
+
+TEST_CASE("2F2B runs backwards and forwards in pairs") {
+  CHECK(row(one_stage(6, 1, 4, 2)) == "0F0 0F1 0F2 0F3 0B0 0B1 0F4 0F5 0B2 0B3 0B4 0B5 0STEP");
+}
+
+TEST_CASE("no run exceeds what may be in flight") {
+  CHECK(row(one_stage(4, 1, 2, 4)) == "0F0 0F1 0B0 0B1 0F2 0F3 0B2 0B3 0STEP");
+  CHECK(row(one_stage(3, 1, 1, 2)) == "0F0 0B0 0F1 0B1 0F2 0B2 0STEP");
+}
+
+TEST_CASE("fill-drain runs all forwards first") {
+  auto p = one_stage(3, 1, 3, 1);
+  p.schedule = "gpipe";
+  CHECK(row(p) == "0F0 0F1 0F2 0B0 0B1 0B2 0STEP");
+}
+
+TEST_CASE("replicas reduce their gradients before the step") {
+  CHECK(row(derived(chain({0}, 4, "1f1b", 2))) == "0F0 0B0 0F1 0B1 0REDUCE_GRAD 0STEP");
+}
+
+TEST_CASE("a family of grids gives its rows to stages that share devices") {
+  // Two ranks, two chunks each, two micro-batches: Megatron-LM's interleaving starts with both chunks' forwards. Each
+  // stage steps once the device has computed everything.
+  const auto p = derived(chain({0, 1, 0, 1}, 2, "interleaved_1f1b"));
+  CHECK(row(p) == "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1 0STEP 2STEP");
+  CHECK(p.stages[0].in_flight == 2);
+  // A V of four stages on two ranks.
+  CHECK(row(derived(chain({0, 1, 1, 0}, 4, "zbv"))).starts_with("0F0 0F1 0F2"));
+}
+
+TEST_CASE("what a family cannot do is said") {
+  CHECK(message(chain({0, 1, 0, 1}, 4, "zbv")) == "zbv runs stage 2 on the devices of rank 1, the plan on those of rank 0");
+  CHECK(message(chain({0, 1, 0, 1}, 4, "1f1b")) == "1f1b runs one stage on a device; stage 2 shares its devices with another");
+  CHECK(message(chain({0, 1, 2, 3}, 8, "dualpipe")) == "dualpipe holds several copies of the model, a plan has one");
+  CHECK(message(chain({0, 1}, 4, "zbw")).starts_with("unknown schedule 'zbw'"));
+  auto uneven = chain({0, 1}, 4, "zb_h1");
+  uneven.stages[1].micro_batch = 2;
+  CHECK(message(uneven) == "zb_h1 needs the same micro-batch size in all stages");
+}
+
+TEST_CASE("without a flush mini-batches follow each other") {
+  // Two stages on a device each, two micro-batches: the first holds two, and steps right after each mini-batch.
+  const auto p = derived(chain({0, 1}, 2, "pipedream"));
+  CHECK(schedule::mini_batches(p) == 10);
+  CHECK(row(p).starts_with("0F0 0F1 0B0 0F2 0B1 0STEP 0F3 0B2 0F4 0B3 0STEP"));
+  CHECK(schedule::order_faults(p, schedule::plan_order(p)).empty());
+  // On two replicas each runs every other micro-batch; the reduction hides behind one mini-batch.
+  const auto twins = derived(chain({0}, 4, "pipedream", 2));
+  CHECK(row(twins).starts_with("0F0 0B0 0F1 0B1 0REDUCE_GRAD 0F2 0B2 0F3 0B3 0REDUCE_GRAD 0STEP 0F4"));
+}
+
+TEST_CASE("order faults are found") {
+  const auto p = one_stage(2, 1, 1, 1);
+  const auto f0 = schedule::forward(0, 0), f1 = schedule::forward(0, 1), b0 = schedule::backward(0, 0),
+             b1 = schedule::backward(0, 1);
+  const auto faulty = [&](const schedule::Row& order) {
+    return !schedule::order_faults(p, schedule::Grid{{order}, {0}}).empty();
+  };
+  CHECK(!faulty({f0, b0, f1, b1}));
+  CHECK(faulty({f0, f1, b0, b1}));  // two in flight, one allowed
+  CHECK(faulty({b0, f0, f1, b1}));
+  CHECK(faulty({f0, b0, f1}));
+  CHECK(faulty({f0, b0, f1, b1, f1}));
+  CHECK(!faulty({f1, b1, f0, b0}));
+}

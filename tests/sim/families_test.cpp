@@ -1,0 +1,119 @@
+// Schedules beyond 1F1B, on a real plan: the simulator must agree with what they take as bare grids.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "penstock/schedule/catalogue.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/grid.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
+#include "penstock/trace/summary.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::OpId;
+
+namespace {
+
+/// F, I and W of 1 s per sample.
+class Thirds final : public cost::CostModel {
+ public:
+  cost::OpTime op_time(const graph::OpGraph&, OpId, const cluster::DeviceType&, std::int64_t samples) const override {
+    const core::Seconds time(static_cast<double>(samples));
+    return {time, time, time};
+  }
+};
+
+struct Case {
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  Thirds costs;
+  plan::Plan plan;
+  cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
+  trace::Trace simulated() const {
+    const auto order = schedule::plan_order(plan);
+    const auto trace = sim::simulate(problem(), plan, order, {sim::NetworkModel::fifo});
+    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace)) FAIL_CHECK(fault);
+    return trace;
+  }
+};
+
+/// A chain of one operator per stage, stage s on the `replicas` devices of rank[s]; links that do not show.
+Case chain(const std::string& schedule, const std::vector<std::int32_t>& rank, std::int64_t mini_batch,
+           std::size_t replicas = 1) {
+  std::vector<std::pair<int, int>> edges;
+  for (int s = 0; s + 1 < static_cast<int>(rank.size()); ++s) edges.emplace_back(s, s + 1);
+  const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end()) + 1);
+  Case out{support::tiny_graph(rank.size(), edges), support::tiny_cluster(ranks * replicas, std::int64_t{1} << 40, 1e18), {}, {}};
+  out.plan.training.mini_batch = mini_batch;
+  out.plan.schedule = schedule;
+  for (std::size_t s = 0; s < rank.size(); ++s) {
+    out.plan.stages.push_back({{OpId(s)}, {}, 1, 1, 0, {}});
+    for (std::size_t r = 0; r < replicas; ++r)
+      out.plan.stages[s].devices.emplace_back(static_cast<std::size_t>(rank[s]) * replicas + r);
+  }
+  schedule::derive_in_flight(out.plan, plan::StageGraph(out.graph, out.plan));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("families on a plan take as long as their grids, and hold as much") {
+  struct Row {
+    const char* family;
+    std::vector<std::int32_t> rank;
+    std::int64_t micro_batches;
+  };
+  const std::vector<Row> rows = {{"gpipe", schedule::loop_placement(4, 1), 8},
+                                 {"looped_bfs", schedule::loop_placement(4, 2), 8},
+                                 {"interleaved_1f1b", schedule::loop_placement(4, 2), 8},
+                                 {"zb_h1", schedule::loop_placement(4, 1), 8},
+                                 {"zb_h2", schedule::loop_placement(4, 1), 8},
+                                 {"interleaved_zb", schedule::loop_placement(4, 2), 8},
+                                 {"zbv", schedule::zigzag_placement(4, 2), 8},
+                                 {"v_half", schedule::zigzag_placement(4, 2), 8},
+                                 {"v_min", schedule::zigzag_placement(4, 2), 8},
+                                 {"dualpipev", schedule::zigzag_placement(4, 2), 10},
+                                 {"hanayo", schedule::zigzag_placement(4, 2), 8}};
+  for (const Row& row : rows) {
+    INFO(row.family);
+    const Case c = chain(row.family, row.rank, row.micro_batches);
+    schedule::GridShape shape;
+    shape.ranks = 4;
+    shape.chunks = static_cast<int>(row.rank.size()) / 4;
+    shape.micro_batches = static_cast<int>(row.micro_batches);
+    const schedule::Grid grid = schedule::make_grid(row.family, shape);
+    const auto bare = sim::simulate_grid(grid, {});
+    const auto trace = c.simulated();
+    CHECK(to_seconds(trace.iteration).value() == doctest::Approx(to_seconds(bare.makespan).value()).epsilon(1e-9));
+    const auto summary = trace::summarise(trace);
+    for (std::size_t r = 0; r < 4; ++r) {
+      // 1 kB kept by each stage in flight, and 1 kB received where there is a stage before.
+      const auto held = at(summary.devices[r].at_peak, plan::MemoryKind::activations).value();
+      CHECK(held <= 2000 * bare.peak_live[r]);
+      CHECK(held >= 1000 * bare.peak_live[r]);
+    }
+  }
+}
+
+TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") {
+  // Two stages of 3 s per micro-batch each, two micro-batches: 6 s, where a flush makes it 9.
+  CHECK(to_seconds(chain("1f1b", {0, 1}, 2).simulated().iteration).value() == doctest::Approx(9));
+  for (const char* family : {"pipedream", "pipedream_2bw", "pipemare", "xpipe"})
+    CHECK(to_seconds(chain(family, {0, 1}, 2).simulated().iteration).value() == doctest::Approx(6));
+  const auto summary = trace::summarise(chain("pipedream", {0, 1}, 2).simulated());
+  CHECK(summary.samples_per_second == doctest::Approx(2 / 6.0));
+  CHECK(summary.bubble == doctest::Approx(0).epsilon(0.1));
+}
+
+TEST_CASE("replicas take whole micro-batches in turn without a flush") {
+  // Two stages on two devices each: four micro-batches of 3 s, two per replica.
+  const auto trace = chain("pipedream", {0, 1}, 4, 2).simulated();
+  CHECK(to_seconds(trace.iteration).value() == doctest::Approx(6));
+  for (const auto& span : trace.spans)
+    if (computes(span.kind)) CHECK(span.device.index() % 2 == static_cast<std::size_t>(span.micro_batch % 2));
+}

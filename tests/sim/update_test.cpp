@@ -1,0 +1,147 @@
+// Gradients reduced and weights updated: how a stage's replicas come together at the end of a mini-batch.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
+#include "sim/collective.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::OpId;
+using sim::Collective;
+
+namespace {
+
+/// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices; 1 s forward and backward per
+/// sample and operator, one micro-batch of a sample per replica; cables of 1 kB/s.
+double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options) {
+  graph::GraphBuilder builder("row");
+  for (std::size_t v = 0; v < operators; ++v) {
+    builder.add(support::unit_op("v" + std::to_string(v), 1e9, 250));
+    if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
+  }
+  const auto graph = builder.build();
+  const auto cluster = support::tiny_cluster(replicas, 1 << 30, 1000);
+  const auto costs = support::FixedCosts::uniform(operators, 1, 1);
+  plan::Plan plan;
+  plan.training.mini_batch = static_cast<std::int64_t>(replicas);
+  plan.stages = {{{}, {}, plan.training.mini_batch, 1, plan.training.mini_batch, {}}};
+  for (std::size_t v = 0; v < operators; ++v) plan.stages[0].operators.emplace_back(v);
+  for (std::size_t r = 0; r < replicas; ++r) plan.stages[0].devices.emplace_back(r);
+  const cost::Problem problem{graph, cluster, costs, plan.training};
+  const auto order = schedule::plan_order(plan);
+  const auto trace = sim::simulate(problem, plan, order, options);
+  for (const auto& fault : sim::trace_faults(problem, plan, order, trace)) FAIL_CHECK(fault);
+  return to_seconds(trace.iteration).value();
+}
+
+double reduce(std::size_t replicas, Collective collective) {
+  return seconds(1, replicas, {sim::NetworkModel::fair, collective}) - 2;
+}
+
+}  // namespace
+
+TEST_CASE("a ring moves 2(r-1)/r of the bytes over every cable") {
+  // 1 kB at 1 kB/s: r = 2: 1 s; r = 4: six steps of 250 B, 1.5 s; r = 8: fourteen of 125 B, 1.75 s.
+  CHECK(reduce(2, Collective::ring) == doctest::Approx(1));
+  CHECK(reduce(4, Collective::ring) == doctest::Approx(1.5));
+  CHECK(reduce(8, Collective::ring) == doctest::Approx(1.75));
+  CHECK(reduce(3, Collective::ring) == doctest::Approx(4 * 0.334).epsilon(1e-3));
+}
+
+TEST_CASE("a tree moves all bytes along every edge, and children share the parent's cable") {
+  // r = 2: up 1 s, down 1 s. r = 4, members 1, 2 under 0 and 3 under 1: 3 to 1 takes 1 s while 2 to 0 runs alone; the
+  // message of 2 waits for nothing: level by level, 3 to 1 (1 s), then 1 and 2 share 0's cable... 2 has no children and starts
+  // at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2 share the cable, 2 s, then 1 to 3, 1 s.
+  CHECK(reduce(2, Collective::tree) == doctest::Approx(2));
+  CHECK(reduce(4, Collective::tree) == doctest::Approx(5));
+}
+
+TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {
+  // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB, the pair exchanges 500 B twice, 1 kB back.
+  CHECK(reduce(4, Collective::halving_doubling) == doctest::Approx(1.5));
+  CHECK(reduce(8, Collective::halving_doubling) == doctest::Approx(1.75));
+  CHECK(reduce(3, Collective::halving_doubling) == doctest::Approx(3));
+}
+
+TEST_CASE("the automatic choice is the one with the smallest closed form") {
+  CHECK(reduce(8, Collective::automatic) == doctest::Approx(reduce(8, Collective::ring)));
+  CHECK(reduce(2, Collective::closed_form) == doctest::Approx(1));
+}
+
+TEST_CASE("every message of a collective is sent once and every member gets all contributions") {
+  for (const Collective collective : {Collective::ring, Collective::tree, Collective::halving_doubling, Collective::hierarchical})
+    for (std::size_t members = 2; members <= 17; ++members) {
+      // Two members per node where that comes out even, else one node.
+      cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1), {core::FlopRate(1)}, 1, core::Seconds(0)};
+      std::vector<cluster::Device> devices(members);
+      std::vector<cluster::Link> links;
+      std::vector<DeviceId> group;
+      for (std::size_t d = 0; d < members; ++d) {
+        devices[d].node = members % 2 == 0 ? static_cast<int>(d / 2) : 0;
+        links.push_back({d, members, core::Bandwidth(1), core::Seconds(0)});
+        links.push_back({members, d, core::Bandwidth(1), core::Seconds(0)});
+        group.emplace_back(d);
+      }
+      const cluster::Cluster cluster("c", {type}, devices, 1, links);
+      const auto messages = sim::all_reduce_messages(collective, cluster, group, 1000);
+      // Whose contributions a member may know after each message, if every message carries all its sender knows.
+      std::vector<std::vector<bool>> known(members, std::vector<bool>(members));
+      for (std::size_t m = 0; m < members; ++m) known[m][m] = true;
+      std::vector<std::vector<bool>> carried;
+      for (std::size_t i = 0; i < messages.size(); ++i) {
+        const auto& message = messages[i];
+        auto knows = std::vector<bool>(members);
+        knows[message.from] = true;
+        for (const std::size_t before : message.after) {
+          REQUIRE(before < i);
+          if (messages[before].to != message.from) continue;
+          for (std::size_t m = 0; m < members; ++m) knows[m] = knows[m] || carried[before][m];
+        }
+        carried.push_back(knows);
+        for (std::size_t m = 0; m < members; ++m) known[message.to][m] = known[message.to][m] || knows[m];
+      }
+      for (const auto& knows : known) CHECK(std::count(knows.begin(), knows.end(), true) == static_cast<long>(members));
+      std::int64_t moved = 0;
+      for (const auto& message : messages) moved += message.bytes;
+      // Every reduction in place moves at least 2(r-1) times the bytes in all; a ring and a tree no more.
+      CHECK(moved >= 2 * (static_cast<std::int64_t>(members) - 1) * 1000);
+      if (collective == Collective::ring || collective == Collective::tree)
+        CHECK(moved == 2 * (static_cast<std::int64_t>(members) - 1) * 1000);
+    }
+}
+
+TEST_CASE("buckets are reduced while the last backward pass runs on") {
+  // Four operators: backward 4 s, gradients of 1 kB each, on two replicas 1 s per kB. One bucket: 4 + 4 + 4 = 12 s.
+  // A bucket per operator: the first three all-reduces hide, 4 + 4 + 1 = 9 s. Two operators per bucket: 4 + 4 + 2 = 10 s.
+  const auto with = [](std::int64_t bytes) {
+    return seconds(4, 2, {sim::NetworkModel::fair, Collective::ring, core::Bytes(bytes)});
+  };
+  CHECK(with(0) == doctest::Approx(12));
+  CHECK(with(1) == doctest::Approx(9));
+  CHECK(with(1000) == doctest::Approx(9));
+  CHECK(with(1001) == doctest::Approx(10));
+  CHECK(with(1 << 20) == doctest::Approx(12));
+  const auto closed = [](std::int64_t bytes) {
+    return seconds(4, 2, {sim::NetworkModel::fair, Collective::closed_form, core::Bytes(bytes)});
+  };
+  CHECK(closed(0) == doctest::Approx(12));
+  CHECK(closed(1) == doctest::Approx(9));
+}
+
+TEST_CASE("the optimizer streams weights, gradients and state through memory") {
+  cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1e12), {core::FlopRate(1)}, 1, core::Seconds(1e-6)};
+  const support::FixedCosts costs = support::FixedCosts::uniform(1, 1, 1);
+  // 1 GB of weights at 83 % of 1 TB/s: sgd moves 3 GB, momentum 5, adam 7, and one launch.
+  const auto time = [&](plan::Optimizer o) { return costs.step_time(core::Bytes(1'000'000'000), o, type).value(); };
+  CHECK(time(plan::Optimizer::sgd) == doctest::Approx(3e-3 / 0.83 + 1e-6));
+  CHECK(time(plan::Optimizer::momentum) == doctest::Approx(5e-3 / 0.83 + 1e-6));
+  CHECK(time(plan::Optimizer::adam) == doctest::Approx(7e-3 / 0.83 + 1e-6));
+}
