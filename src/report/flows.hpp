@@ -19,11 +19,11 @@ struct Flow {
 
 /// One per transfer, in the trace's order. A trace names a transfer's stage and micro-batch but neither its
 /// direction nor its receiver, so both are inferred:
-///  - the sender is the backward pass of that micro-batch on that device if it has ended, else the forward
-///    pass;
+///  - the sender is the backward pass (or input gradient) of that micro-batch on that device if it has ended,
+///    else the forward pass;
 ///  - the receiver is the first computation of the same direction on the peer that starts after the transfer,
-///    needs samples of the sender and got nothing else from it. A stage's micro-batches share the mini-batch
-///    evenly, its devices in order of their numbers share each micro-batch.
+///    needs samples of the sender and got nothing else from it. A stage's micro-batches share all
+///    samples evenly; the devices that run one, in order of their numbers, share it.
 /// Members stay kNoSpan where no span fits.
 std::vector<Flow> flows(const trace::Trace& trace);
 

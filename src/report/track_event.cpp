@@ -68,7 +68,8 @@ class Writer {
   void add_device(std::size_t d, const cluster::Cluster* cluster) {
     const trace::DeviceTrace& device = trace_.devices[d];
     std::string name = fmt::format("device {}", d);
-    if (device.stage.valid()) name += fmt::format(", stage {}", device.stage.index());
+    for (const core::StageId stage : device.stages)
+      name += fmt::format("{} {}", stage == device.stages.front() ? ", stage" : " and", stage.index());
     if (cluster != nullptr) name += fmt::format(" ({})", cluster->type(DeviceId(d)).name);
     devices_.push_back({out_.add_track({name, root_, d}), {}, {}});
     for (std::size_t k = 0; k < trace::kMemoryKinds; ++k) {
@@ -111,9 +112,7 @@ class Writer {
     leaving_.clear(), arriving_.clear();
     for (; next_end_ < ends_.size() && ends_[next_end_].span == i; ++next_end_)
       (ends_[next_end_].arrives ? arriving_ : leaving_).push_back(ends_[next_end_].flow);
-    const bool reduces = span.kind == TaskKind::all_reduce;
-    slice(span.device, reduces ? all_reduce : compute, span, reduces ? "all-reduce" : label(span.kind, span),
-          {});
+    slice(span.device, computes(span.kind) ? compute : all_reduce, span, label(span.kind, span), {});
   }
 
   void add_transfer(const Span& span, std::size_t number) {
@@ -124,10 +123,11 @@ class Writer {
     slice(span.peer, receive, span, label(kind, span), Annotation{"from device", index(span.device)});
   }
 
-  /// "F3", "B3", or "3" for a transfer of unknown direction.
+  /// "F3", "B3" and so on; "3" for a transfer of unknown direction.
   static std::string label(TaskKind kind, const Span& span) {
-    const char* direction = kind == TaskKind::forward ? "F" : kind == TaskKind::backward ? "B" : "";
-    return fmt::format("{}{}", direction, span.micro_batch);
+    constexpr std::string_view kLetters[trace::kTaskKinds] = {"F", "B", "I", "W", "R", "", "", ""};
+    if (span.micro_batch < 0) return std::string(trace::name(kind));
+    return fmt::format("{}{}", kLetters[static_cast<std::size_t>(kind)], span.micro_batch);
   }
 
   static std::int64_t index(auto id) { return static_cast<std::int64_t>(id.index()); }

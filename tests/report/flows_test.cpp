@@ -7,6 +7,7 @@
 
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "sim/build.hpp"
 #include "sim/engine.hpp"
@@ -40,8 +41,9 @@ std::multiset<Known> inferred(const trace::Trace& trace) {
 /// The same from the simulator's task graph, where a transfer knows its receiver; its direction is the
 /// receiver's.
 std::multiset<Known> simulated(const cost::Problem& problem, const plan::Plan& plan,
-                               const schedule::TaskOrder& order, sim::NetworkModel network) {
-  const auto graph = sim::build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order).graph;
+                               const schedule::Grid& order, sim::NetworkModel network) {
+  const auto graph =
+      sim::build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, {network}).graph;
   const sim::Times times = sim::run(graph, network);
   std::multiset<Known> out;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
@@ -72,7 +74,7 @@ TEST_CASE("flows inferred from a trace are those of the simulator's task graph")
     } catch (const core::Infeasible&) {
       continue;
     }
-    const auto order = schedule::task_order(plan);
+    const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       CHECK(inferred(sim::simulate(problem, plan, order, {network})) ==
             simulated(problem, plan, order, network));

@@ -53,7 +53,7 @@ trace::Trace random_trace(std::uint64_t seed) {
   const int devices = random.between(2, 5);
   const auto any = [&] { return static_cast<std::size_t>(random.between(0, devices - 1)); };
   for (int d = 0; d < devices; ++d) {
-    trace::DeviceTrace device{core::StageId(static_cast<std::size_t>(d)), core::Bytes(1000), {}, {}};
+    trace::DeviceTrace device{{core::StageId(static_cast<std::size_t>(d))}, core::Bytes(1000), {}, {}};
     at(device.fixed, plan::MemoryKind::weights) = core::Bytes(random.between(0, 1));
     for (int t = 0; t < 40; t += random.between(1, 9))
       device.memory.push_back({core::Picoseconds(t * kNano), core::Bytes(random.between(0, 3)),
@@ -176,7 +176,7 @@ TEST_CASE("a flow leads from a forward pass through both ends of its transfer to
   // Device 0: F at 0..10 ns; transfer 10..15 ns; device 1: F at 20..30 ns.
   trace::Trace trace;
   trace.mini_batch = 1;
-  trace.devices = {{core::StageId(0), {}, {}, {}}, {core::StageId(1), {}, {}, {}}};
+  trace.devices = {{{core::StageId(0)}, {}, {}, {}}, {{core::StageId(1)}, {}, {}, {}}};
   trace.spans = {span(TaskKind::forward, 0, 0, 10 * kNano),
                  span(TaskKind::transfer, 0, 10 * kNano, 15 * kNano, 1),
                  span(TaskKind::forward, 1, 20 * kNano, 30 * kNano)};
