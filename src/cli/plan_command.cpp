@@ -57,7 +57,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   row.search_s = seconds.count();
   const auto outcome = experiment::evaluate(problem, plan, row, simulation);
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
-  flags.timeline.write(outcome);
+  flags.timeline.write(outcome, problem.cluster);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
   if (!flags.json) fmt::print("search {}\n", core::show(core::Seconds(seconds.count())));
   return core::ExitCode::done;

@@ -53,15 +53,15 @@ nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan
 
 void TimelineFlags::add(CLI::App& command) {
   command.add_option("--svg", svg, "draw the timeline here")->type_name("FILE");
-  command.add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here")->type_name("FILE");
+  command.add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here; JSON if it ends in .json")->type_name("FILE");
 }
 
-void TimelineFlags::write(const experiment::CellOutcome& outcome) const {
+void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const {
   report::TimelineStyle style;
   style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices, outcome.row.cluster,
                             outcome.row.planner);
   if (!svg.empty()) core::write_file(svg, report::to_svg(*outcome.trace, style));
-  if (!perfetto.empty()) core::write_file(perfetto, report::to_perfetto(*outcome.trace));
+  if (!perfetto.empty()) report::write_perfetto(perfetto, *outcome.trace, &cluster);
 }
 
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,

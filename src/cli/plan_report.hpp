@@ -14,7 +14,7 @@ namespace penstock::cli {
 struct TimelineFlags {
   std::string svg, perfetto;
   void add(CLI::App& command);
-  void write(const experiment::CellOutcome& outcome) const;
+  void write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const;
 };
 
 /// What a simulation met beside the plan.

@@ -50,7 +50,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto outcome = experiment::run(spec, options, session.stop);
   fmt::print("{}", flags.json ? report::to_json(outcome.rows, options.provenance)
                               : report::comparison(outcome.rows, spec.baseline));
-  fmt::print(stderr, "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, traces/*.json for ui.perfetto.dev)\n",
+  fmt::print(stderr, "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, traces/*.pftrace for ui.perfetto.dev)\n",
              outcome.interrupted ? "Interrupted" : "Done", outcome.rows.size(), spec.cells.size(), options.folder);
   return exit_code(outcome);
 }
@@ -61,7 +61,7 @@ void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "Run an experiment file: plan and simulate every cell of its grid, write a results folder.");
   auto flags = std::make_shared<Flags>();
   command->footer(
-      "Cells run in parallel. Each finished cell leaves plans/*.yaml, timelines/*.svg and traces/*.json; at the end, or when\n"
+      "Cells run in parallel. Each finished cell leaves plans/*.yaml, timelines/*.svg and traces/*.pftrace; at the end, or when\n"
       "interrupted, results.csv, results.json (with provenance) and table.txt hold the finished cells.\n\n"
       "Example:\n"
       "  penstock run experiments/quickstart.yaml");

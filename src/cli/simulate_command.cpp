@@ -74,7 +74,7 @@ std::string one_run(const Flags& flags, const cost::Problem& problem, const plan
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}), options);
   if (flags.verify) verify(problem, plan, *outcome.trace);
-  flags.timeline.write(outcome);
+  flags.timeline.write(outcome, problem.cluster);
   MaybeImperfect imperfect;
   if (options.imperfection) {
     warn_of_unmet(*options.imperfection, problem.cluster, *outcome.trace);
@@ -119,8 +119,8 @@ void add_simulate(CLI::App& app, Action& action) {
       "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that 1F1B\n"
       "needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
       "Example:\n"
-      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.json\n"
-      "  penstock simulate plan.yaml --network fair --imperfection experiments/imperfect/bad_day.yaml --runs 1000");
+      "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
+      "  penstock simulate plan.yaml --imperfection experiments/imperfect/bad_day.yaml --runs 1000");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);

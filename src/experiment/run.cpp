@@ -20,7 +20,8 @@ void write_outcome(const Cell& cell, const CellOutcome& outcome, const std::stri
   if (!outcome.plan) return;
   const std::string name = cell_name(cell);
   core::write_file(fmt::format("{}/plans/{}.yaml", folder, name), plan::to_yaml(load_model(cell.model), *outcome.plan));
-  core::write_file(fmt::format("{}/traces/{}.json", folder, name), report::to_perfetto(*outcome.trace));
+  const cluster::Cluster cluster = load_cluster(cell.cluster);
+  report::write_perfetto(fmt::format("{}/traces/{}.pftrace", folder, name), *outcome.trace, &cluster);
   report::TimelineStyle style;
   style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices, outcome.row.cluster,
                             outcome.row.planner);

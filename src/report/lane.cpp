@@ -99,14 +99,23 @@ bool continues(const Box& before, const Box& box) {
          box.x - before.end < kPixel;
 }
 
+/// Every tenth backward pass may be numbered across its neighbours, for its dark digits can be read on them.
+bool may_spill(const Box& box, Tenths width) {
+  return box.paint == Paint::backward && box.micro_batch % 10 == 0 && 3 * (box.end - box.x) >= width;
+}
+
 /// Numbers each box that is wide enough; a run of consecutive micro-batches too narrow for that shares a
-/// range.
+/// range. Numbers never touch.
 std::vector<Label> labels(const std::vector<Box>& boxes) {
   std::vector<Label> out;
+  Tenths reached = 0;  // the end of the last label
   const auto write = [&](const Box& first, const Box& last, const std::string& text) {
-    const Tenths room = last.end - first.x;
-    if (room < kDigit * static_cast<Tenths>(text.size()) + kPixel) return false;
-    out.push_back({first.paint, first.x + room / 2, text});
+    const Tenths width = kDigit * static_cast<Tenths>(text.size()) + kPixel,
+                 middle = (first.x + last.end) / 2;
+    if (last.end - first.x < width && !may_spill(first, width)) return false;
+    if (middle - width / 2 < reached) return false;
+    out.push_back({first.paint, middle, text});
+    reached = middle + width / 2;
     return true;
   };
   for (std::size_t i = 0, next = 0; i < boxes.size(); i = next) {

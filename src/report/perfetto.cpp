@@ -5,8 +5,13 @@
 #include <array>
 #include <iterator>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "free_rows.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/report/track_event.hpp"
 
 namespace penstock::report {
 namespace {
@@ -18,15 +23,15 @@ using trace::TaskKind;
 enum Role : std::size_t { compute, send, receive, all_reduce };
 constexpr std::string_view kRoleNames[] = {"compute", "send", "receive", "all-reduce"};
 
-/// A thread of the viewer, busy until `end`.
-struct Lane {
-  int thread;
-  Picoseconds end;
+/// The threads of one role on one device.
+struct Threads {
+  FreeRows rows;
+  std::vector<int> ids;  ///< by row
 };
 
 class Writer {
  public:
-  explicit Writer(const trace::Trace& trace) : lanes_(trace.devices.size()) {
+  explicit Writer(const trace::Trace& trace) : threads_(trace.devices.size()) {
     text_.reserve(160 * trace.spans.size() + 4096);
     text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
     for (std::size_t d = 0; d < trace.devices.size(); ++d) add_device(d, trace.devices[d]);
@@ -64,19 +69,17 @@ class Writer {
             process(d), micros(point.time), point.activations.value(), point.buffers.value());
   }
 
-  /// The first lane of this role that is free at the span's start; a new one when none is.
+  /// A thread of this role that is free at the span's start.
   int thread_for(std::size_t device, Role role, const Span& span) {
-    core::require(device < lanes_.size(), "a span names devices of its trace");
-    auto& lanes = lanes_[device][role];
-    std::size_t i = 0;
-    while (i < lanes.size() && lanes[i].end > span.start) ++i;
-    if (i == lanes.size()) {
-      lanes.push_back({next_thread_++, {}});
+    core::require(device < threads_.size(), "a span names devices of its trace");
+    Threads& threads = threads_[device][role];
+    const std::size_t i = threads.rows.place(span.start, span.end);
+    if (i == threads.ids.size()) {
+      threads.ids.push_back(next_thread_++);
       const std::string number = i > 0 ? fmt::format(" {}", i + 1) : "";
-      name("thread", device, lanes[i].thread, fmt::format("{}{}", kRoleNames[role], number), role * 1000 + i);
+      name("thread", device, threads.ids[i], fmt::format("{}{}", kRoleNames[role], number), role * 1000 + i);
     }
-    lanes[i].end = span.end;
-    return lanes[i].thread;
+    return threads.ids[i];
   }
 
   void slice(std::size_t device, Role role, const std::string& label, const Span& span) {
@@ -113,14 +116,31 @@ class Writer {
   }
 
   std::string text_;
-  std::vector<std::array<std::vector<Lane>, 4>> lanes_;  ///< by device and role
+  std::vector<std::array<Threads, 4>> threads_;  ///< by device and role
   int next_thread_ = 1;
 };
 
 }  // namespace
 
-std::string to_perfetto(const trace::Trace& trace) {
+std::string to_perfetto_json(const trace::Trace& trace) {
   return Writer(trace).finish();
+}
+
+void write_perfetto(const std::string& path, const trace::Trace& trace, const cluster::Cluster* cluster) {
+  const bool json = path.ends_with(".json");
+  if (json && trace.spans.size() > kMostJsonSpans)
+    throw core::Error(
+        core::ExitCode::limit,
+        fmt::format("{}: {} spans are too many for a JSON trace, which viewers open up to {}; use "
+                    "another ending for the native form, such as .pftrace",
+                    path, trace.spans.size(), kMostJsonSpans));
+  core::FileWriter file(path);
+  if (json) {
+    file.write(to_perfetto_json(trace));
+  } else {
+    write_track_events(trace, cluster, [&](std::string_view bytes) { file.write(bytes); });
+  }
+  file.commit();
 }
 
 }  // namespace penstock::report

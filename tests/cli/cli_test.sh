@@ -26,7 +26,9 @@ expect() {
 plan=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "depth 5 of 8 stages" "${plan[@]}" --micro-batch 4 -o plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
-[[ -s t.svg && -s t.json ]] || { echo "FAILED: no timeline was written"; failures=$((failures + 1)); }
+expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
+[[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||
+  { echo "FAILED: no timeline was written"; failures=$((failures + 1)); }
 expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
 expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
 expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml

@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "penstock/core/error.hpp"
+#include "support/scratch.hpp"
 
+using namespace penstock;
 using namespace penstock::core;
 namespace fs = std::filesystem;
 
@@ -20,4 +22,24 @@ TEST_CASE("a file appears whole, and a failed write leaves nothing behind") {
   CHECK_THROWS_AS(write_file((folder / "deep").string(), "x"), BadInput);
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
   fs::remove_all(folder);
+}
+
+TEST_CASE("a file written in pieces appears when it is committed, not before") {
+  const support::Scratch scratch("files_test");
+  const std::string path = scratch.path("a.txt");
+  const auto files = [&] { return std::distance(fs::directory_iterator(fs::path(path).parent_path()), {}); };
+  {
+    FileWriter given_up(path);
+    given_up.write("half of it");
+    CHECK(!fs::exists(path));
+  }
+  CHECK(files() == 0);  // nor does the temporary file stay
+  FileWriter file(path);
+  file.write("one ");
+  file.write("two");
+  CHECK(!fs::exists(path));
+  file.commit();
+  CHECK(read_file(path) == "one two");
+  CHECK(files() == 1);
+  CHECK_THROWS_AS(FileWriter(path + "/below_a_file"), BadInput);
 }

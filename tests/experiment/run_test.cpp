@@ -59,7 +59,7 @@ TEST_CASE("a run leaves a complete results folder, the same for any number of th
     for (const auto& row : outcome.rows) CHECK(row.status == "ok");
     CHECK(files(folder) == 3 + 4 * 3);  // results.csv, results.json, table.txt; plan, trace, timeline per cell
     const std::string all = timeless(outcome.rows) + core::read_file(folder + "/plans/case_study-summit-4-graphpipe-32.yaml") +
-                            core::read_file(folder + "/traces/candle_uno-summit-4-spp-32.json");
+                            core::read_file(folder + "/traces/candle_uno-summit-4-spp-32.pftrace");
     if (first.empty()) first = all;
     CHECK(all == first);
   }

@@ -3,10 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
 #include "support/drawn_trace.hpp"
+#include "support/scratch.hpp"
 
 using namespace penstock;
 using nlohmann::json;
@@ -15,7 +19,7 @@ namespace {
 
 std::vector<json> events(const trace::Trace& trace, const std::string& phase) {
   std::vector<json> out;
-  const json document = json::parse(report::to_perfetto(trace));
+  const json document = json::parse(report::to_perfetto_json(trace));
   for (const json& event : document["traceEvents"])
     if (event["ph"] == phase) out.push_back(event);
   return out;
@@ -53,7 +57,7 @@ TEST_CASE("picoseconds survive as decimal microseconds") {
   trace::Trace trace;
   trace.devices.resize(2);
   trace.spans = {transfer(0, 1, 1'234'567'000'001, 1'234'567'000'004)};
-  const std::string text = report::to_perfetto(trace);
+  const std::string text = report::to_perfetto_json(trace);
   CHECK(text.find("\"ts\":1234567.000001,\"dur\":0.000003") != std::string::npos);
 }
 
@@ -75,11 +79,32 @@ TEST_CASE("memory is a counter with one series per kind") {
   CHECK(counters[1]["args"]["activations"] == 0);
 }
 
+TEST_CASE("a name's ending chooses the form, and JSON ends at its limit") {
+  const support::Scratch scratch("perfetto_test");
+  trace::Trace trace;
+  trace.devices.resize(2);
+  trace.spans.assign(report::kMostJsonSpans, transfer(0, 1, 0, 0));
+  report::write_perfetto(scratch.path("t.json"), trace, nullptr);
+  CHECK(core::read_file(scratch.path("t.json")).starts_with("{\"displayTimeUnit\""));
+  trace.spans.push_back(transfer(0, 1, 0, 0));
+  try {
+    report::write_perfetto(scratch.path("u.json"), trace, nullptr);
+    FAIL("one span too many");
+  } catch (const core::Error& error) {
+    CHECK(error.code() == core::ExitCode::limit);
+    CHECK(std::string(error.what()).find("u.json: 100001 spans are too many for a JSON trace") !=
+          std::string::npos);
+  }
+  CHECK(!std::filesystem::exists(scratch.path("u.json")));
+  report::write_perfetto(scratch.path("u.pftrace"), trace, nullptr);
+  CHECK(core::read_file(scratch.path("u.pftrace")).starts_with("\n"));  // field 1, length-delimited
+}
+
 TEST_CASE("large traces are written fast" * doctest::test_suite("slow")) {
   const auto trace = support::drawn_trace({.stages = 32, .micro_batches = 800});
   REQUIRE(trace.spans.size() > 100'000);
   const auto begin = std::chrono::steady_clock::now();
-  CHECK(report::to_perfetto(trace).size() > 1'000'000);
+  CHECK(report::to_perfetto_json(trace).size() > 1'000'000);
   // An optimised build takes a tenth of a second; the rest is room for sanitizers.
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }

@@ -41,6 +41,29 @@ TEST_CASE("narrow boxes share a range of micro-batches") {
   CHECK_FALSE(contains(svg, ">17<"));
 }
 
+TEST_CASE("where two digits are wider than a backward pass, every tenth is numbered all the same") {
+  // On 1000 pixels, a forward pass of 4 and a backward pass of `width` in turn; two digits take 14.
+  const auto drawn = [](std::int64_t width) {
+    trace::Trace trace;
+    trace.iteration = core::Picoseconds(1000);
+    trace.devices.resize(1);
+    const core::DeviceId device(0);
+    for (std::int32_t m = 0; m < 25; ++m) {
+      const core::Picoseconds start((4 + width) * m), middle = start + core::Picoseconds(4);
+      const core::Picoseconds end = middle + core::Picoseconds(width);
+      trace.spans.push_back({trace::TaskKind::forward, device, {}, core::StageId(0), m, start, middle, {}});
+      trace.spans.push_back({trace::TaskKind::backward, device, {}, core::StageId(0), m, middle, end, {}});
+    }
+    return report::to_svg(trace, {.width = 1230});
+  };
+  CHECK(contains(drawn(8), ">9<"));
+  CHECK(contains(drawn(8), ">10<"));
+  CHECK(contains(drawn(8), ">20<"));
+  CHECK_FALSE(contains(drawn(8), ">11<"));
+  CHECK(contains(drawn(5), ">20<"));  // a third of the digits' width is enough
+  CHECK_FALSE(contains(drawn(4), ">20<"));
+}
+
 TEST_CASE("spans thinner than a pixel keep their share of the width") {
   // 2000 forward passes of 10 ms and backward passes of 20 ms on about 1000 pixels: half a pixel each and
   // less.

@@ -1,13 +1,32 @@
 #pragma once
 // Writing results so that a reader never sees half a file.
 
+#include <fstream>
 #include <string>
 #include <string_view>
 
 namespace penstock::core {
 
-/// Writes to a temporary name in the same folder, then renames. Creates missing folders.
-/// Throws BadInput when the path cannot be written; then no file is left behind.
+/// A file written piece by piece, under a temporary name in the same folder until `commit` renames it.
+/// Creates missing folders. Every member throws BadInput when the path cannot be written; without `commit` no
+/// file is left behind.
+class FileWriter {
+ public:
+  explicit FileWriter(std::string path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::string_view piece);
+  void commit();
+
+ private:
+  [[noreturn]] void fail() const;
+  std::string path_, temporary_;
+  std::ofstream out_;
+};
+
+/// Writes the whole content at once, as FileWriter does.
 void write_file(const std::string& path, std::string_view content);
 
 /// The whole file as text; throws BadInput when it cannot be read.

@@ -1,0 +1,30 @@
+#pragma once
+// The way of data from one computation through a transfer to the next. Private to the room.
+
+#include <cstdint>
+#include <vector>
+
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::report {
+
+inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
+
+/// One transfer; members are positions in Trace::spans.
+struct Flow {
+  std::uint32_t transfer;
+  std::uint32_t sender = kNoSpan;    ///< the computation whose result moves
+  std::uint32_t receiver = kNoSpan;  ///< the computation that needs it
+};
+
+/// One per transfer, in the trace's order. A trace names a transfer's stage and micro-batch but neither its
+/// direction nor its receiver, so both are inferred:
+///  - the sender is the backward pass (or input gradient) of that micro-batch on that device if it has ended,
+///    else the forward pass;
+///  - the receiver is the first computation of the same direction on the peer that starts after the transfer,
+///    needs samples of the sender and got nothing else from it. A stage's micro-batches share all
+///    samples evenly; the devices that run one, in order of their numbers, share it.
+/// Members stay kNoSpan where no span fits.
+std::vector<Flow> flows(const trace::Trace& trace);
+
+}  // namespace penstock::report

@@ -1,0 +1,78 @@
+#pragma once
+// Perfetto's packets: the messages and field numbers that a trace of ours needs. Private to the room.
+// Source: protos/perfetto/trace/*.proto of google/perfetto, v59.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "penstock/core/units.hpp"
+#include "penstock/report/track_event.hpp"
+#include "protobuf.hpp"
+
+namespace penstock::report {
+
+using TrackId = std::uint64_t;  ///< positive; unique in the file
+inline constexpr TrackId kNoTrack = 0;
+
+enum class Unit : std::uint8_t { none, bytes, bytes_per_second };
+
+/// A row of the viewer, shown below its parent in order of `rank`; a counter when it has a unit.
+struct Track {
+  std::string_view name;
+  TrackId parent = kNoTrack;
+  std::uint64_t rank = 0;
+  Unit unit = Unit::none;
+};
+
+struct Annotation {
+  std::string_view name;
+  std::int64_t value;
+};
+
+struct Slice {
+  TrackId track;
+  std::string_view name;
+  std::string_view category;
+  core::Picoseconds start, end;
+  std::span<const Annotation> annotations;
+  std::span<const std::uint64_t> flows;         ///< that pass through or begin
+  std::span<const std::uint64_t> ending_flows;  ///< that lead here
+};
+
+/// Strings of one kind, each sent once and then named by its id.
+class Interner {
+ public:
+  explicit Interner(unsigned kind) : kind_(kind) {}
+  /// The string's id; adds a new one to the packet's interned data.
+  std::uint64_t id(std::string_view text, Message& interned);
+
+ private:
+  unsigned kind_;  ///< field of the interned data
+  std::unordered_map<std::string, std::uint64_t> ids_;
+};
+
+/// One packet sequence. Slices of a track come in order of time.
+class PacketWriter {
+ public:
+  explicit PacketWriter(ByteSink sink);
+  TrackId add_track(const Track& track);
+  void add_slice(const Slice& slice);
+  void add_sample(TrackId counter, core::Picoseconds time, std::int64_t value);
+  void flush();  ///< hands over what has gathered; due at the end
+
+ private:
+  enum class Event : std::uint8_t { begin = 1, end = 2, counter = 4 };
+  Message& event(Event type, TrackId track);
+  void packet(core::Picoseconds time);
+  void send();
+
+  ByteSink sink_;
+  Interner categories_, event_names_, annotation_names_;
+  TrackId tracks_ = 0;
+  Message packet_, event_, inner_, interned_;  ///< reused, so that their memory is
+  Message block_;                              ///< packets not yet handed over
+};
+
+}  // namespace penstock::report

@@ -1,0 +1,52 @@
+#pragma once
+// The wire format of protocol buffers, as much of it as a writer needs. Private to the room.
+// Source: "Encoding", protobuf.dev/programming-guides/encoding. Differs in that no schema is known: fields
+// are numbers.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace penstock::report {
+
+/// The bytes of one message. Fields appear in the order they are added.
+class Message {
+ public:
+  void clear() { bytes_.clear(); }
+  bool empty() const { return bytes_.empty(); }
+  std::size_t size() const { return bytes_.size(); }
+  std::string_view bytes() const { return bytes_; }
+
+  /// uint64, int64, enum, bool.
+  Message& number(unsigned field, std::uint64_t value) {
+    tag(field, 0);
+    varint(value);
+    return *this;
+  }
+  /// fixed64: eight bytes, the least significant first.
+  Message& fixed(unsigned field, std::uint64_t value) {
+    tag(field, 1);
+    for (int byte = 0; byte < 8; ++byte) bytes_.push_back(static_cast<char>(value >> (8 * byte)));
+    return *this;
+  }
+  Message& text(unsigned field, std::string_view value) {
+    tag(field, 2);
+    varint(value.size());
+    bytes_.append(value);
+    return *this;
+  }
+  Message& message(unsigned field, const Message& inner) { return text(field, inner.bytes_); }
+
+ private:
+  void tag(unsigned field, unsigned wire_type) { varint(field << 3 | wire_type); }
+
+  /// Seven bits a byte, the least significant first; the top bit says that more follow.
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
+    bytes_.push_back(static_cast<char>(value));
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace penstock::report
