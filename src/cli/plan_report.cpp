@@ -89,7 +89,7 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                 : "";
   return fmt::format(
       "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
-      "communication {:.1f} %, peak memory {}\n{}",
+      "communication {:.1f} %, peak memory {}\n{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
       show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome));
