@@ -68,22 +68,33 @@ class Cuts {
     return v;
   }
 
-  CutState state(const LayerSet& antichain) const {
+  LayerSet as_set(const Order& layers) const {
+    LayerSet out(graph_.layers.size());
+    for (std::size_t v : layers) out.set(v);
+    return out;
+  }
+
+  CutState state(const Order& antichain) const {
     CutState out;
-    out.frontier = out.done = antichain;
-    for_each(antichain, [&](std::size_t v) { out.frontier |= extras_[v]; });
-    for_each(out.frontier, [&](std::size_t v) { (out.done |= ancestors_[v]).set(v); });
+    out.frontier = as_set(antichain);
+    for (std::size_t v : antichain) out.frontier |= extras_[v];
+    out.done = out.frontier;
+    for_each(out.frontier, [&](std::size_t v) { out.done |= ancestors_[v]; });
     sum_up(graph_, out);
     return out;
   }
 
-  std::vector<LayerSet> next(const LayerSet& antichain, const LayerSet& frontier) const {
-    std::vector<LayerSet> out;
-    for_each(frontier, [&](std::size_t x) {
+  /// Members keep their places, for the order in which cuts are found decides the order of the row.
+  std::vector<Order> next(const Order& antichain, const LayerSet& frontier) const {
+    const LayerSet members = as_set(antichain);
+    Order augmented;
+    for_each(frontier - members, [&](std::size_t v) { augmented.push_back(v); });
+    augmented.insert(augmented.end(), antichain.begin(), antichain.end());
+    std::vector<Order> out;
+    for (std::size_t x : augmented)
       for (std::size_t y : graph_.next[x])
-        if (!antichain.test(y) && !descendants_[y].intersects(frontier))
-          out.push_back(replaced(frontier, x, y));
-    });
+        if (!members.test(y) && !descendants_[y].intersects(frontier))
+          out.push_back(replaced(augmented, x, y));
     return out;
   }
 
@@ -92,14 +103,11 @@ class Cuts {
     return std::any_of(graph_.next[p].begin(), graph_.next[p].end(),
                        [&](std::size_t reader) { return reader != v && !ancestors_[v].test(reader); });
   }
-  LayerSet replaced(LayerSet set, std::size_t x, std::size_t y) const {
-    set.reset(x);
-    set.set(y);
-    LayerSet antichain = set;
-    for_each(set, [&](std::size_t v) {
-      if (descendants_[v].intersects(set)) antichain.reset(v);
-    });
-    return antichain;
+  Order replaced(Order layers, std::size_t x, std::size_t y) const {
+    std::replace(layers.begin(), layers.end(), x, y);
+    const LayerSet all = as_set(layers);
+    std::erase_if(layers, [&](std::size_t v) { return descendants_[v].intersects(all); });
+    return layers;
   }
 
   const LayerGraph& graph_;
@@ -145,20 +153,20 @@ std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, s
   if (graph.layers.empty()) return std::vector<CutState>{};
   const Cuts cuts(graph);
   std::vector<CutState> states;
-  std::vector<LayerSet> antichains;
+  std::vector<Order> antichains;
   std::map<LayerSet, std::size_t> known;
-  const auto number = [&](const LayerSet& antichain) {
-    const auto [entry, fresh] = known.emplace(antichain, states.size());
+  const auto number = [&](const Order& antichain) {
+    const auto [entry, fresh] = known.emplace(cuts.as_set(antichain), states.size());
     if (fresh) {
       states.push_back(cuts.state(antichain));
       antichains.push_back(antichain);
     }
     return entry->second;
   };
-  number(LayerSet(graph.layers.size()).set(cuts.first_source()));
+  number({cuts.first_source()});
   for (std::size_t s = 0; s < states.size(); ++s) {
     std::vector<std::size_t> next;
-    for (const LayerSet& antichain : cuts.next(antichains[s], states[s].frontier)) {
+    for (const Order& antichain : cuts.next(antichains[s], states[s].frontier)) {
       const std::size_t t = number(antichain);
       if (std::find(next.begin(), next.end(), t) == next.end()) next.push_back(t);
     }
