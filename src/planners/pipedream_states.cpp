@@ -36,6 +36,7 @@ void for_each(const LayerSet& set, F&& f) {
 }
 
 void sum_up(const LayerGraph& graph, CutState& state) {
+  state.compute = state.activation = state.parameters = state.output = 0;
   for_each(state.done, [&](std::size_t v) {
     state.compute += graph.layers[v].compute;
     state.activation += graph.layers[v].activation;
@@ -174,6 +175,10 @@ std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, s
     states[s].next = std::move(next);
   }
   return arranged(std::move(states));
+}
+
+void weigh(const LayerGraph& graph, std::vector<CutState>& states) {
+  for (CutState& state : states) sum_up(graph, state);
 }
 
 std::vector<CutState> row_states(const LayerGraph& graph) {

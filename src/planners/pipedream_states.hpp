@@ -42,6 +42,9 @@ struct CutState {
 /// are more than `most` cuts.
 std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most);
 
+/// Sets the sums of every cut anew, for a graph of the same layers and edges.
+void weigh(const LayerGraph& graph, std::vector<CutState>& states);
+
 /// A coarser row for graphs with too many cuts: the layers one by one, in the order of the first one ready.
 /// Here what crosses a cut is what a later layer reads, and all layers are done at the end.
 std::vector<CutState> row_states(const LayerGraph& graph);

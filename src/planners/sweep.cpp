@@ -11,7 +11,6 @@
 #include "penstock/schedule/in_flight_search.hpp"
 
 namespace penstock::planners {
-namespace {
 
 using core::BadInput;
 
@@ -35,6 +34,8 @@ std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const 
   if (sizes.empty()) throw BadInput(fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
   return sizes;
 }
+
+namespace {
 
 std::vector<int> replica_counts(int devices, bool any) {
   std::vector<int> counts;
@@ -139,7 +140,8 @@ class Sweep {
     for (auto& candidate : found)
       if (candidate && (!chosen || candidate->iteration < (*chosen)->iteration)) chosen = &candidate;
     if (!chosen) explain();
-    SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, 0};
+    SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, {}, 0};
+    out.estimate = score::estimate(problem_, out.plan, plan::StageGraph(problem_.graph, out.plan)).iteration;
     for (std::uint64_t n : rows) out.states += n;
     return out;
   }
