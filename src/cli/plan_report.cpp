@@ -71,10 +71,11 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
   report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
                        {"in flight", Align::right}, {"time/sample", Align::right}, {"weights", Align::right},
                        {"gradients", Align::right}, {"optimizer", Align::right}, {"workspace", Align::right},
-                       {"activations", Align::right}, {"buffers", Align::right}, {"memory", Align::right}});
+                       {"activations", Align::right}, {"buffers", Align::right}, {"versions", Align::right},
+                       {"memory", Align::right}});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    const auto memory = score::stage_memory(problem, plan, stage);
+    const auto memory = score::stage_memory(problem, plan, core::StageId(s));
     std::vector<std::string> cells = {std::to_string(s), operator_span(problem.graph, stage), device_list(stage),
                                       std::to_string(stage.micro_batch), std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
@@ -112,12 +113,14 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
   if (row.search_s) out["search_s"] = *row.search_s;
-  for (const plan::Stage& stage : plan.stages) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const plan::Stage& stage = plan.stages[s];
     nlohmann::ordered_json one;
     for (core::DeviceId d : stage.devices) one["devices"].push_back(d.index());
     one["micro_batch"] = stage.micro_batch;
     one["in_flight"] = stage.in_flight;
-    const auto memory = score::stage_memory(problem, plan, stage);
+    one["recompute"] = stage.recompute;
+    const auto memory = score::stage_memory(problem, plan, core::StageId(s));
     for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
       one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
     for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);
