@@ -45,8 +45,9 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   search.judge_by_estimate = flags.choose_by == "estimate";
 
   const auto begin = std::chrono::steady_clock::now();
-  plan::Plan plan = planner.plan(problem, search, session.stop).plan;
+  auto found = planner.plan(problem, search, session.stop);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  plan::Plan& plan = found.plan;
   plan.model = flags.model.ref();
   plan.cluster = cluster_ref;
   plan.planner = flags.planner;
@@ -55,7 +56,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 
   report::CellResult row = experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}});
   row.search_s = seconds.count();
-  const auto outcome = experiment::evaluate(problem, plan, row, simulation);
+  auto outcome = experiment::evaluate(problem, plan, row, simulation);
+  outcome.row.estimate_s = found.estimate.value();
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
   flags.timeline.write(outcome, problem.cluster);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));

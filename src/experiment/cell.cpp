@@ -73,15 +73,17 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   options.judge_by_estimate = !spec.choose_by_simulation;
   const auto begin = Clock::now();
   try {
-    plan::Plan plan =
-        planners::planner(cell.planner).plan(problem, options, stop).plan;
+    auto found = planners::planner(cell.planner).plan(problem, options, stop);
+    plan::Plan& plan = found.plan;
     const std::chrono::duration<double> search = Clock::now() - begin;
     plan.model = cell.model;
     plan.cluster = cell.cluster;
     plan.planner = cell.planner;
     check(problem, plan);
     row.search_s = search.count();
-    return evaluate(problem, plan, std::move(row), spec.simulation);
+    CellOutcome out = evaluate(problem, plan, std::move(row), spec.simulation);
+    out.row.estimate_s = found.estimate.value();
+    return out;
   } catch (const core::Infeasible& e) {
     row.status = std::string("infeasible: ") + e.what();
     return {row, {}, {}, {}};

@@ -12,6 +12,12 @@ const std::vector<PlannerInfo>& catalogue() {
        "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
+      {"pipedream", "sequential pipeline without a flush, replicas in turn: least time of the slowest stage over nodes and devices",
+       "Narayanan et al., PipeDream, SOSP 2019, section 3.1, exact; ours keeps to device memory with the weight versions, replicas divide the micro-batches",
+       pipedream},
+      {"pipedream_2bw", "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
+       "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts gradients and optimizer state",
+       pipedream_2bw},
   };
   return planners;
 }

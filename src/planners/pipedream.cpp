@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "families.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/score/validate.hpp"
+#include "pipedream_levels.hpp"
+#include "pipedream_memory.hpp"
+#include "sweep.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::Bytes;
+
+Bytes smallest_memory(const cluster::Cluster& cluster) {
+  Bytes least = cluster.types()[cluster.devices().front().type].memory;
+  for (const cluster::Device& device : cluster.devices())
+    least = std::min(least, cluster.types()[device.type].memory);
+  return least;
+}
+
+/// Replica counts up to `most` by which `turns` can be divided.
+std::vector<int> dividing(std::int64_t turns, int most, bool any) {
+  std::vector<int> out;
+  for (int r = 1; r <= most; r = any ? r + 1 : 2 * r)
+    if (turns % r == 0) out.push_back(r);
+  return out;
+}
+
+struct Candidate {
+  plan::Plan plan;
+  double seconds = 0;  ///< per micro-batch, by the planner's formula
+  core::Seconds iteration;
+};
+
+/// The search at one micro-batch size.
+class AtSize {
+ public:
+  AtSize(const cost::Problem& problem, const SearchOptions& options, const ProblemCuts& cuts,
+         std::int64_t samples, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        cuts_(cuts),
+        samples_(samples),
+        turns_(problem.training.mini_batch / samples),
+        stop_(stop),
+        states_(cuts.weighed(samples)),
+        memory_(problem, cuts, samples) {}
+
+  /// Over nodes; where that does not fit, over devices side by side, which counts what each stage holds
+  /// exactly.
+  std::optional<Candidate> best() {
+    if (auto found = over_nodes(); found && fits(found->plan)) return found;
+    return side_by_side(smallest_memory(problem_.cluster));
+  }
+  std::optional<Candidate> side_by_side(Bytes memory) {
+    auto levels = flat_level(problem_.cluster);
+    levels[0].replicas = dividing(turns_, levels[0].machines, options_.any_degree);
+    PipedreamRules rules = this->rules();
+    rules.fits = [this, memory](const StageUse& use) {
+      return memory_.fits(use.first, use.last, use.machines, use.behind, memory);
+    };
+    return search(levels, rules);
+  }
+  std::uint64_t states() const { return visited_; }
+
+ private:
+  PipedreamRules rules() const {
+    PipedreamRules rules;
+    rules.form = PipedreamForm::paper;
+    rules.update_every = static_cast<double>(turns_);
+    return rules;
+  }
+
+  /// A stage's replicas at all levels together must divide the micro-batches: `inner` of each node's part of
+  /// it.
+  std::optional<Candidate> over_nodes() {
+    auto levels = node_levels(problem_.cluster);
+    if (levels.size() == 1) return std::nullopt;
+    std::optional<Candidate> best;
+    std::set<std::vector<int>> seen;
+    const auto shares = dividing(turns_, levels[0].machines, options_.any_degree);
+    for (auto inner = shares.rbegin(); inner != shares.rend(); ++inner) {
+      levels[0].replicas = dividing(*inner, *inner, options_.any_degree);
+      levels[1].replicas = dividing(turns_ / *inner, levels[1].machines, options_.any_degree);
+      if (!seen.insert(levels[1].replicas).second && !options_.any_degree) continue;
+      auto found = search(levels, rules());
+      if (found && (!best || found->seconds < best->seconds)) best = std::move(found);
+    }
+    return best;
+  }
+
+  std::optional<Candidate> search(const std::vector<PipedreamLevel>& levels, const PipedreamRules& rules) {
+    const auto found = pipedream_search(states_, levels, rules, stop_);
+    if (!found) return std::nullopt;
+    visited_ += found->states;
+    return Candidate{assembled(place(found->stages, levels)), found->seconds, {}};
+  }
+
+  plan::Plan assembled(const std::vector<PlacedStage>& stages) const {
+    plan::Plan plan;
+    plan.training = problem_.training;
+    plan.schedule = "pipedream";
+    for (const PlacedStage& placed : stages) {
+      plan::Stage& stage = plan.stages.emplace_back();
+      stage.operators = cuts_.operators(placed.first, placed.last);
+      stage.devices = placed.devices;
+      stage.micro_batch = samples_;
+    }
+    schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
+    return plan;
+  }
+
+  bool fits(const plan::Plan& plan) const {
+    const Bytes has = smallest_memory(problem_.cluster);
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      if (plan::total(score::stage_memory(problem_, plan, core::StageId(s))) > has) return false;
+    return true;
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  const ProblemCuts& cuts_;
+  std::int64_t samples_, turns_;
+  core::StopToken stop_;
+  std::vector<CutState> states_;
+  StashMemory memory_;
+  std::uint64_t visited_ = 0;
+};
+
+/// Says how much memory a device would need for some plan.
+[[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const ProblemCuts& cuts,
+                          std::int64_t samples, core::StopToken stop) {
+  AtSize size(problem, options, cuts, samples, stop);
+  constexpr Bytes kUnlimited(std::int64_t{1} << 56);
+  if (!size.side_by_side(kUnlimited))
+    throw core::Infeasible(fmt::format(
+        "no pipeline of whole micro-batches in turn uses exactly {} devices with micro-batches of {} samples",
+        problem.cluster.size(), samples));
+  const Bytes has = smallest_memory(problem.cluster);
+  Bytes low = has, high = has * 2;
+  while (!size.side_by_side(high)) low = high, high = high * 2;
+  while ((high - low).value() > has.value() / 1000 + 1) {
+    const Bytes middle = low + (high - low) / 2;
+    (size.side_by_side(middle) ? high : low) = middle;
+  }
+  throw core::Infeasible(
+      fmt::format("no plan fits in memory: with weight stashing and micro-batches of {} samples a device "
+                  "needs {}, it has {}: {} missing",
+                  samples, core::show(high), core::show(has), core::show(high - has)));
+}
+
+void check(const SearchOptions& options) {
+  if (options.per_stage_micro_batch) throw core::BadInput("pipedream: all stages have one micro-batch size");
+  if (options.k != 1) throw core::BadInput("pipedream: k must be 1");
+}
+
+}  // namespace
+
+// Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019, section 3.1,
+// in the paper's form, at every micro-batch size; weights are updated once per mini-batch, so an all-reduce
+// counts once for all its micro-batches. Differs in that memory is a constraint (section 3.3 leaves it to the
+// user), that replica counts divide the micro-batches (the runtime asks for it, the optimizer did not know),
+// and in the choice of micro-batch size, by simulation.
+SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+  check(options);
+  const auto sizes = micro_batch_sizes(problem, options);
+  const ProblemCuts cuts(problem);
+  std::vector<std::optional<Candidate>> found(sizes.size());
+  std::vector<std::uint64_t> states(sizes.size());
+  core::parallel_for(sizes.size(), [&](std::size_t i) {
+    AtSize at_size(problem, options, cuts, sizes[i], stop);
+    found[i] = at_size.best();
+    states[i] = at_size.states();
+    if (!found[i]) return;
+    const double turns = static_cast<double>(problem.training.mini_batch / sizes[i]);
+    found[i]->iteration =
+        by_evaluation(options) ? options.evaluate(found[i]->plan) : core::Seconds(found[i]->seconds * turns);
+  });
+  std::size_t best = sizes.size();
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (found[i] && (best == sizes.size() || found[i]->iteration < found[best]->iteration)) best = i;
+  if (best == sizes.size()) explain(problem, options, cuts, sizes.front(), stop);
+  SearchResult out;
+  out.bottleneck = found[best]->seconds / static_cast<double>(sizes[best]);
+  out.estimate = core::Seconds(out.bottleneck * static_cast<double>(problem.training.mini_batch));
+  out.plan = std::move(found[best]->plan);
+  for (std::uint64_t n : states) out.states += n;
+  return out;
+}
+
+}  // namespace penstock::planners

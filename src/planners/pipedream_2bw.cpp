@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "families.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/score/validate.hpp"
+#include "pipedream_2bw_model.hpp"
+#include "sweep.hpp"
+#include "units.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::Bytes;
+using core::DeviceId;
+
+struct Candidate {
+  plan::Plan plan;
+  double seconds = 0;  ///< per sample, by the formula
+  core::Seconds iteration;
+};
+
+/// Of the routes from device d to d + `distance`, those within blocks of `block` devices (0: all).
+double slowest_route(const cluster::Cluster& cluster, std::size_t distance, std::size_t block) {
+  double bandwidth = std::numeric_limits<double>::infinity();
+  for (std::size_t d = 0; d + distance < cluster.size(); ++d)
+    if (block == 0 || d / block == (d + distance) / block)
+      bandwidth = std::min(bandwidth, cluster.route(DeviceId(d), DeviceId(d + distance)).bandwidth.value());
+  return bandwidth;
+}
+
+/// The search at one micro-batch size.
+class AtSize {
+ public:
+  AtSize(const cost::Problem& problem, const Units& units, std::int64_t samples)
+      : problem_(problem), units_(units), samples_(samples), turns_(problem.training.mini_batch / samples) {
+    for (const auto& unit : units.operators) {
+      times_.push_back(slowest(unit));
+      work_.push_back(times_.back().total().value());
+    }
+  }
+
+  std::optional<Candidate> best(bool any_degree, core::StopToken stop) {
+    std::optional<Candidate> best;
+    const int devices = static_cast<int>(problem_.cluster.size());
+    for (int width = 1; width <= devices; ++width) {
+      stop.check();
+      const int depth = devices / width;
+      if (!any_degree && (width & (width - 1)) != 0) continue;
+      if (devices % width != 0 || turns_ % width != 0 || turns_ / width < depth) continue;
+      if (static_cast<std::size_t>(depth) > work_.size()) continue;
+      const plan::Plan split = this->split(width, depth);
+      for (bool recompute : {false, true}) consider(split, recompute, best);
+    }
+    return best;
+  }
+  std::uint64_t states() const { return shapes_; }
+  /// Of the fullest device that needs least, over all shapes looked at.
+  Bytes least_need() const { return least_need_; }
+
+ private:
+  cost::OpTime slowest(const std::vector<core::OpId>& unit) const {
+    cost::OpTime out;
+    for (const cluster::DeviceType& type : problem_.cluster.types())
+      if (const auto time = cost::compute_time(problem_, unit, type, samples_); time.total() > out.total())
+        out = time;
+    return out;
+  }
+
+  plan::Plan split(int width, int depth) const {
+    plan::Plan plan;
+    plan.training = problem_.training;
+    plan.schedule = "pipedream_2bw";
+    std::size_t unit = 0, device = 0;
+    for (std::size_t end : balanced_ends(work_, depth)) {
+      plan::Stage& stage = plan.stages.emplace_back();
+      stage.micro_batch = samples_;
+      for (; unit < end; ++unit)
+        stage.operators.insert(stage.operators.end(), units_.operators[unit].begin(),
+                               units_.operators[unit].end());
+      std::sort(stage.operators.begin(), stage.operators.end());
+      for (int r = 0; r < width; ++r) stage.devices.emplace_back(device++);
+    }
+    schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
+    return plan;
+  }
+
+  TwoBwStage described(const plan::Stage& stage, std::size_t& unit) const {
+    const auto load = cost::stage_load(problem_.graph, stage.operators);
+    TwoBwStage out;
+    for (std::size_t left = stage.operators.size(); left > 0; left -= units_.operators[unit++].size()) {
+      out.forward += times_[unit].forward.value();
+      out.backward += times_[unit].backward().value();
+    }
+    const auto all = [&](Bytes each) { return static_cast<double>((each * samples_).value()); };
+    out.weights = static_cast<double>(load.parameters.value());
+    out.kept = all(load.kept);
+    out.entering = all(load.entering);
+    out.leaving = all(load.leaving);
+    return out;
+  }
+
+  void consider(plan::Plan plan, bool recompute, std::optional<Candidate>& best) {
+    ++shapes_;
+    const std::size_t width = plan.stages.front().devices.size();
+    std::vector<TwoBwStage> stages;
+    std::size_t unit = 0;
+    for (plan::Stage& stage : plan.stages) {
+      stage.recompute = recompute;
+      stages.push_back(described(stage, unit));
+    }
+    const TwoBwShape shape{static_cast<int>(width), turns_ / static_cast<std::int64_t>(width), recompute,
+                           slowest_route(problem_.cluster, 1, width),
+                           slowest_route(problem_.cluster, width, 0)};
+    const double seconds =
+        two_bw_seconds(stages, shape) / static_cast<double>(samples_ * static_cast<std::int64_t>(width));
+    if (best && best->seconds <= seconds) return;
+    if (fits(plan, stages, shape)) best = Candidate{std::move(plan), seconds, {}};
+  }
+
+  /// By the paper's count and by score::stage_memory, which adds gradients, optimizer state and buffers but
+  /// knows how many micro-batches each stage really holds.
+  bool fits(const plan::Plan& plan, const std::vector<TwoBwStage>& stages, const TwoBwShape& shape) {
+    bool all = true;
+    Bytes most;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const Bytes paper(
+          static_cast<std::int64_t>(two_bw_bytes(stages[s], shape, static_cast<int>(stages.size()))));
+      const Bytes need = std::max(paper, plan::total(score::stage_memory(problem_, plan, core::StageId(s))));
+      most = std::max(most, need);
+      for (DeviceId d : plan.stages[s].devices) all = all && need <= problem_.cluster.type(d).memory;
+    }
+    least_need_ = std::min(least_need_, most);
+    return all;
+  }
+
+  const cost::Problem& problem_;
+  const Units& units_;
+  std::int64_t samples_, turns_;
+  std::vector<cost::OpTime> times_;  ///< [unit]
+  std::vector<double> work_;         ///< s [unit]
+  std::uint64_t shapes_ = 0;
+  Bytes least_need_{std::int64_t{1} << 62};
+};
+
+[[noreturn]] void explain(const cost::Problem& problem, Bytes least_need) {
+  if (least_need == Bytes(std::int64_t{1} << 62))
+    throw core::Infeasible(
+        fmt::format("no width and depth use exactly {} devices with as many micro-batches per update as the "
+                    "pipeline is deep",
+                    problem.cluster.size()));
+  throw core::Infeasible(
+      fmt::format("no plan fits in memory: with two versions of the weights some device needs at least {}",
+                  core::show(least_need)));
+}
+
+}  // namespace
+
+// Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (PipeDream-2BW), ICML 2021, section 3.3
+// and appendix A: all stages equally wide. The paper's models are equal blocks; here the row of operators is
+// cut so that the slowest stage's compute is least, which for equal blocks is the same. Differs also in that
+// all devices are used, that every micro-batch size is tried, not only the largest that fits, and in what
+// memory counts.
+SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+  if (options.per_stage_micro_batch)
+    throw core::BadInput("pipedream_2bw: all stages have one micro-batch size");
+  if (options.k != 1) throw core::BadInput("pipedream_2bw: k must be 1");
+  const auto sizes = micro_batch_sizes(problem, options);
+  const Units units = planning_units(problem.graph);
+  std::vector<std::optional<Candidate>> found(sizes.size());
+  std::vector<std::uint64_t> states(sizes.size());
+  std::vector<Bytes> least_need(sizes.size());
+  core::parallel_for(sizes.size(), [&](std::size_t i) {
+    AtSize at_size(problem, units, sizes[i]);
+    found[i] = at_size.best(options.any_degree, stop);
+    states[i] = at_size.states();
+    least_need[i] = at_size.least_need();
+    if (!found[i]) return;
+    found[i]->iteration =
+        by_evaluation(options)
+            ? options.evaluate(found[i]->plan)
+            : core::Seconds(found[i]->seconds * static_cast<double>(problem.training.mini_batch));
+  });
+  std::optional<Candidate>* best = nullptr;
+  for (auto& candidate : found)
+    if (candidate && (!best || candidate->iteration < (*best)->iteration)) best = &candidate;
+  if (!best) explain(problem, *std::min_element(least_need.begin(), least_need.end()));
+  SearchResult out{std::move((*best)->plan), (*best)->seconds, {}, 0};
+  out.estimate = core::Seconds(out.bottleneck * static_cast<double>(problem.training.mini_batch));
+  for (std::uint64_t n : states) out.states += n;
+  return out;
+}
+
+}  // namespace penstock::planners
