@@ -8,7 +8,6 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
-#include "penstock/score/validate.hpp"
 #include "pipedream_levels.hpp"
 #include "pipedream_memory.hpp"
 #include "sweep.hpp"
@@ -37,6 +36,7 @@ struct Candidate {
   plan::Plan plan;
   double seconds = 0;  ///< per micro-batch, by the planner's formula
   core::Seconds iteration;
+  std::vector<PlacedStage> placed;
 };
 
 /// The search at one micro-batch size.
@@ -56,7 +56,7 @@ class AtSize {
   /// Over nodes; where that does not fit, over devices side by side, which counts what each stage holds
   /// exactly.
   std::optional<Candidate> best() {
-    if (auto found = over_nodes(); found && fits(found->plan)) return found;
+    if (auto found = over_nodes(); found && fits(found->placed)) return found;
     return side_by_side(smallest_memory(problem_.cluster));
   }
   std::optional<Candidate> side_by_side(Bytes memory) {
@@ -100,7 +100,8 @@ class AtSize {
     const auto found = pipedream_search(states_, levels, rules, stop_);
     if (!found) return std::nullopt;
     visited_ += found->states;
-    return Candidate{assembled(place(found->stages, levels)), found->seconds, {}};
+    auto placed = place(found->stages, levels);
+    return Candidate{assembled(placed), found->seconds, {}, placed};
   }
 
   plan::Plan assembled(const std::vector<PlacedStage>& stages) const {
@@ -117,10 +118,14 @@ class AtSize {
     return plan;
   }
 
-  bool fits(const plan::Plan& plan) const {
+  bool fits(const std::vector<PlacedStage>& stages) const {
     const Bytes has = smallest_memory(problem_.cluster);
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      if (plan::total(score::stage_memory(problem_, plan, core::StageId(s))) > has) return false;
+    std::int64_t behind = 0;
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      const auto replicas = static_cast<std::int64_t>(stage->devices.size());
+      if (!memory_.fits(stage->first, stage->last, replicas, behind, has)) return false;
+      behind += replicas;
+    }
     return true;
   }
 

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "families.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
-#include "penstock/score/validate.hpp"
 #include "pipedream_2bw_model.hpp"
 #include "sweep.hpp"
 #include "units.hpp"
@@ -122,17 +122,24 @@ class AtSize {
     if (fits(plan, stages, shape)) best = Candidate{std::move(plan), seconds, {}};
   }
 
-  /// By the paper's count and by score::stage_memory, which adds gradients, optimizer state and buffers but
-  /// knows how many micro-batches each stage really holds.
+  /// The larger of the paper's count and of ours, which adds gradients, optimizer state and buffers but knows
+  /// how many micro-batches each stage really holds. On each device.
+  Bytes need(const plan::Stage& stage, const TwoBwStage& described, const TwoBwShape& shape,
+             std::size_t depth) const {
+    const Bytes paper(static_cast<std::int64_t>(two_bw_bytes(described, shape, static_cast<int>(depth))));
+    const auto load = cost::stage_load(problem_.graph, stage.operators);
+    const auto ours = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples_,
+                                         stage.in_flight / samples_, stage.recompute);
+    return std::max(paper, plan::total(ours) + load.parameters);
+  }
+
   bool fits(const plan::Plan& plan, const std::vector<TwoBwStage>& stages, const TwoBwShape& shape) {
     bool all = true;
     Bytes most;
     for (std::size_t s = 0; s < stages.size(); ++s) {
-      const Bytes paper(
-          static_cast<std::int64_t>(two_bw_bytes(stages[s], shape, static_cast<int>(stages.size()))));
-      const Bytes need = std::max(paper, plan::total(score::stage_memory(problem_, plan, core::StageId(s))));
-      most = std::max(most, need);
-      for (DeviceId d : plan.stages[s].devices) all = all && need <= problem_.cluster.type(d).memory;
+      const Bytes bytes = need(plan.stages[s], stages[s], shape, stages.size());
+      most = std::max(most, bytes);
+      for (DeviceId d : plan.stages[s].devices) all = all && bytes <= problem_.cluster.type(d).memory;
     }
     least_need_ = std::min(least_need_, most);
     return all;
