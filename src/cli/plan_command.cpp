@@ -57,7 +57,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   report::CellResult row = experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}});
   row.search_s = seconds.count();
   auto outcome = experiment::evaluate(problem, plan, row, simulation);
-  outcome.row.estimate_s = found.estimate.value();
+  if (found.estimate) outcome.row.estimate_s = found.estimate->value();
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
   flags.timeline.write(outcome, problem.cluster);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));

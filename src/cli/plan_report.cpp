@@ -12,6 +12,7 @@
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/score/estimate.hpp"
+#include "penstock/schedule/list_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
 
@@ -34,12 +35,21 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
   return first == last ? first : fmt::format("{} .. {} ({})", first, last, stage.operators.size());
 }
 
+/// What list ordering promises of its own plans.
+std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan) {
+  if (plan.schedule != "list_order") return "";
+  const auto most = schedule::list_order_bound(score::pipeline_of(problem, plan));
+  return fmt::format("list ordering on links of its own takes at most {}, steps aside\n", show(to_seconds(most)));
+}
+
 std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
   const auto bound = score::lower_bound(problem, *outcome.plan);
   if (!bound || bound->time == core::Picoseconds(0)) return "";
   const double least = to_seconds(bound->time).value();
-  return fmt::format("no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n", show(core::Seconds(least)),
-                     name(bound->kind), bound->where, (*outcome.row.iteration_s / least - 1) * 100);
+  return fmt::format(
+      "no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n{}",
+      show(core::Seconds(least)), name(bound->kind), bound->where, (*outcome.row.iteration_s / least - 1) * 100,
+      list_order_line(problem, *outcome.plan));
 }
 
 /// Null where the plan has no bound.

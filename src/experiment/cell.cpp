@@ -82,7 +82,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
     check(problem, plan);
     row.search_s = search.count();
     CellOutcome out = evaluate(problem, plan, std::move(row), spec.simulation);
-    out.row.estimate_s = found.estimate.value();
+    if (found.estimate) out.row.estimate_s = found.estimate->value();
     return out;
   } catch (const core::Infeasible& e) {
     row.status = std::string("infeasible: ") + e.what();

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <unordered_map>
 
@@ -95,6 +96,12 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   return stage;
 }
 
+/// A grid file lies relative to the plan file.
+std::string beside(const std::string& file, const std::string& schedule) {
+  if (!schedule.ends_with(".csv")) return schedule;
+  return (std::filesystem::path(file).parent_path() / schedule).lexically_normal().string();
+}
+
 /// Adds file, line and key to an error about a word.
 template <class Enum>
 Enum word(const Yaml& node, Enum (*read)(std::string_view)) {
@@ -136,7 +143,7 @@ Plan parse_plan(const std::string& text, const std::string& file, const graph::O
   training.only({"mini_batch", "optimizer"});
   plan.training.mini_batch = training.at("mini_batch").integer(1, kMostSamples);
   if (const auto node = training.find("optimizer")) plan.training.optimizer = word(*node, optimizer);
-  if (const auto node = root.find("schedule")) plan.schedule = node->text();
+  if (const auto node = root.find("schedule")) plan.schedule = beside(file, node->text());
   for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
   return plan;
 }

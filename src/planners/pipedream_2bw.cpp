@@ -196,7 +196,7 @@ SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& op
   for (auto& candidate : found)
     if (candidate && (!best || candidate->iteration < (*best)->iteration)) best = &candidate;
   if (!best) explain(problem, *std::min_element(least_need.begin(), least_need.end()));
-  SearchResult out{std::move((*best)->plan), (*best)->seconds, {}, 0};
+  SearchResult out{std::move((*best)->plan), (*best)->seconds};
   out.estimate = core::Seconds(out.bottleneck * static_cast<double>(problem.training.mini_batch));
   for (std::uint64_t n : states) out.states += n;
   return out;

@@ -139,8 +139,7 @@ class Sweep {
     for (auto& candidate : found)
       if (candidate && (!chosen || candidate->iteration < (*chosen)->iteration)) chosen = &candidate;
     if (!chosen) explain();
-    SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, {}, 0};
-    out.estimate = score::estimate(problem_, out.plan, plan::StageGraph(problem_.graph, out.plan)).iteration;
+    SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, 0};
     for (std::uint64_t n : rows) out.states += n;
     return out;
   }

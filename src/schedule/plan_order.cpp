@@ -75,6 +75,7 @@ Grid stage_rows(const Plan& plan) {
 }
 
 void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::int32_t>& rank) {
+  if (grid.halves > 0) throw core::BadInput(plan.schedule + " cuts micro-batches in halves, a stage has one size");
   if (grid.copies > 1)
     throw core::BadInput(plan.schedule + " holds several copies of the model, a plan has one");
   if (grid.rank_of_stage.size() != rank.size())

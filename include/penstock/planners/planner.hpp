@@ -29,8 +29,8 @@ struct SearchOptions {
 struct SearchResult {
   plan::Plan plan;             ///< valid by construction; callers still ask score::faults
   double bottleneck = 0;       ///< seconds per sample of the slowest stage, the planner's objective
-  core::Seconds estimate;      ///< of an iteration, by the planner's own formulas
   std::uint64_t states = 0;    ///< table rows, states or cells computed
+  std::optional<core::Seconds> estimate{};  ///< the iteration time the planner itself predicts; none: score::estimate
 };
 
 /// Throws Infeasible naming the obstacle when no plan fits, BadInput when the options contradict the problem,
