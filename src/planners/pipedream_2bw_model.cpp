@@ -79,11 +79,11 @@ std::optional<TwoBwAnswer> dropped_two_bw_planner(const TwoBwBlocks& model) {
   for (int width = 1; width <= model.workers; ++width) {
     if (model.workers % width != 0) continue;
     const int depth = model.workers / width;
-    const int blocks = model.blocks < depth ? model.blocks + depth : model.blocks;
-    const double n = blocks / depth;  // NOLINT: the code rounds down
+    const double n = model.blocks / depth;  // whole blocks
+    const double held = std::max(1.0, n);
     const double reduce = 2 * (width - 1) * model.parameters * n / (width <= 8 ? 1e11 : 1e9);
     const double seconds = std::max({model.seconds * n, 2 * model.output / 1e9, reduce}) / width;
-    const double memory = 4 * (2 * model.parameters * n + model.activations * n * depth);
+    const double memory = 4 * (2 * model.parameters * held + model.activations * held * depth);
     if (memory <= model.memory && (!best || seconds < best->seconds)) best = {seconds, width, depth, memory};
   }
   return best;

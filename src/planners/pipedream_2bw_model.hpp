@@ -58,8 +58,8 @@ struct TwoBwAnswer {
 };
 /// That planner: over all w d = workers, with n = blocks / d blocks per stage,
 /// max(t n, 2 o / 1e9, 2 (w - 1) p n / (w <= 8 ? 1e11 : 1e9)) / w seconds and 4 (2 p n + a n d) bytes; the
-/// least seconds that fit. Where there are fewer blocks than stages it adds d blocks. Kept to compare with
-/// its answers; nothing when none fits.
+/// least seconds that fit. With fewer blocks than stages n is 0 in times, so that compute is free, and 1 in
+/// memory: its slip, kept to compare with its answers. Nothing when none fits.
 std::optional<TwoBwAnswer> dropped_two_bw_planner(const TwoBwBlocks& model);
 
 }  // namespace penstock::planners

@@ -45,5 +45,12 @@ TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte") {
         CHECK(search(problem, planner, per_stage, 2) == alone);
         CHECK(search(problem, planner, per_stage, 4) == alone);
       }
+    for (const char* planner : {"pipedream", "pipedream_2bw"}) {
+      CAPTURE(model);
+      CAPTURE(planner);
+      const Found alone = search(problem, planner, false, 1);
+      CHECK(search(problem, planner, false, 2) == alone);
+      CHECK(search(problem, planner, false, 4) == alone);
+    }
   }
 }
