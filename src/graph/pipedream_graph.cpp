@@ -19,7 +19,7 @@ using core::BadInput;
 using Text = std::string_view;
 
 constexpr std::size_t kMostNodes = std::size_t{1} << 16, kMostEdges = std::size_t{1} << 20;
-constexpr double kMost = 1e15;
+constexpr double kMost = 1e15, kMostMs = 1e10;
 constexpr Text kDash = " -- ";
 constexpr int kNumberBytes = 4;
 
@@ -92,10 +92,16 @@ class Reader {
   void fields(Text rest, PipedreamNode& node) const {
     Text costs = cut(rest, kDash);
     if (!rest.empty()) value(trimmed(rest), "stage_id");
-    node.forward_ms = value(trimmed(cut(costs, ",")), "forward_compute_time");
-    node.backward_ms = value(trimmed(cut(costs, ",")), "backward_compute_time");
+    node.forward_ms = time(trimmed(cut(costs, ",")), "forward_compute_time");
+    node.backward_ms = time(trimmed(cut(costs, ",")), "backward_compute_time");
     node.activation_bytes = value(trimmed(cut(costs, ",")), "activation_size");
     node.parameter_bytes = value(trimmed(costs), "parameter_size");
+  }
+
+  double time(Text field, Text key) const {
+    const double ms = value(field, key);
+    if (ms > kMostMs) fail(std::string(key), fmt::format("expected at most {:g} ms", kMostMs));
+    return ms;
   }
 
   double value(Text field, Text key) const {

@@ -37,8 +37,8 @@ struct PipedreamGraph {
 ///     activation_size=[602112.0; 4.0], parameter_size=0.0
 ///             node1 -- node2
 /// A fourth field `stage_id=<n>` of partitioned graphs is checked and left out. Throws BadInput with file and
-/// line for anything else, numbers that are negative, not finite or above 10^15, ids that stand twice, edges
-/// from or to nowhere, cycles, and files of more than 2^16 nodes, 2^20 edges or no node.
+/// line for anything else, numbers that are negative, not finite or above 10^15 (10^10 for times), ids that
+/// stand twice, edges from or to nowhere, cycles, and files of more than 2^16 nodes, 2^20 edges or no node.
 PipedreamGraph parse_pipedream_graph(const std::string& text, const std::string& filename);
 PipedreamGraph load_pipedream_graph(const std::string& path);
 
