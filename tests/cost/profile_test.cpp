@@ -49,3 +49,19 @@ TEST_CASE("bad profiles are refused with their place") {
         std::string::npos);
   CHECK(fault_of("penstock_profile: 2\ndevice: d\noperators: {}\n").find("whole number from 1 to 1") != std::string::npos);
 }
+
+TEST_CASE("a written profile is read back to the bit") {
+  const cost::ProfileCosts profile("a \"fast\" one\n",
+                                   {{"a", {{{1, 8}, {0.1, 1.0 / 3}}, {{4}, {1e-9}}}}, {"b: {", {{{2}, {0}}, {{2}, {7e6}}}}});
+  const auto again = cost::parse_profile(cost::to_yaml(profile), "p.yaml");
+  CHECK(again.device() == profile.device());
+  REQUIRE(again.entries().size() == 2);
+  for (const auto& [name, entry] : profile.entries()) {
+    CAPTURE(name);
+    const auto& read = again.entries().at(name);
+    CHECK(read.forward.samples == entry.forward.samples);
+    CHECK(read.forward.seconds == entry.forward.seconds);
+    CHECK(read.backward.seconds == entry.backward.seconds);
+  }
+  CHECK(cost::parse_profile(cost::to_yaml(cost::ProfileCosts("none", {})), "p.yaml").entries().empty());
+}
