@@ -1,0 +1,58 @@
+#include <filesystem>
+
+#include "import_command.hpp"
+#include "penstock/graph/pipedream_graph.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct Flags {
+  std::string file;
+  std::int64_t batch = 0;
+  ImportOutputs outputs;
+};
+
+/// Inputs are left out: PipeDream's optimizer does not count what it takes to load them.
+cost::ProfileCosts profile(const graph::PipedreamGraph& graph, std::int64_t batch) {
+  std::map<std::string, cost::ProfileCosts::Entry> entries;
+  for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
+    const graph::PipedreamNode& node = graph.nodes[v];
+    if (!graph.is_input(v))
+      entries[node.id] = {{{batch}, {node.forward_ms / 1000}}, {{batch}, {node.backward_ms / 1000}}};
+  }
+  return cost::ProfileCosts("profiled by PipeDream", std::move(entries));
+}
+
+core::ExitCode run(const Flags& flags) {
+  const auto graph = graph::load_pipedream_graph(flags.file);
+  const std::string name = std::filesystem::path(flags.outputs.model).stem().string();
+  flags.outputs.write({graph::to_op_graph(graph, name, flags.batch), profile(graph, flags.batch)});
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_import_pipedream(CLI::App& import, Action& action) {
+  auto* command = import.add_subcommand("pipedream-graph", "Read a graph.txt of PipeDream's profiler.");
+  command->footer(
+      "The file does not say for which mini-batch it was measured: 256 for AlexNet, 128 for VGG-16 and "
+      "ResNet-50, 64 for\n"
+      "ResNet-101 among those published. Times are known at that size only: of more samples they grow in "
+      "proportion, of\n"
+      "fewer a pass takes as long, so plan with micro-batches of at least that size.\n\n"
+      "Example:\n"
+      "  penstock import pipedream-graph vgg16/graph.txt --batch 128 -o vgg16.json --costs vgg16.yaml\n"
+      "  penstock plan --model vgg16.json --costs vgg16.yaml --planner pipedream --micro-batch 128 "
+      "--mini-batch 1024 \\\n"
+      "      --cluster experiments/clusters/summit.yaml --devices 8");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("file", flags->file, "graph.txt")->required()->type_name("FILE");
+  command->add_option("--batch", flags->batch, "samples of the mini-batch that was profiled")
+      ->required()
+      ->check(samples())
+      ->type_name("B");
+  flags->outputs.add(*command);
+  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+}
+
+}  // namespace penstock::cli
