@@ -189,7 +189,12 @@ class Evaluation {
 }  // namespace
 
 double Recost::operator()(const std::vector<PipedreamStage>& stages) const {
-  return Evaluation(*this).slowest(stages, levels.size() - 1, 0, states.size() - 1);
+  return at(stages, levels.size() - 1, 0, states.size() - 1);
+}
+
+double Recost::at(const std::vector<PipedreamStage>& stages, std::size_t level, std::size_t first,
+                  std::size_t last) const {
+  return Evaluation(*this).slowest(stages, level, first, last);
 }
 
 }  // namespace penstock::support

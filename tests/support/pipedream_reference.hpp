@@ -41,6 +41,9 @@ struct Recost {
   const planners::PipedreamRules& rules;
   double stash_limit = 0;
   double operator()(const std::vector<planners::PipedreamStage>& stages) const;
+  /// The same of stages of one level between two cuts.
+  double at(const std::vector<planners::PipedreamStage>& stages, std::size_t level, std::size_t first,
+            std::size_t last) const;
 };
 
 }  // namespace penstock::support
