@@ -79,6 +79,29 @@ expect 0 "depth" "$penstock" plan --model clip.json --cluster "$clusters/summit.
 expect 0 "branches" "$penstock" model mmt -p branches=2 -o m.dot
 expect 0 "digraph" cat m.dot
 
+# Import: a PipeDream profile becomes a model and costs that planners take; both files or none.
+fields=", activation_size=4000.0, parameter_size=400.0"
+{
+  echo "n1 -- Input0 -- forward_compute_time=9.0, backward_compute_time=0.0$fields"
+  for i in 2 3 4 5; do echo "n$i -- Linear -- forward_compute_time=10.0, backward_compute_time=20.0$fields"; done
+  for i in 1 2 3 4; do printf '\tn%d -- n%d\n' $i $((i + 1)); done
+} >graph.txt
+import=("$penstock" import pipedream-graph graph.txt --batch 10)
+expect 0 "chain: 5 operators" "${import[@]}" -o chain.json --costs chain.yaml
+expect 0 "10: 0.01s" cat chain.yaml
+by_turns=("$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 10)
+expect 0 "estimated iteration 240 ms" "${by_turns[@]}" --planner pipedream -o turns.yaml
+expect 0 "schedule: pipedream" cat turns.yaml
+expect 0 "samples/s" "$penstock" simulate turns.yaml --costs chain.yaml
+expect 0 "estimated iteration 240 ms" "${by_turns[@]}" --planner pipedream_2bw -o turns.yaml
+expect 0 "schedule: pipedream_2bw" cat turns.yaml
+expect 11 "pipedream: k must be 1" "${by_turns[@]}" --planner pipedream --k 2 -o bad.yaml
+sed 's/n4 -- n5/n4 -- n6/' graph.txt >dangling.txt
+expect 11 "dangling.txt:9: n6: the edge names a node that does not exist" "$penstock" import pipedream-graph dangling.txt --batch 10 -o bad.json --costs bad.yaml
+expect 11 "cannot write" "${import[@]}" -o bad.json --costs chain.json/bad.yaml
+expect 10 "--batch" "$penstock" import pipedream-graph graph.txt -o bad.json
+expect 10 "" "$penstock" import
+
 # Schedules: made, written, read back, drawn; times in steps or with units.
 expect 0 "dualpipev" "$penstock" schedules
 expect 0 "0 |F0--F1--" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
@@ -131,7 +154,7 @@ sed 's/micro_batch: 4/micro_batch: four/' plan.yaml >word.yaml
 expect 11 "word.yaml:10: stages[0].micro_batch: expected a whole number" "$penstock" simulate word.yaml --svg bad.svg
 printf 'experiment: x\nmodels: [{name: mmt, mini_batch: [8]}]\nclusters: [{file: none.yaml}]\nplanners: [spp]\n' >x.yaml
 expect 11 "x.yaml:3: clusters[0].file" "$penstock" run x.yaml
-for unwanted in bad.yaml bad.svg results; do
+for unwanted in bad.yaml bad.json bad.svg results; do
   [[ ! -e $unwanted ]] || { echo "FAILED: bad input left $unwanted behind"; failures=$((failures + 1)); }
 done
 
