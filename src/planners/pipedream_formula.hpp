@@ -5,43 +5,50 @@
 
 namespace penstock::planners {
 
+/// Factors are worked out once, since divisions would be most of the search.
 class PipedreamFormula {
  public:
   PipedreamFormula(const PipedreamRules& rules, const PipedreamLevel& level, int inside)
-      : rules_(rules), bandwidth_(level.bandwidth), inside_(inside) {}
+      : code_(rules.form == PipedreamForm::code) {
+    for (int m = 1; m <= level.machines; ++m) factors_.push_back(factors(rules, level.bandwidth, inside, m));
+  }
 
   /// One stage alone on m machines.
   double alone(double compute, double weights, int m) const {
-    const double share = rules_.form == PipedreamForm::code ? 1.0 / inside_ : 1.0;
-    return joined(compute, reduce(weights, m) * share, m);
+    return joined(compute, weights * of(m).reduce_alone, m);
   }
   /// The last of several. Monotone in compute and weights, rounding included.
-  double last(double compute, double weights, int m) const { return joined(compute, reduce(weights, m), m); }
-
-  double entering(double bytes, int m) const { return rules_.compression ? transfer(bytes, m) : 0; }
-  double leaving(double bytes, int m) const {
-    return rules_.compression && rules_.form == PipedreamForm::code ? transfer(bytes, m) : 0;
+  double last(double compute, double weights, int m) const {
+    return joined(compute, weights * of(m).reduce, m);
   }
+  double entering(double bytes, int m) const { return bytes * of(m).entering; }
+  double leaving(double bytes, int m) const { return bytes * of(m).leaving; }
 
  private:
-  double joined(double compute, double reduce, int m) const {
-    if (rules_.form == PipedreamForm::code) return (compute + reduce) / m;
-    return (compute > reduce ? compute : reduce) / m;
-  }
-  /// Seconds of the all-reduce that fall to a round of m micro-batches.
-  double reduce(double weights, int m) const {
-    const double each = rules_.form == PipedreamForm::code ? 4.0 * (m - 1) * weights / (bandwidth_ * m)
-                                                           : 2.0 * (m - 1) * weights / bandwidth_;
-    return rules_.update_every > 0 ? each * (m / rules_.update_every) : each;
-  }
-  double transfer(double bytes, int m) const {
-    const double ways = rules_.form == PipedreamForm::code ? m : 1;
-    return 2.0 * bytes / (bandwidth_ * ways) / *rules_.compression;
+  struct Factors {
+    double each;          ///< share of a replica: 1 / m
+    double reduce;        ///< s per B of weights, of the all-reduce that falls to a round of m micro-batches
+    double reduce_alone;  ///< the same where one stage uses all machines
+    double entering;      ///< s per B
+    double leaving;       ///< s per B
+  };
+
+  static Factors factors(const PipedreamRules& rules, double bandwidth, int inside, int m) {
+    const bool code = rules.form == PipedreamForm::code;
+    const double each = code ? 4.0 * (m - 1) / (bandwidth * m) : 2.0 * (m - 1) / bandwidth;
+    const double reduce = rules.update_every > 0 ? each * (m / rules.update_every) : each;
+    const double transfer = rules.compression ? 2.0 / (bandwidth * (code ? m : 1)) / *rules.compression : 0;
+    return {1.0 / m, reduce, code ? reduce / inside : reduce, transfer, code ? transfer : 0};
   }
 
-  const PipedreamRules& rules_;
-  double bandwidth_;
-  int inside_;
+  const Factors& of(int m) const { return factors_[static_cast<std::size_t>(m - 1)]; }
+  double joined(double compute, double reduce, int m) const {
+    if (code_) return (compute + reduce) * of(m).each;
+    return (compute > reduce ? compute : reduce) * of(m).each;
+  }
+
+  bool code_;
+  std::vector<Factors> factors_;  ///< [m - 1]
 };
 
 }  // namespace penstock::planners

@@ -2,36 +2,20 @@
 
 #include <algorithm>
 
-#include "penstock/core/parallel.hpp"
+#include "penstock/core/error.hpp"
 
 namespace penstock::planners {
-namespace {
-
-constexpr std::size_t kColumns =
-    128;  ///< of a parallel task; fixed, so that results do not depend on threads
-
-}  // namespace
-
-PipedreamRow::PipedreamRow(const RowContext& context, std::size_t first, std::size_t end, bool parallel)
+PipedreamRow::PipedreamRow(const RowContext& context, std::size_t first, std::size_t end)
     : context_(context), first_(first) {
-  const int machines = context.level.machines;
-  for (int m = 1; m < machines; ++m)
+  const auto machines = static_cast<std::size_t>(context.level.machines);
+  for (int m = 1; m < context.level.machines; ++m)
     if (allowed(m)) replicas_.push_back(m);
-  const std::size_t columns = end - first;
-  value_.assign(static_cast<std::size_t>(machines), std::vector<double>(columns, kNever));
+  value_.assign(machines, std::vector<double>(end - first, kNever));
   least_ = value_;
-  const std::size_t step = parallel ? kColumns : columns;
-  for (int used = 1; used <= machines; ++used) {
-    context.stop.check();
-    const auto block = [&](std::size_t b) {
-      fill(used, first + b * step, std::min(end, first + (b + 1) * step));
-    };
-    if (parallel && columns > step)
-      core::parallel_for((columns + step - 1) / step, block);
-    else
-      for (std::size_t b = 0; b * step < columns; ++b) block(b);
-    note_least(used);
-  }
+  near_.assign(machines, std::vector<std::size_t>(machines, first));
+  context.stop.check();
+  for (std::size_t last = first; last < end; ++last)
+    for (int used = 1; used <= context.level.machines; ++used) set(last, used, entry(last, used));
 }
 
 bool PipedreamRow::allowed(int m) const {
@@ -61,16 +45,22 @@ double PipedreamRow::candidate(std::size_t cut, std::size_t last, int m, int use
   return std::max({stage, before, formula.entering(context_.cuts.output[cut], m)});
 }
 
-void PipedreamRow::fill(int used, std::size_t begin, std::size_t end) {
-  std::vector<std::size_t> near(replicas_.size(), begin);
-  for (std::size_t last = begin; last < end; ++last) {
-    double best = alone(last, used);
-    if (context_.rules.fewer_machines && used > 1) best = std::min(best, seconds(last, used - 1));
-    if (last > first_)
-      for (std::size_t r = 0; r < replicas_.size() && replicas_[r] < used; ++r)
-        best = std::min(best, split(last, replicas_[r], used, near[r], best));
-    value_[machine(used)][last - first_] = best;
+double PipedreamRow::entry(std::size_t last, int used) {
+  double best = alone(last, used);
+  if (context_.rules.fewer_machines && used > 1) best = std::min(best, seconds(last, used - 1));
+  if (last == first_) return best;
+  for (int m : replicas_) {
+    if (m >= used) break;
+    best = std::min(best, split(last, m, used, near_[machine(used)][machine(m)], best));
   }
+  return best;
+}
+
+/// Entries behind `last` are not known yet, and need not be.
+void PipedreamRow::set(std::size_t last, int used, double seconds) {
+  value_[machine(used)][last - first_] = seconds;
+  auto& least = least_[machine(used)];
+  for (std::size_t k = last - first_ + 1; k-- > 0 && least[k] > seconds;) least[k] = seconds;
 }
 
 /// `near` is where the bounds crossed for the last column; they cross nearby.
@@ -96,13 +86,6 @@ double PipedreamRow::split(std::size_t last, int m, int used, std::size_t& near,
   for (std::size_t k = near; k < last && head_bound(k) < best; ++k) look(k);
   for (std::size_t k = near; k-- > first_ && stage_bound(k) < best;) look(k);
   return best;
-}
-
-void PipedreamRow::note_least(int used) {
-  const auto& value = value_[machine(used)];
-  auto& least = least_[machine(used)];
-  double lowest = kNever;
-  for (std::size_t k = value.size(); k-- > 0;) least[k] = lowest = std::min(lowest, value[k]);
 }
 
 PipedreamStage PipedreamRow::last_stage(std::size_t last, int used) const {

@@ -21,8 +21,7 @@ struct RowContext {
 /// Pipelines over the layers from `first` to each last cut up to `end`, on 1 to all machines of the level.
 class PipedreamRow {
  public:
-  /// Columns are computed in parallel where there are many and `parallel` allows.
-  PipedreamRow(const RowContext& context, std::size_t first, std::size_t end, bool parallel);
+  PipedreamRow(const RowContext& context, std::size_t first, std::size_t end);
 
   /// Seconds per micro-batch of the slowest stage; kNever when no pipeline fits.
   double seconds(std::size_t last, int machines) const { return value_[machine(machines)][last - first_]; }
@@ -36,16 +35,17 @@ class PipedreamRow {
   bool fits(std::size_t first, std::size_t last, int m, int used) const;
   double alone(std::size_t last, int m) const;
   double candidate(std::size_t cut, std::size_t last, int m, int used) const;
-  void fill(int used, std::size_t begin, std::size_t end);
+  double entry(std::size_t last, int used);
   double split(std::size_t last, int m, int used, std::size_t& near, double best) const;
-  void note_least(int used);
+  void set(std::size_t last, int used, double seconds);
   PipedreamStage last_stage(std::size_t last, int used) const;
 
   const RowContext& context_;
   std::size_t first_;
-  std::vector<int> replicas_;               ///< of a last stage
-  std::vector<std::vector<double>> value_;  ///< [machines - 1][last - first]
-  std::vector<std::vector<double>> least_;  ///< the least value at or behind
+  std::vector<int> replicas_;                   ///< of a last stage
+  std::vector<std::vector<double>> value_;      ///< [machines - 1][last - first]
+  std::vector<std::vector<double>> least_;      ///< the least value at or behind
+  std::vector<std::vector<std::size_t>> near_;  ///< [machines - 1][replicas - 1]: where bounds crossed last
 };
 
 }  // namespace penstock::planners

@@ -22,7 +22,7 @@ class Search {
   std::optional<PipedreamResult> run() {
     const std::size_t end = cuts_.size() - 1, top = levels_.size() - 1;
     const RowContext context = at(top);
-    const PipedreamRow row(context, 0, cuts_.size(), true);
+    const PipedreamRow row(context, 0, cuts_.size());
     if (row.best(end) == kNever) return std::nullopt;
     return PipedreamResult{row.best(end), filled(row.stages(end), top), entries()};
   }
@@ -38,7 +38,7 @@ class Search {
     Triangle whole(cuts_.size());
     const RowContext context = at(level);
     core::parallel_for(cuts_.size(), [&](std::size_t first) {
-      const PipedreamRow row(context, first, cuts_.size(), false);
+      const PipedreamRow row(context, first, cuts_.size());
       for (std::size_t last = first; last < cuts_.size(); ++last) whole.row(last)[first] = row.best(last);
     });
     return whole;
@@ -49,7 +49,7 @@ class Search {
     if (level == 0) return stages;
     const RowContext inside = at(level - 1);
     for (PipedreamStage& stage : stages) {
-      const PipedreamRow row(inside, stage.first, stage.last + 1, true);
+      const PipedreamRow row(inside, stage.first, stage.last + 1);
       stage.inside = filled(row.stages(stage.last), level - 1);
     }
     return stages;
