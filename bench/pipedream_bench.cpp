@@ -58,8 +58,7 @@ PENSTOCK_PROFILE(densenet121, kCluster4x4, "goal 148 ms");
 PENSTOCK_PROFILE(densenet121, kFlat16, "goal 12 ms");
 PENSTOCK_PROFILE(inception_v3_compressed, kFlat16, "goal 100 ms");
 
-/// A chain of random layers on 8 x 16 machines. Goal: 1,000 layers under 3 s; two threads 1.7 times as fast
-/// as one.
+/// A chain of random layers on 8 x 16 machines: 1,000 under 3 s on one thread; two threads 1.7 times as fast.
 void chain(benchmark::State& state, int length) {
   core::Random random(1);
   LayerGraph graph;
@@ -72,6 +71,5 @@ void chain(benchmark::State& state, int length) {
   state.SetLabel("goal 3 s; two threads 1.7 x one");
 }
 BENCHMARK_CAPTURE(chain, of_1000, 1000)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(chain, of_3000, 3000)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace

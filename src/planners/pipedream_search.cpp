@@ -79,10 +79,6 @@ std::optional<PipedreamResult> pipedream_search(const std::vector<CutState>& sta
   return Search(states, levels, rules, stop).run();
 }
 
-std::uint64_t pipedream_table_bytes(std::size_t states, std::size_t levels) {
-  return std::uint64_t{3} * states * (states + 1) / 2 * sizeof(double) * levels;
-}
-
 std::function<bool(const StageUse&)> stash_rule(const std::vector<CutState>& states, double bytes) {
   return [&states, bytes](const StageUse& use) {
     const CutState& last = states[use.last];

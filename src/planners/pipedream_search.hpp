@@ -78,9 +78,6 @@ std::optional<PipedreamResult> pipedream_search(const std::vector<CutState>& sta
                                                 const std::vector<PipedreamLevel>& levels,
                                                 const PipedreamRules& rules, core::StopToken stop = {});
 
-/// What the levels inside one take of the tables of the search, in bytes.
-std::uint64_t pipedream_table_bytes(std::size_t states, std::size_t levels);
-
 /// The memory flag of the public optimizer: the copies stashed for the machines behind a stage, of its
 /// weights and activations, must not exceed `bytes`. The copy in use, gradients and optimizer state are not
 /// counted.

@@ -48,6 +48,24 @@ std::string timeless(std::vector<report::CellResult> rows) {
 
 }  // namespace
 
+TEST_CASE("plans without a flush run like all others, and the estimate is their planner's") {
+  const support::Scratch scratch("run_pipedream");
+  experiment::Spec spec = small_spec();
+  spec.cells.resize(2);
+  spec.baseline.clear();
+  spec.cells[0].planner = "pipedream";
+  spec.cells[1].planner = "pipedream_2bw";
+  const auto outcome = experiment::run(spec, {scratch.path("out"), {}, {}}, {});
+  REQUIRE(outcome.rows.size() == 2);
+  for (const auto& row : outcome.rows) {
+    CAPTURE(row.planner);
+    CHECK(row.status == "ok");
+    CHECK(*row.estimate_s < 1.1 * *row.iteration_s);  // the slowest stage alone: no more than a little above
+    CHECK(core::read_file(scratch.path("out/plans/case_study-summit-4-" + row.planner + "-32.yaml"))
+              .find("schedule: " + row.planner + "\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("a run leaves a complete results folder, the same for any number of threads") {
   const support::Scratch scratch("run_test");
   std::string first;

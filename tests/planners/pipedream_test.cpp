@@ -11,6 +11,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/validate.hpp"
+#include "planners/pipedream_cuts.hpp"
 #include "planners/pipedream_levels.hpp"
 #include "support/pipedream_reference.hpp"
 #include "support/random_problem.hpp"
@@ -297,4 +298,22 @@ TEST_CASE("options that pipedream does not know are refused") {
   options = {};
   options.per_stage_micro_batch = true;
   CHECK_THROWS_AS(planner("pipedream").plan(random.problem(), options, {}), core::BadInput);
+}
+
+TEST_CASE(
+    "a model with too many cuts is cut along one row of its operators; one with few, between its branches") {
+  const cost::AnalyticCosts costs;
+  const auto cluster = support::tiny_cluster(4);
+  const auto cuts = [&](const graph::OpGraph& graph) {
+    return ProblemCuts(cost::Problem{graph, cluster, costs, {8, plan::Optimizer::sgd}}).size();
+  };
+  // Two branches of 40 from sources of their own, and the join: 41 * 41 - 1 cuts before it. Of 60: one per
+  // operator.
+  const auto branches = [](int length) {
+    std::vector<std::pair<int, int>> edges;
+    for (int v = 0; v < 2 * length; ++v) edges.emplace_back(v, (v + 1) % length == 0 ? 2 * length : v + 1);
+    return support::tiny_graph(static_cast<std::size_t>(2 * length + 1), edges);
+  };
+  CHECK(cuts(branches(40)) == 41 * 41 - 1 + 1);
+  CHECK(cuts(branches(60)) == 121);
 }
