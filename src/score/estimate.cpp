@@ -103,15 +103,18 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
   const Network network = assume_network(problem.cluster);
   Estimate out;
   std::vector<double> tps;
+  const bool in_turn = plan::asynchronous(plan);  // each replica a whole micro-batch, and the pipeline never drains
   for (const plan::Stage& stage : plan.stages) {
     const int replicas = static_cast<int>(stage.devices.size());
-    const auto compute = slowest_compute(problem, stage, cost::samples_per_device(stage.micro_batch, replicas));
-    out.stages.push_back(stage_terms(network, cost::stage_load(problem.graph, stage.operators), compute,
-                                     stage.micro_batch, replicas, plan.training.mini_batch));
+    const std::int64_t round = in_turn ? stage.micro_batch * replicas : stage.micro_batch;
+    const auto compute = slowest_compute(problem, stage, cost::samples_per_device(round, replicas));
+    out.stages.push_back(stage_terms(network, cost::stage_load(problem.graph, stage.operators), compute, round,
+                                     replicas, plan.training.mini_batch));
     tps.push_back(out.stages.back().time_per_sample());
     out.bottleneck = std::max(out.bottleneck, tps.back());
   }
-  out.iteration = core::Seconds(iteration_seconds(plan, stages, tps, network));
+  out.iteration = core::Seconds(in_turn ? static_cast<double>(plan.training.mini_batch) * out.bottleneck
+                                        : iteration_seconds(plan, stages, tps, network));
   return out;
 }
 

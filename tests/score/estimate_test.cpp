@@ -81,3 +81,22 @@ TEST_CASE("the judge says how much memory is missing where") {
   CHECK(score::faults(problem, p)[0] ==
         "stage 0 needs 11.7 KiB on device 0, which has 9.77 KiB: 1.95 KiB missing");
 }
+
+TEST_CASE("without a flush replicas take whole micro-batches in turn, and nothing drains") {
+  // 1 + 2 s and 2 + 4 s per sample, no weights, links of 1 GB/s. Stage 1 has two replicas: 6 s / 2 = 3 s per sample.
+  const auto g = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts costs({1, 2}, {2, 4});
+  const auto cluster = support::tiny_cluster(3);
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  p.stages = {{{OpId(0)}, {DeviceId(0)}, 2, 1, 4, {}}, {{OpId(1)}, {DeviceId(1), DeviceId(2)}, 2, 1, 2, {}}};
+  const cost::Problem problem{g, cluster, costs, p.training};
+  p.schedule = "pipedream";
+  const auto turns = score::estimate(problem, p, plan::StageGraph(g, p));
+  CHECK(turns.stages[1].compute == doctest::Approx(3));
+  CHECK(turns.iteration.value() == doctest::Approx(8 * 3));
+  p.schedule = "1f1b";  // micro-batches are split: as fast, but two samples of each stage come before and after
+  const auto flushed = score::estimate(problem, p, plan::StageGraph(g, p));
+  CHECK(flushed.stages[1].compute == doctest::Approx(3));
+  CHECK(flushed.iteration.value() == doctest::Approx(8 * 3 + 2 * 3 + 2 * 3).epsilon(1e-4));
+}

@@ -41,7 +41,8 @@ struct Estimate {
 
 /// iteration = B max_i TPS_i + max over stage paths of (sum of TPS_i b_i + transfers both ways). The form, without
 /// transfers, is what GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a
-/// flush schedule is over-estimated by one micro-batch, as in the logs.
+/// flush schedule is over-estimated by one micro-batch, as in the logs. Without a flush the path is left out, and a stage's R
+/// replicas take R micro-batches at a time.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 
 /// The iteration formula alone, for terms from any source. `tps[i]` in seconds per sample.
