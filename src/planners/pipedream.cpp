@@ -39,11 +39,13 @@ struct Candidate {
   std::vector<PlacedStage> placed;
 };
 
-/// The search at one micro-batch size.
+/// The search at one micro-batch size. Over nodes the pipeline inside a node does not know what stands behind
+/// the node, and so not what its stages hold: memory is asked of the plan found, and only side by side is it
+/// part of the search.
 class AtSize {
  public:
   AtSize(const cost::Problem& problem, const SearchOptions& options, const ProblemCuts& cuts,
-         std::int64_t samples, core::StopToken stop)
+         const StashMemory& memory, std::int64_t samples, core::StopToken stop)
       : problem_(problem),
         options_(options),
         cuts_(cuts),
@@ -51,10 +53,9 @@ class AtSize {
         turns_(problem.training.mini_batch / samples),
         stop_(stop),
         states_(cuts.weighed(samples)),
-        memory_(problem, cuts, samples) {}
+        memory_(memory) {}
 
-  /// Over nodes; where that does not fit, over devices side by side, which counts what each stage holds
-  /// exactly.
+  /// Over nodes; where that does not fit, over devices side by side.
   std::optional<Candidate> best() {
     if (auto found = over_nodes(); found && fits(found->placed)) return found;
     return side_by_side(smallest_memory(problem_.cluster));
@@ -64,7 +65,7 @@ class AtSize {
     levels[0].replicas = dividing(turns_, levels[0].machines, options_.any_degree);
     PipedreamRules rules = this->rules();
     rules.fits = [this, memory](const StageUse& use) {
-      return memory_.fits(use.first, use.last, use.machines, use.behind, memory);
+      return memory_.fits({use.first, use.last, use.machines, use.behind}, samples_, memory);
     };
     return search(levels, rules);
   }
@@ -123,7 +124,7 @@ class AtSize {
     std::int64_t behind = 0;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
       const auto replicas = static_cast<std::int64_t>(stage->devices.size());
-      if (!memory_.fits(stage->first, stage->last, replicas, behind, has)) return false;
+      if (!memory_.fits({stage->first, stage->last, replicas, behind}, samples_, has)) return false;
       behind += replicas;
     }
     return true;
@@ -135,14 +136,14 @@ class AtSize {
   std::int64_t samples_, turns_;
   core::StopToken stop_;
   std::vector<CutState> states_;
-  StashMemory memory_;
+  const StashMemory& memory_;
   std::uint64_t visited_ = 0;
 };
 
 /// Says how much memory a device would need for some plan.
 [[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const ProblemCuts& cuts,
-                          std::int64_t samples, core::StopToken stop) {
-  AtSize size(problem, options, cuts, samples, stop);
+                          const StashMemory& memory, std::int64_t samples, core::StopToken stop) {
+  AtSize size(problem, options, cuts, memory, samples, stop);
   constexpr Bytes kUnlimited(std::int64_t{1} << 56);
   if (!size.side_by_side(kUnlimited))
     throw core::Infeasible(fmt::format(
@@ -177,10 +178,11 @@ SearchResult pipedream(const cost::Problem& problem, const SearchOptions& option
   check(options);
   const auto sizes = micro_batch_sizes(problem, options);
   const ProblemCuts cuts(problem);
+  const StashMemory memory(problem, cuts);
   std::vector<std::optional<Candidate>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
   core::parallel_for(sizes.size(), [&](std::size_t i) {
-    AtSize at_size(problem, options, cuts, sizes[i], stop);
+    AtSize at_size(problem, options, cuts, memory, sizes[i], stop);
     found[i] = at_size.best();
     states[i] = at_size.states();
     if (!found[i]) return;
@@ -191,7 +193,7 @@ SearchResult pipedream(const cost::Problem& problem, const SearchOptions& option
   std::size_t best = sizes.size();
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (found[i] && (best == sizes.size() || found[i]->iteration < found[best]->iteration)) best = i;
-  if (best == sizes.size()) explain(problem, options, cuts, sizes.front(), stop);
+  if (best == sizes.size()) explain(problem, options, cuts, memory, sizes.front(), stop);
   SearchResult out;
   out.bottleneck = found[best]->seconds / static_cast<double>(sizes[best]);
   out.estimate = core::Seconds(out.bottleneck * static_cast<double>(problem.training.mini_batch));

@@ -1,5 +1,9 @@
 #include "pipedream_memory.hpp"
 
+#include <algorithm>
+
+#include "penstock/core/parallel.hpp"
+
 namespace penstock::planners {
 namespace {
 
@@ -9,44 +13,40 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, std::int64_t samples)
-    : problem_(problem), cuts_(cuts), samples_(samples) {
-  for (std::size_t c = 0; c < cuts.size(); ++c)
-    up_to_.push_back(cost::stage_load(problem.graph, cuts.operators(0, c)));
+StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts)
+    : problem_(problem), cuts_(cuts), up_to_(cuts.size()) {
+  core::parallel_for(
+      cuts.size(), [&](std::size_t c) { up_to_[c] = cost::stage_load(problem.graph, cuts.operators(0, c)); });
 }
 
-core::Bytes StashMemory::total(const cost::StageLoad& load, std::int64_t replicas,
-                               std::int64_t behind) const {
-  const std::int64_t held = ceil_div(behind + replicas, replicas);
-  const std::int64_t per_update = problem_.training.mini_batch / samples_ / replicas;
+core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStage& stage,
+                               std::int64_t samples) const {
+  const std::int64_t held = ceil_div(stage.behind + stage.replicas, stage.replicas);
+  const std::int64_t per_update = problem_.training.mini_batch / samples / stage.replicas;
   const std::int64_t older = ceil_div(held - 1, std::max<std::int64_t>(1, per_update));
-  return plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples_, held)) +
+  return plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, held)) +
          load.parameters * older;
 }
 
-core::Bytes StashMemory::need(std::size_t first, std::size_t last, std::int64_t replicas,
-                              std::int64_t behind) const {
-  return total(cost::stage_load(problem_.graph, cuts_.operators(first, last)), replicas, behind);
-}
-
 /// Without what enters, leaves and works.
-cost::StageLoad StashMemory::sums(std::size_t first, std::size_t last) const {
-  cost::StageLoad load = up_to_[last];
+cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
+  cost::StageLoad load = up_to_[stage.last];
   load.entering = load.leaving = load.working = core::Bytes(0);
-  if (first == 0) return load;
-  load.parameters -= up_to_[first - 1].parameters;
-  load.kept -= up_to_[first - 1].kept;
+  if (stage.first == 0) return load;
+  load.parameters -= up_to_[stage.first - 1].parameters;
+  load.kept -= up_to_[stage.first - 1].kept;
   return load;
 }
 
-bool StashMemory::fits(std::size_t first, std::size_t last, std::int64_t replicas, std::int64_t behind,
-                       core::Bytes bytes) const {
-  cost::StageLoad load = sums(first, last);
-  if (total(load, replicas, behind) > bytes) return false;
-  if (first > 0) load.entering = up_to_[first - 1].leaving;
-  load.leaving = up_to_[last].leaving;
-  load.working = up_to_[last].working;
-  return total(load, replicas, behind) <= bytes || need(first, last, replicas, behind) <= bytes;
+bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core::Bytes bytes) const {
+  cost::StageLoad load = sums(stage);
+  if (total(load, stage, samples) > bytes) return false;
+  if (stage.first > 0) load.entering = up_to_[stage.first - 1].leaving;
+  load.leaving = up_to_[stage.last].leaving;
+  load.working = up_to_[stage.last].working;
+  if (total(load, stage, samples) <= bytes) return true;
+  load = cost::stage_load(problem_.graph, cuts_.operators(stage.first, stage.last));
+  return total(load, stage, samples) <= bytes;
 }
 
 }  // namespace penstock::planners

@@ -5,26 +5,31 @@
 
 namespace penstock::planners {
 
+/// A stage between cuts, with so many replicas, and devices in the stages after it.
+struct ReplicatedStage {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::int64_t replicas = 1;
+  std::int64_t behind = 0;
+};
+
 /// Memory of stages between cuts, as score::stage_memory counts it: a replica holds one micro-batch per
 /// device from its stage on, shared by the stage's replicas, and as many weight versions as these spread
 /// over.
 class StashMemory {
  public:
-  StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, std::int64_t samples);
+  StashMemory(const cost::Problem& problem, const ProblemCuts& cuts);
 
-  /// On each device of a stage of `replicas`, with `behind` devices in the stages after it.
-  core::Bytes need(std::size_t first, std::size_t last, std::int64_t replicas, std::int64_t behind) const;
-  /// Whether that is at most `bytes`. Looks at the operators only where sums over the cuts do not tell.
-  bool fits(std::size_t first, std::size_t last, std::int64_t replicas, std::int64_t behind,
-            core::Bytes bytes) const;
+  /// Whether each device needs at most `bytes` for micro-batches of so many samples. Looks at the operators
+  /// only where sums over the cuts do not tell.
+  bool fits(const ReplicatedStage& stage, std::int64_t samples, core::Bytes bytes) const;
 
  private:
-  core::Bytes total(const cost::StageLoad& load, std::int64_t replicas, std::int64_t behind) const;
-  cost::StageLoad sums(std::size_t first, std::size_t last) const;
+  core::Bytes total(const cost::StageLoad& load, const ReplicatedStage& stage, std::int64_t samples) const;
+  cost::StageLoad sums(const ReplicatedStage& stage) const;
 
   const cost::Problem& problem_;
   const ProblemCuts& cuts_;
-  std::int64_t samples_;
   std::vector<cost::StageLoad> up_to_;  ///< [cut]: of all operators done, `leaving` what crosses it
 };
 
