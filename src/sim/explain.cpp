@@ -176,20 +176,23 @@ Explanation explain(const cost::Problem& problem, const plan::Plan& plan, const 
   return out;
 }
 
-/// Where no two runs that follow each other fit into 2/(most - 1) of the whole, there are at most `most`.
 std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most) {
   const auto& path = explanation.path;
   std::vector<PathRun> out = alike(path);
   if (out.size() > most) {
-    const double room = most > 1
-                            ? 2 * static_cast<double>(explanation.run.value()) / static_cast<double>(most - 1)
-                            : static_cast<double>(explanation.run.value());
+    // The time is cut into `most` equal parts; a run goes to the part that its middle lies in.
+    const auto part = [&](const PathRun& run) {
+      const double middle = (path[run.first].start + path[run.last].end) / explanation.run / 2;
+      return std::min(most - 1, static_cast<std::size_t>(middle * static_cast<double>(most)));
+    };
     std::vector<PathRun> joined;
+    std::size_t open = most;
     for (const PathRun& run : out) {
-      const bool fits =
-          !joined.empty() &&
-          static_cast<double>((path[run.last].end - path[joined.back().first].start).value()) <= room;
-      fits ? void(joined.back().last = run.last) : joined.push_back(run);
+      if (part(run) != open)
+        joined.push_back(run);
+      else
+        joined.back().last = run.last;
+      open = part(run);
     }
     out = std::move(joined);
   }
