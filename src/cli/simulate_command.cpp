@@ -36,8 +36,9 @@ struct Flags {
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 
-void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace) {
-  const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace);
+void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
+            const sim::SimulationOptions& options) {
+  const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace, options);
   if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
@@ -93,7 +94,7 @@ core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const p
                     const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}), options);
-  if (flags.verify) verify(problem, plan, *outcome.trace);
+  if (flags.verify) verify(problem, plan, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
   if (options.imperfection) {

@@ -38,7 +38,7 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   const auto trace = sim::simulate(problem, plan, order, options);
-  for (const auto& fault : sim::trace_faults(problem, plan, order, trace)) FAIL_CHECK(fault);
+  for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
   return to_seconds(trace.iteration).value();
 }
 

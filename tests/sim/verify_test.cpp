@@ -119,7 +119,7 @@ TEST_CASE(
     const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       const auto trace = sim::simulate(problem, plan, order, {network});
-      CHECK(sim::trace_faults(problem, plan, order, trace) == std::vector<std::string>());
+      CHECK(sim::trace_faults(problem, plan, order, trace, {network}) == std::vector<std::string>());
       CHECK(trace.iteration == sim::simulate_time(problem, plan, order, {network}));
       ++traces;
     }

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <optional>
+
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
+  if (kind == TaskKind::forward || kind == TaskKind::recompute) return time.forward;
+  if (kind == TaskKind::backward) return time.backward();
+  return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
+}
+
+core::Seconds seconds_of(const Evidence& evidence, const Asked::Pass& pass, DeviceId device,
+                         std::size_t replica) {
+  const auto& type = evidence.problem.cluster.type(device);
+  if (pass.kind == TaskKind::step)
+    return evidence.problem.costs.step_time(evidence.gradients(pass.stage),
+                                            evidence.problem.training.optimizer, type);
+  const auto samples = std::max<std::int64_t>(1, evidence.samples(pass.stage, replica));
+  return seconds_of(pass.kind,
+                    cost::compute_time(evidence.problem, evidence.plan.stages[pass.stage.index()].operators,
+                                       type, samples));
+}
+
+/// One device against its row.
+class Row {
+ public:
+  Row(Evidence& evidence, std::size_t rank, std::size_t replica)
+      : evidence_(evidence),
+        passes_(evidence.asked.at({rank, replica}).passes),
+        replica_(replica),
+        device_(evidence.replicas(rank)[replica]),
+        ran_(evidence.ran[device_.index()]) {}
+
+  void check() {
+    if (ran_.size() != passes_.size())
+      return evidence_.fault("device {} runs {} passes where its order has {}", device_.index(), ran_.size(),
+                             passes_.size());
+    for (std::size_t p = 0; p < passes_.size(); ++p) {
+      const Span& span = *ran_[p].span;
+      if (span.kind != passes_[p].kind || span.stage != passes_[p].stage ||
+          span.micro_batch != passes_[p].micro_batch)
+        return evidence_.fault("device {} leaves its order at pass {}", device_.index(), p);
+      if (p > 0 && span.start < ran_[p - 1].span->end)
+        return evidence_.fault("device {} runs passes {} and {} at once", device_.index(), p - 1, p);
+      if (passes_[p].joined && span.start > ran_[p - 1].span->end)
+        evidence_.fault("device {} pauses within the pair of passes {} and {}", device_.index(), p - 1, p);
+      if (evidence_.perfect()) check_duration(p);
+    }
+  }
+
+ private:
+  /// A pass that was cut at its buckets has been rounded with each.
+  void check_duration(std::size_t p) {
+    const Span& span = *ran_[p].span;
+    const auto exact = to_picoseconds(seconds_of(evidence_, passes_[p], device_, replica_)).value();
+    const auto cuts = static_cast<std::int64_t>(evidence_.buckets(passes_[p].stage).size());
+    if (std::abs((span.end - span.start).value() - exact) > cuts)
+      evidence_.fault("device {}: pass {} takes {} ps where its operators take {}", device_.index(), p,
+                      (span.end - span.start).value(), exact);
+  }
+
+  Evidence& evidence_;
+  const std::vector<Asked::Pass>& passes_;
+  std::size_t replica_;
+  DeviceId device_;
+  const std::vector<Ran>& ran_;
+};
+
+/// Within a stage and micro-batch: forward, recomputation, backward or input gradient, weight gradient.
+void check_dependences(Evidence& evidence) {
+  for (const auto& passes : evidence.ran)
+    for (const Ran& pass : passes) {
+      const Span& span = *pass.span;
+      const auto after = [&](TaskKind kind) {
+        const Ran* before = evidence.find(span.device, span.stage, kind, span.micro_batch);
+        if (before && before->span->end > span.start)
+          evidence.fault("device {}: the {} of micro-batch {} on stage {} starts before its {} has ended",
+                         span.device.index(), name(span.kind), span.micro_batch, span.stage.index(),
+                         name(kind));
+      };
+      if (span.kind == TaskKind::forward || span.kind == TaskKind::step) continue;
+      after(TaskKind::forward);
+      if (span.kind == TaskKind::weight_gradient) after(TaskKind::input_gradient);
+      if (span.kind != TaskKind::recompute) after(TaskKind::recompute);
+    }
+}
+
+/// Nobody leaves the k-th barrier before all that have one have come to it.
+void check_barriers(Evidence& evidence) {
+  struct Barrier {
+    Picoseconds came;
+    std::optional<Picoseconds> left;
+  };
+  std::vector<Barrier> barriers;
+  for (const auto& [where, asked] : evidence.asked) {
+    const auto& ran = evidence.ran[evidence.replicas(where.first)[where.second].index()];
+    for (std::size_t k = 0; k < asked.barriers.size(); ++k) {
+      if (k >= barriers.size()) barriers.resize(k + 1);
+      const std::size_t p = asked.barriers[k];
+      if (p > 0) barriers[k].came = std::max(barriers[k].came, ran[p - 1].span->end);
+      if (p < ran.size())
+        barriers[k].left = std::min(barriers[k].left.value_or(ran[p].span->start), ran[p].span->start);
+    }
+  }
+  for (std::size_t k = 0; k < barriers.size(); ++k)
+    if (barriers[k].left && *barriers[k].left < barriers[k].came)
+      evidence.fault("barrier {} is left before all have come to it", k);
+}
+
+}  // namespace
+
+void check_compute(Evidence& evidence) {
+  for (const auto& [where, asked] : evidence.asked) Row(evidence, where.first, where.second).check();
+  if (!evidence.faults.empty()) return;
+  evidence.pair_up();
+  check_dependences(evidence);
+  check_barriers(evidence);
+}
+
+}  // namespace penstock::sim::verify
