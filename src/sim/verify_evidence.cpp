@@ -48,12 +48,21 @@ Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, c
       ran[span.device.index()].push_back({&span, span.start, span.end, nullptr});
     if (span.peer.valid()) moved.push_back(&span);
   }
-  for (auto& passes : ran)
-    std::stable_sort(passes.begin(), passes.end(), [](const Ran& a, const Ran& b) {
-      return std::tie(a.first, a.last) < std::tie(b.first, b.last);
-    });
   for (std::size_t r = 0; r < ranks(); ++r)
-    for (std::size_t a = 0; a < replicas(r).size(); ++a) asked.emplace(std::pair(r, a), ask(r, a));
+    for (std::size_t a = 0; a < replicas(r).size(); ++a)
+      sort(ran[replicas(r)[a].index()], asked.emplace(std::pair(r, a), ask(r, a)).first->second);
+}
+
+/// By time; passes that take none and fall on one moment are given the order that the row has.
+void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
+  std::map<std::tuple<TaskKind, StageId, std::int32_t>, std::size_t> position;
+  for (std::size_t p = 0; p < row.passes.size(); ++p)
+    position.try_emplace({row.passes[p].kind, row.passes[p].stage, row.passes[p].micro_batch}, p);
+  const auto key = [&](const Ran& pass) {
+    const auto found = position.find({pass.span->kind, pass.span->stage, pass.span->micro_batch});
+    return std::tuple(pass.first, pass.last, found == position.end() ? row.passes.size() : found->second);
+  };
+  std::stable_sort(passes.begin(), passes.end(), [&](const Ran& a, const Ran& b) { return key(a) < key(b); });
 }
 
 /// Updates are there only where there are weights.

@@ -81,6 +81,9 @@ class Rank {
       if (span.kind == TaskKind::all_reduce &&
           evidence.order.rank_of_stage[span.stage.index()] == static_cast<int>(rank))
         seen_[span.stage].push_back(&span);
+    for (auto& [stage, spans] : seen_)
+      std::stable_sort(spans.begin(), spans.end(),
+                       [](const Span* a, const Span* b) { return a->start < b->start; });
   }
 
   void check() {
