@@ -14,6 +14,7 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -127,6 +128,12 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
   }
   for (const trace::DeviceSummary& device : outcome.summary->devices)
     out["device_peaks"].push_back({{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
+  for (const trace::OutOfMemory& failure : trace::out_of_memory(*outcome.trace))
+    out["out_of_memory"].push_back({{"device", failure.device.index()},
+                                    {"at_s", to_seconds(failure.time).value()},
+                                    {"needed_bytes", failure.needed.value()},
+                                    {"capacity_bytes", failure.capacity.value()},
+                                    {"what", trace::in_words(failure)}});
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
   return out.dump(2) + "\n";
 }

@@ -153,7 +153,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);
   command->get_option("--threads")->needs(command->get_option("--runs"));
-  command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
+  command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, times, messages, links, all-reduces, memory");
   command->add_flag("--allow-oom", flags->allow_oom,
                     "simulate a plan that does not fit in memory all the same; where a device runs out is told and drawn, and "
                     "the exit code is that of an invalid plan");

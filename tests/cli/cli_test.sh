@@ -49,6 +49,8 @@ sed 's/16GiB/290MiB/' "$clusters/summit.yaml" >tight.yaml
 expect 21 "stage 3 needs 304 MiB on device 3, which has 290 MiB" "$penstock" simulate plan.yaml --cluster tight.yaml --svg bad.svg
 expect 21 "warning: device 3 runs out of memory at " "$penstock" simulate plan.yaml --cluster tight.yaml --allow-oom --svg oom.svg
 expect 0 "<title>device 3 runs out of memory at " cat oom.svg
+expect 21 '"out_of_memory": [' "$penstock" simulate plan.yaml --cluster tight.yaml --allow-oom --json --perfetto oom.json
+expect 0 '"name":"device 3 runs out of memory at ' cat oom.json
 sed 's/16GiB/302MiB/' "$clusters/summit.yaml" >just.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster just.yaml --allow-oom
 expect 0 '"device_peaks"' "$penstock" simulate plan.yaml --json
@@ -134,7 +136,7 @@ expect 20 "no plan uses exactly 32 devices" "$penstock" plan --model case_study 
 sed 's/16GiB/1GiB/' "$clusters/summit.yaml" >small.yaml
 expect 20 "missing" "$penstock" plan --model dlrm --cluster small.yaml --devices 4 --mini-batch 64 -o bad.yaml
 sed 's/devices: \[1\]/devices: [0]/' plan.yaml >shared.yaml
-expect 21 "device 0 serves stage 0 and stage 1" "$penstock" simulate shared.yaml --svg bad.svg
+expect 21 "device 1 serves no stage" "$penstock" simulate shared.yaml --svg bad.svg
 sed 's/micro_batch: 4/micro_batch: four/' plan.yaml >word.yaml
 expect 11 "word.yaml:10: stages[0].micro_batch: expected a whole number" "$penstock" simulate word.yaml --svg bad.svg
 printf 'experiment: x\nmodels: [{name: mmt, mini_batch: [8]}]\nclusters: [{file: none.yaml}]\nplanners: [spp]\n' >x.yaml
