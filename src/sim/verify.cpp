@@ -39,6 +39,7 @@ std::vector<std::string> trace_faults(const cost::Problem& problem, const plan::
                                       const schedule::Grid& order, const trace::Trace& trace,
                                       const SimulationOptions& options) {
   verify::Evidence evidence(problem, plan, order, trace, options);
+  if (!evidence.faults.empty()) return evidence.faults;
   verify::check_compute(evidence);
   if (!evidence.faults.empty()) return evidence.faults;  // the rest asks when passes ran
   verify::check_messages(evidence);

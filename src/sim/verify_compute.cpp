@@ -114,6 +114,9 @@ void check_barriers(Evidence& evidence) {
 
 void check_compute(Evidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) Row(evidence, where.first, where.second).check();
+  for (std::size_t d = 0; d < evidence.ran.size(); ++d)
+    if (!evidence.ran[d].empty() && evidence.trace.devices[d].stages.empty())
+      evidence.fault("device {} computes without a stage", d);
   if (!evidence.faults.empty()) return;
   evidence.pair_up();
   check_dependences(evidence);

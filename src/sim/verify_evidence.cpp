@@ -41,7 +41,12 @@ Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, c
       devices_(order.ranks.size()) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     devices_[static_cast<std::size_t>(order.rank_of_stage[s])] = plan.stages[s].devices;
+  if (trace.devices.size() != problem.cluster.size()) fault("the trace has {} devices", trace.devices.size());
   for (const Span& span : trace.spans) {
+    if (!exists(span)) {
+      fault("a {} names a device or stage that does not exist", name(span.kind));
+      continue;
+    }
     if (span.start < Picoseconds(0) || span.end < span.start)
       fault("a {} ends before it starts", name(span.kind));
     if (trace::computes(span.kind))
@@ -51,6 +56,15 @@ Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, c
   for (std::size_t r = 0; r < ranks(); ++r)
     for (std::size_t a = 0; a < replicas(r).size(); ++a)
       sort(ran[replicas(r)[a].index()], asked.emplace(std::pair(r, a), ask(r, a)).first->second);
+}
+
+bool Evidence::exists(const Span& span) const {
+  const auto known = [&](DeviceId device) {
+    return device.valid() && device.index() < problem.cluster.size();
+  };
+  const bool travels = span.kind == TaskKind::transfer || span.peer.valid();
+  return known(span.device) && span.stage.valid() && span.stage.index() < plan.stages.size() &&
+         (!travels || (known(span.peer) && span.peer != span.device));
 }
 
 /// By time; passes that take none and fall on one moment are given the order that the row has.

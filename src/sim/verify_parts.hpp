@@ -98,6 +98,7 @@ class Evidence {
   std::vector<std::string> faults;
 
  private:
+  bool exists(const Span& span) const;
   static void sort(std::vector<Ran>& passes, const Asked& row);
   Asked ask(std::size_t rank, std::size_t replica) const;
   std::vector<std::vector<DeviceId>> devices_;  ///< [rank]

@@ -97,6 +97,20 @@ TEST_CASE("a pass that takes another time than its operators is found") {
   world.finds("device 0: pass 0 takes", [](auto& t) { span(t, TaskKind::forward, 0).end -= Picoseconds(2); });
 }
 
+TEST_CASE("spans of devices and stages that do not exist, or have nothing to do, are found") {
+  const World world("1f1b", {{0}, {1}}, {1, 3}, 4);
+  const std::string text = "names a device or stage that does not exist";
+  world.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).device = DeviceId(8); });
+  world.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).stage = core::StageId(2); });
+  world.finds(text, [](auto& t) { span(t, TaskKind::transfer, 0).peer = DeviceId(0); });
+  world.finds(text, [](auto& t) { span(t, TaskKind::transfer, 0).peer = DeviceId(); });
+  world.finds("the trace has 7 devices", [](auto& t) { t.devices.pop_back(); });
+  world.finds("device 5 computes without a stage", [](auto& t) {
+    t.spans.push_back(span(t, TaskKind::forward, 0));
+    t.spans.back().device = DeviceId(5);
+  });
+}
+
 TEST_CASE("a transfer to a receiver without room is found") {
   // Stage 1 is slow, holds one micro-batch and has room for one more: the third waits for its first backward
   // pass. On the way back stage 0 is slow, and has room for two gradients.
