@@ -24,9 +24,12 @@ constexpr double kMostBytes = 1e15, kMostSeconds = 1e7;
 /// A value with the way that leads to it.
 class Reader {
  public:
-  Reader(const Json& json, const std::string& file, std::string key) : json_(json), file_(file), key_(std::move(key)) {}
+  Reader(const Json& json, const std::string& file, std::string key)
+      : json_(json), file_(file), key_(std::move(key)) {}
 
-  [[noreturn]] void fail(const std::string& message) const { throw core::BadInput({file_, 0, key_}, message); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw core::BadInput({file_, 0, key_}, message);
+  }
 
   Reader at(const std::string& key) const {
     if (!json_.is_object()) fail("expected an object");
@@ -40,14 +43,16 @@ class Reader {
     if (!json_.is_array() || json_.empty()) fail("expected a list that is not empty");
     if (json_.size() > most) fail(fmt::format("expected at most {} entries, found {}", most, json_.size()));
     std::vector<Reader> out;
-    for (std::size_t i = 0; i < json_.size(); ++i) out.emplace_back(json_[i], file_, fmt::format("{}[{}]", key_, i));
+    for (std::size_t i = 0; i < json_.size(); ++i)
+      out.emplace_back(json_[i], file_, fmt::format("{}[{}]", key_, i));
     return out;
   }
   std::vector<std::pair<std::string, Reader>> entries(std::size_t most) const {
     if (!json_.is_object()) fail("expected an object");
     if (json_.size() > most) fail(fmt::format("expected at most {} entries, found {}", most, json_.size()));
     std::vector<std::pair<std::string, Reader>> out;
-    for (const auto& [key, value] : json_.items()) out.emplace_back(key, Reader(value, file_, key_ + "." + key));
+    for (const auto& [key, value] : json_.items())
+      out.emplace_back(key, Reader(value, file_, key_ + "." + key));
     return out;
   }
 
@@ -58,12 +63,14 @@ class Reader {
   double number(double most) const {
     if (!json_.is_number()) fail("expected a number");
     const double value = json_.get<double>();
-    if (!(value >= 0 && value <= most)) fail(fmt::format("expected a number from 0 to {:g}, found {:g}", most, value));
+    if (!(value >= 0 && value <= most))
+      fail(fmt::format("expected a number from 0 to {:g}, found {:g}", most, value));
     return value;
   }
   std::int64_t integer(std::int64_t low, std::int64_t high) const {
     const double value = json_.is_number() ? json_.get<double>() : std::nan("");
-    if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) || value != std::floor(value))
+    if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) ||
+        value != std::floor(value))
       fail(fmt::format("expected a whole number from {} to {}", low, high));
     return static_cast<std::int64_t>(value);
   }
@@ -126,7 +133,8 @@ Sync read_sync(const Reader& reader, const RawFile& raw, const std::set<std::siz
   Sync sync;
   for (const auto& [key, value] : reader.entries(kMostLayers)) {
     const auto other = raw.position.find(whole_key(key, value, 0, kLargestId));
-    if (other == raw.position.end() || !expected.contains(other->second)) value.fail("no edge joins these nodes");
+    if (other == raw.position.end() || !expected.contains(other->second))
+      value.fail("no edge joins these nodes");
     if (!sync.emplace(other->second, value.number(kMostBytes)).second) value.fail("the edge stands twice");
   }
   if (sync.size() != expected.size()) reader.fail("expected one entry per edge");
@@ -148,7 +156,8 @@ PiperConfiguration read_configuration(const Reader& reader, PiperTime unit) {
           reader.at("memoryUsageA").number(kMostBytes), reader.at("memoryUsageB").number(kMostBytes)};
 }
 
-RawDegree read_degree(const Reader& list, std::int64_t t, const RawFile& raw, const Neighbours& joined, PiperTime unit) {
+RawDegree read_degree(const Reader& list, std::int64_t t, const RawFile& raw, const Neighbours& joined,
+                      PiperTime unit) {
   RawDegree out;
   out.degree.degree = static_cast<int>(t);
   for (const Reader& reader : list.items(2)) {
@@ -168,12 +177,14 @@ RawDegree read_degree(const Reader& list, std::int64_t t, const RawFile& raw, co
   return out;
 }
 
-std::vector<RawDegree> read_degrees(const Reader& node, const RawFile& raw, const Neighbours& joined, PiperTime unit) {
+std::vector<RawDegree> read_degrees(const Reader& node, const RawFile& raw, const Neighbours& joined,
+                                    PiperTime unit) {
   std::map<std::int64_t, RawDegree> sorted;
   const Reader all = node.at("TMPCs");
   for (const auto& [key, list] : all.entries(kMostDegrees)) {
     const std::int64_t t = whole_key(key, list, 1, 10'000);
-    if (!sorted.emplace(t, read_degree(list, t, raw, joined, unit)).second) list.fail("the degree stands twice");
+    if (!sorted.emplace(t, read_degree(list, t, raw, joined, unit)).second)
+      list.fail("the degree stands twice");
   }
   if (sorted.empty()) all.fail("expected at least one degree");
   std::vector<RawDegree> out;
@@ -208,7 +219,8 @@ std::vector<std::string> unique_names(const RawFile& raw) {
 }
 
 /// [position in the file]: number in topological order.
-std::vector<std::size_t> topological_numbers(const Reader& root, const RawFile& raw, const std::vector<std::string>& names) {
+std::vector<std::size_t> topological_numbers(const Reader& root, const RawFile& raw,
+                                             const std::vector<std::string>& names) {
   GraphBuilder builder("piper");
   for (const std::string& name : names) {
     Operator op;
@@ -313,7 +325,8 @@ OpGraph op_graph_of(const PiperWorkload& workload, const std::string& name) {
     builder.add(std::move(op));
   }
   for (const PiperEdge& edge : workload.edges)
-    builder.add_edge(core::OpId(static_cast<std::size_t>(edge.from)), core::OpId(static_cast<std::size_t>(edge.to)));
+    builder.add_edge(core::OpId(static_cast<std::size_t>(edge.from)),
+                     core::OpId(static_cast<std::size_t>(edge.to)));
   return builder.build();
 }
 

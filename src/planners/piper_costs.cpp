@@ -24,13 +24,15 @@ const graph::PiperDegree* find_degree(const graph::PiperLayer& layer, int degree
 
 }  // namespace
 
-double piper_load(double time, double crossing_bytes, double weights, int data_degree, const graph::PiperSetting& setting) {
+double piper_load(double time, double crossing_bytes, double weights, int data_degree,
+                  const graph::PiperSetting& setting) {
   const double d = data_degree;
   const double moved = 2 * crossing_bytes + 4 * (d - 1) * weights / setting.micro_batches;
   return (time + moved / setting.bandwidth) / d;
 }
 
-PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperRules& rules)
+PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice,
+                       const PiperRules& rules)
     : lattice_(lattice),
       rules_(rules),
       setting_(workload.setting),
@@ -44,7 +46,8 @@ PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice&
   if (rules_.recompute != Recompute::per_layer) return;
   const std::size_t slots = tensor_degrees_.size() * static_cast<std::size_t>(most_replicas_);
   if (slots * std::max(layer_count_, lattice_.size()) > kMostEntries)
-    throw core::Error(core::ExitCode::limit, "piper: downsets times devices times tensor degrees exceed 2^27");
+    throw core::Error(core::ExitCode::limit,
+                      "piper: downsets times devices times tensor degrees exceed 2^27");
   swaps_.resize(slots);
   thriftiest_.resize(slots * lattice_.size());
   core::parallel_for(slots, [&](std::size_t s) {
@@ -100,7 +103,8 @@ void PiperCosts::read_edges(const graph::PiperWorkload& workload) {
   cut_.resize(lattice_.size());
   for (std::size_t i = 0; i < lattice_.size(); ++i)
     for (std::size_t e = 0; e < ends_.size(); ++e)
-      if (lattice_.has(i, ends_[e].from) && !lattice_.has(i, ends_[e].to)) cut_[i].push_back(static_cast<std::uint32_t>(e));
+      if (lattice_.has(i, ends_[e].from) && !lattice_.has(i, ends_[e].to))
+        cut_[i].push_back(static_cast<std::uint32_t>(e));
 }
 
 void PiperCosts::sum() {
@@ -160,10 +164,18 @@ double PiperCosts::crossing_bytes(const StageRef& stage) const {
   return bytes;
 }
 
+double PiperCosts::least_memory(const StageRef& stage, int in_flight) const {
+  const Totals &behind = at(stage.t, stage.i), &later = at(stage.t, stage.j);
+  const double fast = behind.fast.memory(in_flight) - later.fast.memory(in_flight);
+  if (rules_.recompute == Recompute::per_stage)
+    return std::min(fast, behind.slow.memory(in_flight) - later.slow.memory(in_flight));
+  if (rules_.recompute != Recompute::per_layer) return fast;
+  const double* thriftiest = thriftiest_.data() + slot(stage.t, in_flight) * lattice_.size();
+  return thriftiest[stage.i] - thriftiest[stage.j];
+}
+
 bool PiperCosts::fits_with_swaps(const StageRef& stage, int in_flight, double excess, double budget,
                                  std::vector<Vertex>& slower) const {
-  const double* thriftiest = thriftiest_.data() + slot(stage.t, in_flight) * lattice_.size();
-  if (thriftiest[stage.i] - thriftiest[stage.j] > setting_.memory * kSlack) return false;
   const auto smaller = lattice_.bits(stage.i), larger = lattice_.bits(stage.j);
   const auto inside = [&](Vertex v) {
     const auto word = static_cast<std::size_t>(v) / 64;
@@ -172,15 +184,17 @@ bool PiperCosts::fits_with_swaps(const StageRef& stage, int in_flight, double ex
   return cover(swaps_[slot(stage.t, in_flight)], inside, excess, budget, rules_.knapsack, slower);
 }
 
-bool PiperCosts::fits(const StageRef& stage, double crossing_bytes, int data_degree, int in_flight, double load,
-                      std::vector<Vertex>& slower) const {
+bool PiperCosts::fits(const StageRef& stage, double crossing_bytes, int data_degree, int in_flight,
+                      double load, std::vector<Vertex>& slower) const {
   slower.clear();
   const Totals &behind = at(stage.t, stage.i), &later = at(stage.t, stage.j);
-  const double fixed_load = piper_load(0, crossing_bytes, behind.weights - later.weights, data_degree, setting_);
+  const double excess = behind.fast.memory(in_flight) - later.fast.memory(in_flight) - setting_.memory;
+  if (excess > 0 && too_full(least_memory(stage, in_flight))) return false;
+  const double fixed_load =
+      piper_load(0, crossing_bytes, behind.weights - later.weights, data_degree, setting_);
   const double budget = (load * kSlack - fixed_load) * data_degree;
   const double fast = behind.fast.time - later.fast.time;
   if (fast > budget) return false;
-  const double excess = behind.fast.memory(in_flight) - later.fast.memory(in_flight) - setting_.memory;
   if (excess <= 0) return true;
   switch (rules_.recompute) {
     case Recompute::per_layer:

@@ -1,6 +1,5 @@
 #include "piper_knapsack.hpp"
 
-
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
@@ -17,7 +16,8 @@ class Cover {
     if (budget < 0) return false;
     if (excess <= 0) return true;
     if (++branches_ > kMostBranches)
-      throw core::Error(core::ExitCode::limit, "piper: choosing what a stage recomputes takes more than 2^22 branches");
+      throw core::Error(core::ExitCode::limit,
+                        "piper: choosing what a stage recomputes takes more than 2^22 branches");
     if (!relaxed(open, excess, budget)) return false;
     const Swap& swap = open.front();
     chosen_.push_back(swap.layer);
@@ -40,7 +40,8 @@ class Cover {
     return false;
   }
 
-  /// Nor does any swap help that costs no less and saves no more than the first: the first would do in its place.
+  /// Nor does any swap help that costs no less and saves no more than the first: the first would do in its
+  /// place.
   static std::vector<Swap> without(std::span<const Swap> open) {
     std::vector<Swap> left;
     for (const Swap& swap : open)
@@ -61,10 +62,11 @@ void sort_swaps(std::vector<Swap>& swaps) {
   });
 }
 
-bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside, double excess,
-                   double budget, std::vector<graph::Vertex>& chosen) {
+bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
+                   double excess, double budget, std::vector<graph::Vertex>& chosen) {
   std::vector<Swap> own;
-  std::copy_if(swaps.begin(), swaps.end(), std::back_inserter(own), [&](const Swap& swap) { return inside(swap.layer); });
+  std::copy_if(swaps.begin(), swaps.end(), std::back_inserter(own),
+               [&](const Swap& swap) { return inside(swap.layer); });
   chosen.clear();
   return Cover(chosen).search(own, excess, budget);
 }

@@ -20,18 +20,19 @@ struct Swap {
 void sort_swaps(std::vector<Swap>& swaps);
 
 enum class Knapsack {
-  greedy,  ///< swaps in order until the excess is gone; what the last one saves too much is not given back (Piper's)
+  greedy,  ///< swaps in order until the excess is gone; what the last one saves too much is not given back
+           ///< (Piper's)
   exact,   ///< any subset
 };
 
 /// The search behind `cover`; any subset of the swaps inside.
-bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside, double excess,
-                   double budget, std::vector<graph::Vertex>& chosen);
+bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
+                   double excess, double budget, std::vector<graph::Vertex>& chosen);
 
-/// Finds swaps inside a stage that save at least `excess` > 0 bytes for at most `budget` seconds, or tells that there
-/// are none; `swaps` in order, `chosen` receives the layers. Exact: where the greedy choice is too dear though parts
-/// of swaps would do, depth first, bounded by that relaxation (Dantzig, Operations Research 1957). Throws a limit
-/// error after 2^22 branches.
+/// Finds swaps inside a stage that save at least `excess` > 0 bytes for at most `budget` seconds, or tells
+/// that there are none; `swaps` in order, `chosen` receives the layers. Exact: where the greedy choice is too
+/// dear though parts of swaps would do, depth first, bounded by that relaxation (Dantzig, Operations Research
+/// 1957). Throws a limit error after 2^22 branches.
 template <class Inside>
 bool cover(std::span<const Swap> swaps, Inside&& inside, double excess, double budget, Knapsack knapsack,
            std::vector<graph::Vertex>& chosen) {

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::uint64_t kMostPairs = 400'000'000;  // 1.6 GB
 
-[[noreturn]] void too_large(const std::string& what) { throw core::Error(core::ExitCode::limit, "piper: " + what); }
+[[noreturn]] void too_large(const std::string& what) {
+  throw core::Error(core::ExitCode::limit, "piper: " + what);
+}
 
 }  // namespace
 
@@ -37,7 +39,8 @@ void PiperLattice::collect(const graph::Dag& dag, std::size_t most) {
       most + 1);
   if (found.size() > most) too_large(fmt::format("the model has more than {} downsets", most));
   const auto count = [](const std::vector<std::uint64_t>& row) {
-    return std::accumulate(row.begin(), row.end(), 0, [](int n, std::uint64_t w) { return n + std::popcount(w); });
+    return std::accumulate(row.begin(), row.end(), 0,
+                           [](int n, std::uint64_t w) { return n + std::popcount(w); });
   };
   std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
     const int p = count(a), q = count(b);
@@ -63,7 +66,8 @@ void PiperLattice::relate(core::StopToken stop) {
     stop.check();
     for (std::size_t j = 0; j < i; ++j)
       if (contains(j, i)) larger_[i].push_back(static_cast<std::uint32_t>(j));
-    if (pairs += larger_[i].size(); pairs > kMostPairs) too_large("the model has more than 4e8 pairs of downsets");
+    if (pairs += larger_[i].size(); pairs > kMostPairs)
+      too_large("the model has more than 4e8 pairs of downsets");
   });
 }
 

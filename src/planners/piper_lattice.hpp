@@ -10,8 +10,8 @@
 
 namespace penstock::planners {
 
-/// Downsets ("prefixes", closed under predecessors) by falling size: 0 holds all layers, the last none. What lies
-/// between prefix i and a larger prefix j < i is convex and may be a stage.
+/// Downsets ("prefixes", closed under predecessors) by falling size: 0 holds all layers, the last none. What
+/// lies between prefix i and a larger prefix j < i is convex and may be a stage.
 class PiperLattice {
  public:
   /// Throws a limit error beyond `most` prefixes or 4 * 10^8 pairs of them.

@@ -43,6 +43,7 @@ class Search {
     table_.fill({time, stages, options_.all_devices}, stop_);
     states_ += table_.states();
     auto found = table_.plan();
+    table_.remember(found.has_value());
     if (!found) return std::nullopt;
     PiperPlan plan{std::move(*found), 0, 0, 0};
     plan.time_per_micro_batch = piper_time(workload_, plan.stages);
@@ -50,10 +51,12 @@ class Search {
     return plan;
   }
 
-  double factor(int stages) const { return workload_.setting.micro_batches + (options_.flush ? stages - 1 : 0); }
+  double factor(int stages) const {
+    return workload_.setting.micro_batches + (options_.flush ? stages - 1 : 0);
+  }
 
-  /// Narrows to the least time; nothing within `low` is known to exist. Halves the gap, and once it is small tries
-  /// just below what was found, which ends the search when it fails.
+  /// Narrows to the least time; nothing within `low` is known to exist. Halves the gap, and once it is small
+  /// tries just below what was found, which ends the search when it fails.
   void improve(PiperPlan& best, double low, int stages) {
     bool just_below = false;
     while (low < best.time_per_micro_batch * kJustBelow) {
@@ -62,8 +65,10 @@ class Search {
       const double time = just_below ? high * kJustBelow : std::min(middle, high * kJustBelow);
       auto found = attempt(time, stages);
       const bool better = found && found->time_per_micro_batch < high;
-      if (better) best = std::move(*found);
-      else low = time;
+      if (better)
+        best = std::move(*found);
+      else
+        low = time;
       just_below = better && !just_below && best.time_per_micro_batch - low < 0.01 * low;
     }
   }
@@ -90,7 +95,8 @@ class Search {
 };
 
 const graph::PiperDegree& degree_of(const graph::PiperLayer& layer, int degree) {
-  return *std::find_if(layer.degrees.begin(), layer.degrees.end(), [&](const auto& d) { return d.degree == degree; });
+  return *std::find_if(layer.degrees.begin(), layer.degrees.end(),
+                       [&](const auto& d) { return d.degree == degree; });
 }
 
 double sync(const std::vector<double>& bytes, const graph::PiperLayer& layer, int degree) {
@@ -103,8 +109,12 @@ double sync(const std::vector<double>& bytes, const graph::PiperLayer& layer, in
 double piper_time(const graph::PiperWorkload& workload, const std::vector<PiperStage>& stages) {
   double slowest = 0;
   for (const PiperStage& stage : stages) {
-    const auto inside = [&](Vertex v) { return std::binary_search(stage.layers.begin(), stage.layers.end(), v); };
-    const auto layer = [&](Vertex v) -> const graph::PiperLayer& { return workload.layers[static_cast<std::size_t>(v)]; };
+    const auto inside = [&](Vertex v) {
+      return std::binary_search(stage.layers.begin(), stage.layers.end(), v);
+    };
+    const auto layer = [&](Vertex v) -> const graph::PiperLayer& {
+      return workload.layers[static_cast<std::size_t>(v)];
+    };
     double time = 0, weights = 0, crossing = 0;
     for (std::size_t k = 0; k < stage.layers.size(); ++k) {
       const auto& degree = degree_of(layer(stage.layers[k]), stage.tensor_degree);

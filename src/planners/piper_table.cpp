@@ -1,7 +1,6 @@
 #include "piper_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "penstock/core/parallel.hpp"
 
@@ -9,14 +8,17 @@ namespace penstock::planners {
 namespace {
 
 /// At least so many devices for that much work, in spite of rounding.
-int least_devices(double work, double time) { return static_cast<int>(std::ceil(work / time - 1e-9)); }
+int least_devices(double work) {
+  const double least = work - 1e-9;
+  const int whole = static_cast<int>(least);
+  return whole + (least > whole ? 1 : 0);
+}
 
 }  // namespace
 
 /// What prefix i may leave to the stages behind it: all devices but those its own layers need.
 int PiperTable::most_devices(std::size_t i) const {
-  const double before = costs_.work(lattice_.size() - 1) - costs_.work(i);
-  return costs_.setting().devices - least_devices(before, bounds_.time);
+  return costs_.setting().devices - least_devices(outlook_.back().work - outlook_[i].work);
 }
 
 bool PiperTable::dominated(const Row& row, const PiperUse& use) const {
@@ -28,12 +30,12 @@ bool PiperTable::dominated(const Row& row, const PiperUse& use) const {
 
 /// Even at the least work no stage between the prefixes adds anything new.
 bool PiperTable::hopeless(std::size_t i, std::size_t j, const Row& found, int most_devices) const {
-  if (rows_[j].empty()) return true;
-  const int devices = std::max(1, least_devices(costs_.work(i) - costs_.work(j), bounds_.time));
-  if (rows_[j].front().devices + devices > most_devices) return true;
+  const Outlook &behind = outlook_[i], &later = outlook_[j];
+  const int devices = later.devices + std::max(1, least_devices(behind.work - later.work));
+  if (devices > most_devices) return true;
   if (found.empty() || bounds_.all_devices || bounds_.stages > 0) return false;
-  const int replicas = std::max(1, least_devices(costs_.replica_work(i) - costs_.replica_work(j), bounds_.time));
-  return dominated(found, {rows_[j].front().devices + devices, rows_[j].back().replicas + replicas, 0});
+  const int replicas = later.replicas + std::max(1, least_devices(behind.replica_work - later.replica_work));
+  return dominated(found, {devices, replicas, 0});
 }
 
 template <class Visit>
@@ -46,14 +48,18 @@ bool PiperTable::extend(const StageRef& stage, const Row& found, int most_device
   thread_local std::vector<graph::Vertex> slower;
   for (const PiperUse& behind : rows_[stage.j])
     for (auto d = first; d != degrees.end(); ++d) {
-      const PiperUse with{behind.devices + *d * t, behind.replicas + *d, bounds_.stages > 0 ? behind.stages + 1 : 0};
-      if (with.devices > most_devices || with.replicas > costs_.most_replicas() || with.stages > bounds_.stages) break;
+      const PiperUse with{behind.devices + *d * t, behind.replicas + *d,
+                          bounds_.stages > 0 ? behind.stages + 1 : 0};
+      if (with.devices > most_devices || with.replicas > costs_.most_replicas() ||
+          with.stages > bounds_.stages)
+        break;
       if (dominated(found, with)) {
         if (!bounds_.all_devices) break;
         continue;
       }
       if (crossing < 0) crossing = costs_.crossing_bytes(stage);
-      if (!costs_.fits(stage, crossing, *d, piper_in_flight(with.replicas, *d), bounds_.time, slower)) continue;
+      if (!costs_.fits(stage, crossing, *d, piper_in_flight(with.replicas, *d), bounds_.time, slower))
+        continue;
       if (!visit(Step{stage, *d, behind, with})) return false;
       if (!bounds_.all_devices) break;
     }
@@ -66,11 +72,15 @@ void PiperTable::for_each_step(std::size_t i, const Row& found, Visit&& visit) c
   for (std::uint32_t j : lattice_.larger(i)) {
     if (hopeless(i, j, found, most)) continue;
     for (std::size_t t = 0; t < costs_.tensor_degrees().size(); ++t)
-      if (const StageRef stage{i, j, t}; costs_.offered(stage) && !extend(stage, found, most, visit)) return;
+      if (const StageRef stage{i, j, t};
+          costs_.offered(stage) &&
+          !costs_.too_full(costs_.least_memory(stage, j == 0 ? 1 : std::min(2, costs_.most_replicas()))))
+        if (!extend(stage, found, most, visit)) return;
   }
 }
 
 PiperTable::Row PiperTable::row(std::size_t i) const {
+  if (!loose_.empty() && !tight_.empty() && loose_[i] == tight_[i]) return loose_[i];
   Row out;
   for_each_step(i, out, [&](const Step& step) {
     std::erase_if(out, [&](const PiperUse& other) { return dominated({step.with}, other); });
@@ -81,16 +91,38 @@ PiperTable::Row PiperTable::row(std::size_t i) const {
   return out;
 }
 
-void PiperTable::fill(const PiperBounds& bounds, core::StopToken stop) {
+void PiperTable::reset(const PiperBounds& bounds) {
+  if (bounds.stages != bounds_.stages) {
+    loose_.clear();
+    tight_.clear();
+  }
   bounds_ = bounds;
   rows_.assign(lattice_.size(), {});
-  rows_[0] = {PiperUse{}};
+  outlook_.assign(lattice_.size(), {});
+  for (std::size_t i = 0; i < lattice_.size(); ++i) {
+    outlook_[i].work = costs_.work(i) / bounds.time;
+    outlook_[i].replica_work = costs_.replica_work(i) / bounds.time;
+  }
+}
+
+void PiperTable::keep(std::size_t i, Row row) {
+  if (!row.empty()) outlook_[i].devices = outlook_[i].replicas = kNone;
+  for (const PiperUse& use : row) {
+    outlook_[i].devices = std::min(outlook_[i].devices, use.devices);
+    outlook_[i].replicas = std::min(outlook_[i].replicas, use.replicas);
+  }
+  rows_[i] = std::move(row);
+}
+
+void PiperTable::fill(const PiperBounds& bounds, core::StopToken stop) {
+  reset(bounds);
+  keep(0, {PiperUse{}});
   const auto& levels = lattice_.levels();
   for (std::size_t level = 1; level + 1 < levels.size(); ++level) {
     const std::size_t first = levels[level];
     core::parallel_for(levels[level + 1] - first, [&](std::size_t k) {
       stop.check();
-      rows_[first + k] = row(first + k);
+      keep(first + k, row(first + k));
     });
   }
 }

@@ -17,8 +17,8 @@ struct PiperUse {
 };
 
 struct PiperBounds {
-  double time = 0;       ///< seconds per micro-batch of every stage
-  int stages = 0;        ///< at most; 0: any number
+  double time = 0;  ///< seconds per micro-batch of every stage
+  int stages = 0;   ///< at most; 0: any number
   bool all_devices = false;
 };
 
@@ -30,7 +30,11 @@ class PiperTable {
   void fill(const PiperBounds& bounds, core::StopToken stop);
   /// A plan from the filled table; none when none keeps within the bounds.
   std::optional<std::vector<PiperStage>> plan() const;
-  std::uint64_t states() const;
+  std::uint64_t states() const;  ///< entries
+  /// Tells what the filled table led to. Later times will lie above every one that gave no plan and below
+  /// every one that gave some, and a row that is alike at both ends is alike between them. A new bound on the
+  /// stages starts over.
+  void remember(bool gave_plan) { (gave_plan ? loose_ : tight_) = rows_; }
 
  private:
   using Row = std::vector<PiperUse>;  ///< sorted; none dominates another
@@ -40,9 +44,17 @@ class PiperTable {
     int data_degree = 0;
     PiperUse behind, with;
   };
-  class Extension;
+
+  /// What a prefix offers to stages in front of it, at a glance.
+  struct Outlook {
+    double work = 0, replica_work = 0;  ///< of the layers behind it, in units of the time bound
+    int devices = kNone, replicas = 0;  ///< the fewest in its row, each for itself
+  };
+  static constexpr int kNone = 1 << 30;  ///< the row is empty
 
   Row row(std::size_t i) const;
+  void reset(const PiperBounds& bounds);
+  void keep(std::size_t i, Row row);
   /// Calls `visit` for each step that keeps within the bounds and is not dominated, until it returns false.
   template <class Visit>
   void for_each_step(std::size_t i, const Row& found, Visit&& visit) const;
@@ -56,7 +68,10 @@ class PiperTable {
   const PiperLattice& lattice_;
   const PiperCosts& costs_;
   PiperBounds bounds_;
-  std::vector<Row> rows_;  ///< [prefix]
+  std::vector<Row> rows_;         ///< [prefix]
+  std::vector<Outlook> outlook_;  ///< [prefix]
+  std::vector<Row> loose_,
+      tight_;  ///< rows_ at the least time that gave a plan, at the largest that gave none
 };
 
 }  // namespace penstock::planners
