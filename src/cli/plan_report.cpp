@@ -12,6 +12,7 @@
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/score/estimate.hpp"
+#include "penstock/schedule/list_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
 
@@ -34,12 +35,21 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
   return first == last ? first : fmt::format("{} .. {} ({})", first, last, stage.operators.size());
 }
 
+/// What list ordering promises of its own plans.
+std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan) {
+  if (plan.schedule != "list_order") return "";
+  const auto most = schedule::list_order_bound(score::pipeline_of(problem, plan));
+  return fmt::format("list ordering on links of its own takes at most {}, steps aside\n", show(to_seconds(most)));
+}
+
 std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
   const auto bound = score::lower_bound(problem, *outcome.plan);
   if (!bound || bound->time == core::Picoseconds(0)) return "";
   const double least = to_seconds(bound->time).value();
-  return fmt::format("no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n", show(core::Seconds(least)),
-                     name(bound->kind), bound->where, (*outcome.row.iteration_s / least - 1) * 100);
+  return fmt::format(
+      "no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n{}",
+      show(core::Seconds(least)), name(bound->kind), bound->where, (*outcome.row.iteration_s / least - 1) * 100,
+      list_order_line(problem, *outcome.plan));
 }
 
 /// Null where the plan has no bound.
@@ -71,10 +81,11 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
   report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
                        {"in flight", Align::right}, {"time/sample", Align::right}, {"weights", Align::right},
                        {"gradients", Align::right}, {"optimizer", Align::right}, {"workspace", Align::right},
-                       {"activations", Align::right}, {"buffers", Align::right}, {"memory", Align::right}});
+                       {"activations", Align::right}, {"buffers", Align::right}, {"versions", Align::right},
+                       {"memory", Align::right}});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    const auto memory = score::stage_memory(problem, plan, stage);
+    const auto memory = score::stage_memory(problem, plan, core::StageId(s));
     std::vector<std::string> cells = {std::to_string(s), operator_span(problem.graph, stage), device_list(stage),
                                       std::to_string(stage.micro_batch), std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
@@ -112,12 +123,14 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
   if (row.search_s) out["search_s"] = *row.search_s;
-  for (const plan::Stage& stage : plan.stages) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const plan::Stage& stage = plan.stages[s];
     nlohmann::ordered_json one;
     for (core::DeviceId d : stage.devices) one["devices"].push_back(d.index());
     one["micro_batch"] = stage.micro_batch;
     one["in_flight"] = stage.in_flight;
-    const auto memory = score::stage_memory(problem, plan, stage);
+    one["recompute"] = stage.recompute;
+    const auto memory = score::stage_memory(problem, plan, core::StageId(s));
     for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
       one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
     for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);

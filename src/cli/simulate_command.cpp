@@ -19,6 +19,7 @@ struct Flags {
   ModelFlags model;
   ClusterFlags cluster;
   std::optional<std::string> costs;
+  std::optional<std::string> schedule;
   SimulationFlags simulation;
   ImperfectionFlags imperfection;
   int threads = 0;
@@ -44,6 +45,12 @@ void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std:
   } catch (const core::BadInput& e) {
     throw core::BadInput({file, 0, "schedule"}, e.what());
   }
+}
+
+/// What the plan's own schedule holds in flight says nothing about another.
+void reschedule(plan::Plan& plan, const std::string& schedule) {
+  plan.schedule = schedule;
+  for (plan::Stage& stage : plan.stages) stage.in_flight = 0;
 }
 
 /// The plan's own model and cluster, unless flags say otherwise.
@@ -92,6 +99,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   plan::Plan plan = plan::parse_plan(text, flags.file, graph);
   plan.model = head.model;
   plan.cluster = head.cluster;
+  if (flags.schedule) reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty()) refuse(flags.file, faults);
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
@@ -125,6 +133,9 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   add_costs(*command, flags->costs);
+  command->add_option("--schedule", flags->schedule,
+                      "run the plan in another order: a family of `penstock schedules`, list_order, or a grid file (.csv)")
+      ->type_name("NAME|FILE");
   flags->simulation.add(*command);
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);

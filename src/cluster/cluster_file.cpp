@@ -39,10 +39,14 @@ core::Bandwidth positive_bandwidth(const Yaml& node) {
 }
 
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
-  node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "peak"});
+  node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown", "peak"});
   DeviceType type{type_name, node.at("memory").bytes(), positive_bandwidth(node.at("memory_bandwidth")), {},
                   static_cast<int>(node.at("multiprocessors").integer(1, 100000)),
                   node.at("launch_overhead").seconds()};
+  if (const auto slower = node.find("overlap_slowdown")) {
+    type.overlap_slowdown = slower->number();
+    if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000)) slower->fail("expected a factor from 1 to 1000");
+  }
   node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
   for (const auto& [precision, rate] : node.at("peak").entries())
     for (std::size_t p = 0; p < kPrecisions; ++p)

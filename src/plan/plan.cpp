@@ -10,7 +10,8 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAsynchronous = {"pipedream", "pipedream_2bw", "pipemare", "xpipe"};
+constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw", "pipemare",
+                                                           "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
 
 template <class Enum, std::size_t N>

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <unordered_map>
 
@@ -51,6 +52,7 @@ std::string stage_text(const graph::OpGraph& graph, const Stage& stage) {
   for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
   std::string out = fmt::format("  - devices: {}\n    micro_batch: {}\n    k: {}\n    in_flight: {}\n",
                                 numbers(stage.devices), stage.micro_batch, stage.k, stage.in_flight);
+  if (stage.recompute) out += "    recompute: true\n";
   if (!stage.after.empty()) out += fmt::format("    after: {}\n", numbers(stage.after));
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
 }
@@ -77,12 +79,13 @@ std::vector<Id> read_ids(const Yaml& list) {
 }
 
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
-  node.only({"devices", "micro_batch", "k", "in_flight", "after", "operators"});
+  node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "after", "operators"});
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
   if (const auto k = node.find("k")) stage.k = static_cast<int>(k->integer(1, kMostSamples));
   if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
+  if (const auto again = node.find("recompute")) stage.recompute = again->flag();
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
   for (const Yaml& item : node.at("operators").items()) {
     const auto found = by_name.find(item.text());
@@ -91,6 +94,12 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   }
   std::sort(stage.operators.begin(), stage.operators.end());
   return stage;
+}
+
+/// A grid file lies relative to the plan file.
+std::string beside(const std::string& file, const std::string& schedule) {
+  if (!schedule.ends_with(".csv")) return schedule;
+  return (std::filesystem::path(file).parent_path() / schedule).lexically_normal().string();
 }
 
 /// Adds file, line and key to an error about a word.
@@ -134,7 +143,7 @@ Plan parse_plan(const std::string& text, const std::string& file, const graph::O
   training.only({"mini_batch", "optimizer"});
   plan.training.mini_batch = training.at("mini_batch").integer(1, kMostSamples);
   if (const auto node = training.find("optimizer")) plan.training.optimizer = word(*node, optimizer);
-  if (const auto node = root.find("schedule")) plan.schedule = node->text();
+  if (const auto node = root.find("schedule")) plan.schedule = beside(file, node->text());
   for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
   return plan;
 }

@@ -82,7 +82,7 @@ std::optional<std::string> obstacle(const cost::Problem& problem, const Units& u
     }
   }
   std::size_t fullest = 0;
-  const auto need = [&](std::size_t s) { return plan::total(score::stage_memory(problem, *plan, plan->stages[s])); };
+  const auto need = [&](std::size_t s) { return plan::total(score::stage_memory(problem, *plan, core::StageId(s))); };
   for (std::size_t s = 1; s < plan->stages.size(); ++s)
     if (need(s) > need(fullest)) fullest = s;
   const auto& operators = plan->stages[fullest].operators;

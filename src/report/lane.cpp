@@ -23,9 +23,9 @@ class Row {
  public:
   Row(const Scale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
 
-  void add(Paint paint, const Span& span) {
+  void add(Paint paint, const Span& span, bool later = false) {
     const Tenths x = time_.at(span.start), end = time_.at(span.end);
-    if (end - x >= kPixel) return add_wide({paint, x, end, span.micro_batch});
+    if (end - x >= kPixel) return add_wide({paint, x, end, span.micro_batch, later});
     if (x / kPool != pool_x_ / kPool) flush();
     if (pooled_ == decltype(pooled_){}) pool_x_ = x;
     pooled_[static_cast<std::size_t>(paint)] += span.end - span.start;
@@ -53,7 +53,7 @@ class Row {
     for (std::size_t p = 0; p < kPaints; ++p) {
       if (pooled_[p] == Picoseconds()) continue;
       const Tenths end = x + std::clamp(time_.at(pooled_[p]), thinnest_, kPool + kPixel);
-      boxes_.push_back({static_cast<Paint>(p), x, end, -1});
+      boxes_.push_back({static_cast<Paint>(p), x, end, -1, false});
       x = end;
     }
     pooled_ = {};
@@ -156,6 +156,11 @@ std::vector<Level> memory(const trace::DeviceTrace& device, const Scale& time) {
 
 }  // namespace
 
+/// Of a chunk that is not the device's first.
+static bool later(const trace::DeviceTrace& device, const Span& span) {
+  return device.stages.size() > 1 && span.stage != device.stages.front();
+}
+
 std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
   std::vector<Rows> rows(trace.devices.size(), Rows(time));
   const auto row_of = [&](core::DeviceId device) -> Rows& {
@@ -164,7 +169,7 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
   };
   for (const Span& span : trace.spans) {
     Rows& own = row_of(span.device);
-    if (computes(span.kind)) own.compute.add(paint(span.kind), span);
+    if (computes(span.kind)) own.compute.add(paint(span.kind), span, later(trace.devices[span.device.index()], span));
     if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
     if (span.kind != TaskKind::transfer) continue;
     own.sent.add(Paint::sent, span);

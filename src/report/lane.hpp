@@ -26,6 +26,7 @@ struct Box {
   Paint paint = Paint::forward;
   Tenths x = 0, end = 0;
   std::int32_t micro_batch = -1;
+  bool later = false;  ///< of a stage that is not its device's first
 };
 
 /// A number or a range ("3-7") centred at `x`.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,6 +18,7 @@ struct LegendEntry {
   std::string_view sample;
   std::string_view meaning;
   std::optional<TaskKind> kind = {};  ///< left out unless the trace has such spans
+  bool chunks = false;                ///< left out unless a device has several stages
 };
 
 constexpr LegendEntry kWork[] = {
@@ -31,6 +33,8 @@ constexpr LegendEntry kWork[] = {
     {R"(<path class="sent" stroke-width="3" d="M0 0h16"/>)", "sending", TaskKind::transfer},
     {R"(<path class="received" stroke-width="3" d="M0 0h16"/>)", "receiving", TaskKind::transfer},
     {R"(<text x="6" y="4">3</text>)", "micro-batch (3-7: several)"},
+    {R"(<path class="forward" stroke-width="11" d="M0 0h16"/><path class="foot" stroke-width="2" d="M0 3h16"/>)",
+     "of a later chunk", {}, true},
 };
 constexpr LegendEntry kMemory[] = {
     {R"(<rect class="fixed" y="-6" width="16" height="11"/>)", "memory: weights, optimizer, workspace"},
@@ -42,8 +46,10 @@ constexpr LegendEntry kMemory[] = {
 std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> entries) {
   std::string out;
   int x = Layout::kLeft;
-  for (const auto& [sample, meaning, kind] : entries) {
-    if (kind && !scene.shows(*kind)) continue;
+  const auto& devices = scene.trace.devices;
+  const bool several = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.stages.size() > 1; });
+  for (const auto& [sample, meaning, kind, chunks] : entries) {
+    if ((kind && !scene.shows(*kind)) || (chunks && !several)) continue;
     out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,
                        sample, meaning);
     x += 38 + 64 * static_cast<int>(meaning.size()) / 10;

@@ -31,6 +31,18 @@ std::array<std::string, kPaints> paths(const std::vector<Box>& boxes) {
   return out;
 }
 
+/// A white foot marks the passes of later chunks.
+std::string feet(const std::vector<Box>& boxes) {
+  std::string out;
+  Tenths reached = 0;
+  for (const Box& box : boxes) {
+    if (!box.later) continue;
+    out += fmt::format("m{} 0h{}", px(box.x - reached), px(box.end - box.x));
+    reached = box.end;
+  }
+  return out;
+}
+
 std::string boxes(const Layout& layout, const Lane& lane) {
   const auto path = paths(lane.boxes);
   const auto of = [&path](Paint paint) -> const std::string& {
@@ -44,6 +56,7 @@ std::string boxes(const Layout& layout, const Lane& lane) {
          bar("backward", 0, layout.boxes, of(Paint::backward)) +
          bar("input_gradient", 0, layout.boxes, of(Paint::input_gradient)) +
          bar("weight_gradient", 0, layout.boxes, of(Paint::weight_gradient)) +
+         bar("foot", layout.boxes - 4, 2, feet(lane.boxes)) +
          bar("sent", layout.boxes + 1, 2, of(Paint::sent)) +
          bar("received", layout.boxes + 4, 2, of(Paint::received));
 }

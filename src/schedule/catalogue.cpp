@@ -40,6 +40,13 @@ const std::vector<GridFamily>& grid_families() {
        "Wang et al., Ada-Grouper, arXiv 2303.01675, 2023; k fixed; also Jeon et al., GraphPipe, ASPLOS 2025, "
        "section 6",
        "none", "k | m: bubble (p-1)(F+B), rank r holds min(m, k(p-r))", 1, kfkb},
+      {"sliced_1f1b", "1F1B whose first micro-batches are cut in halves, to fill the pipeline sooner",
+       "Liu et al., AutoPipe, CLUSTER 2022; from its abstract: forwards and backwards of the cut ones in halves, as many cut as "
+       "keep the last rank busy, or --group",
+       "none", "m > p, F <= B: bubble (p-1)(F/2+B), rank r holds min(m, p-r)", 1, sliced_1f1b},
+      {"list_order", "the best of 1F1B and two list schedules, within a memory limit if one is given",
+       "Luo et al., SPP, INFOCOM 2022: its execution scheduler, reconstructed", "none",
+       "makespan at most (m+4p-4)(F+B) without a limit or delay", 1, list_order_grid},
       {"bpipe", "1F1B whose first ranks park activations on its last ranks",
        "Kim et al., BPipe, ICML 2023; what is parked, and that it is fetched one pass ahead, is our choice",
        "a memory limit, if any, of at least ceil((p+2)/2)",

@@ -9,6 +9,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/weight_versions.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -74,6 +75,7 @@ Grid stage_rows(const Plan& plan) {
 }
 
 void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::int32_t>& rank) {
+  if (grid.halves > 0) throw core::BadInput(plan.schedule + " cuts micro-batches in halves, a stage has one size");
   if (grid.copies > 1)
     throw core::BadInput(plan.schedule + " holds several copies of the model, a plan has one");
   if (grid.rank_of_stage.size() != rank.size())
@@ -110,10 +112,10 @@ Action of_stage(Pass pass, std::size_t stage) { return {pass, static_cast<std::i
 
 bool releases(const Action& part) { return part.pass == Pass::backward || part.pass == Pass::weight_gradient; }
 
-/// What a plan's rows keep of a grid: computation. Messages and updates are the plan's business.
+/// What a plan's rows keep of a grid: computation. Messages, updates and recomputation are the plan's business.
 bool computes(const Action& action) {
   return releases(action) || action.pass == Pass::forward || action.pass == Pass::input_gradient ||
-         action.pass == Pass::overlapped || action.pass == Pass::recompute || action.pass == Pass::barrier;
+         action.pass == Pass::overlapped || action.pass == Pass::barrier;
 }
 
 /// Rewrites a row with its REDUCE_GRADs and STEPs.
@@ -129,6 +131,7 @@ class Updates {
     for (const Action& action : row) {
       if (!computes(action)) continue;
       if (action.pass == Pass::forward && due(action)) step(action.stage);
+      recompute(action);
       out_.push_back(action);
       for (const Action& part : parts(action))
         if (releases(part)) count(part.stage);
@@ -139,6 +142,13 @@ class Updates {
   }
 
  private:
+  /// Before the pass that needs what the forward kept.
+  void recompute(const Action& action) {
+    for (const Action& part : parts(action))
+      if ((part.pass == Pass::backward || part.pass == Pass::input_gradient) && stage(part.stage).recompute)
+        out_.push_back({Pass::recompute, part.stage, part.micro_batch});
+  }
+
   std::int32_t& waiting(std::int32_t s) { return waiting_[static_cast<std::size_t>(s)]; }
   const Stage& stage(std::int32_t s) const { return plan_.stages[static_cast<std::size_t>(s)]; }
 
@@ -239,6 +249,24 @@ std::vector<std::int32_t> most_held(const Grid& order) {
         most[s] = std::max(most[s], held[s]);
       }
   return most;
+}
+
+std::vector<int> weight_copies(const Plan& plan) {
+  std::vector<int> out(plan.stages.size());
+  if (!plan::asynchronous(plan)) return out;
+  const WeightPolicy& policy = weight_policy(grid_family(plan.schedule).weights);
+  const auto rows = stage_rows(plan).ranks;
+  const auto per_update = [&](const Stage& stage) { return per_mini_batch(plan, stage); };
+  const bool even = std::all_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
+    return per_update(stage) == per_update(plan.stages.front());
+  });
+  if (policy.forward == ForwardWeights::as_entered && !even)
+    throw core::BadInput(plan.schedule + " needs the same number of replicas in all stages");
+  for (std::size_t s = 0; s < out.size(); ++s)
+    out[s] = (even ? weight_versions(rows, policy, per_update(plan.stages[s])).held[s]
+                   : weight_versions({rows[s]}, policy, per_update(plan.stages[s])).held[0]) -
+             1 + policy.more_buffers;
+  return out;
 }
 
 }  // namespace penstock::schedule

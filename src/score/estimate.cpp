@@ -46,7 +46,8 @@ core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& s
     const std::size_t type = problem.cluster.devices()[d.index()].type;
     if (seen[type]) continue;
     seen[type] = true;
-    slowest = std::max(slowest, cost::compute_time(problem, stage.operators, problem.cluster.type(d), samples).total());
+    const cost::OpTime time = cost::compute_time(problem, stage.operators, problem.cluster.type(d), samples);
+    slowest = std::max(slowest, time.total() + (stage.recompute ? time.forward : core::Seconds(0)));
   }
   return slowest;
 }

@@ -62,7 +62,8 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage, Pipeli
   for (std::size_t r = 0; r < stage.devices.size(); ++r) {
     const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices[r]),
                                          share_start(stage, r + 1) - share_start(stage, r));
-    out.stages.push_back({rounded(time.forward), rounded(time.backward()), static_cast<int>(room), after});
+    const Seconds again = stage.recompute ? time.forward : Seconds(0);
+    out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()), static_cast<int>(room), after});
   }
 }
 

@@ -13,11 +13,13 @@
 
 namespace penstock::score {
 
-plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, const plan::Stage& stage) {
-  return cost::stage_memory(cost::stage_load(problem.graph, stage.operators), problem.memory,
-                            problem.training.optimizer,
-                            plan::samples_per_device(judged, stage),
-                            stage.in_flight / stage.micro_batch);
+plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, core::StageId id) {
+  const plan::Stage& stage = judged.stages[id.index()];
+  const auto load = cost::stage_load(problem.graph, stage.operators);
+  auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, plan::samples_per_device(judged, stage),
+                                   stage.in_flight / stage.micro_batch, stage.recompute);
+  at(memory, plan::MemoryKind::versions) = load.parameters * schedule::weight_copies(judged)[id.index()];
+  return memory;
 }
 
 namespace {
@@ -35,7 +37,7 @@ std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& 
     const auto r = static_cast<std::size_t>(rank_of_stage[s]);
     ranks.resize(std::max(ranks.size(), r + 1));
     ranks[r].stages.push_back(s);
-    ranks[r].needed += plan::total(score::stage_memory(problem, judged, judged.stages[s]));
+    ranks[r].needed += plan::total(score::stage_memory(problem, judged, core::StageId(s)));
   }
   return ranks;
 }

@@ -42,10 +42,16 @@ class Record {
   Record(std::size_t tasks, bool all) : all_(all) {
     if (all) times_.start.resize(tasks), times_.end.resize(tasks);
   }
+  /// Told of every start (1) and end (-1).
+  using Watcher = std::function<void(TaskId, std::int64_t now, int change)>;
+  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
+
   void start(TaskId task, std::int64_t now) {
+    if (watcher_) watcher_(task, now, 1);
     if (all_) times_.start[static_cast<std::size_t>(task)] = now;
   }
   void end(TaskId task, std::int64_t now) {
+    if (watcher_) watcher_(task, now, -1);
     times_.makespan = now;  // events come in time order
     if (all_) times_.end[static_cast<std::size_t>(task)] = now;
   }
@@ -53,6 +59,7 @@ class Record {
 
  private:
   bool all_;
+  Watcher watcher_;
   Times times_;
 };
 

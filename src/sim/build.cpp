@@ -111,6 +111,7 @@ class Builder {
     }
     rows_ = rank_rows(order_, buckets_);
     out_.devices.resize(rows_.size());
+    add_overlap();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) out_.devices[rank(s)] = plan_.stages[s].devices;
     for (std::size_t r = 0; r < rows_.size(); ++r) add_row(r);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) index_stage(s);
@@ -122,6 +123,17 @@ class Builder {
   }
 
  private:
+  void add_overlap() {
+    const auto& types = problem_.cluster.types();
+    if (std::all_of(types.begin(), types.end(), [](const auto& type) { return type.overlap_slowdown == 1; })) return;
+    for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
+      out_.graph.overlap.push_back(problem_.cluster.type(DeviceId(d)).overlap_slowdown);
+    for (const plan::Stage& stage : plan_.stages) {
+      out_.graph.stage_devices.emplace_back();
+      for (const DeviceId d : stage.devices) out_.graph.stage_devices.back().push_back(static_cast<std::int32_t>(d.index()));
+    }
+  }
+
   std::size_t rank(std::size_t stage) const { return static_cast<std::size_t>(order_.rank_of_stage[stage]); }
   std::int64_t replicas(std::size_t rank) const { return static_cast<std::int64_t>(out_.devices[rank].size()); }
   TaskId at(std::size_t rank, std::int32_t position, std::int64_t replica) const {

@@ -1,10 +1,10 @@
 #include "engine.hpp"
 
+#include "overlap.hpp"
 #include "stuck.hpp"
 
 namespace penstock::sim {
 namespace {
-
 
 class Engine {
  public:
@@ -12,7 +12,13 @@ class Engine {
       : graph_(graph),
         waiting_(graph.predecessor_count),
         record_(graph.tasks.size(), record),
-        network_(make_network(network, graph, agenda_, record_)) {}
+        network_(make_network(network, graph, agenda_, record_)),
+        overlap_(graph, agenda_) {
+    if (overlap_.matters())
+      record_.watch([this](TaskId id, std::int64_t now, int change) {
+        if (!trace::computes(graph_.task(id).kind)) overlap_.communicate(id, now, change);
+      });
+  }
 
   Times run() {
     std::size_t done = 0;
@@ -37,6 +43,7 @@ class Engine {
     const Task& task = graph_.task(id);
     if (task.travels()) return network_->request(id, now);
     record_.start(id, now);
+    if (overlap_.matters() && trace::computes(task.kind)) return overlap_.compute(id, now);
     agenda_.post(id, end_of(task, now));
   }
 
@@ -50,6 +57,7 @@ class Engine {
     if (event.task < 0) return network_->due(event.task, event.time);
     const Task& task = graph_.task(event.task);
     if (task.travels() && !network_->due(event.task, event.time)) return false;
+    if (overlap_.matters() && trace::computes(task.kind) && !overlap_.due(event.task, event.time)) return false;
     record_.end(event.task, event.time);
     if (task.next >= 0) release(task.next, event.time);
     const auto t = static_cast<std::size_t>(event.task);
@@ -67,6 +75,7 @@ class Engine {
   Agenda agenda_;
   Record record_;
   std::unique_ptr<Network> network_;
+  Overlap overlap_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ using schedule::Grid;
 using schedule::GridCosts;
 using schedule::Pass;
 
-Picoseconds duration(const Action& action, const GridCosts& costs) {
+Picoseconds whole_duration(const Action& action, const GridCosts& costs) {
   switch (action.pass) {
     case Pass::forward:
       return costs.forward;
@@ -36,6 +36,14 @@ Picoseconds duration(const Action& action, const GridCosts& costs) {
   }
 }
 
+Picoseconds duration(const Grid& grid, const Action& action, const GridCosts& costs) {
+  if (grid.halves == 0) return whole_duration(action, costs);
+  Picoseconds sum{0};
+  for (const Action& part : schedule::parts(action))
+    sum += whole_duration(part, costs) / (part.micro_batch >= 0 && part.micro_batch < grid.halves ? 2 : 1);
+  return sum;
+}
+
 class Clock {
  public:
   Clock(const Grid& grid, const GridCosts& costs)
@@ -51,7 +59,7 @@ class Clock {
     if (action.pass == Pass::barrier) free_[rank] = barrier(passed_[rank]++);
     Picoseconds start = free_[rank];
     for (const Action& part : schedule::parts(action)) start = std::max(start, input(part, cell.rank));
-    const Picoseconds end = start + duration(action, costs_);
+    const Picoseconds end = start + duration(grid_, action, costs_);
     for (const Action& part : schedule::parts(action))
       if (const auto milestone = reached(part))
         reached_[*milestone] = part.pass == Pass::load ? end + costs_.delay : end;

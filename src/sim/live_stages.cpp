@@ -15,7 +15,7 @@ using schedule::Row;
 
 struct Change {
   Picoseconds time;
-  int by = 0;  ///< +1 or -1
+  int by = 0;  ///< halves of a stage's activation
 };
 using Changes = std::vector<Change>;  ///< in order of time
 
@@ -26,17 +26,18 @@ struct Effect {
 
 class RowEffect {
  public:
-  explicit RowEffect(const Row& row) {
+  RowEffect(const Row& row, std::int32_t halves) : halves_(halves) {
     for (const Action& action : row)
       if (action.pass == Pass::recompute) recomputed_.emplace(action.stage, action.micro_batch);
   }
 
   void add(const Action& part, const Interval& time) {
-    if (part.pass == Pass::backward || part.pass == Pass::weight_gradient) out_.own.push_back({time.end, -1});
+    const int size = part.micro_batch < halves_ ? 1 : 2;
+    if (part.pass == Pass::backward || part.pass == Pass::weight_gradient) out_.own.push_back({time.end, -size});
     if (part.pass == Pass::recompute || (part.pass == Pass::forward && !recomputed(part)))
-      out_.own.push_back({time.start, 1});
+      out_.own.push_back({time.start, size});
     if (part.pass != Pass::evict && part.pass != Pass::load) return;
-    const int by = part.pass == Pass::load ? 1 : -1;
+    const int by = part.pass == Pass::load ? size : -size;
     out_.own.push_back({time.start, by});
     out_.partner.push_back({time.start, -by});
   }
@@ -47,13 +48,14 @@ class RowEffect {
     return !recomputed_.empty() && recomputed_.contains({part.stage, part.micro_batch});
   }
 
+  std::int32_t halves_;
   std::set<std::pair<std::int32_t, std::int32_t>> recomputed_;
   Effect out_;
 };
 
 /// A pair's forward begins before its backward ends, so both of its micro-batches live at once.
-Effect effect(const Row& row, const std::vector<Interval>& times) {
-  RowEffect out(row);
+Effect effect(const Row& row, const std::vector<Interval>& times, std::int32_t halves) {
+  RowEffect out(row, halves);
   for (std::size_t c = 0; c < row.size(); ++c)
     for (const Action& part : schedule::parts(row[c])) out.add(part, times[c]);
   return std::move(out).finish();
@@ -77,10 +79,10 @@ int peak(const Changes& own, const Changes& foreign) {
 
 std::vector<int> peak_live(const schedule::Grid& grid, const std::vector<std::vector<Interval>>& times) {
   std::vector<Effect> effects;
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r) effects.push_back(effect(grid.ranks[r], times[r]));
+  for (std::size_t r = 0; r < grid.ranks.size(); ++r) effects.push_back(effect(grid.ranks[r], times[r], grid.halves));
   std::vector<int> out;
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    out.push_back(peak(effects[r].own, effects[schedule::partner(r, effects.size())].partner));
+    out.push_back((peak(effects[r].own, effects[schedule::partner(r, effects.size())].partner) + 1) / 2);
   return out;
 }
 

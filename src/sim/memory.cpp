@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "penstock/schedule/plan_order.hpp"
+
 namespace penstock::sim {
 namespace {
 
@@ -108,6 +110,7 @@ std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, cons
   std::vector<trace::DeviceTrace> devices(problem.cluster.size());
   std::vector<std::vector<Change>> changes(devices.size());
   const auto arrival = first_arrivals(iteration.graph, times);
+  const auto copies = schedule::weight_copies(plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const cost::StageLoad load = cost::stage_load(problem.graph, plan.stages[s].operators);
     const StageTasks& tasks = iteration.stages[s];
@@ -116,7 +119,9 @@ std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, cons
       trace::DeviceTrace& device = devices[id.index()];
       device.stages.push_back(core::StageId(s));
       device.capacity = problem.cluster.type(id).memory;
-      add_fixed(device.fixed, fixed_memory(problem, load, tasks.share(r)));
+      auto fixed = fixed_memory(problem, load, tasks.share(r));
+      at(fixed, MemoryKind::versions) = load.parameters * copies[s];
+      add_fixed(device.fixed, fixed);
       Replica(load, problem.memory, tasks, r, times, arrival).add_changes(changes[id.index()]);
     }
   }

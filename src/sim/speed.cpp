@@ -31,4 +31,17 @@ std::int64_t Speed::finish(std::int64_t start, std::int64_t work) const {
   return left > kForgiven ? kNever : start;
 }
 
+double Speed::done(std::int64_t start, std::int64_t end) const {
+  double speed = 1, sum = 0;
+  for (const Step& step : steps_) {
+    if (step.from >= end) break;
+    if (step.from > start) {
+      sum += speed * static_cast<double>(step.from - start);
+      start = step.from;
+    }
+    speed = step.speed;
+  }
+  return sum + speed * static_cast<double>(end - start);
+}
+
 }  // namespace penstock::sim

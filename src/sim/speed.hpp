@@ -17,6 +17,9 @@ class Speed {
   /// has reached it, to the nearest ps; kNever when it never does.
   std::int64_t finish(std::int64_t start, std::int64_t work) const;
 
+  /// Work, ps at speed one, done from `start` to `end`.
+  double done(std::int64_t start, std::int64_t end) const;
+
  private:
   struct Step {
     std::int64_t from;

@@ -33,6 +33,15 @@ expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
 expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
 expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
+for schedule in gpipe zb_h1 pipedream_2bw; do
+  expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule "$schedule" --verify
+done
+"$penstock" schedule zb_h2 --ranks 8 --microbatches 16 --grid own.csv >/dev/null
+expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule own.csv --verify
+expect 0 "list ordering on links of its own takes at most" "$penstock" simulate plan.yaml --schedule list_order --verify
+sed 's/^schedule: .*/schedule: zbw/' plan.yaml >other.yaml
+expect 11 "other.yaml: schedule: unknown schedule 'zbw'" "$penstock" simulate other.yaml
+expect 11 "plan.yaml: schedule: zbv: needs" "$penstock" simulate plan.yaml --schedule zbv
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
 

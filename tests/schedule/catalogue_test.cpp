@@ -26,7 +26,7 @@ GridShape shape(int ranks, int chunks, int micro_batches) {
 
 std::vector<std::string> faults(const std::string& family, const GridShape& shape) {
   const Grid grid = make_grid(family, shape);
-  return grid_faults(grid, shape.micro_batches / grid.copies);
+  return grid_faults(grid, (shape.micro_batches + grid.halves / 2) / grid.copies);
 }
 
 /// A grid file without idle cells.

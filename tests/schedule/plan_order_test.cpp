@@ -113,6 +113,26 @@ TEST_CASE("without a flush mini-batches follow each other") {
   CHECK(row(twins).starts_with("0F0 0B0 0F1 0B1 0REDUCE_GRAD 0F2 0B2 0F3 0B3 0REDUCE_GRAD 0STEP 0F4"));
 }
 
+TEST_CASE("a stage that recomputes runs its forward again before each backward pass") {
+  auto p = one_stage(2, 1, 2, 1);
+  p.stages[0].recompute = true;
+  CHECK(row(p) == "0F0 0F1 0R0 0B0 0R1 0B1 0STEP");
+  auto split = derived(chain({0, 1}, 2, "zb_h1"));
+  split.stages[1].recompute = true;
+  CHECK(row(split, 1) == "1F0 1R0 1I0 1F1 1R1 1I1 1W0 1W1 1STEP");
+}
+
+TEST_CASE("weights held beside the current ones: none with a flush, else as the policy says") {
+  CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 3, "1f1b"))) == std::vector{0, 0, 0});
+  // PipeDream with an update per micro-batch: p - r versions. 2BW: two. PipeMare and XPipe: one more buffer.
+  CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 1, "pipedream"))) == std::vector{2, 1, 0});
+  CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 3, "pipedream_2bw"))) == std::vector{1, 1, 1});
+  CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 1, "pipemare"))) == std::vector{1, 1, 1});
+  CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 1, "xpipe"))) == std::vector{1, 1, 1});
+  // Three micro-batches per update: the first stage's in-flight three meet at most one update.
+  CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 3, "pipedream"))) == std::vector{1, 1, 0});
+}
+
 TEST_CASE("order faults are found") {
   const auto p = one_stage(2, 1, 1, 1);
   const auto f0 = schedule::forward(0, 0), f1 = schedule::forward(0, 1), b0 = schedule::backward(0, 0),

@@ -7,6 +7,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/validate.hpp"
 #include "penstock/sim/grid.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
@@ -98,6 +99,22 @@ TEST_CASE("families on a plan take as long as their grids, and hold as much") {
       CHECK(held >= 1000 * bare.peak_live[r]);
     }
   }
+}
+
+TEST_CASE("recomputation takes a forward more and keeps what enters") {
+  // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. Of what a stage
+  // keeps, 1 kB per micro-batch, the one at work is there alone: gpipe holds 3 kB, or 1.
+  Case c = chain("gpipe", {0}, 3);
+  CHECK(to_seconds(c.simulated().iteration).value() == doctest::Approx(9));
+  const auto activations = [](const trace::Trace& trace) {
+    return at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::activations);
+  };
+  CHECK(activations(c.simulated()) == core::Bytes(3000));
+  c.plan.stages[0].recompute = true;
+  CHECK(to_seconds(c.simulated().iteration).value() == doctest::Approx(12));
+  CHECK(activations(c.simulated()) == core::Bytes(1000));
+  const auto formula = score::stage_memory(c.problem(), c.plan, core::StageId(0));
+  CHECK(at(formula, plan::MemoryKind::activations) == core::Bytes(1000));
 }
 
 TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") {

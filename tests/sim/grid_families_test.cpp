@@ -72,6 +72,41 @@ TEST_CASE("kFkB: the bubble of 1F1B where k divides m, in k times its memory") {
   CHECK(make_grid("kfkb", shape(4, 1, 9, 1)) == make_grid("1f1b", shape(4, 1, 9)));
 }
 
+TEST_CASE("sliced warm-up: half of the forwards that fill the pipeline, in the memory of 1F1B") {
+  core::Random random(5);
+  for (int trial = 0; trial < 300; ++trial) {
+    const int p = random.between(1, 8), m = p + random.between(0, 16);
+    const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125;
+    GridShape s = shape(p, 1, m);
+    s.costs = full(f, b);
+    CAPTURE(p);
+    CAPTURE(m);
+    CAPTURE(f);
+    CAPTURE(b);
+    CHECK(bubble("sliced_1f1b", s, f, b) <= (p - 1) * (f + b) + 1e-9);
+    // No more than half of the in-flight micro-batches are cut: the closed form.
+    if (f <= b && m > p) CHECK(bubble("sliced_1f1b", s, f, b) == doctest::Approx((p - 1) * (f / 2 + b)));
+    const auto live = simulate("sliced_1f1b", s, full(f, b)).peak_live;
+    for (int r = 0; r < p; ++r) CHECK(live[static_cast<std::size_t>(r)] <= std::min(m, p - r));
+  }
+}
+
+TEST_CASE("list order: no worse than 1F1B, within SPP's bound, and free of 1F1B's payment for delays") {
+  core::Random random(6);
+  for (int trial = 0; trial < 300; ++trial) {
+    const int p = random.between(1, 8), m = random.between(1, 24);
+    const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125, c = random.between(0, 8) * 0.125;
+    GridShape s = shape(p, 1, m);
+    s.costs = full(f, b, c);
+    CHECK(bubble("list_order", s, f, b, c) <= bubble("1f1b", s, f, b, c) + 1e-9);
+    s.costs = full(f, b);
+    CHECK(bubble("list_order", s, f, b) <= (4 * p - 4) * (f + b) + 1e-9);
+    s.memory_limit = random.between(1, p);
+    const auto live = simulate("list_order", s, full(f, b)).peak_live;
+    CHECK(most(live) <= *s.memory_limit);
+  }
+}
+
 TEST_CASE("kFkB: a message has k passes' time to hide behind") {
   // Ada-Grouper's point: 1F1B pays the delay twice per round of p micro-batches, k = 2 only to fill and
   // drain.

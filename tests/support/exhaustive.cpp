@@ -119,9 +119,10 @@ class Search {
   }
 
   bool fits(const Plan& plan) const {
-    return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
-      return plan::total(score::stage_memory(problem_, plan, stage)) <= problem_.cluster.type(DeviceId(0)).memory;
-    });
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      if (plan::total(score::stage_memory(problem_, plan, core::StageId(s))) > problem_.cluster.type(DeviceId(0)).memory)
+        return false;
+    return true;
   }
 
   const cost::Problem& problem_;

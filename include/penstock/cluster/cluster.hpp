@@ -26,6 +26,7 @@ struct DeviceType {
   std::array<core::FlopRate, kPrecisions> peak{};  ///< zero: not stated
   int multiprocessors = 1;                         ///< units that run thread blocks independently
   core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
+  double overlap_slowdown = 1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
 
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;

@@ -16,8 +16,9 @@ enum class MemoryKind : std::uint8_t {
   workspace,    ///< gradients of activations inside the operator that is running
   activations,  ///< kept from forward to backward for every micro-batch in flight
   buffers,      ///< tensors received from other stages and not yet consumed
+  versions,     ///< older weights and weight-sized buffers that training without a flush needs
 };
-inline constexpr std::size_t kMemoryKinds = 6;
+inline constexpr std::size_t kMemoryKinds = 7;
 std::string_view name(MemoryKind kind);
 
 using MemoryByKind = std::array<core::Bytes, kMemoryKinds>;  ///< indexed by MemoryKind

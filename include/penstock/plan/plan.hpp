@@ -21,6 +21,9 @@ struct Stage {
   int k = 1;                      ///< k of the kFkB schedule: forwards, then backwards, in runs of k
   std::int64_t in_flight = 0;          ///< samples held between their forward and backward pass, i_i
   std::vector<core::StageId> after;    ///< order imposed beyond data dependencies (a forced sequence)
+  /// Keeps only what enters the stage and runs the forward again before each backward pass (Chen et al., Training Deep Nets
+  /// with Sublinear Memory Cost, 2016; whole stages, as GPipe and PipeDream-2BW do).
+  bool recompute = false;
 };
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
@@ -58,7 +61,7 @@ struct Plan {
   std::vector<Stage> stages;  ///< in topological order of the stage graph
 };
 
-/// Whether mini-batches follow each other without a flush: pipedream, pipedream_2bw, pipemare, xpipe. The replicas of a
+/// Whether mini-batches follow each other without a flush: pipedream, pipedream_vsync, pipedream_2bw, pipemare, xpipe. The replicas of a
 /// stage then take whole micro-batches in turn (PipeDream's 1F1B-RR, Narayanan et al., SOSP 2019, section 3.2).
 bool asynchronous(const Plan& plan);
 

@@ -18,7 +18,7 @@ struct PlanHead {
 };
 PlanHead parse_plan_head(const std::string& text, const std::string& file);
 
-/// The whole plan, operators by name in `graph`. A stage without `in_flight` gets 0: to be derived.
+/// The whole plan, operators by name in `graph`; a schedule that is a file, relative to the plan's. A stage without `in_flight` gets 0: to be derived.
 /// Throws BadInput naming line and key; says nothing of validity beyond that.
 Plan parse_plan(const std::string& text, const std::string& file, const graph::OpGraph& graph);
 

@@ -30,6 +30,7 @@ struct SearchResult {
   plan::Plan plan;             ///< valid by construction; callers still ask score::faults
   double bottleneck = 0;       ///< seconds per sample of the slowest stage, the planner's objective
   std::uint64_t states = 0;    ///< table rows computed
+  std::optional<core::Seconds> estimate{};  ///< the iteration time the planner itself predicts; none: score::estimate
 };
 
 /// Throws Infeasible naming the obstacle when no plan fits, BadInput when the options contradict the problem,

@@ -11,12 +11,12 @@
 namespace penstock::schedule {
 
 /// The grid the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by all its replicas.
-/// After a stage's last backward pass of a mini-batch stands its REDUCE_GRAD, where it has replicas, and its STEP.
+/// Before each backward pass of a stage that recomputes stands its R. After a stage's last backward pass of a mini-batch stands its REDUCE_GRAD, where it has replicas, and its STEP.
 /// Every stage needs its in-flight count (see in_flight.hpp).
 ///  gpipe: all forwards, then all backwards (Huang et al., NeurIPS 2019).
 ///  1f1b: as many forwards as may be in flight, then k backwards and k forwards in turn (PipeDream-Flush, Narayanan et
 ///        al., ICML 2021; on a DAG of stages and with k > 1: GraphPipe, ASPLOS 2025, section 6).
-///  pipedream, pipedream_2bw, pipemare, xpipe: 1f1b over several mini-batches without a flush. Micro-batch numbers run on;
+///  pipedream, pipedream_vsync, pipedream_2bw, pipemare, xpipe: 1f1b over several mini-batches without a flush. Micro-batch numbers run on;
 ///        those of a row are a replica's own: its n-th is micro-batch n * replicas + replica. An update whose gradients
 ///        must be reduced stands before the first pass of the mini-batch after the next, so that it hides behind one
 ///        mini-batch, as in 2BW (Narayanan et al., ICML 2021, section 3.1).
@@ -27,7 +27,8 @@ namespace penstock::schedule {
 /// Throws BadInput naming what the family cannot do.
 Grid plan_order(const plan::Plan& plan, const GridCosts& costs = {});
 
-/// Adds REDUCE_GRAD and STEP to rows of computations made elsewhere; drops messages and what sharded weights need.
+/// Adds REDUCE_GRAD, STEP and, where stages recompute, R to rows of computations made elsewhere; drops messages and what
+/// sharded weights need.
 Grid with_updates(const plan::Plan& plan, Grid computations);
 
 /// Whether the plan's schedule is one of the heuristics.
@@ -43,5 +44,9 @@ std::vector<std::string> order_faults(const plan::Plan& plan, const Grid& order)
 /// The most micro-batches each stage holds at once, from the start of their forward to the end of their backward pass
 /// or weight gradient.
 std::vector<std::int32_t> most_held(const Grid& order);
+
+/// Weight-sized buffers each stage holds beside its weights: older versions, and what the schedule's weight policy
+/// (weight_versions.hpp) adds. Zero with a flush. Throws BadInput as weight_versions does.
+std::vector<int> weight_copies(const plan::Plan& plan);
 
 }  // namespace penstock::schedule

@@ -8,8 +8,8 @@
 
 namespace penstock::score {
 
-/// Memory of one stage's fullest device by kind, at the plan's in-flight count.
-plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, const plan::Stage& stage);
+/// Memory of the fullest device of one of the plan's stages by kind, at its in-flight count.
+plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, core::StageId id);
 
 /// Faults in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_faults), C4 of its
 /// task order, and device memory ("stage 2 needs 18.2 GiB on device 3, which has 16.0 GiB: 2.20 GiB missing").

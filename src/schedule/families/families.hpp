@@ -10,6 +10,8 @@ Grid one_f_one_b(const GridShape& shape);
 Grid pipedream_2bw(const GridShape& shape);
 Grid dapple(const GridShape& shape);
 Grid kfkb(const GridShape& shape);
+Grid sliced_1f1b(const GridShape& shape);
+Grid list_order_grid(const GridShape& shape);
 Grid bpipe(const GridShape& shape);
 Grid hanayo(const GridShape& shape);
 Grid looped_bfs(const GridShape& shape);

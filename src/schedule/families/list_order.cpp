@@ -1,0 +1,26 @@
+#include "penstock/schedule/list_order.hpp"
+
+#include "families.hpp"
+
+namespace penstock::schedule {
+
+Grid list_order_grid(const GridShape& shape) {
+  demand(shape.chunks == 1, "one stage per rank");
+  Pipeline pipeline;
+  pipeline.micro_batches = shape.micro_batches;
+  for (int r = 0; r < shape.ranks; ++r) {
+    pipeline.stages.push_back({shape.costs.forward, shape.costs.input_gradient + shape.costs.weight_gradient,
+                               shape.memory_limit.value_or(0), {}});
+    if (r > 0) pipeline.links.push_back({r - 1, r, {}, {}, shape.costs.delay, shape.costs.delay});
+  }
+  const MachineOrder order = list_order(pipeline).order;
+  Grid grid{{}, loop_placement(shape.ranks, 1)};
+  for (int r = 0; r < shape.ranks; ++r) {
+    Row& row = grid.ranks.emplace_back();
+    for (const Task& task : order[static_cast<std::size_t>(r)])
+      row.push_back(task.phase == Phase::forward ? forward(r, task.micro_batch) : backward(r, task.micro_batch));
+  }
+  return grid;
+}
+
+}  // namespace penstock::schedule

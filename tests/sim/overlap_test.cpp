@@ -1,0 +1,98 @@
+// Compute slows down while its device communicates.
+
+#include <doctest/doctest.h>
+
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::OpId;
+
+namespace {
+
+/// The same cluster whose devices compute `factor` times as long while they communicate.
+cluster::Cluster slowed(const cluster::Cluster& cluster, std::size_t switches, double factor) {
+  auto types = cluster.types();
+  for (auto& type : types) type.overlap_slowdown = factor;
+  return cluster::Cluster(cluster.name(), types, cluster.devices(), switches, cluster.links());
+}
+
+/// gpipe on two stages, two micro-batches of 1 s passes, 1 kB over cables of 1 kB/s.
+trace::Trace two_stages(double factor, const std::string& imperfection = "") {
+  const auto graph = support::tiny_graph(2, {{0, 1}});
+  const auto cluster = slowed(support::tiny_cluster(2, 1 << 30, 1000), 1, factor);
+  const auto costs = support::FixedCosts::uniform(2, 1, 1);
+  plan::Plan plan;
+  plan.schedule = "gpipe";
+  plan.training.mini_batch = 2;
+  plan.stages = {{{OpId(0)}, {DeviceId(0)}, 1, 1, 2, {}}, {{OpId(1)}, {DeviceId(1)}, 1, 1, 2, {}}};
+  const cost::Problem problem{graph, cluster, costs, plan.training};
+  sim::SimulationOptions options;
+  const auto world = sim::parse_imperfection(imperfection.empty() ? "{}" : imperfection, "i.yaml", cluster);
+  if (!imperfection.empty()) options.imperfection = &world;
+  const auto trace = sim::simulate(problem, plan, schedule::plan_order(plan), options);
+  if (imperfection.empty())
+    for (const auto& fault : sim::trace_faults(problem, plan, schedule::plan_order(plan), trace)) FAIL_CHECK(fault);
+  return trace;
+}
+
+double end_of(const trace::Trace& trace, std::size_t device, std::int32_t micro_batch, trace::TaskKind kind) {
+  for (const auto& span : trace.spans)
+    if (span.device == DeviceId(device) && span.micro_batch == micro_batch && span.kind == kind)
+      return to_seconds(span.end).value();
+  return -1;
+}
+
+constexpr auto kForward = trace::TaskKind::forward;
+
+}  // namespace
+
+TEST_CASE("twice as slow while a tensor is sent or received") {
+  // F0 0-1, sent 1-2. F1 on device 0 from 1 at half speed: half done at 2, ends at 2.5. Sent 2.5-3.5. Device 1 runs F0 from
+  // 2: half done at 2.5, then at half speed while the second tensor arrives, until 3.5.
+  const auto trace = two_stages(2);
+  CHECK(end_of(trace, 0, 0, kForward) == doctest::Approx(1));
+  CHECK(end_of(trace, 0, 1, kForward) == doctest::Approx(2.5));
+  CHECK(end_of(trace, 1, 0, kForward) == doctest::Approx(3.5));
+  CHECK(end_of(trace, 1, 1, kForward) == doctest::Approx(4.5));
+}
+
+TEST_CASE("a factor of one changes nothing") {
+  const auto plain = two_stages(1);
+  CHECK(end_of(plain, 0, 1, kForward) == doctest::Approx(2));
+  CHECK(end_of(plain, 1, 0, kForward) == doctest::Approx(3));
+}
+
+TEST_CASE("overlap and a straggler multiply") {
+  // Device 0 at half speed throughout: F0 0-2, sent 2-3; F1 from 2 at a quarter: 0.25 done at 3, the rest takes 1.5 s.
+  const auto trace = two_stages(2, "stragglers: [{device: 0, from: 0s, to: 100s, speed: 0.5}]");
+  CHECK(end_of(trace, 0, 0, kForward) == doctest::Approx(2));
+  CHECK(end_of(trace, 0, 1, kForward) == doctest::Approx(4.5));
+}
+
+TEST_CASE("a backward pass slows down while its first gradients are reduced") {
+  // Two replicas, two operators: backward 2 s. The bucket of the second operator is ready after 1 s and reduced in 1 s,
+  // during which the other half of the pass does half of its work: it ends at F 2 + 1 + 1 + 0.5, its bucket 1 s later.
+  graph::GraphBuilder builder("row");
+  builder.add(support::unit_op("a", 1e9, 250));
+  builder.add(support::unit_op("b", 1e9, 250));
+  builder.add_edge(OpId(0), OpId(1));
+  const auto graph = builder.build();
+  const auto cluster = slowed(support::tiny_cluster(2, 1 << 30, 1000), 1, 2);
+  const auto costs = support::FixedCosts::uniform(2, 1, 1);
+  plan::Plan plan;
+  plan.training.mini_batch = 2;
+  plan.stages = {{{OpId(0), OpId(1)}, {DeviceId(0), DeviceId(1)}, 2, 1, 2, {}}};
+  const cost::Problem problem{graph, cluster, costs, plan.training};
+  for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring}) {
+    const auto time = sim::simulate_time(problem, plan, schedule::plan_order(plan),
+                                         {sim::NetworkModel::fair, collective, core::Bytes(1)});
+    CHECK(to_seconds(time).value() == doctest::Approx(5.5));
+  }
+}
