@@ -12,6 +12,14 @@ const std::vector<PlannerInfo>& catalogue() {
        "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
+      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, recomputation",
+       "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, uses all devices, "
+       "tensor-parallel degree 1 (plans have none yet)",
+       piper},
+      {"piper_row", "piper over the operators in one row, for models with too many downsets",
+       "Piper's model on a linearised graph", piper_row},
+      {"piper_flush", "piper with filling and draining counted: fewer stages may pay",
+       "ours: Piper's model with the bubble of GPipe (Huang et al., NeurIPS 2019), which Piper leaves out", piper_flush},
   };
   return planners;
 }

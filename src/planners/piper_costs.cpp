@@ -14,7 +14,7 @@ using graph::Vertex;
 namespace {
 
 constexpr double kSlack = 1 + 2e-13;  // sums along the lattice differ from sums over a stage by rounding
-constexpr std::size_t kMostEntries = std::size_t{1} << 27;
+constexpr std::size_t kMostEntries = std::size_t{1} << 26;
 
 const graph::PiperDegree* find_degree(const graph::PiperLayer& layer, int degree) {
   for (const auto& d : layer.degrees)
@@ -47,7 +47,7 @@ PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice&
   const std::size_t slots = tensor_degrees_.size() * static_cast<std::size_t>(most_replicas_);
   if (slots * std::max(layer_count_, lattice_.size()) > kMostEntries)
     throw core::Error(core::ExitCode::limit,
-                      "piper: downsets times devices times tensor degrees exceed 2^27");
+                      "piper: downsets times devices times tensor degrees exceed 2^26");
   swaps_.resize(slots);
   thriftiest_.resize(slots * lattice_.size());
   core::parallel_for(slots, [&](std::size_t s) {
@@ -65,7 +65,8 @@ void PiperCosts::choose_degrees(const graph::PiperWorkload& workload, const Pipe
       if (d.degree <= setting_.devices && (rules.tensor_parallel || d.degree == 1)) degrees.insert(d.degree);
   tensor_degrees_.assign(degrees.begin(), degrees.end());
   for (int d = 1; d <= (rules.data_parallel ? most_replicas_ : 1); ++d)
-    if (setting_.micro_batches % d == 0) data_degrees_.push_back(d);
+    if (setting_.micro_batches % d == 0 && !(rules.powers_of_two && (d & (d - 1)) != 0))
+      data_degrees_.push_back(d);
 }
 
 PiperCosts::Layer PiperCosts::read_layer(const graph::PiperLayer& layer, int degree) const {

@@ -26,6 +26,7 @@ struct PiperRules {
   Knapsack knapsack = Knapsack::exact;
   Recompute recompute = Recompute::per_layer;
   bool data_parallel = true;
+  bool powers_of_two = false;  ///< data-parallel degrees
   bool tensor_parallel = true;
 };
 
@@ -38,7 +39,7 @@ struct StageRef {
 
 class PiperCosts {
  public:
-  /// Throws a limit error when the tables by micro-batches in flight would exceed 2^27 entries.
+  /// Throws a limit error when the tables by micro-batches in flight would exceed 2^26 entries.
   PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperRules& rules);
 
   const graph::PiperSetting& setting() const { return setting_; }

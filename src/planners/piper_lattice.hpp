@@ -10,6 +10,9 @@
 
 namespace penstock::planners {
 
+/// As many as Piper's own program takes.
+inline constexpr std::size_t kMostDownsets = 40'000;
+
 /// Downsets ("prefixes", closed under predecessors) by falling size: 0 holds all layers, the last none. What
 /// lies between prefix i and a larger prefix j < i is convex and may be a stage.
 class PiperLattice {

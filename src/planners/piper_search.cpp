@@ -16,13 +16,14 @@ constexpr double kNoBound = 1e300;
 
 class Search {
  public:
-  Search(const graph::PiperWorkload& workload, const PiperOptions& options, core::StopToken stop)
+  Search(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperOptions& options,
+         core::StopToken stop)
       : workload_(workload),
         options_(options),
         stop_(stop),
-        lattice_(dag_of(workload), options.most_downsets, stop),
-        costs_(workload, lattice_, options.rules),
-        table_(lattice_, costs_) {}
+        lattice_(lattice),
+        costs_(workload, lattice, options.rules),
+        table_(lattice, costs_) {}
 
   std::optional<PiperPlan> run() {
     const double work = costs_.work(lattice_.size() - 1);
@@ -88,7 +89,7 @@ class Search {
   const graph::PiperWorkload& workload_;
   const PiperOptions& options_;
   core::StopToken stop_;
-  PiperLattice lattice_;
+  const PiperLattice& lattice_;
   PiperCosts costs_;
   PiperTable table_;
   std::uint64_t states_ = 0;
@@ -132,9 +133,14 @@ double piper_time(const graph::PiperWorkload& workload, const std::vector<PiperS
   return slowest;
 }
 
+std::optional<PiperPlan> piper_search(const graph::PiperWorkload& workload, const PiperLattice& lattice,
+                                      const PiperOptions& options, core::StopToken stop) {
+  return Search(workload, lattice, options, stop).run();
+}
+
 std::optional<PiperPlan> piper_search(const graph::PiperWorkload& workload, const PiperOptions& options,
                                       core::StopToken stop) {
-  return Search(workload, options, stop).run();
+  return piper_search(workload, PiperLattice(dag_of(workload), kMostDownsets, stop), options, stop);
 }
 
 }  // namespace penstock::planners

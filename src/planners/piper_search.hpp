@@ -18,7 +18,6 @@ struct PiperOptions {
   /// none.
   bool flush = false;
   bool all_devices = false;  ///< leave no device idle
-  std::size_t most_downsets = 40'000;
 };
 
 struct PiperStage {
@@ -46,6 +45,9 @@ double piper_time(const graph::PiperWorkload& workload, const std::vector<PiperS
 /// downsets keeps the (devices, replicas) pairs with which the rest of the pipeline keeps within it, the
 /// dominated ones left out; a search over the time surrounds it. The same optimum: with fewer replicas behind
 /// it a stage has fewer micro-batches in flight, so it fits wherever it fitted.
+std::optional<PiperPlan> piper_search(const graph::PiperWorkload& workload, const PiperLattice& lattice,
+                                      const PiperOptions& options, core::StopToken stop);
+/// The same over all downsets of the workload.
 std::optional<PiperPlan> piper_search(const graph::PiperWorkload& workload, const PiperOptions& options,
                                       core::StopToken stop);
 

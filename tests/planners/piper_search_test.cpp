@@ -150,12 +150,9 @@ TEST_CASE("piper: too many downsets is a limit, and a stop is heard") {
   graph::PiperWorkload workload;  // six layers side by side: 64 downsets
   for (int v = 0; v < 6; ++v) workload.layers.push_back(layer("l" + std::to_string(v), 1, 0, 0, 0));
   workload.setting = {2, 1, 1, 1};
-  PiperOptions options;
-  options.most_downsets = 64;
-  CHECK(piper_search(workload, options, {}));
-  options.most_downsets = 63;
-  CHECK_THROWS_WITH_AS(piper_search(workload, options, {}), "piper: the model has more than 63 downsets",
-                       core::Error);
+  const auto dag = graph::dag_of(workload);
+  CHECK(PiperLattice(dag, 64, {}).size() == 64);
+  CHECK_THROWS_WITH_AS(PiperLattice(dag, 63, {}), "piper: the model has more than 63 downsets", core::Error);
   const std::atomic<bool> stopped{true};
   CHECK_THROWS_AS(piper_search(workload, {}, core::StopToken(&stopped)), core::Interrupted);
 }
