@@ -76,6 +76,36 @@ OpTime ProfileCosts::op_time(const graph::OpGraph& graph, core::OpId id, const c
   return {forward, backward * 0.5, backward * 0.5};
 }
 
+namespace {
+
+/// YAML's double-quoted form.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const unsigned char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c < 0x20 ? fmt::format("\\x{:02x}", c) : std::string(1, static_cast<char>(c));
+  }
+  return out + "\"";
+}
+
+std::string to_text(const Curve& curve) {
+  std::string out;
+  for (std::size_t i = 0; i < curve.samples.size(); ++i)
+    out += fmt::format("{}{}: {}s", i == 0 ? "" : ", ", curve.samples[i], curve.seconds[i]);
+  return out;
+}
+
+}  // namespace
+
+std::string to_yaml(const ProfileCosts& profile) {
+  std::string out = fmt::format("penstock_profile: 1\ndevice: {}\noperators:{}\n", quoted(profile.device()),
+                                profile.entries().empty() ? " {}" : "");
+  for (const auto& [name, entry] : profile.entries())
+    out += fmt::format("  {}: {{forward: {{{}}}, backward: {{{}}}}}\n", quoted(name), to_text(entry.forward),
+                       to_text(entry.backward));
+  return out;
+}
+
 ProfileCosts load_profile(const std::string& path) { return read(Yaml::load(path)); }
 ProfileCosts parse_profile(const std::string& text, const std::string& file) { return read(Yaml::parse(text, file)); }
 

@@ -39,11 +39,15 @@ class ProfileCosts final : public CostModel {
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   const std::string& device() const { return device_; }
+  const std::map<std::string, Entry>& entries() const { return entries_; }
 
  private:
   std::string device_;
   std::map<std::string, Entry> entries_;
 };
+
+/// The file form, operators by name; parse_profile gives back the same times.
+std::string to_yaml(const ProfileCosts& profile);
 
 ProfileCosts load_profile(const std::string& path);
 ProfileCosts parse_profile(const std::string& text, const std::string& file);
