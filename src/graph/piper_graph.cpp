@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostLayers = 2'000, kMostEdges = 20'000, kMostDegrees = 16;
+constexpr std::size_t kMostLayers = 2'000, kMostEdges = 20'000, kMostDegrees = 16, kLongestName = 128;
 constexpr double kMostBytes = 1e15, kMostSeconds = 1e7;
 
 /// A value with the way that leads to it.
@@ -207,7 +207,8 @@ std::vector<std::string> unique_names(const RawFile& raw) {
   std::map<std::string, int> count;
   for (const Reader& node : raw.nodes) {
     names.push_back(node.has("name") ? node.at("name").text() : "node");
-    if (names.back().empty()) node.at("name").fail("expected a name that is not empty");
+    if (names.back().empty() || names.back().size() > kLongestName)
+      node.at("name").fail(fmt::format("expected a name of 1 to {} bytes", kLongestName));
     ++count[names.back()];
   }
   std::set<std::string> taken;

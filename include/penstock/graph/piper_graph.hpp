@@ -62,9 +62,9 @@ enum class PiperTime { seconds, milliseconds };
 
 /// Throws BadInput naming file and key ("nodes[3].TMPCs.2[1].timePerSample") on malformed text, missing keys,
 /// numbers that are negative, not finite or beyond 1e15 bytes or 1e7 seconds, repeated ids, edges that repeat
-/// or join unknown layers, sync entries that do not match the edges, cycles, more than 2,000 layers, 20,000
-/// edges or 16 degrees per layer, and on what Piper refuses too: more than two configurations per degree, or
-/// two that differ in weights or sync bytes. Other keys are ignored.
+/// or join unknown layers, sync entries that do not match the edges, cycles, names above 128 bytes, more than
+/// 2,000 layers, 20,000 edges or 16 degrees per layer, and on what Piper refuses too: more than two
+/// configurations per degree, or two that differ in weights or sync bytes. Other keys are ignored.
 PiperWorkload parse_piper(const std::string& text, const std::string& file, PiperTime unit);
 PiperWorkload load_piper(const std::string& path, PiperTime unit);
 
