@@ -1,0 +1,26 @@
+#pragma once
+// What the formats of `penstock import` share; one file per format.
+
+#include "command.hpp"
+#include "penstock/cost/profile.hpp"
+
+namespace penstock::cli {
+
+/// What becomes of a foreign file: a model, and what its operators cost.
+struct Imported {
+  graph::OpGraph model;
+  cost::ProfileCosts costs;
+};
+
+/// -o MODEL and --costs COSTS.
+struct ImportOutputs {
+  std::string model, costs;
+  void add(CLI::App& command);
+  /// Both files or none, and one line on what they hold.
+  void write(const Imported& imported) const;
+};
+
+/// Each format registers a sub-command of `penstock import`.
+void add_import_piper(CLI::App& import, Action& action);
+
+}  // namespace penstock::cli
