@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "json_reader.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/graph/graph_builder.hpp"
@@ -16,80 +15,10 @@
 namespace penstock::graph {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kMostLayers = 2'000, kMostEdges = 20'000, kMostDegrees = 16, kLongestName = 128;
 constexpr double kMostBytes = 1e15, kMostSeconds = 1e7;
 
-/// A value with the way that leads to it.
-class Reader {
- public:
-  Reader(const Json& json, const std::string& file, std::string key)
-      : json_(json), file_(file), key_(std::move(key)) {}
-
-  [[noreturn]] void fail(const std::string& message) const {
-    throw core::BadInput({file_, 0, key_}, message);
-  }
-
-  Reader at(const std::string& key) const {
-    if (!json_.is_object()) fail("expected an object");
-    const auto found = json_.find(key);
-    if (found == json_.end()) fail("the key '" + key + "' is missing");
-    return {*found, file_, key_.empty() ? key : key_ + "." + key};
-  }
-  bool has(const std::string& key) const { return json_.is_object() && json_.contains(key); }
-
-  std::vector<Reader> items(std::size_t most) const {
-    if (!json_.is_array() || json_.empty()) fail("expected a list that is not empty");
-    if (json_.size() > most) fail(fmt::format("expected at most {} entries, found {}", most, json_.size()));
-    std::vector<Reader> out;
-    for (std::size_t i = 0; i < json_.size(); ++i)
-      out.emplace_back(json_[i], file_, fmt::format("{}[{}]", key_, i));
-    return out;
-  }
-  std::vector<std::pair<std::string, Reader>> entries(std::size_t most) const {
-    if (!json_.is_object()) fail("expected an object");
-    if (json_.size() > most) fail(fmt::format("expected at most {} entries, found {}", most, json_.size()));
-    std::vector<std::pair<std::string, Reader>> out;
-    for (const auto& [key, value] : json_.items())
-      out.emplace_back(key, Reader(value, file_, key_ + "." + key));
-    return out;
-  }
-
-  std::string text() const {
-    if (!json_.is_string()) fail("expected text");
-    return json_.get<std::string>();
-  }
-  double number(double most) const {
-    if (!json_.is_number()) fail("expected a number");
-    const double value = json_.get<double>();
-    if (!(value >= 0 && value <= most))
-      fail(fmt::format("expected a number from 0 to {:g}, found {:g}", most, value));
-    return value;
-  }
-  std::int64_t integer(std::int64_t low, std::int64_t high) const {
-    const double value = json_.is_number() ? json_.get<double>() : std::nan("");
-    if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) ||
-        value != std::floor(value))
-      fail(fmt::format("expected a whole number from {} to {}", low, high));
-    return static_cast<std::int64_t>(value);
-  }
-
- private:
-  const Json& json_;
-  const std::string& file_;
-  std::string key_;
-};
-
 constexpr std::int64_t kLargestId = 1'000'000'000;
-
-std::int64_t whole_key(const std::string& key, const Reader& value, std::int64_t low, std::int64_t high) {
-  std::int64_t number = 0;
-  const auto [rest, fault] = std::from_chars(key.data(), key.data() + key.size(), number);
-  if (fault != std::errc() || rest != key.data() + key.size() || number < low || number > high)
-    value.fail(fmt::format("expected a whole number from {} to {} as key", low, high));
-  return number;
-}
 
 struct RawEdge {
   std::size_t from, to;  ///< positions in the file
@@ -97,29 +26,29 @@ struct RawEdge {
 };
 
 struct RawFile {
-  std::vector<Reader> nodes;
+  std::vector<JsonReader> nodes;
   std::map<std::int64_t, std::size_t> position;  ///< by id
   std::vector<RawEdge> edges;
 };
 
-void read_nodes(const Reader& root, RawFile& raw) {
+void read_nodes(const JsonReader& root, RawFile& raw) {
   raw.nodes = root.at("nodes").items(kMostLayers);
   for (std::size_t i = 0; i < raw.nodes.size(); ++i) {
-    const Reader id = raw.nodes[i].at("id");
+    const JsonReader id = raw.nodes[i].at("id");
     if (!raw.position.emplace(id.integer(0, kLargestId), i).second) id.fail("a second node has this id");
   }
 }
 
-std::size_t end_of(const Reader& edge, const char* key, const RawFile& raw) {
-  const Reader id = edge.at(key);
+std::size_t end_of(const JsonReader& edge, const char* key, const RawFile& raw) {
+  const JsonReader id = edge.at(key);
   const auto found = raw.position.find(id.integer(0, kLargestId));
   if (found == raw.position.end()) id.fail("no node has this id");
   return found->second;
 }
 
-void read_edges(const Reader& root, RawFile& raw) {
+void read_edges(const JsonReader& root, RawFile& raw) {
   std::set<std::pair<std::size_t, std::size_t>> seen;
-  for (const Reader& edge : root.at("edges").items(kMostEdges)) {
+  for (const JsonReader& edge : root.at("edges").items(kMostEdges)) {
     const std::size_t from = end_of(edge, "sourceId", raw), to = end_of(edge, "destId", raw);
     if (from == to) edge.fail("the edge joins a node with itself");
     if (!seen.emplace(from, to).second) edge.fail("the edge stands twice");
@@ -129,10 +58,10 @@ void read_edges(const Reader& root, RawFile& raw) {
 
 using Sync = std::map<std::size_t, double>;  ///< bytes by position of the other end
 
-Sync read_sync(const Reader& reader, const RawFile& raw, const std::set<std::size_t>& expected) {
+Sync read_sync(const JsonReader& reader, const RawFile& raw, const std::set<std::size_t>& expected) {
   Sync sync;
   for (const auto& [key, value] : reader.entries(kMostLayers)) {
-    const auto other = raw.position.find(whole_key(key, value, 0, kLargestId));
+    const auto other = raw.position.find(value.whole_key(key, 0, kLargestId));
     if (other == raw.position.end() || !expected.contains(other->second))
       value.fail("no edge joins these nodes");
     if (!sync.emplace(other->second, value.number(kMostBytes)).second) value.fail("the edge stands twice");
@@ -150,17 +79,17 @@ struct RawDegree {
   Sync entering, leaving;
 };
 
-PiperConfiguration read_configuration(const Reader& reader, PiperTime unit) {
+PiperConfiguration read_configuration(const JsonReader& reader, PiperTime unit) {
   const double scale = unit == PiperTime::seconds ? 1 : 1e-3;
   return {reader.at("id").text(), reader.at("timePerSample").number(kMostSeconds / scale) * scale,
           reader.at("memoryUsageA").number(kMostBytes), reader.at("memoryUsageB").number(kMostBytes)};
 }
 
-RawDegree read_degree(const Reader& list, std::int64_t t, const RawFile& raw, const Neighbours& joined,
+RawDegree read_degree(const JsonReader& list, std::int64_t t, const RawFile& raw, const Neighbours& joined,
                       PiperTime unit) {
   RawDegree out;
   out.degree.degree = static_cast<int>(t);
-  for (const Reader& reader : list.items(2)) {
+  for (const JsonReader& reader : list.items(2)) {
     const bool first = out.degree.configurations.empty();
     out.degree.configurations.push_back(read_configuration(reader, unit));
     if (!first && out.degree.configurations[0].name == out.degree.configurations[1].name)
@@ -177,12 +106,12 @@ RawDegree read_degree(const Reader& list, std::int64_t t, const RawFile& raw, co
   return out;
 }
 
-std::vector<RawDegree> read_degrees(const Reader& node, const RawFile& raw, const Neighbours& joined,
+std::vector<RawDegree> read_degrees(const JsonReader& node, const RawFile& raw, const Neighbours& joined,
                                     PiperTime unit) {
   std::map<std::int64_t, RawDegree> sorted;
-  const Reader all = node.at("TMPCs");
+  const JsonReader all = node.at("TMPCs");
   for (const auto& [key, list] : all.entries(kMostDegrees)) {
-    const std::int64_t t = whole_key(key, list, 1, 10'000);
+    const std::int64_t t = list.whole_key(key, 1, 10'000);
     if (!sorted.emplace(t, read_degree(list, t, raw, joined, unit)).second)
       list.fail("the degree stands twice");
   }
@@ -205,7 +134,7 @@ std::vector<Neighbours> neighbours(const RawFile& raw) {
 std::vector<std::string> unique_names(const RawFile& raw) {
   std::vector<std::string> names;
   std::map<std::string, int> count;
-  for (const Reader& node : raw.nodes) {
+  for (const JsonReader& node : raw.nodes) {
     names.push_back(node.has("name") ? node.at("name").text() : "node");
     if (names.back().empty() || names.back().size() > kLongestName)
       node.at("name").fail(fmt::format("expected a name of 1 to {} bytes", kLongestName));
@@ -220,7 +149,7 @@ std::vector<std::string> unique_names(const RawFile& raw) {
 }
 
 /// [position in the file]: number in topological order.
-std::vector<std::size_t> topological_numbers(const Reader& root, const RawFile& raw,
+std::vector<std::size_t> topological_numbers(const JsonReader& root, const RawFile& raw,
                                              const std::vector<std::string>& names) {
   GraphBuilder builder("piper");
   for (const std::string& name : names) {
@@ -241,7 +170,7 @@ std::vector<std::size_t> topological_numbers(const Reader& root, const RawFile& 
   return out;
 }
 
-PiperSetting read_setting(const Reader& root) {
+PiperSetting read_setting(const JsonReader& root) {
   PiperSetting setting;
   setting.devices = static_cast<int>(root.at("maxDevices").integer(1, 10'000));
   setting.memory = root.at("maxMemoryPerDevice").number(kMostBytes);
@@ -251,7 +180,7 @@ PiperSetting read_setting(const Reader& root) {
   return setting;
 }
 
-PiperWorkload read(const Reader& root, PiperTime unit) {
+PiperWorkload read(const JsonReader& root, PiperTime unit) {
   RawFile raw;
   read_nodes(root, raw);
   read_edges(root, raw);
@@ -279,11 +208,6 @@ PiperWorkload read(const Reader& root, PiperTime unit) {
   return out;
 }
 
-int line_of(const std::string& text, std::size_t byte) {
-  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
-  return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
-}
-
 }  // namespace
 
 Dag dag_of(const PiperWorkload& workload) {
@@ -293,15 +217,8 @@ Dag dag_of(const PiperWorkload& workload) {
 }
 
 PiperWorkload parse_piper(const std::string& text, const std::string& file, PiperTime unit) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& e) {
-    throw core::BadInput({file, line_of(text, e.byte), ""}, "not valid JSON");
-  } catch (const Json::out_of_range&) {
-    throw core::BadInput({file, 0, ""}, "not valid JSON: a number is too large");
-  }
-  return read(Reader(json, file, ""), unit);
+  const auto json = parse_json(text, file);
+  return read(JsonReader(json, file, ""), unit);
 }
 
 PiperWorkload load_piper(const std::string& path, PiperTime unit) {
