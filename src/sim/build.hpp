@@ -5,39 +5,10 @@
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/grid.hpp"
 #include "penstock/sim/options.hpp"
+#include "stage_tasks.hpp"
 #include "task_graph.hpp"
 
 namespace penstock::sim {
-
-/// Where the tasks of one pass of a micro-batch stand in the rank's row; first and last of a pass that is cut, or runs as one
-/// with another.
-struct Stretch {
-  std::int32_t first = -1, last = -1;
-};
-
-/// Where a stage's compute tasks stand: task (position in its rank's row, replica) is first + position * replicas + replica.
-/// Micro-batches are counted per replica where replicas take them in turn.
-struct StageTasks {
-  TaskId first = 0;
-  std::int32_t replicas = 1;
-  std::int64_t micro_batch = 1;        ///< samples
-  bool in_turn = false;                ///< replica r computes all samples of micro-batches r, r + replicas, ...
-  std::vector<Stretch> forward;        ///< [micro-batch]
-  std::vector<Stretch> backward;       ///< [micro-batch] of the pass that makes the gradients for the stages before
-  std::vector<std::int32_t> recompute; ///< [micro-batch] or empty
-  std::vector<std::int32_t> release;   ///< [micro-batch] position after which its activations are free
-  std::vector<std::int32_t> forward_gate;   ///< [micro-batch] position that must end before its input may be sent; -1: none
-  std::vector<std::int32_t> backward_gate;  ///< [micro-batch] the same of its gradients
-
-  TaskId at(std::int32_t position, std::int64_t replica) const {
-    return first + static_cast<TaskId>(position * replicas + replica);
-  }
-  /// First sample, within its micro-batch, of a replica's share.
-  std::int64_t share_start(std::int64_t replica) const {
-    return in_turn ? micro_batch * replica : micro_batch * replica / replicas;
-  }
-  std::int64_t share(std::int64_t replica) const { return share_start(replica + 1) - share_start(replica); }
-};
 
 struct Iteration {
   TaskGraph graph;

@@ -1,0 +1,22 @@
+#pragma once
+// What follows the passes of a mini-batch: gradients reduced, barriers.
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/sim/options.hpp"
+#include "rows.hpp"
+#include "task_list.hpp"
+
+namespace penstock::sim {
+
+/// The ranks as built so far. Task (rank, position, replica) is first[rank] + position * replicas + replica.
+struct BuiltRows {
+  const std::vector<RankRow>& rows;
+  const std::vector<std::vector<Bucket>>& buckets;          ///< [stage]
+  const std::vector<std::vector<core::DeviceId>>& devices;  ///< [rank]
+  const std::vector<TaskId>& first;                         ///< [rank]
+};
+
+/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. The k-th barriers of all ranks are one.
+void add_updates(const cost::Problem& problem, const SimulationOptions& options, const BuiltRows& built, TaskList& tasks);
+
+}  // namespace penstock::sim
