@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "support/piper_cases.hpp"
@@ -87,7 +88,76 @@ void walk(Wanted&& wanted) {
   CHECK(checked > 0);
 }
 
+/// The transformer layers in `stages` even runs, the last ones one longer; what stands before joins the
+/// first, what stands behind the last, or has a stage of its own (`separate`).
+std::vector<std::vector<graph::Vertex>> even_split(const graph::PiperWorkload& workload, int stages,
+                                                   bool separate) {
+  std::vector<graph::Vertex> before, blocks, behind;
+  for (graph::Vertex v = 0; v < static_cast<graph::Vertex>(workload.layers.size()); ++v) {
+    const bool block =
+        workload.layers[static_cast<std::size_t>(v)].name.starts_with("ParallelTransformerLayer");
+    const bool reads_block = std::any_of(workload.edges.begin(), workload.edges.end(), [&](const auto& edge) {
+      return edge.to == v && std::count(blocks.begin(), blocks.end(), edge.from) > 0;
+    });
+    (block ? blocks : reads_block ? behind : before).push_back(v);
+  }
+  const int runs = separate ? stages - 2 : stages;
+  std::vector<std::vector<graph::Vertex>> out(static_cast<std::size_t>(stages));
+  auto next = blocks.begin();
+  for (int r = 0; r < runs; ++r) {
+    const auto size =
+        static_cast<int>(blocks.size()) / runs + (r >= runs - static_cast<int>(blocks.size()) % runs ? 1 : 0);
+    out[static_cast<std::size_t>(r + (separate ? 1 : 0))].assign(next, next + size);
+    next += size;
+  }
+  out.front().insert(out.front().end(), before.begin(), before.end());
+  out.back().insert(out.back().end(), behind.begin(), behind.end());
+  for (auto& stage : out) std::sort(stage.begin(), stage.end());
+  return out;
+}
+
+/// The program's baseline after PipeDream-2BW: one degree of each kind for all stages, recomputation for all
+/// or none.
+double best_even_split(const graph::PiperWorkload& workload, bool separate, bool tensor_parallel) {
+  const auto& setting = workload.setting;
+  double best = 1e30;
+  const auto weigh = [&](const std::vector<std::vector<graph::Vertex>>& sets, int d, int t, int way) {
+    std::vector<PiperStage> stages;
+    for (const auto& set : sets) stages.push_back({set, std::vector<int>(set.size(), way), d, t});
+    const auto verdict = support::judge(workload, stages);
+    if (verdict.fault.empty()) best = std::min(best, verdict.time_per_micro_batch);
+  };
+  for (const bool apart : {false, true})
+    for (int stages = apart ? 3 : 1; stages <= std::min({setting.devices, setting.micro_batches, 34});
+         ++stages) {
+      if (apart && !separate) break;
+      if (stages - (apart ? 2 : 0) > 32) break;
+      const auto sets = even_split(workload, stages, apart);
+      for (int d = 1; stages * d <= std::min(setting.devices, setting.micro_batches); ++d)
+        for (const auto& degree : workload.layers.front().degrees)
+          if (setting.micro_batches % d == 0 && stages * d * degree.degree <= setting.devices &&
+              (tensor_parallel || degree.degree == 1))
+            for (int way : {0, 1}) weigh(sets, d, degree.degree, way);
+    }
+  return best;
+}
+
 }  // namespace
+
+TEST_CASE("piper: the cost model alone, on the published program's even splits of BERT") {
+  const std::string folder = support::reference_data("piper");
+  if (folder.empty()) return;
+  auto workload = graph::load_piper(folder + "/bert32a100.json", graph::PiperTime::seconds);
+  for (const auto& row : support::piper_rows(folder + "/piper_results.csv")) {
+    if (!row.workload.starts_with("bert") || !row.planner.starts_with("equi")) continue;
+    INFO("K ", row.setting.devices, " M ", row.setting.memory, " N ", row.setting.micro_batches, " ",
+         row.planner);
+    workload.setting = row.setting;
+    const double best =
+        best_even_split(workload, !row.planner.ends_with("nosep"), !row.planner.starts_with("equi-notp"));
+    CHECK(best == doctest::Approx(row.time_per_micro_batch).epsilon(1e-12));
+  }
+}
 
 TEST_CASE("piper: rows the published program finds in half a second") {
   walk([](const support::PiperRow& row) { return row.wall_s < 0.5; });
