@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "support/piper_cases.hpp"
@@ -88,10 +89,23 @@ void walk(Wanted&& wanted) {
   CHECK(checked > 0);
 }
 
-/// The transformer layers in `stages` even runs, the last ones one longer; what stands before joins the
-/// first, what stands behind the last, or has a stage of its own (`separate`).
-std::vector<std::vector<graph::Vertex>> even_split(const graph::PiperWorkload& workload, int stages,
-                                                   bool separate) {
+using Sets = std::vector<std::vector<graph::Vertex>>;
+
+/// Runs as even as can be, the last ones one longer.
+Sets even_runs(const std::vector<graph::Vertex>& row, int runs) {
+  Sets out;
+  const int size = static_cast<int>(row.size()) / runs, longer = static_cast<int>(row.size()) % runs;
+  for (auto next = row.begin(); next != row.end() || static_cast<int>(out.size()) < runs;) {
+    const auto end = next + size + (static_cast<int>(out.size()) >= runs - longer ? 1 : 0);
+    out.emplace_back(next, end);
+    next = end;
+  }
+  return out;
+}
+
+/// What stands before the transformer layers joins their first run, what stands behind the last, or has a
+/// stage of its own (`apart`).
+Sets transformer_split(const graph::PiperWorkload& workload, int stages, bool apart) {
   std::vector<graph::Vertex> before, blocks, behind;
   for (graph::Vertex v = 0; v < static_cast<graph::Vertex>(workload.layers.size()); ++v) {
     const bool block =
@@ -101,61 +115,84 @@ std::vector<std::vector<graph::Vertex>> even_split(const graph::PiperWorkload& w
     });
     (block ? blocks : reads_block ? behind : before).push_back(v);
   }
-  const int runs = separate ? stages - 2 : stages;
-  std::vector<std::vector<graph::Vertex>> out(static_cast<std::size_t>(stages));
-  auto next = blocks.begin();
-  for (int r = 0; r < runs; ++r) {
-    const auto size =
-        static_cast<int>(blocks.size()) / runs + (r >= runs - static_cast<int>(blocks.size()) % runs ? 1 : 0);
-    out[static_cast<std::size_t>(r + (separate ? 1 : 0))].assign(next, next + size);
-    next += size;
+  const int runs = apart ? stages - 2 : stages;
+  if (runs < 1 || runs > static_cast<int>(blocks.size())) return {};
+  Sets out = even_runs(blocks, runs);
+  if (apart) {
+    out.emplace(out.begin());
+    out.emplace_back();
   }
   out.front().insert(out.front().end(), before.begin(), before.end());
   out.back().insert(out.back().end(), behind.begin(), behind.end());
-  for (auto& stage : out) std::sort(stage.begin(), stage.end());
   return out;
 }
 
-/// The program's baseline after PipeDream-2BW: one degree of each kind for all stages, recomputation for all
-/// or none.
-double best_even_split(const graph::PiperWorkload& workload, bool separate, bool tensor_parallel) {
-  const auto& setting = workload.setting;
-  double best = 1e30;
-  const auto weigh = [&](const std::vector<std::vector<graph::Vertex>>& sets, int d, int t, int way) {
-    std::vector<PiperStage> stages;
-    for (const auto& set : sets) stages.push_back({set, std::vector<int>(set.size(), way), d, t});
-    const auto verdict = support::judge(workload, stages);
-    if (verdict.fault.empty()) best = std::min(best, verdict.time_per_micro_batch);
+/// Depth first, each layer behind those it reads.
+std::vector<graph::Vertex> depth_first(const graph::PiperWorkload& workload) {
+  std::vector<graph::Vertex> out;
+  const std::function<void(graph::Vertex)> visit = [&](graph::Vertex v) {
+    if (std::count(out.begin(), out.end(), v) > 0) return;
+    for (const auto& edge : workload.edges)
+      if (edge.to == v) visit(edge.from);
+    out.push_back(v);
   };
-  for (const bool apart : {false, true})
-    for (int stages = apart ? 3 : 1; stages <= std::min({setting.devices, setting.micro_batches, 34});
-         ++stages) {
-      if (apart && !separate) break;
-      if (stages - (apart ? 2 : 0) > 32) break;
-      const auto sets = even_split(workload, stages, apart);
-      for (int d = 1; stages * d <= std::min(setting.devices, setting.micro_batches); ++d)
-        for (const auto& degree : workload.layers.front().degrees)
-          if (setting.micro_batches % d == 0 && stages * d * degree.degree <= setting.devices &&
-              (tensor_parallel || degree.degree == 1))
-            for (int way : {0, 1}) weigh(sets, d, degree.degree, way);
+  for (graph::Vertex v = 0; v < static_cast<graph::Vertex>(workload.layers.size()); ++v) visit(v);
+  return out;
+}
+
+/// One degree of each kind for all stages, recomputation for all or none: the best, or 1e30.
+double best_alike(const graph::PiperWorkload& workload, Sets sets, bool tensor_parallel) {
+  const auto& setting = workload.setting;
+  const int stages = static_cast<int>(sets.size());
+  double best = 1e30;
+  for (auto& set : sets) std::sort(set.begin(), set.end());
+  for (const auto& degree : workload.layers.front().degrees)
+    for (int d = 1;
+         stages > 0 && stages * d <= setting.micro_batches && stages * d * degree.degree <= setting.devices;
+         ++d)
+      for (int way : {0, 1}) {
+        if (setting.micro_batches % d != 0 || (degree.degree > 1 && !tensor_parallel)) continue;
+        std::vector<PiperStage> plan;
+        for (const auto& set : sets)
+          plan.push_back({set, std::vector<int>(set.size(), way), d, degree.degree});
+        if (const auto verdict = support::judge(workload, plan); verdict.fault.empty())
+          best = std::min(best, verdict.time_per_micro_batch);
+      }
+  return best;
+}
+
+/// The program's baselines after PipeDream-2BW.
+double best_even_split(const graph::PiperWorkload& workload, const std::string& planner) {
+  double best = 1e30;
+  const auto row = depth_first(workload);
+  for (int stages = 1; stages <= std::min(workload.setting.devices, static_cast<int>(row.size())); ++stages) {
+    const bool tensor_parallel = !planner.starts_with("equi-notp");
+    if (planner == "equi-layers") {
+      best = std::min(best, best_alike(workload, even_runs(row, stages), tensor_parallel));
+      continue;
     }
+    best = std::min(best, best_alike(workload, transformer_split(workload, stages, false), tensor_parallel));
+    if (stages >= 3 && !planner.ends_with("nosep"))
+      best = std::min(best, best_alike(workload, transformer_split(workload, stages, true), tensor_parallel));
+  }
   return best;
 }
 
 }  // namespace
 
-TEST_CASE("piper: the cost model alone, on the published program's even splits of BERT") {
+TEST_CASE("piper: the cost model alone, on the published program's even splits") {
   const std::string folder = support::reference_data("piper");
   if (folder.empty()) return;
-  auto workload = graph::load_piper(folder + "/bert32a100.json", graph::PiperTime::seconds);
-  for (const auto& row : support::piper_rows(folder + "/piper_results.csv")) {
-    if (!row.workload.starts_with("bert") || !row.planner.starts_with("equi")) continue;
-    INFO("K ", row.setting.devices, " M ", row.setting.memory, " N ", row.setting.micro_batches, " ",
-         row.planner);
-    workload.setting = row.setting;
-    const double best =
-        best_even_split(workload, !row.planner.ends_with("nosep"), !row.planner.starts_with("equi-notp"));
-    CHECK(best == doctest::Approx(row.time_per_micro_batch).epsilon(1e-12));
+  for (const char* name : {"bert32a100", "resnet"}) {
+    auto workload = graph::load_piper(folder + "/" + name + ".json", graph::PiperTime::seconds);
+    for (const auto& row : support::piper_rows(folder + "/piper_results.csv")) {
+      if (row.workload != name || !row.planner.starts_with("equi")) continue;
+      INFO("K ", row.setting.devices, " M ", row.setting.memory, " N ", row.setting.micro_batches, " ",
+           row.planner);
+      workload.setting = row.setting;
+      CHECK(best_even_split(workload, row.planner) ==
+            doctest::Approx(row.time_per_micro_batch).epsilon(1e-12));
+    }
   }
 }
 
