@@ -64,8 +64,10 @@ void PiperLattice::relate(core::StopToken stop) {
   std::atomic<std::uint64_t> pairs{0};
   core::parallel_for(size(), [&](std::size_t i) {
     stop.check();
+    std::vector<std::uint32_t> found;
     for (std::size_t j = 0; j < i; ++j)
-      if (contains(j, i)) larger_[i].push_back(static_cast<std::uint32_t>(j));
+      if (contains(j, i)) found.push_back(static_cast<std::uint32_t>(j));
+    larger_[i].assign(found.begin(), found.end());  // no spare room
     if (pairs += larger_[i].size(); pairs > kMostPairs)
       too_large("the model has more than 4e8 pairs of downsets");
   });
