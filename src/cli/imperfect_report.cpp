@@ -8,7 +8,7 @@
 
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
-#include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/order.hpp"
 #include "penstock/sim/repeat.hpp"
 
 namespace penstock::cli {
@@ -101,14 +101,16 @@ AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfect
 
 std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
                         const sim::SimulationOptions& options, bool as_json, core::StopToken stop) {
-  const auto order = schedule::plan_order(plan);
+  const auto order = score::order_of(problem, plan);
   const auto times = sim::repeat(problem, plan, order, options, flags.runs, stop);
   sim::SimulationOptions longest = options;
   longest.seed += static_cast<std::uint64_t>(std::max_element(times.begin(), times.end()) - times.begin());
   warn_of_unmet(*options.imperfection, problem.cluster, sim::simulate(problem, plan, order, longest));
 
   RunsSummary summary;
-  const auto perfect = to_seconds(sim::simulate_time(problem, plan, order, {options.network}));
+  sim::SimulationOptions ideal = options;
+  ideal.imperfection = nullptr;
+  const auto perfect = to_seconds(sim::simulate_time(problem, plan, order, ideal));
   summary.applied = applied(flags, *options.imperfection, perfect);
   summary.runs = flags.runs;
   summary.mini_batch = plan.training.mini_batch;

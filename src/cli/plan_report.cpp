@@ -15,6 +15,7 @@
 #include "penstock/schedule/list_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -75,7 +76,7 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster:
 }
 
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                       const MaybeImperfect& imperfect) {
+                       const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
   report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
@@ -94,20 +95,22 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
     table.add(std::move(cells));
   }
   const auto& row = outcome.row;
+  const auto& imperfect = beside.imperfect;
   const std::string world =
       imperfect ? fmt::format("{}, seed {}: {}; iteration in a perfect world {}\n", imperfect->file,
                               imperfect->seed, imperfect->what, show(imperfect->perfect))
                 : "";
   return fmt::format(
       "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
-      "communication {:.1f} %, peak memory {}\n{}{}",
+      "communication {:.1f} %, peak memory {}\n{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome));
+      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome),
+      beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                      const MaybeImperfect& imperfect) {
+                      const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
   nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
@@ -117,7 +120,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
                                 {"peak_memory_bytes", *row.peak_memory_bytes}};
-  if (imperfect)
+  if (const auto& imperfect = beside.imperfect)
     out.update({{"imperfection", imperfect->file},
                 {"applied", imperfect->what},
                 {"seed", imperfect->seed},
@@ -136,6 +139,15 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
     for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);
     out["stages"].push_back(std::move(one));
   }
+  for (const trace::DeviceSummary& device : outcome.summary->devices)
+    out["device_peaks"].push_back({{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
+  for (const trace::OutOfMemory& failure : trace::out_of_memory(*outcome.trace))
+    out["out_of_memory"].push_back({{"device", failure.device.index()},
+                                    {"at_s", to_seconds(failure.time).value()},
+                                    {"needed_bytes", failure.needed.value()},
+                                    {"capacity_bytes", failure.capacity.value()},
+                                    {"what", trace::in_words(failure)}});
+  if (beside.explained) out["explain"] = explain_json(*beside.explained);
   return out.dump(2) + "\n";
 }
 

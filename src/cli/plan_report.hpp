@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "explain_report.hpp"
 #include "penstock/experiment/cell.hpp"
 
 namespace penstock::cli {
@@ -26,12 +27,18 @@ struct AppliedImperfection {
 };
 using MaybeImperfect = std::optional<AppliedImperfection>;
 
+/// What `simulate` prints beside the plan.
+struct Beside {
+  MaybeImperfect imperfect;
+  std::optional<ExplainedRun> explained;
+};
+
 /// One line per stage (operators, devices, micro-batch, in flight, time, memory by kind), then totals.
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                       const MaybeImperfect& imperfect = {});
+                       const Beside& beside = {});
 
-/// The same as JSON.
+/// The same as JSON, and each device's peak with its moment.
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                      const MaybeImperfect& imperfect = {});
+                      const Beside& beside = {});
 
 }  // namespace penstock::cli

@@ -8,6 +8,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 #include "imperfect_report.hpp"
 #include "plan_report.hpp"
 
@@ -24,7 +25,9 @@ struct Flags {
   ImperfectionFlags imperfection;
   int threads = 0;
   TimelineFlags timeline;
+  ExplainFlags explain;
   bool verify = false;
+  bool allow_oom = false;
   bool json = false;
 };
 
@@ -34,8 +37,9 @@ struct Flags {
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 
-void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace) {
-  const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace);
+void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
+            const sim::SimulationOptions& options) {
+  const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace, options);
   if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
@@ -66,29 +70,48 @@ plan::PlanHead head_of(const Flags& flags, const std::string& text) {
 
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their jitter.
 void check_combination(const Flags& flags, const std::optional<sim::Imperfection>& imperfection) {
-  const bool one = flags.verify || !flags.timeline.svg.empty() || !flags.timeline.perfetto.empty();
+  const bool one = flags.verify || flags.explain.given() || flags.allow_oom || !flags.timeline.svg.empty() ||
+                   !flags.timeline.perfetto.empty();
   if (flags.imperfection.runs > 1 && one)
-    throw core::BadInput("--runs: --svg, --perfetto and --verify go with a single run");
+    throw core::BadInput("--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
   if (flags.imperfection.runs > 1 && imperfection->jitter.empty())
     throw core::BadInput("--runs: without jitter in the file every run is the same");
   if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
+void warn(const std::string& text) { fmt::print(stderr, "penstock: warning: {}\n", text); }
+
+ExplainedRun explained(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
+                       const sim::SimulationOptions& options) {
+  const auto order = score::order_of(problem, plan);
+  for (const std::string& line : sim::unused(problem, plan, order, options)) warn(line);
+  return {sim::explain(problem, plan, order, options), flags.explain.entries()};
+}
+
+/// A plan that does not fit has been simulated all the same, for its timeline; it stays an invalid plan.
+core::ExitCode warn_of_memory(const trace::Trace& trace) {
+  const auto failures = trace::out_of_memory(trace);
+  for (const trace::OutOfMemory& failure : failures) warn(trace::in_words(failure));
+  return failures.empty() ? core::ExitCode::done : core::ExitCode::invalid_plan;
+}
+
 /// Simulates once and says what came of it; leaves the timelines that the flags ask for.
-std::string one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
+core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
                     const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
       problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}), options);
-  if (flags.verify) verify(problem, plan, *outcome.trace);
+  if (flags.verify) verify(problem, plan, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
-  MaybeImperfect imperfect;
+  Beside beside;
   if (options.imperfection) {
     warn_of_unmet(*options.imperfection, problem.cluster, *outcome.trace);
     const auto perfect = experiment::simulated_time(problem, flags.simulation.options())(plan);
-    imperfect = applied(flags.imperfection, *options.imperfection, perfect);
+    beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
   }
-  return flags.json ? plan_json(problem, outcome, imperfect) : plan_table(problem, outcome, imperfect);
+  if (flags.explain.given()) beside.explained = explained(flags, problem, plan, options);
+  fmt::print("{}", flags.json ? plan_json(problem, outcome, beside) : plan_table(problem, outcome, beside));
+  return warn_of_memory(*outcome.trace);
 }
 
 core::ExitCode run(const Flags& flags, const Session& session) {
@@ -104,7 +127,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
-  if (const auto faults = score::faults(problem, plan); !faults.empty()) refuse(flags.file, faults);
+  const auto faults = flags.allow_oom ? score::rule_faults(problem, plan) : score::faults(problem, plan);
+  if (!faults.empty()) refuse(flags.file, faults);
 
   const auto imperfection = flags.imperfection.load(cluster);
   check_combination(flags, imperfection);
@@ -112,9 +136,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   options.imperfection = imperfection ? &*imperfection : nullptr;
   options.seed = flags.imperfection.seed;
   const ThreadLimit limit(flags.threads);
-  fmt::print("{}", flags.imperfection.runs > 1
-                       ? runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop)
-                       : one_run(flags, problem, plan, options));
+  if (flags.imperfection.runs == 1) return one_run(flags, problem, plan, options);
+  fmt::print("{}", runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop));
   return core::ExitCode::done;
 }
 
@@ -128,6 +151,7 @@ void add_simulate(CLI::App& app, Action& action) {
       "needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
+      "  penstock simulate plan.yaml --explain 12\n"
       "  penstock simulate plan.yaml --imperfection experiments/imperfect/bad_day.yaml --runs 1000");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
@@ -140,7 +164,11 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);
   command->get_option("--threads")->needs(command->get_option("--runs"));
-  command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, messages, memory");
+  command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, times, messages, links, all-reduces, memory");
+  command->add_flag("--allow-oom", flags->allow_oom,
+                    "simulate a plan that does not fit in memory all the same; where a device runs out is told and drawn, and "
+                    "the exit code is that of an invalid plan");
+  flags->explain.add(*command);
   flags->timeline.add(*command);
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

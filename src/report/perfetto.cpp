@@ -12,6 +12,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/report/track_event.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 
 namespace penstock::report {
 namespace {
@@ -35,6 +36,9 @@ class Writer {
     text_.reserve(160 * trace.spans.size() + 4096);
     text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
     for (std::size_t d = 0; d < trace.devices.size(); ++d) add_device(d, trace.devices[d]);
+    for (const trace::OutOfMemory& failure : trace::out_of_memory(trace))
+      event(R"({{"ph":"i","name":"{}","s":"p","pid":{},"tid":0,"ts":{}}})", trace::in_words(failure),
+            process(failure.device.index()), micros(failure.time));
     for (const Span& span : trace.spans) add_span(span);
   }
   std::string finish() && { return std::move(text_) + "\n]}\n"; }

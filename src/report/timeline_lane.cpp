@@ -99,6 +99,15 @@ std::string capacity_line(core::Bytes capacity, core::Bytes full, const Scale& h
   return fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(capacity)), width);
 }
 
+/// Where the device runs out of memory, and why when the mouse asks.
+std::string failure_line(const Scene& scene, std::size_t d, Tenths floor) {
+  for (const trace::OutOfMemory& failure : scene.failures)
+    if (failure.device.index() == d)
+      return fmt::format("<path class=\"broke\" d=\"M{} {}v{}\"><title>{}</title></path>\n",
+                         px(scene.time.at(failure.time)), px(floor), -scene.layout.memory, trace::in_words(failure));
+  return "";
+}
+
 std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& levels) {
   if (scene.layout.memory == 0) return "";
   const trace::DeviceTrace& device = scene.trace.devices[d];
@@ -111,7 +120,7 @@ std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& 
   return fmt::format("<path class=\"moving\" d=\"{}\"/>\n", outline(levels, height, floor, width)) +
          fmt::format("<rect class=\"fixed\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
                      px(floor - height.at(fixed)), width, px(height.at(fixed))) +
-         capacity_line(device.capacity, full, height, floor, width) +
+         capacity_line(device.capacity, full, height, floor, width) + failure_line(scene, d, floor) +
          fmt::format("<circle class=\"peak\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n",
                      px(scene.time.at(summary.peak_time)), px(floor - height.at(summary.peak)));
 }

@@ -7,6 +7,7 @@
 
 #include "lane.hpp"
 #include "penstock/report/timeline_svg.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 #include "penstock/trace/summary.hpp"
 #include "svg.hpp"
 
@@ -28,6 +29,7 @@ struct Scene {
   trace::Summary summary;
   Layout layout;
   Scale time;
+  std::vector<trace::OutOfMemory> failures = {};
   bool shows(trace::TaskKind kind) const {
     return std::any_of(trace.spans.begin(), trace.spans.end(), [&](const auto& s) { return s.kind == kind; });
   }

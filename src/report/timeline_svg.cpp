@@ -36,6 +36,7 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 .foot{stroke:#FFF}.sent{stroke:#009E73}.received{stroke:#56B4E9}.idle{stroke:#EEE}.grid{stroke:#AAA;stroke-width:.5}
 .number text{font-size:10px;text-anchor:middle;fill:#FFF}.number .dark{fill:#000}
 .fixed{fill:#D2D2D2}.moving{fill:#999}.peak{fill:#D55E00}
+.broke{stroke:#D55E00;stroke-width:2}
 .capacity{stroke:#555;stroke-width:.8;stroke-dasharray:5 3}
 </style>
 )";
@@ -45,7 +46,7 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 std::string to_svg(const trace::Trace& trace, const TimelineStyle& style) {
   const Layout layout = layout_for(style.width, trace.devices);
   const Scale time{static_cast<double>(trace.iteration.value()), layout.plot() * kPixel};
-  const Scene scene{trace, style, trace::summarise(trace), layout, time};
+  const Scene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}"
       "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",

@@ -12,6 +12,7 @@
 #include "free_rows.hpp"
 #include "packets.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 
 namespace penstock::report {
 namespace {
@@ -54,6 +55,7 @@ class Writer {
     } else {
       add_moving();
     }
+    for (const trace::OutOfMemory& failure : trace::out_of_memory(trace)) add_failure(failure);
     for (std::size_t i = 0; i < trace.spans.size(); ++i) add_span(i);
     out_.flush();
   }
@@ -77,6 +79,14 @@ class Writer {
       const std::string counter = fmt::format("memory: {}", plan::name(kind));
       add_curve({counter, devices_[d].track, 10 + k, Unit::bytes}, memory_curve(device, kind));
     }
+  }
+
+  /// From the moment on, to the end of all.
+  void add_failure(const trace::OutOfMemory& failure) {
+    core::Picoseconds end = failure.time;
+    for (const Span& span : trace_.spans) end = std::max(end, span.end);
+    const TrackId track = out_.add_track({"out of memory", devices_[failure.device.index()].track, 9});
+    out_.add_slice({track, trace::in_words(failure), "memory", failure.time, end, {}, {}, {}});
   }
 
   void add_moving() {

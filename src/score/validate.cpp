@@ -52,10 +52,13 @@ std::vector<std::string> order_faults(const cost::Problem& problem, const plan::
 
 }  // namespace
 
-std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
+std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged) {
   auto out = plan::structural_faults(problem.graph, problem.cluster, judged);
-  if (!out.empty()) return out;
-  out = order_faults(problem, judged);
+  return out.empty() ? order_faults(problem, judged) : out;
+}
+
+std::vector<std::string> memory_faults(const cost::Problem& problem, const plan::Plan& judged) {
+  std::vector<std::string> out;
   for (const RankMemory& rank : by_rank(problem, judged)) {
     for (core::DeviceId d : judged.stages[rank.stages.front()].devices) {
       const core::Bytes has = problem.cluster.type(d).memory;
@@ -66,6 +69,14 @@ std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& 
                                   core::show(rank.needed - has)));
     }
   }
+  return out;
+}
+
+std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
+  if (auto out = plan::structural_faults(problem.graph, problem.cluster, judged); !out.empty()) return out;
+  auto out = order_faults(problem, judged);
+  const auto memory = memory_faults(problem, judged);
+  out.insert(out.end(), memory.begin(), memory.end());
   return out;
 }
 

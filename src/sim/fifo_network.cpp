@@ -9,21 +9,7 @@ namespace penstock::sim {
 FifoNetwork::FifoNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
     : graph_(graph), agenda_(agenda), record_(record), links_(graph.capacity.size()) {
   if (graph.changes.empty()) return;
-  for (const Path& path : graph.paths) speed_.push_back(speed_of(path));
-}
-
-Speed FifoNetwork::speed_of(const Path& path) const {
-  Speed out;
-  std::vector<double> capacity;
-  for (const std::uint32_t l : path.links) capacity.push_back(graph_.capacity[l]);
-  const double whole = *std::min_element(capacity.begin(), capacity.end());
-  for (const CapacityChange& change : graph_.changes) {
-    const auto link = std::find(path.links.begin(), path.links.end(), change.link);
-    if (link == path.links.end()) continue;
-    capacity[static_cast<std::size_t>(link - path.links.begin())] = change.capacity;
-    out.change(change.time, *std::min_element(capacity.begin(), capacity.end()) / whole);
-  }
-  return out;
+  for (const Path& path : graph.paths) speed_.push_back(path_speed(graph, path));
 }
 
 std::int64_t FifoNetwork::end_of(TaskId transfer, std::int64_t start) const {

@@ -32,7 +32,6 @@ class FifoNetwork final : public Network {
   };
   using Route = std::vector<std::uint32_t>;
 
-  Speed speed_of(const Path& path) const;
   std::int64_t end_of(TaskId transfer, std::int64_t start) const;
   void start_or_wait(Waiter waiter, std::int64_t now);
   Link* first_waiting(const Route& route);

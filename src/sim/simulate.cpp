@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "apply.hpp"
-#include "build.hpp"
 #include "engine.hpp"
 #include "memory.hpp"
+#include "prepare.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -14,14 +13,6 @@ namespace {
 using core::DeviceId;
 using core::Picoseconds;
 using core::StageId;
-
-Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
-                  const SimulationOptions& options) {
-  Iteration iteration =
-      build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, options);
-  if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
-  return iteration;
-}
 
 DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t>(index)); }
 
@@ -88,32 +79,6 @@ void join(std::vector<trace::Span>& spans, std::size_t devices) {
     spans[kept++] = span;
   }
   spans.resize(kept);
-}
-
-std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
-  const auto replicas = static_cast<std::int64_t>(stage.in_turn ? stage.replicas : 1);
-  return plan.training.mini_batch / stage.micro_batch / replicas;
-}
-
-std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {
-  const StageTasks& stage = iteration.stages.front();
-  return static_cast<std::int64_t>(stage.forward.size()) / per_iteration(plan, stage);
-}
-
-/// When the first `count` mini-batches have passed all stages.
-std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration& iteration, const Times& times) {
-  std::int64_t end = 0;
-  for (const StageTasks& stage : iteration.stages)
-    for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
-      for (std::int64_t r = 0; r < stage.replicas; ++r)
-        end = std::max(end, times.end[static_cast<std::size_t>(stage.at(stage.release[static_cast<std::size_t>(m)], r))]);
-  return end;
-}
-
-Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times) {
-  const std::int64_t all = mini_batches(plan, iteration), half = all / 2;
-  if (half == 0) return Picoseconds(times.makespan);
-  return Picoseconds((end_of(all, plan, iteration, times) - end_of(half, plan, iteration, times)) / (all - half));
 }
 
 }  // namespace

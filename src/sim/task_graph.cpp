@@ -1,5 +1,7 @@
 #include "task_graph.hpp"
 
+#include <algorithm>
+
 namespace penstock::sim {
 
 void EdgeList::freeze(TaskGraph& graph) const {
@@ -17,6 +19,20 @@ void EdgeList::freeze(TaskGraph& graph) const {
   graph.successors.resize(edges_.size());
   for (auto e = edges_.rbegin(); e != edges_.rend(); ++e)
     graph.successors[--graph.successor_start[static_cast<std::size_t>(e->before)]] = e->after;
+}
+
+Speed path_speed(const TaskGraph& graph, const Path& path) {
+  Speed out;
+  std::vector<double> capacity;
+  for (const std::uint32_t l : path.links) capacity.push_back(graph.capacity[l]);
+  const double whole = *std::min_element(capacity.begin(), capacity.end());
+  for (const CapacityChange& change : graph.changes) {
+    const auto link = std::find(path.links.begin(), path.links.end(), change.link);
+    if (link == path.links.end()) continue;
+    capacity[static_cast<std::size_t>(link - path.links.begin())] = change.capacity;
+    out.change(change.time, *std::min_element(capacity.begin(), capacity.end()) / whole);
+  }
+  return out;
 }
 
 }  // namespace penstock::sim

@@ -67,6 +67,9 @@ struct TaskGraph {
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }
 };
 
+/// How fast a transfer that has the route to itself moves its bytes over time; one where no capacity changes.
+Speed path_speed(const TaskGraph& graph, const Path& path);
+
 /// Collects edges other than Task::next, then freezes both into rows.
 class EdgeList {
  public:

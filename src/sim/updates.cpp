@@ -72,9 +72,9 @@ class UpdateBuilder {
       task.kind = TaskKind::all_reduce;
       const TaskId id = tasks_.add(task);
       for (const std::size_t m : message.after) tasks_.edge(first + static_cast<TaskId>(m), id);
-      // A receiver takes part only when its own gradients are there.
+      // Both take part only when their own gradients are there; one that this message builds on has waited for that.
       for (const std::size_t side : {message.from, message.to})
-        if (last[side].empty())
+        if (std::none_of(message.after.begin(), message.after.end(), [&](auto m) { return messages[m].to == side; }))
           for (const TaskId task_before : ready[side]) tasks_.edge(task_before, id);
       last[message.to][message.from] = id;
     }

@@ -45,6 +45,25 @@ expect 11 "plan.yaml: schedule: zbv: needs" "$penstock" simulate plan.yaml --sch
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
 
+# Why it takes so long.
+expect 0 "iteration without it" "$penstock" simulate plan.yaml --explain
+expect 0 '"iteration_without_s"' "$penstock" simulate plan.yaml --explain --json
+lines() { "$penstock" simulate plan.yaml --explain "$1" | sed '1,/after$/d' | grep -vc -e '^-'; }
+(($(lines 3) == 3 && $(lines 1) == 1)) || { echo "FAILED: --explain shows $(lines 3) and $(lines 1) lines"; failures=$((failures + 1)); }
+expect 0 "penstock: warning: collective ring is set, but no stage has replicas" "$penstock" simulate plan.yaml --collective ring --explain
+expect 10 "--explain" "$penstock" simulate plan.yaml --explain 0
+
+# Out of memory: refused, or simulated for its timeline.
+sed 's/16GiB/290MiB/' "$clusters/summit.yaml" >tight.yaml
+expect 21 "stage 3 needs 304 MiB on device 3, which has 290 MiB" "$penstock" simulate plan.yaml --cluster tight.yaml --svg bad.svg
+expect 21 "warning: device 3 runs out of memory at " "$penstock" simulate plan.yaml --cluster tight.yaml --allow-oom --svg oom.svg
+expect 0 "<title>device 3 runs out of memory at " cat oom.svg
+expect 21 '"out_of_memory": [' "$penstock" simulate plan.yaml --cluster tight.yaml --allow-oom --json --perfetto oom.json
+expect 0 '"name":"device 3 runs out of memory at ' cat oom.json
+sed 's/16GiB/302MiB/' "$clusters/summit.yaml" >just.yaml
+expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster just.yaml --allow-oom
+expect 0 '"device_peaks"' "$penstock" simulate plan.yaml --json
+
 # An imperfect world: one run, many runs on any number of threads, what the plan never meets.
 cat >day.yaml <<YAML
 devices: [{device: node0.1, speed: 0.5}]
@@ -63,7 +82,7 @@ expect 0 "day.yaml, seeds 3 to 22: " "${imperfect[@]}" --runs 20
 cmp one.json three.json && cmp one.err three.err || { echo "FAILED: threads show in runs"; failures=$((failures + 1)); }
 expect 0 '"p99"' cat one.json
 expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
-expect 11 "--runs: --svg, --perfetto and --verify go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
+expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
 expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --imperfection" "$penstock" simulate plan.yaml --seed 3
 sed 's/bandwidth: 10%, restored: 9ms/bandwidth: down/' day.yaml >down.yaml

@@ -172,6 +172,24 @@ TEST_CASE("two stages and two micro-batches, as a viewer sees them") {
   support::check_golden("track_event_2x2.txt", support::to_text(read(trace, &cluster)));
 }
 
+TEST_CASE("from the moment a device runs out of memory a slice says so") {
+  trace::Trace trace;
+  trace.devices.push_back({{core::StageId(0)}, core::Bytes(10), {}, {}});
+  trace.devices[0].memory = {{core::Picoseconds(0), core::Bytes(10), core::Bytes(0)},
+                             {core::Picoseconds(3 * kNano), core::Bytes(11), core::Bytes(0)}};
+  trace.spans = {span(TaskKind::forward, 0, 3 * kNano, 8 * kNano)};
+  const ReadTrace seen = read(trace);
+  const auto slice = std::find_if(seen.slices.begin(), seen.slices.end(), [](const auto& s) { return s.category == "memory"; });
+  REQUIRE(slice != seen.slices.end());
+  CHECK(seen.path(slice->track) == "device 0, stage 0/out of memory");
+  CHECK(slice->name ==
+        "device 0 runs out of memory at 3.00 ns, in the forward of micro-batch 0 on stage 0: 11.0 B of 10.0 B");
+  CHECK(slice->start == 3);
+  CHECK(slice->end == 8);
+  trace.devices[0].capacity = core::Bytes(11);
+  for (const auto& other : read(trace).slices) CHECK(other.category != "memory");
+}
+
 TEST_CASE("a flow leads from a forward pass through both ends of its transfer to the next stage") {
   // Device 0: F at 0..10 ns; transfer 10..15 ns; device 1: F at 20..30 ns.
   trace::Trace trace;

@@ -38,7 +38,7 @@ struct Case {
   trace::Trace simulated() const {
     const auto order = schedule::plan_order(plan);
     const auto trace = sim::simulate(problem(), plan, order, {sim::NetworkModel::fifo});
-    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace)) FAIL_CHECK(fault);
+    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace, {sim::NetworkModel::fifo})) FAIL_CHECK(fault);
     return trace;
   }
 };

@@ -38,7 +38,7 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   const auto trace = sim::simulate(problem, plan, order, options);
-  for (const auto& fault : sim::trace_faults(problem, plan, order, trace)) FAIL_CHECK(fault);
+  for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
   return to_seconds(trace.iteration).value();
 }
 
@@ -65,10 +65,30 @@ TEST_CASE("a tree moves all bytes along every edge, and children share the paren
 }
 
 TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {
-  // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB, the pair exchanges 500 B twice, 1 kB back.
+  // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB to the first, and the second its 500 B at
+  // the same time, over the first's cable: 1.5 s; the first's 500 B to the second, 500 B each way, 1 kB back: 3.5 s.
   CHECK(reduce(4, Collective::halving_doubling) == doctest::Approx(1.5));
   CHECK(reduce(8, Collective::halving_doubling) == doctest::Approx(1.75));
-  CHECK(reduce(3, Collective::halving_doubling) == doctest::Approx(3));
+  CHECK(reduce(3, Collective::halving_doubling) == doctest::Approx(3.5));
+}
+
+TEST_CASE("no replica sends gradients before it has computed them") {
+  // Three samples on two replicas: one computes 2 s, the other 4 s. The ring's 1 s begins when both have theirs.
+  graph::GraphBuilder builder("one");
+  builder.add(support::unit_op("v", 1e9, 250));
+  const auto graph = builder.build();
+  const auto cluster = support::tiny_cluster(2, 1 << 30, 1000);
+  const auto costs = support::FixedCosts::uniform(1, 1, 1);
+  plan::Plan plan;
+  plan.training.mini_batch = 3;
+  plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 3, 1, 3, {}}};
+  const cost::Problem problem{graph, cluster, costs, plan.training};
+  const auto order = schedule::plan_order(plan);
+  for (const Collective collective : {Collective::ring, Collective::tree, Collective::halving_doubling}) {
+    const auto trace = sim::simulate(problem, plan, order, {sim::NetworkModel::fair, collective});
+    for (const auto& span : trace.spans)
+      if (span.kind == trace::TaskKind::all_reduce) CHECK(to_seconds(span.start).value() >= 4);
+  }
 }
 
 TEST_CASE("the automatic choice is the one with the smallest closed form") {

@@ -101,26 +101,27 @@ TEST_CASE("planted faults are found") {
 
 TEST_CASE(
     "the simulator keeps the rules on random problems, planned with any sizes and replica counts, on both "
-    "networks") {
+    "networks, with every collective, in buckets or not") {
   int traces = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
     const cost::Problem problem = random.problem();
-    planners::SearchOptions options;
-    options.per_stage_micro_batch = seed % 2 == 0;
-    options.any_degree = true;
+    planners::SearchOptions search;
+    search.per_stage_micro_batch = seed % 2 == 0;
+    search.any_degree = true;
     plan::Plan plan;
     try {
-      plan = planners::planner(seed % 3 == 0 ? "spp" : "graphpipe").plan(problem, options, {}).plan;
+      plan = planners::planner(seed % 3 == 0 ? "spp" : "graphpipe").plan(problem, search, {}).plan;
     } catch (const core::Infeasible&) {
       continue;
     }
     const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
-      const auto trace = sim::simulate(problem, plan, order, {network});
-      CHECK(sim::trace_faults(problem, plan, order, trace) == std::vector<std::string>());
-      CHECK(trace.iteration == sim::simulate_time(problem, plan, order, {network}));
+      const sim::SimulationOptions options{network, static_cast<sim::Collective>(seed % 6), core::Bytes(seed % 4 * 400)};
+      const auto trace = sim::simulate(problem, plan, order, options);
+      CHECK(sim::trace_faults(problem, plan, order, trace, options) == std::vector<std::string>());
+      CHECK(trace.iteration == sim::simulate_time(problem, plan, order, options));
       ++traces;
     }
   }

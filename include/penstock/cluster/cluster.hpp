@@ -79,6 +79,8 @@ class Cluster {
   const std::vector<std::string>& points() const { return points_; }
   std::size_t listed() const { return listed_; }
   Route route(core::DeviceId from, core::DeviceId to) const;  ///< from != to
+  /// Given routes: links by the devices they join, of which some may not take part.
+  const std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>& given_routes() const { return given_; }
 
   /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
   Cluster first(int count) const;

@@ -21,7 +21,8 @@ using ByteSink = std::function<void(std::string_view)>;
 ///    a transfer has the name of what it carries and shows at both ends. Slices of a track never overlap:
 ///    concurrent ones go to several tracks of one name, which the viewer stacks;
 ///  - counters in bytes: memory by kind, kinds never held left out; without a cluster also bytes in flight,
-///    "sending" and "receiving".
+///    "sending" and "receiving";
+///  - where a device runs out of memory, a slice "out of memory" from then on, named by what asked for more.
 /// With a cluster, "links" has a counter in bytes/s for each link that carries something: the sum of the mean
 /// rates (bytes by duration) of the transfers under way. Switches, and devices of no use to the trace, go by
 /// their number among the cluster's points.

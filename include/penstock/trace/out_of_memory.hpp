@@ -1,0 +1,29 @@
+#pragma once
+// Which device does not have the memory it was asked for, and what asked.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::trace {
+
+struct OutOfMemory {
+  core::DeviceId device;
+  core::Picoseconds time;  ///< first moment at which more is held than the device has
+  core::Bytes needed;      ///< held then
+  core::Bytes capacity;
+  bool throughout = false;   ///< weights, gradients, optimizer and workspace alone are too much
+  std::optional<Span> span;  ///< what began then and asked: a pass on the device, or a transfer to it
+};
+
+/// One for every device that runs out, by (time, device). Memory that two points give at one moment is the
+/// later one's.
+std::vector<OutOfMemory> out_of_memory(const Trace& trace);
+
+/// "device 3 runs out of memory at 12.3 ms, in the forward of micro-batch 4 on stage 2: 18.2 GiB of 16.0
+/// GiB".
+std::string in_words(const OutOfMemory& failure);
+
+}  // namespace penstock::trace

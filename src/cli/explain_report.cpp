@@ -1,0 +1,109 @@
+#include "explain_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using core::Picoseconds;
+using core::show;
+using report::Align;
+using sim::Explanation;
+
+std::string shown(Picoseconds time) {
+  return show(to_seconds(time));
+}
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string shares_table(const Explanation& explanation) {
+  report::Table table({{"on the critical path"},
+                       {"time", Align::right},
+                       {"share", Align::right},
+                       {"iteration without it", Align::right},
+                       {"saved", Align::right}});
+  for (const auto& share : explanation.shares) {
+    const std::string saved =
+        share.without ? percent((explanation.iteration - *share.without) / explanation.iteration) : "";
+    table.add({share.name, shown(share.time), percent(share.share),
+               share.without ? shown(*share.without) : "", saved});
+  }
+  return table.text();
+}
+
+/// The run's longest part in words, and how much of the run it is where there are others.
+std::string words(const Explanation& explanation, const sim::PathRun& run) {
+  const auto& path = explanation.path;
+  const std::size_t count = run.last - run.first + 1;
+  if (count == 1) return path[run.first].what;
+  const auto& main = path[run.main];
+  const Picoseconds whole = path[run.last].end - path[run.first].start;
+  if (run.main_time == whole) return fmt::format("{} and {} more", path[run.first].what, count - 1);
+  return fmt::format("{} parts, {} of them like {}", count, percent(run.main_time / whole), main.what);
+}
+
+std::string resource_name(const Explanation& explanation, const sim::Resource& resource) {
+  for (const auto& share : explanation.shares)
+    if (share.resource == resource) return share.name;
+  return "";
+}
+
+std::string path_table(const ExplainedRun& run) {
+  const Explanation& explanation = run.explanation;
+  report::Table table(
+      {{"from", Align::right}, {"to", Align::right}, {"kind"}, {"resource"}, {"what"}, {"after"}});
+  for (const sim::PathRun& part : sim::compressed(explanation, run.entries)) {
+    const auto &first = explanation.path[part.first], &main = explanation.path[part.main];
+    table.add({shown(first.start), shown(explanation.path[part.last].end), std::string(name(main.kind)),
+               resource_name(explanation, main.resource), words(explanation, part),
+               std::string(name(first.cause))});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+void ExplainFlags::add(CLI::App& command) {
+  option_ = command
+                .add_option(
+                    "--explain", entries_,
+                    "print which devices, links and latencies the iteration's critical path is spent on, the "
+                    "iteration without each of the first five, and the path in at most N lines; default: 20")
+                ->expected(0, 1)
+                ->default_str("20")
+                ->check(CLI::Range(1, 1'000'000).description(""))
+                ->type_name("[N]");
+}
+
+std::string explain_table(const ExplainedRun& run) {
+  return shares_table(run.explanation) + "\n" + path_table(run);
+}
+
+nlohmann::ordered_json explain_json(const ExplainedRun& run) {
+  const Explanation& explanation = run.explanation;
+  nlohmann::ordered_json out = {{"run_s", to_seconds(explanation.run).value()}};
+  for (const auto& share : explanation.shares) {
+    nlohmann::ordered_json one = {
+        {"resource", share.name}, {"time_s", to_seconds(share.time).value()}, {"share", share.share}};
+    if (share.without) one["iteration_without_s"] = to_seconds(*share.without).value();
+    out["shares"].push_back(std::move(one));
+  }
+  for (const sim::PathRun& part : sim::compressed(explanation, run.entries)) {
+    const auto &first = explanation.path[part.first], &main = explanation.path[part.main];
+    out["path"].push_back({{"start_s", to_seconds(first.start).value()},
+                           {"end_s", to_seconds(explanation.path[part.last].end).value()},
+                           {"kind", name(main.kind)},
+                           {"resource", resource_name(explanation, main.resource)},
+                           {"what", words(explanation, part)},
+                           {"after", name(first.cause)}});
+  }
+  return out;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <optional>
+
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
+  if (kind == TaskKind::forward || kind == TaskKind::recompute) return time.forward;
+  if (kind == TaskKind::backward) return time.backward();
+  return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
+}
+
+core::Seconds seconds_of(const Evidence& evidence, const Asked::Pass& pass, DeviceId device,
+                         std::size_t replica) {
+  const auto& type = evidence.problem.cluster.type(device);
+  if (pass.kind == TaskKind::step)
+    return evidence.problem.costs.step_time(evidence.gradients(pass.stage),
+                                            evidence.problem.training.optimizer, type);
+  const auto samples = std::max<std::int64_t>(1, evidence.samples(pass.stage, replica));
+  return seconds_of(pass.kind,
+                    cost::compute_time(evidence.problem, evidence.plan.stages[pass.stage.index()].operators,
+                                       type, samples));
+}
+
+/// When a device sends, receives or reduces: disjoint, in time order.
+using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Intervals communication(const trace::Trace& trace, DeviceId device) {
+  Intervals all, out;
+  for (const Span& span : trace.spans)
+    if (!computes(span.kind) && (span.device == device || span.peer == device))
+      all.emplace_back(span.start.value(), span.end.value());
+  std::sort(all.begin(), all.end());
+  for (const auto& [start, end] : all)
+    if (out.empty() || start > out.back().second)
+      out.emplace_back(start, end);
+    else
+      out.back().second = std::max(out.back().second, end);
+  return out;
+}
+
+/// One device against its row.
+class Row {
+ public:
+  Row(Evidence& evidence, std::size_t rank, std::size_t replica)
+      : evidence_(evidence),
+        passes_(evidence.asked.at({rank, replica}).passes),
+        replica_(replica),
+        device_(evidence.replicas(rank)[replica]),
+        ran_(evidence.ran[device_.index()]),
+        slowdown_(evidence.problem.cluster.type(device_).overlap_slowdown) {
+    if (slowdown_ > 1) communicates_ = communication(evidence.trace, device_);
+  }
+
+  void check() {
+    if (ran_.size() != passes_.size())
+      return evidence_.fault("device {} runs {} passes where its order has {}", device_.index(), ran_.size(),
+                             passes_.size());
+    for (std::size_t p = 0; p < passes_.size(); ++p) {
+      const Span& span = *ran_[p].span;
+      if (span.kind != passes_[p].kind || span.stage != passes_[p].stage ||
+          span.micro_batch != passes_[p].micro_batch)
+        return evidence_.fault("device {} leaves its order at pass {}", device_.index(), p);
+      if (p > 0 && span.start < ran_[p - 1].span->end)
+        return evidence_.fault("device {} runs passes {} and {} at once", device_.index(), p - 1, p);
+      if (passes_[p].joined && span.start > ran_[p - 1].span->end)
+        evidence_.fault("device {} pauses within the pair of passes {} and {}", device_.index(), p - 1, p);
+      if (evidence_.perfect()) check_duration(p);
+    }
+  }
+
+ private:
+  /// A pass that was cut at its buckets has been rounded with each, and whenever the device began or ceased to communicate.
+  void check_duration(std::size_t p) {
+    const Span& span = *ran_[p].span;
+    const auto exact = to_picoseconds(seconds_of(evidence_, passes_[p], device_, replica_)).value();
+    auto slack = static_cast<std::int64_t>(evidence_.buckets(passes_[p].stage).size());
+    std::int64_t hidden = 0;  // time of the pass in which the device communicates
+    auto next = std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),
+                                 [](std::int64_t time, const auto& interval) { return time < interval.second; });
+    for (; next != communicates_.end() && next->first < span.end.value(); ++next, slack += 2)
+      hidden += std::min(span.end.value(), next->second) - std::max(span.start.value(), next->first);
+    const auto slowed = static_cast<double>(hidden) * (1 - 1 / slowdown_);
+    const auto work = static_cast<double>((span.end - span.start).value()) - slowed;
+    if (std::abs(work - static_cast<double>(exact)) > static_cast<double>(slack))
+      evidence_.fault("device {}: pass {} takes {} ps where its operators take {}", device_.index(), p,
+                      (span.end - span.start).value(), exact);
+  }
+
+  Evidence& evidence_;
+  const std::vector<Asked::Pass>& passes_;
+  std::size_t replica_;
+  DeviceId device_;
+  const std::vector<Ran>& ran_;
+  double slowdown_;  ///< while the device communicates
+  Intervals communicates_;
+};
+
+/// Within a stage and micro-batch: forward, recomputation, backward or input gradient, weight gradient.
+void check_dependences(Evidence& evidence) {
+  for (const auto& passes : evidence.ran)
+    for (const Ran& pass : passes) {
+      const Span& span = *pass.span;
+      const auto after = [&](TaskKind kind) {
+        const Ran* before = evidence.find(span.device, span.stage, kind, span.micro_batch);
+        if (before && before->span->end > span.start)
+          evidence.fault("device {}: the {} of micro-batch {} on stage {} starts before its {} has ended",
+                         span.device.index(), name(span.kind), span.micro_batch, span.stage.index(),
+                         name(kind));
+      };
+      if (span.kind == TaskKind::forward || span.kind == TaskKind::step) continue;
+      after(TaskKind::forward);
+      if (span.kind == TaskKind::weight_gradient) after(TaskKind::input_gradient);
+      if (span.kind != TaskKind::recompute) after(TaskKind::recompute);
+    }
+}
+
+/// Nobody leaves the k-th barrier before all that have one have come to it.
+void check_barriers(Evidence& evidence) {
+  struct Barrier {
+    Picoseconds came;
+    std::optional<Picoseconds> left;
+  };
+  std::vector<Barrier> barriers;
+  for (const auto& [where, asked] : evidence.asked) {
+    const auto& ran = evidence.ran[evidence.replicas(where.first)[where.second].index()];
+    for (std::size_t k = 0; k < asked.barriers.size(); ++k) {
+      if (k >= barriers.size()) barriers.resize(k + 1);
+      const std::size_t p = asked.barriers[k];
+      if (p > 0) barriers[k].came = std::max(barriers[k].came, ran[p - 1].span->end);
+      if (p < ran.size())
+        barriers[k].left = std::min(barriers[k].left.value_or(ran[p].span->start), ran[p].span->start);
+    }
+  }
+  for (std::size_t k = 0; k < barriers.size(); ++k)
+    if (barriers[k].left && *barriers[k].left < barriers[k].came)
+      evidence.fault("barrier {} is left before all have come to it", k);
+}
+
+}  // namespace
+
+void check_compute(Evidence& evidence) {
+  for (const auto& [where, asked] : evidence.asked) Row(evidence, where.first, where.second).check();
+  for (std::size_t d = 0; d < evidence.ran.size(); ++d)
+    if (!evidence.ran[d].empty() && evidence.trace.devices[d].stages.empty())
+      evidence.fault("device {} computes without a stage", d);
+  if (!evidence.faults.empty()) return;
+  evidence.pair_up();
+  check_dependences(evidence);
+  check_barriers(evidence);
+}
+
+}  // namespace penstock::sim::verify

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <optional>
+
+#include "penstock/cost/stage_load.hpp"
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+using schedule::Pass;
+
+std::optional<TaskKind> kind_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return TaskKind::forward;
+    case Pass::backward:
+      return TaskKind::backward;
+    case Pass::input_gradient:
+      return TaskKind::input_gradient;
+    case Pass::weight_gradient:
+      return TaskKind::weight_gradient;
+    case Pass::recompute:
+      return TaskKind::recompute;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, const schedule::Grid& order_in,
+                   const trace::Trace& trace_in, const SimulationOptions& options_in)
+    : problem(problem_in),
+      plan(plan_in),
+      order(order_in),
+      trace(trace_in),
+      options(options_in),
+      stages(problem.graph, plan),
+      in_turn(plan::asynchronous(plan)),
+      ran(problem.cluster.size()),
+      devices_(order.ranks.size()) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    devices_[static_cast<std::size_t>(order.rank_of_stage[s])] = plan.stages[s].devices;
+  if (trace.devices.size() != problem.cluster.size()) fault("the trace has {} devices", trace.devices.size());
+  for (const Span& span : trace.spans) {
+    if (!exists(span)) {
+      fault("a {} names a device or stage that does not exist", name(span.kind));
+      continue;
+    }
+    if (span.start < Picoseconds(0) || span.end < span.start)
+      fault("a {} ends before it starts", name(span.kind));
+    if (trace::computes(span.kind))
+      ran[span.device.index()].push_back({&span, span.start, span.end, nullptr});
+    if (span.peer.valid()) moved.push_back(&span);
+  }
+  for (std::size_t r = 0; r < ranks(); ++r)
+    for (std::size_t a = 0; a < replicas(r).size(); ++a)
+      sort(ran[replicas(r)[a].index()], asked.emplace(std::pair(r, a), ask(r, a)).first->second);
+}
+
+bool Evidence::exists(const Span& span) const {
+  const auto known = [&](DeviceId device) {
+    return device.valid() && device.index() < problem.cluster.size();
+  };
+  const bool travels = span.kind == TaskKind::transfer || span.peer.valid();
+  return known(span.device) && span.stage.valid() && span.stage.index() < plan.stages.size() &&
+         (!travels || (known(span.peer) && span.peer != span.device));
+}
+
+/// By time; passes that take none and fall on one moment are given the order that the row has.
+void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
+  std::map<std::tuple<TaskKind, StageId, std::int32_t>, std::size_t> position;
+  for (std::size_t p = 0; p < row.passes.size(); ++p)
+    position.try_emplace({row.passes[p].kind, row.passes[p].stage, row.passes[p].micro_batch}, p);
+  const auto key = [&](const Ran& pass) {
+    const auto found = position.find({pass.span->kind, pass.span->stage, pass.span->micro_batch});
+    return std::tuple(pass.first, pass.last, found == position.end() ? row.passes.size() : found->second);
+  };
+  std::stable_sort(passes.begin(), passes.end(), [&](const Ran& a, const Ran& b) { return key(a) < key(b); });
+}
+
+/// Updates are there only where there are weights.
+Asked Evidence::ask(std::size_t rank, std::size_t replica) const {
+  Asked out;
+  for (const schedule::Action& action : order.ranks[rank]) {
+    if (action.pass == Pass::barrier) out.barriers.push_back(out.passes.size());
+    if (action.stage < 0) continue;
+    const StageId stage(static_cast<std::size_t>(action.stage));
+    const bool weights = gradients(stage).value() > 0;
+    if (action.pass == Pass::reduce_gradient && weights)
+      out.reductions.push_back({stage, out.passes.size() - 1});
+    if (action.pass == Pass::step && weights) {
+      for (Asked::Reduction& reduction : out.reductions)
+        if (reduction.stage == stage && reduction.step == 0) reduction.step = out.passes.size();
+      out.passes.push_back({TaskKind::step, stage, -1, false});
+    }
+    bool joined = false;
+    for (const schedule::Action& part : parts(action)) {
+      const auto kind = kind_of(part.pass);
+      if (!kind) continue;
+      const StageId id(static_cast<std::size_t>(part.stage));
+      const auto turns = in_turn ? static_cast<std::int32_t>(plan.stages[id.index()].devices.size()) : 1;
+      const std::int32_t m = part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(replica) : 0);
+      out.passes.push_back({*kind, id, m, joined});
+      joined = true;
+    }
+  }
+  return out;
+}
+
+std::vector<Share> Evidence::shares(StageId stage) const {
+  const plan::Stage& s = plan.stages[stage.index()];
+  const auto replicas = static_cast<std::int64_t>(s.devices.size());
+  std::vector<Share> out;
+  for (std::int64_t m = 0; m < plan.training.mini_batch * trace.mini_batches / s.micro_batch; ++m) {
+    const std::int64_t first = m * s.micro_batch;
+    const auto number = static_cast<std::int32_t>(m);
+    for (std::int64_t r = 0; !in_turn && r < replicas; ++r)
+      out.push_back({number, s.devices[static_cast<std::size_t>(r)], first + s.micro_batch * r / replicas,
+                     first + s.micro_batch * (r + 1) / replicas});
+    if (in_turn)
+      out.push_back(
+          {number, s.devices[static_cast<std::size_t>(m % replicas)], first, first + s.micro_batch});
+  }
+  return out;
+}
+
+std::int64_t Evidence::samples(StageId stage, std::size_t replica) const {
+  const plan::Stage& s = plan.stages[stage.index()];
+  if (in_turn) return s.micro_batch;
+  const auto n = static_cast<std::int64_t>(s.devices.size()), r = static_cast<std::int64_t>(replica);
+  return s.micro_batch * (r + 1) / n - s.micro_batch * r / n;
+}
+
+Bytes Evidence::gradients(StageId stage) const {
+  return cost::stage_load(problem.graph, plan.stages[stage.index()].operators).parameters;
+}
+
+/// The last operators first; a bucket is full when it has the bytes asked for, and the next gradient opens
+/// another.
+std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
+  const plan::Stage& s = plan.stages[stage.index()];
+  std::vector<std::vector<core::OpId>> out(1);
+  Bytes held;
+  for (std::size_t i = s.operators.size(); i-- > 0;) {
+    const Bytes bytes = problem.graph.parameter_bytes(s.operators[i]);
+    const bool cut = options.bucket.value() > 0 && s.devices.size() > 1;
+    if (cut && held >= options.bucket && bytes.value() > 0) out.emplace_back(), held = Bytes(0);
+    out.back().push_back(s.operators[i]);
+    held += bytes;
+  }
+  return out;
+}
+
+void Evidence::pair_up() {
+  for (std::size_t r = 0; r < ranks(); ++r)
+    for (std::size_t a = 0; a < replicas(r).size(); ++a) {
+      const auto& passes = asked.at({r, a}).passes;
+      auto& here = ran[replicas(r)[a].index()];
+      for (std::size_t p = 1; p < passes.size(); ++p)
+        if (passes[p].joined) {
+          here[p - 1].last = here[p].last, here[p].first = here[p - 1].first;
+          here[p - 1].partner = here[p].span, here[p].partner = here[p - 1].span;
+        }
+      for (const Ran& pass : here)
+        index_[{pass.span->device, pass.span->stage, pass.span->kind, pass.span->micro_batch}] = &pass;
+    }
+}
+
+const Ran* Evidence::find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const {
+  const auto found = index_.find({device, stage, kind, micro_batch});
+  return found == index_.end() ? nullptr : found->second;
+}
+
+const Ran* Evidence::forward(DeviceId device, StageId stage, std::int32_t m) const {
+  return find(device, stage, TaskKind::forward, m);
+}
+
+const Ran* Evidence::backward(DeviceId device, StageId stage, std::int32_t m) const {
+  const Ran* whole = find(device, stage, TaskKind::backward, m);
+  return whole ? whole : find(device, stage, TaskKind::input_gradient, m);
+}
+
+const Ran* Evidence::release(DeviceId device, StageId stage, std::int32_t m) const {
+  const Ran* half = find(device, stage, TaskKind::weight_gradient, m);
+  return half ? half : find(device, stage, TaskKind::backward, m);
+}
+
+bool Evidence::steady_messages() const {
+  return perfect() || (!options.imperfection->jitter.contains(TaskKind::transfer) &&
+                       !options.imperfection->jitter.contains(TaskKind::all_reduce));
+}
+
+}  // namespace penstock::sim::verify

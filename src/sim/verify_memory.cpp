@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "penstock/cost/stage_load.hpp"
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+/// Bytes that come or go at a moment.
+struct Held {
+  std::int64_t activations = 0, buffers = 0;
+  friend bool operator==(const Held&, const Held&) = default;
+};
+using Curve = std::map<std::int64_t, Held>;  ///< by time, ps
+
+/// Held from each moment on; moments at which nothing changes are left out.
+Curve summed(const Curve& changes) {
+  Curve out;
+  Held held, before;
+  for (const auto& [time, change] : changes) {
+    held.activations += change.activations;
+    held.buffers += change.buffers;
+    if (!(held == before)) out[time] = held;
+    before = held;
+  }
+  return out;
+}
+
+Curve recorded(const trace::DeviceTrace& device) {
+  Curve all, out;
+  for (const auto& point : device.memory)
+    all[point.time.value()] = {point.activations.value(), point.buffers.value()};
+  Held before;
+  for (const auto& [time, held] : all) {
+    if (!(held == before)) out[time] = held;
+    before = held;
+  }
+  return out;
+}
+
+/// What a stage's micro-batches hold on one of its replicas.
+class Replica {
+ public:
+  Replica(const Evidence& evidence, StageId stage, std::size_t replica, Curve& changes)
+      : evidence_(evidence),
+        stage_(stage),
+        device_(evidence.plan.stages[stage.index()].devices[replica]),
+        load_(cost::stage_load(evidence.problem.graph, evidence.plan.stages[stage.index()].operators)),
+        samples_(evidence.samples(stage, replica)),
+        changes_(changes) {}
+
+  void add(std::int32_t micro_batch) {
+    const Ran *forward = evidence_.forward(device_, stage_, micro_batch),
+              *backward = evidence_.backward(device_, stage_, micro_batch),
+              *release = evidence_.release(device_, stage_, micro_batch),
+              *again = evidence_.find(device_, stage_, TaskKind::recompute, micro_batch);
+    const cost::MemoryRule& rule = evidence_.problem.memory;
+    const std::int64_t copies = rule.activation_copies * samples_;
+    const std::int64_t entering = load_.entering.value() * copies, kept = load_.kept.value() * copies;
+    at(forward->first).activations += entering + (again ? 0 : kept);
+    if (again) at(again->first).activations += kept;
+    at(release->last).activations -= entering + kept;
+    if (!rule.transient) return;
+    hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
+    hold(arrival(*backward), backward->last, load_.leaving.value() * samples_);
+  }
+
+ private:
+  Held& at(Picoseconds time) { return changes_[time.value()]; }
+  void hold(Picoseconds from, Picoseconds to, std::int64_t bytes) {
+    at(from).buffers += bytes;
+    at(to).buffers -= bytes;
+  }
+
+  /// A pair waits for the messages of both its passes, and takes all of them in from the first on.
+  Picoseconds arrival(const Ran& pass) const {
+    Picoseconds out = pass.first;
+    for (const Span* span : {pass.span, pass.partner})
+      if (const auto found = evidence_.arrival.find(span); found != evidence_.arrival.end())
+        out = std::min(out, found->second);
+    return out;
+  }
+
+  const Evidence& evidence_;
+  StageId stage_;
+  DeviceId device_;
+  cost::StageLoad load_;
+  std::int64_t samples_;
+  Curve& changes_;
+};
+
+/// What no curve may do.
+void check_points(Evidence& evidence, std::size_t device) {
+  const auto& points = evidence.trace.devices[device].memory;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].activations < Bytes(0) || points[i].buffers < Bytes(0))
+      evidence.fault("device {} holds a negative number of bytes at {} ps", device, points[i].time.value());
+    if (i > 0 && points[i].time <= points[i - 1].time)
+      evidence.fault("device {}: memory goes back in time", device);
+  }
+  if (points.empty()) return;
+  if (points.back().activations != Bytes(0) || points.back().buffers != Bytes(0))
+    evidence.fault("device {} still holds bytes in the end", device);
+  if (evidence.trace.mini_batches == 1 && points.back().time > evidence.trace.iteration)
+    evidence.fault("device {}: memory changes after the iteration", device);
+}
+
+void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
+  const Curve found = recorded(evidence.trace.devices[device]);
+  const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
+  if (e == expected.end() && f == found.end()) return;
+  const std::int64_t time = e == expected.end() ? f->first
+                            : f == found.end()  ? e->first
+                                                : std::min(e->first, f->first);
+  evidence.fault("device {}: memory is not what passes and messages hold at {} ps", device, time);
+}
+
+}  // namespace
+
+void check_memory(Evidence& evidence) {
+  std::vector<Curve> changes(evidence.trace.devices.size());
+  for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
+    const auto& devices = evidence.plan.stages[s].devices;
+    std::map<DeviceId, Replica> replicas;
+    for (std::size_t a = 0; a < devices.size(); ++a)
+      replicas.try_emplace(devices[a], evidence, StageId(s), a, changes[devices[a].index()]);
+    for (const Share& share : evidence.shares(StageId(s))) replicas.at(share.device).add(share.micro_batch);
+  }
+  for (std::size_t d = 0; d < changes.size(); ++d) {
+    check_points(evidence, d);
+    compare(evidence, d, summed(changes[d]));
+  }
+}
+
+}  // namespace penstock::sim::verify

@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+/// When a replica of a stage takes what is sent to it: a stage that holds at most h micro-batches takes the
+/// input of its j-th forward once its (j - h - 1)-th micro-batch is done, the gradients of its j-th backward
+/// pass once the (j - 2)-th has ended; counted from 0 in the order in which it ran.
+class Gates {
+ public:
+  Gates(const Evidence& evidence, DeviceId device, StageId stage) {
+    std::vector<const Ran*> forwards, backwards, done;
+    std::size_t held = 0;
+    for (const Ran& pass : evidence.ran[device.index()]) {
+      const Span& span = *pass.span;
+      if (span.stage != stage) continue;
+      if (span.kind == TaskKind::forward) forwards.push_back(&pass);
+      if (span.kind == TaskKind::backward || span.kind == TaskKind::input_gradient)
+        backwards.push_back(&pass);
+      if (span.kind == TaskKind::backward || span.kind == TaskKind::weight_gradient) done.push_back(&pass);
+      held = std::max(held, forwards.size() - std::min(forwards.size(), done.size()));
+    }
+    for (std::size_t j = 0; j < forwards.size(); ++j)
+      open_[forwards[j]->span] =
+          j > held && j - held - 1 < done.size() ? done[j - held - 1]->last : Picoseconds(0);
+    for (std::size_t j = 0; j < backwards.size(); ++j)
+      open_[backwards[j]->span] = j >= 2 ? backwards[j - 2]->last : Picoseconds(0);
+  }
+  Picoseconds open(const Ran& pass) const { return open_.at(pass.span); }
+
+ private:
+  std::map<const Span*, Picoseconds> open_;
+};
+
+/// Messages that cannot be told apart: they carry as many bytes of one pass between the same two devices.
+using Key = std::tuple<DeviceId, DeviceId, StageId, std::int32_t,
+                       std::int64_t>;  ///< from, to, stage, micro-batch, bytes
+struct Need {
+  Picoseconds computed, open;  ///< may be sent from both on
+  const Ran* pass;             ///< that waits for it
+  Picoseconds ready() const { return std::max(computed, open); }
+};
+struct Messages {
+  std::vector<Need> needs;
+  std::vector<const Span*> sent;
+};
+
+class Checker {
+ public:
+  explicit Checker(Evidence& evidence) : evidence_(evidence) {
+    for (const Span* span : evidence.moved)
+      if (span->kind == TaskKind::transfer)
+        messages_[{span->device, span->peer, span->stage, span->micro_batch, span->bytes.value()}]
+            .sent.push_back(span);
+  }
+
+  void check() {
+    for (const plan::Boundary& boundary : evidence_.stages.boundaries()) expect(boundary);
+    for (auto& [key, messages] : messages_) check(key, messages);
+  }
+
+ private:
+  /// Every overlap of a sender's and a receiver's share is a message ahead and one back.
+  void expect(const plan::Boundary& boundary) {
+    const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
+    for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
+      const std::int64_t samples = std::min(from[x].end, to[y].end) - std::max(from[x].begin, to[y].begin);
+      const std::int64_t bytes = boundary.bytes.value() * samples;
+      if (samples > 0) {
+        expect({boundary.from, from[x]}, {boundary.to, to[y]}, &Evidence::forward, bytes);
+        expect({boundary.to, to[y]}, {boundary.from, from[x]}, &Evidence::backward, bytes);
+      }
+      from[x].end < to[y].end ? ++x : ++y;
+    }
+  }
+
+  using Side = std::pair<StageId, Share>;
+  using PassOf = const Ran* (Evidence::*)(DeviceId, StageId, std::int32_t) const;
+  void expect(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes) {
+    const auto& [sending_stage, sender] = from;
+    const auto& [receiving_stage, receiver] = to;
+    const Ran* computes = (evidence_.*pass_of)(sender.device, sending_stage, sender.micro_batch);
+    const Ran* waits = (evidence_.*pass_of)(receiver.device, receiving_stage, receiver.micro_batch);
+    if (!computes || !waits)
+      return evidence_.fault("stage {}: the order lacks a pass", receiving_stage.index());
+    if (bytes == 0 || sender.device == receiver.device) {  // nothing moves
+      if (waits->first < computes->last)
+        evidence_.fault("device {} starts a {} pass before device {} is done", receiver.device.index(),
+                        name(waits->span->kind), sender.device.index());
+      return;
+    }
+    messages_[{sender.device, receiver.device, sending_stage, sender.micro_batch, bytes}].needs.push_back(
+        {computes->last, gates(receiver.device, receiving_stage).open(*waits), waits});
+  }
+
+  const Gates& gates(DeviceId device, StageId stage) {
+    const auto found = gates_.find({device, stage});
+    if (found != gates_.end()) return found->second;
+    return gates_.emplace(std::pair(device, stage), Gates(evidence_, device, stage)).first->second;
+  }
+
+  /// They travel one way, so they start in the order in which they may.
+  void check(const Key& key, Messages& messages) {
+    const auto& [from, to, stage, micro_batch, bytes] = key;
+    const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(),
+                                         to.index(), micro_batch, bytes);
+    if (messages.sent.size() != messages.needs.size())
+      return evidence_.fault("{}: {} messages where {} are needed", what, messages.sent.size(),
+                             messages.needs.size());
+    std::stable_sort(messages.needs.begin(), messages.needs.end(),
+                     [](const Need& a, const Need& b) { return a.ready() < b.ready(); });
+    std::stable_sort(messages.sent.begin(), messages.sent.end(),
+                     [](const Span* a, const Span* b) { return a->start < b->start; });
+    for (std::size_t i = 0; i < messages.sent.size(); ++i) check(what, *messages.sent[i], messages.needs[i]);
+  }
+
+  void check(const std::string& what, const Span& sent, const Need& need) {
+    if (sent.start < need.computed)
+      evidence_.fault("{}: sent before it is computed", what);
+    else if (sent.start < need.open)
+      evidence_.fault("{}: sent before its receiver has room", what);
+    if (sent.end > need.pass->first) evidence_.fault("{}: arrives after it is used", what);
+    const core::Seconds alone = evidence_.problem.cluster.route(sent.device, sent.peer).time(sent.bytes);
+    if (evidence_.steady_messages() && sent.end - sent.start + Picoseconds(1) < core::to_picoseconds(alone))
+      evidence_.fault("{}: faster than its route", what);
+    Picoseconds& arrival = evidence_.arrival.try_emplace(need.pass->span, sent.start).first->second;
+    arrival = std::min(arrival, sent.start);
+  }
+
+  Evidence& evidence_;
+  std::map<Key, Messages> messages_;
+  std::map<std::pair<DeviceId, StageId>, Gates> gates_;
+};
+
+}  // namespace
+
+void check_messages(Evidence& evidence) {
+  Checker(evidence).check();
+}
+
+}  // namespace penstock::sim::verify

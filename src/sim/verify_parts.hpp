@@ -1,0 +1,114 @@
+#pragma once
+// The judge's view of a trace, and its checks. Nothing here includes what makes traces.
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/verify.hpp"
+
+namespace penstock::sim::verify {
+
+using core::Bytes;
+using core::DeviceId;
+using core::Picoseconds;
+using core::StageId;
+using trace::Span;
+using trace::TaskKind;
+
+/// What one replica computes of one micro-batch: samples [begin, end) of all mini-batches together.
+struct Share {
+  std::int32_t micro_batch;
+  DeviceId device;
+  std::int64_t begin, end;
+  std::int64_t samples() const { return end - begin; }
+};
+
+/// One pass as it ran. Those of a pair need their inputs when its first starts and give their outputs when
+/// its last ends.
+struct Ran {
+  const Span* span = nullptr;
+  Picoseconds first, last;        ///< of the pair
+  const Span* partner = nullptr;  ///< the other of the pair
+};
+
+/// What a row asks of one replica.
+struct Asked {
+  struct Pass {
+    TaskKind kind;
+    StageId stage;
+    std::int32_t micro_batch;
+    bool joined;  ///< runs as one with the pass before
+  };
+  struct Reduction {
+    StageId stage;
+    std::size_t after;     ///< position of the last pass before it
+    std::size_t step = 0;  ///< position of the step that needs it; 0: none
+  };
+  std::vector<Pass> passes;
+  std::vector<std::size_t> barriers;  ///< positions of the passes behind one
+  std::vector<Reduction> reductions;
+};
+
+class Evidence {
+ public:
+  Evidence(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+           const trace::Trace& trace, const SimulationOptions& options);
+
+  const cost::Problem& problem;
+  const plan::Plan& plan;
+  const schedule::Grid& order;
+  const trace::Trace& trace;
+  const SimulationOptions& options;
+  const plan::StageGraph stages;
+  const bool in_turn;                                          ///< replicas take whole micro-batches in turn
+  std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
+  std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, replica]
+  std::vector<const Span*> moved;                              ///< over links
+  /// First start of a message that a pass waits for, by the pass; filled in by check_messages.
+  std::map<const Span*, Picoseconds> arrival;
+
+  const std::vector<DeviceId>& replicas(std::size_t rank) const { return devices_[rank]; }
+  std::size_t ranks() const { return devices_.size(); }
+  std::vector<Share> shares(StageId stage) const;
+  std::int64_t samples(StageId stage, std::size_t replica) const;  ///< of every micro-batch
+  Bytes gradients(StageId stage) const;
+  /// Operators of the buckets that a stage's gradients are reduced in; one without replicas or bucket size.
+  std::vector<std::vector<core::OpId>> buckets(StageId stage) const;
+  /// The pass of a stage that makes what is sent on, or back; null when there is none.
+  const Ran* forward(DeviceId device, StageId stage, std::int32_t micro_batch) const;
+  const Ran* backward(DeviceId device, StageId stage, std::int32_t micro_batch) const;
+  /// The last pass that needs the activations.
+  const Ran* release(DeviceId device, StageId stage, std::int32_t micro_batch) const;
+  const Ran* find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const;
+  void pair_up();  ///< once the passes are known to be those asked for
+  bool perfect() const { return options.imperfection == nullptr; }
+  /// Whether messages take the time that routes and sharing say.
+  bool steady_messages() const;
+
+  template <class... Args>
+  void fault(fmt::format_string<Args...> text, Args&&... args) {
+    faults.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  std::vector<std::string> faults;
+
+ private:
+  bool exists(const Span& span) const;
+  static void sort(std::vector<Ran>& passes, const Asked& row);
+  Asked ask(std::size_t rank, std::size_t replica) const;
+  std::vector<std::vector<DeviceId>> devices_;  ///< [rank]
+  std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Ran*> index_;
+};
+
+void check_compute(Evidence& evidence);
+void check_messages(Evidence& evidence);
+void check_network(Evidence& evidence);
+void check_reductions(Evidence& evidence);
+void check_memory(Evidence& evidence);
+
+}  // namespace penstock::sim::verify

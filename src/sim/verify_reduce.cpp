@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "penstock/cost/communication.hpp"
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+/// One all-reduce: a bucket of a stage's gradients, of one mini-batch.
+struct Reduction {
+  StageId stage;
+  std::size_t after, step;  ///< positions in the row
+  std::size_t bucket, buckets;
+  std::size_t number;  ///< among those of its stage
+  Bytes bytes;
+  std::vector<const Span*> spans;  ///< its messages, or in closed form one span per replica
+};
+
+/// Whom the contributions of all have reached, as far as times tell: a message carries all that has arrived
+/// at its sender.
+bool reaches_all(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group) {
+  const auto member = [&](DeviceId d) {
+    return static_cast<std::size_t>(std::find(group.begin(), group.end(), d) - group.begin());
+  };
+  std::vector<const Span*> by_end = messages;
+  std::stable_sort(by_end.begin(), by_end.end(),
+                   [](const Span* a, const Span* b) { return a->end < b->end; });
+  std::map<const Span*, std::vector<bool>> carried;
+  std::vector<std::vector<bool>> known;
+  for (bool more = true; more;) {  // messages of no length may build on each other
+    more = false;
+    known.assign(group.size(), std::vector<bool>(group.size(), false));
+    for (std::size_t m = 0; m < group.size(); ++m) known[m][m] = true;
+    std::size_t arrived = 0;
+    const auto arrive = [&](Picoseconds until) {
+      for (; arrived < by_end.size() && by_end[arrived]->end <= until; ++arrived) {
+        const auto& brings = carried[by_end[arrived]];
+        auto& at = known[member(by_end[arrived]->peer)];
+        for (std::size_t m = 0; m < brings.size(); ++m) at[m] = at[m] || brings[m];
+      }
+    };
+    for (const Span* message : messages) {  // by start
+      arrive(message->start);
+      auto& carries = carried[message];
+      if (carries != known[member(message->device)]) carries = known[member(message->device)], more = true;
+    }
+    arrive(by_end.back()->end);
+  }
+  return std::all_of(known.begin(), known.end(),
+                     [](const auto& k) { return std::find(k.begin(), k.end(), false) == k.end(); });
+}
+
+/// All reductions of one device set, in the order of its row.
+class Rank {
+ public:
+  Rank(Evidence& evidence, std::size_t rank)
+      : evidence_(evidence),
+        rank_(rank),
+        group_(evidence.replicas(rank)),
+        asked_(evidence.asked.at({rank, 0})),
+        travels_(evidence.options.collective != Collective::closed_form) {
+    std::map<StageId, std::size_t> count;
+    for (const Asked::Reduction& reduction : asked_.reductions) {
+      const auto buckets = evidence.buckets(reduction.stage);
+      for (std::size_t b = 0; b < buckets.size(); ++b) {
+        Bytes bytes;
+        for (const core::OpId op : buckets[b]) bytes += evidence.problem.graph.parameter_bytes(op);
+        reductions_.push_back({reduction.stage,
+                               reduction.after,
+                               reduction.step,
+                               b,
+                               buckets.size(),
+                               count[reduction.stage]++,
+                               bytes,
+                               {}});
+      }
+    }
+    for (const Span& span : evidence.trace.spans)
+      if (span.kind == TaskKind::all_reduce &&
+          evidence.order.rank_of_stage[span.stage.index()] == static_cast<int>(rank))
+        seen_[span.stage].push_back(&span);
+    for (auto& [stage, spans] : seen_)
+      std::stable_sort(spans.begin(), spans.end(),
+                       [](const Span* a, const Span* b) { return a->start < b->start; });
+  }
+
+  void check() {
+    for (const auto& [stage, spans] : seen_)
+      if (!members(spans))
+        return evidence_.fault("an all-reduce of stage {} leaves its replicas", stage.index());
+    for (const StageId stage : stages())
+      if (!(travels_ ? deal_messages(stage) : deal_spans(stage))) return;
+    std::vector<Picoseconds> reduced(group_.size());  // [replica] end of the one before
+    for (Reduction& reduction : reductions_) {
+      if (reduction.spans.empty()) continue;
+      for (std::size_t a = 0; a < group_.size(); ++a) check_start(reduction, a, reduced[a]);
+      travels_ ? check_messages(reduction) : check_closed(reduction);
+      for (std::size_t a = 0; a < group_.size(); ++a) reduced[a] = std::max(reduced[a], end(reduction, a));
+      check_step(reduction);
+    }
+  }
+
+ private:
+  std::vector<StageId> stages() const {
+    std::vector<StageId> out;
+    for (std::size_t s = 0; s < evidence_.plan.stages.size(); ++s)
+      if (evidence_.order.rank_of_stage[s] == static_cast<int>(rank_)) out.emplace_back(s);
+    return out;
+  }
+  bool inside(DeviceId device) const {
+    return std::find(group_.begin(), group_.end(), device) != group_.end();
+  }
+  bool members(const std::vector<const Span*>& spans) const {
+    return travels_ ? std::all_of(spans.begin(), spans.end(),
+                                  [&](const Span* s) {
+                                    return inside(s->device) && s->peer.valid() && inside(s->peer);
+                                  })
+                    : true;
+  }
+  std::vector<Reduction*> of(StageId stage) {
+    std::vector<Reduction*> out;
+    for (Reduction& reduction : reductions_)
+      if (reduction.stage == stage) out.push_back(&reduction);
+    return out;
+  }
+  static Bytes sum(const std::vector<Reduction*>& reductions) {
+    return std::accumulate(reductions.begin(), reductions.end(), Bytes(),
+                           [](Bytes s, const Reduction* r) { return s + r->bytes; });
+  }
+
+  /// In closed form every replica shows every all-reduce.
+  bool deal_spans(StageId stage) {
+    const auto reductions = of(stage);
+    for (const DeviceId device : group_) {
+      std::vector<const Span*> mine;
+      for (const Span* span : seen_[stage])
+        if (span->device == device && !span->peer.valid()) mine.push_back(span);
+      const Bytes found = std::accumulate(mine.begin(), mine.end(), Bytes(),
+                                          [](Bytes s, const Span* span) { return s + span->bytes; });
+      if (found != sum(reductions) || mine.size() != reductions.size()) {
+        evidence_.fault("device {} reduces {} bytes of {}", device.index(), found.value(),
+                        sum(reductions).value());
+        return false;
+      }
+      for (std::size_t k = 0; k < mine.size(); ++k) reductions[k]->spans.push_back(mine[k]);
+    }
+    if (seen_[stage].size() != group_.size() * reductions.size()) {
+      evidence_.fault("stage {} reduces on {} devices", stage.index(), seen_[stage].size());
+      return false;
+    }
+    return true;
+  }
+
+  /// The messages between two replicas follow each other, and every all-reduce of a stage has as many of
+  /// them. Where each bucket may travel in a way of its own that is not known, and only all bytes together
+  /// are.
+  bool deal_messages(StageId stage) {
+    const auto reductions = of(stage);
+    if (!check_bytes(stage, reductions)) return false;
+    if (reductions.empty()) return true;
+    const bool alike =
+        evidence_.options.collective != Collective::automatic || reductions.front()->buckets == 1;
+    if (!alike) return true;
+    std::map<std::pair<DeviceId, DeviceId>, std::vector<const Span*>> between;
+    for (const Span* span : seen_[stage]) between[{span->device, span->peer}].push_back(span);
+    for (const auto& [ends, spans] : between) {
+      if (spans.size() % reductions.size() != 0) {
+        evidence_.fault("stage {}: {} messages from device {} to {} in {} all-reduces", stage.index(),
+                        spans.size(), ends.first.index(), ends.second.index(), reductions.size());
+        return false;
+      }
+      const std::size_t each = spans.size() / reductions.size();
+      for (std::size_t i = 0; i < spans.size(); ++i) reductions[i / each]->spans.push_back(spans[i]);
+    }
+    return true;
+  }
+
+  /// Whatever the way, 2(r - 1) times the gradients move; halving rounds each of its messages up.
+  bool check_bytes(StageId stage, const std::vector<Reduction*>& reductions) {
+    std::int64_t moved = 0;
+    for (const Span* span : seen_[stage]) moved += span->bytes.value();
+    const std::int64_t least = 2 * (static_cast<std::int64_t>(group_.size()) - 1) * sum(reductions).value();
+    const bool rounds = evidence_.options.collective == Collective::halving_doubling;
+    const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);
+    if (moved >= least && moved <= most) return true;
+    evidence_.fault("the all-reduces of stage {} move {} bytes where {} are due", stage.index(), moved,
+                    least);
+    return false;
+  }
+
+  const Ran& pass(std::size_t replica, std::size_t position) const {
+    return evidence_.ran[group_[replica].index()][position];
+  }
+
+  /// When a replica has the gradients. A last pass that is cut has those of early buckets before it ends.
+  Picoseconds computed(const Reduction& reduction, std::size_t replica) const {
+    const Span& span = *pass(replica, reduction.after).span;
+    const auto& last = asked_.passes[reduction.after];
+    const bool cut = reduction.buckets > 1 && last.stage == reduction.stage && !last.joined;
+    if (!cut || reduction.bucket + 1 == reduction.buckets) return span.end;
+    return evidence_.perfect() ? span.start + pieces(reduction, span, replica) : span.start;
+  }
+  Picoseconds pieces(const Reduction& reduction, const Span& span, std::size_t replica) const {
+    const auto buckets = evidence_.buckets(reduction.stage);
+    const auto samples = std::max<std::int64_t>(1, evidence_.samples(reduction.stage, replica));
+    Picoseconds out;
+    for (std::size_t b = 0; b <= reduction.bucket; ++b) {
+      const auto time = cost::compute_time(evidence_.problem, buckets[b],
+                                           evidence_.problem.cluster.type(span.device), samples);
+      out += core::to_picoseconds(span.kind == TaskKind::weight_gradient ? time.weight_gradient
+                                                                         : time.backward());
+    }
+    return out;
+  }
+
+  /// Nobody takes part before it has its own gradients, in closed form all have theirs, and is done with the
+  /// all-reduce before.
+  void check_start(const Reduction& reduction, std::size_t replica, Picoseconds before) {
+    const DeviceId device = group_[replica];
+    Picoseconds first(INT64_MAX);
+    for (const Span* span : reduction.spans)
+      if (span->device == device || span->peer == device) first = std::min(first, span->start);
+    Picoseconds ready = computed(reduction, replica);
+    for (std::size_t a = 0; !travels_ && a < group_.size(); ++a)
+      ready = std::max(ready, computed(reduction, a));
+    if (first < ready)
+      evidence_.fault("device {} reduces gradients that are still computed", device.index());
+    else if (first < before)
+      evidence_.fault("device {} reduces stage {} before it is done with the all-reduce before",
+                      device.index(), reduction.stage.index());
+  }
+
+  void check_messages(Reduction& reduction) {
+    std::stable_sort(reduction.spans.begin(), reduction.spans.end(), [](const Span* a, const Span* b) {
+      return std::tie(a->start, a->end) < std::tie(b->start, b->end);
+    });
+    if (!reaches_all(reduction.spans, group_))
+      evidence_.fault("all-reduce {} of stage {} does not bring all gradients to all replicas",
+                      reduction.number, reduction.stage.index());
+  }
+
+  void check_closed(const Reduction& reduction) {
+    const Span& one = *reduction.spans.front();
+    for (const Span* span : reduction.spans)
+      if (span->start != one.start || span->end != one.end || span->bytes != reduction.bytes)
+        return evidence_.fault("all-reduce {} of stage {} is not one", reduction.number,
+                               reduction.stage.index());
+    const auto exact =
+        core::to_picoseconds(cost::all_reduce(evidence_.problem.cluster, group_).time(reduction.bytes));
+    if (evidence_.steady_messages() && std::abs((one.end - one.start - exact).value()) > 1)
+      evidence_.fault("all-reduce {} of stage {} takes {} ps where {} are due", reduction.number,
+                      reduction.stage.index(), (one.end - one.start).value(), exact.value());
+  }
+
+  /// When a replica has the result.
+  Picoseconds end(const Reduction& reduction, std::size_t replica) const {
+    Picoseconds out;
+    for (const Span* span : reduction.spans)
+      if (!travels_ || span->peer == group_[replica]) out = std::max(out, span->end);
+    return out;
+  }
+
+  void check_step(const Reduction& reduction) {
+    if (reduction.step == 0) return;
+    for (std::size_t a = 0; a < group_.size(); ++a)
+      if (pass(a, reduction.step).span->start < end(reduction, a))
+        evidence_.fault("device {} updates stage {} before its gradients are reduced", group_[a].index(),
+                        reduction.stage.index());
+  }
+
+  Evidence& evidence_;
+  std::size_t rank_;
+  const std::vector<DeviceId>& group_;
+  const Asked& asked_;
+  bool travels_;
+  std::vector<Reduction> reductions_;
+  std::map<StageId, std::vector<const Span*>> seen_;  ///< by start
+};
+
+}  // namespace
+
+void check_reductions(Evidence& evidence) {
+  for (std::size_t r = 0; r < evidence.ranks(); ++r) Rank(evidence, r).check();
+}
+
+}  // namespace penstock::sim::verify

@@ -1,0 +1,140 @@
+// The judge on traces of every kind: random chains x schedules x networks x collectives x buckets.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "penstock/core/random.hpp"
+#include "penstock/schedule/catalogue.hpp"
+#include "penstock/schedule/grid.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/sim/explain.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::OpId;
+using core::Random;
+
+namespace {
+
+enum class Placement { row, loop, zigzag };
+struct Family {
+  const char* name;
+  Placement placement;
+};
+constexpr std::array<Family, 12> kFamilies = {{{"1f1b", Placement::row},
+                                               {"gpipe", Placement::row},
+                                               {"zb_h1", Placement::row},
+                                               {"zb_h2", Placement::row},
+                                               {"list_order", Placement::row},
+                                               {"pipedream", Placement::row},
+                                               {"pipedream_2bw", Placement::row},
+                                               {"interleaved_1f1b", Placement::loop},
+                                               {"looped_bfs", Placement::loop},
+                                               {"zbv", Placement::zigzag},
+                                               {"dualpipev", Placement::zigzag},
+                                               {"hanayo", Placement::zigzag}}};
+
+struct Case {
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  support::LaunchCosts costs;
+  plan::Plan plan;
+  cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
+};
+
+std::vector<std::int32_t> placed(Placement placement, int ranks) {
+  if (placement == Placement::loop) return schedule::loop_placement(ranks, 2);
+  if (placement == Placement::zigzag) return schedule::zigzag_placement(ranks, 2);
+  return schedule::loop_placement(ranks, 1);
+}
+
+/// A chain with a few skips, one to three operators per stage; links from narrow to ample, with latency or
+/// without.
+Case random_case(const Family& family, Random& random) {
+  const int ranks = random.between(2, 4);
+  const auto replicas = static_cast<std::size_t>(random.between(1, 3));
+  const auto rank = placed(family.placement, ranks);
+  graph::GraphBuilder builder("chain");
+  std::vector<support::LaunchCosts::Pass> passes;
+  Case out{support::tiny_graph(1, {}),
+           support::tiny_cluster(static_cast<std::size_t>(ranks) * replicas, std::int64_t{1} << 40,
+                                 random.chance(0.3) ? 1e9 : 300 + 5000 * random.unit(),
+                                 random.chance(0.5) ? 0 : random.unit() / 10),
+           support::LaunchCosts({}),
+           {}};
+  std::size_t count = 0;
+  for (std::size_t s = 0; s < rank.size(); ++s) {
+    plan::Stage stage;
+    for (int v = random.between(1, 3); v > 0; --v) {
+      auto op = support::unit_op("v" + std::to_string(count), 1e9, random.between(0, 3) * 50);
+      op.output_bytes = core::Bytes(random.between(1, 9) * 100);
+      op.kept_bytes = op.output_bytes + core::Bytes(random.between(0, 5) * 100);
+      builder.add(op);
+      if (count > 0) builder.add_edge(OpId(count - 1), OpId(count));
+      if (count > 2 && random.chance(0.2)) builder.add_edge(OpId(count - 3), OpId(count));
+      passes.push_back({random.unit() / 4, 0.1 + random.unit()});
+      stage.operators.emplace_back(count++);
+    }
+    for (std::size_t r = 0; r < replicas; ++r)
+      stage.devices.emplace_back(static_cast<std::size_t>(rank[s]) * replicas + r);
+    out.plan.stages.push_back(stage);
+  }
+  const std::int64_t micro_batch = random.between(1, 4);
+  for (plan::Stage& stage : out.plan.stages) stage.micro_batch = micro_batch;
+  const std::int64_t turns = static_cast<std::int64_t>(replicas) * random.between(2, 3);
+  out.plan.training = {micro_batch * turns * 2 * ranks, plan::Optimizer::sgd};
+  out.plan.schedule = family.name;
+  out.graph = builder.build();
+  out.costs = support::LaunchCosts(passes);
+  return out;
+}
+
+sim::SimulationOptions random_options(Random& random) {
+  sim::SimulationOptions options;
+  options.network = random.chance(0.5) ? sim::NetworkModel::fifo : sim::NetworkModel::fair;
+  options.collective = static_cast<sim::Collective>(random.between(0, 5));
+  if (random.chance(0.5)) options.bucket = core::Bytes(random.between(1, 600));
+  return options;
+}
+
+/// How many of the seeds gave a trace; every one must be without fault, and its path must tile it.
+int judged(std::uint64_t first, std::uint64_t last) {
+  int traces = 0;
+  for (std::uint64_t seed = first; seed < last; ++seed) {
+    const Family& family = kFamilies[seed % kFamilies.size()];
+    const std::string schedule = family.name;
+    INFO(schedule, " ", seed);
+    Random random(seed);
+    Case c = random_case(family, random);
+    score::derive_in_flight(c.problem(), c.plan);
+    const auto order = score::order_of(c.problem(), c.plan);
+    const auto options = random_options(random);
+    INFO(name(options.network), " ", name(options.collective), " ", options.bucket.value());
+    const auto trace = sim::simulate(c.problem(), c.plan, order, options);
+    for (const auto& fault : sim::trace_faults(c.problem(), c.plan, order, trace, options)) FAIL_CHECK(fault);
+    const auto explained = sim::explain(c.problem(), c.plan, order, options, 0);
+    core::Picoseconds reached;
+    for (const auto& entry : explained.path) {
+      if (entry.start != reached) FAIL_CHECK("a gap at ", reached.value());
+      reached = entry.end;
+    }
+    CHECK(reached == explained.run);
+    ++traces;
+  }
+  return traces;
+}
+
+}  // namespace
+
+TEST_CASE("no fault on random chains, schedules, networks, collectives and buckets") {
+  CHECK(judged(0, 360) == 360);
+}
+
+TEST_CASE("no fault on thousands of random chains" * doctest::test_suite("slow")) {
+  CHECK(judged(1000, 7000) == 6000);
+}
