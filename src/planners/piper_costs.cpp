@@ -24,13 +24,6 @@ const graph::PiperDegree* find_degree(const graph::PiperLayer& layer, int degree
 
 }  // namespace
 
-double piper_load(double time, double crossing_bytes, double weights, int data_degree,
-                  const graph::PiperSetting& setting) {
-  const double d = data_degree;
-  const double moved = 2 * crossing_bytes + 4 * (d - 1) * weights / setting.micro_batches;
-  return (time + moved / setting.bandwidth) / d;
-}
-
 PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice,
                        const PiperRules& rules)
     : lattice_(lattice),

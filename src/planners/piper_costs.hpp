@@ -13,8 +13,12 @@ enum class Recompute { never, per_layer, per_stage, always };
 /// Seconds per micro-batch of a stage. With C the bytes that enter or leave it, w its weights:
 ///     load = (time + 2 C / B + 4 (d - 1) w / (N B)) / d
 /// Every edge is charged at both its ends. Piper (NeurIPS 2021) as its public program computes it.
-double piper_load(double time, double crossing_bytes, double weights, int data_degree,
-                  const graph::PiperSetting& setting);
+inline double piper_load(double time, double crossing_bytes, double weights, int data_degree,
+                         const graph::PiperSetting& setting) {
+  const double d = data_degree;
+  const double moved = 2 * crossing_bytes + 4 * (d - 1) * weights / setting.micro_batches;
+  return (time + moved / setting.bandwidth) / d;
+}
 
 /// Micro-batches in flight on a replica of a stage with `data_degree` replicas, `degrees` of them from this
 /// stage on.

@@ -32,6 +32,7 @@ class Search {
     auto best = attempt(kNoBound, any);
     if (!best) return std::nullopt;
     double low = work / workload_.setting.devices;
+    approach(*best, low, any);
     improve(*best, low, any);
     if (options_.flush) shorten(*best);
     best->states = states_;
@@ -54,6 +55,18 @@ class Search {
 
   double factor(int stages) const {
     return workload_.setting.micro_batches + (options_.flush ? stages - 1 : 0);
+  }
+
+  /// Upwards from the bound, where failing is cheap and the optimum often near.
+  void approach(PiperPlan& best, double& low, int stages) {
+    const double bound = low;
+    for (double step = 0.01; low > 0 && bound * (1 + step) < best.time_per_micro_batch; step *= 2) {
+      if (auto found = attempt(bound * (1 + step), stages)) {
+        best = std::move(*found);
+        return;
+      }
+      low = bound * (1 + step);
+    }
   }
 
   /// Narrows to the least time; nothing within `low` is known to exist. Halves the gap, and once it is small
