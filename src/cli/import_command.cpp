@@ -34,7 +34,7 @@ void add_import(CLI::App& app, Action& action) {
   auto* import = app.add_subcommand(
       "import", "Turn another tool's profile into a model file and a profile of operator times.");
   import->require_subcommand(1);
-  for (auto add : {add_import_pipedream}) add(*import, action);
+  for (auto add : {add_import_pipedream, add_import_piper}) add(*import, action);
 }
 
 }  // namespace penstock::cli

@@ -87,6 +87,10 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   } catch (const core::Infeasible& e) {
     row.status = std::string("infeasible: ") + e.what();
     return {row, {}, {}, {}};
+  } catch (const core::Error& e) {
+    if (e.code() != core::ExitCode::limit) throw;
+    row.status = std::string("limit: ") + e.what();
+    return {row, {}, {}, {}};
   }
 }
 

@@ -18,6 +18,14 @@ const std::vector<PlannerInfo>& catalogue() {
       {"pipedream_2bw", "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
        "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts gradients and optimizer state",
        pipedream_2bw},
+      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, recomputation",
+       "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, uses all devices, "
+       "tensor-parallel degree 1 (plans have none yet)",
+       piper},
+      {"piper_row", "piper over the operators in one row, for models with too many downsets",
+       "Piper's model on a linearised graph", piper_row},
+      {"piper_flush", "piper with filling and draining counted: fewer stages may pay",
+       "ours: Piper's model with the bubble of GPipe (Huang et al., NeurIPS 2019), which Piper leaves out", piper_flush},
   };
   return planners;
 }

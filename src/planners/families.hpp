@@ -10,5 +10,8 @@ SearchResult graphpipe_rows(const cost::Problem& problem, const SearchOptions& o
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult spp(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult piper(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult piper_row(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult piper_flush(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -120,6 +120,17 @@ expect 11 "dangling.txt:9: n6: the edge names a node that does not exist" "$pens
 expect 11 "cannot write" "${import[@]}" -o bad.json --costs chain.json/bad.yaml
 expect 10 "--batch" "$penstock" import pipedream-graph graph.txt -o bad.json
 expect 10 "" "$penstock" import
+# Piper: its workload file becomes a model with costs, planned like any other.
+workload=${clusters%/experiments/clusters}/tests/fuzz/seeds/piper/two.json
+expect 0 "two: 2 operators" "$penstock" import piper-json "$workload" --unit ms -o two.json --costs two.yaml
+expect 0 "estimated iteration" "$penstock" plan --model two.json --costs two.yaml --cluster "$clusters/summit.yaml" --devices 2 --mini-batch 8 --planner piper
+expect 0 "samples/s" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planner piper_flush -o piper.yaml
+expect 0 "samples/s" "$penstock" simulate piper.yaml --verify
+expect 31 "more than 40000 downsets" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper -o bad.yaml
+expect 0 "samples/s" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper_row
+sed 's/"timePerSample": 3/"timePerSample": -3/' "$workload" >negative.json
+expect 11 "negative.json: nodes[1].TMPCs.1[1].timePerSample: expected a number" "$penstock" import piper-json negative.json --unit s -o bad.yaml
+expect 10 "--unit is required" "$penstock" import piper-json "$workload" -o bad.yaml
 
 # Schedules: made, written, read back, drawn; times in steps or with units.
 expect 0 "dualpipev" "$penstock" schedules
@@ -176,6 +187,10 @@ expect 11 "x.yaml:3: clusters[0].file" "$penstock" run x.yaml
 for unwanted in bad.yaml bad.json bad.svg results; do
   [[ ! -e $unwanted ]] || { echo "FAILED: bad input left $unwanted behind"; failures=$((failures + 1)); }
 done
+
+printf 'experiment: piper\nmodels: [{name: case_study, mini_batch: [32]}, {name: mmt, mini_batch: [8]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp, piper, piper_row]\n' "$clusters/summit.yaml" >piper_run.yaml
+expect 0 "limit: piper: the model has more than 40000 downsets" "$penstock" run piper_run.yaml
+expect 0 "mmt,summit,4,piper_row,8,1," cat results/piper/results.csv
 
 # Ctrl-C: what is finished stays, nothing is half written, exit code 30.
 cat >long.yaml <<YAML

@@ -26,7 +26,7 @@ struct CellResult {
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
   std::optional<double> search_s;                 ///< wall time of the planner, its judging of candidates included;
                                                   ///< cells run side by side share the cores
-  std::string status;                             ///< "ok", "infeasible: ...", "interrupted", ...
+  std::string status;                             ///< "ok", "infeasible: ...", "limit: ...", "interrupted", ...
 };
 
 /// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.

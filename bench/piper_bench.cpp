@@ -1,0 +1,77 @@
+// How fast Piper's problem is solved. Goals are for one core of an ordinary server: fifty times the published program,
+// whose seconds on one core stand in the labels; two threads 1.7 times as fast where one takes over a second.
+
+#include <benchmark/benchmark.h>
+#include <tbb/global_control.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "penstock/core/random.hpp"
+#include "planners/piper_search.hpp"
+
+using namespace penstock;
+using planners::Knapsack;
+
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+void search(benchmark::State& state, const graph::PiperWorkload& workload, Knapsack knapsack, int threads) {
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  planners::PiperOptions options;
+  options.rules.knapsack = knapsack;
+  std::uint64_t states = 0;
+  for (auto _ : state) {
+    const auto plan = planners::piper_search(workload, options, {});
+    benchmark::DoNotOptimize(plan);
+    states = plan ? plan->states : 0;
+  }
+  state.counters["states/s"] =
+      benchmark::Counter(static_cast<double>(states), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// A published workload, where the reference data is at hand.
+void published(benchmark::State& state, const char* name, graph::PiperSetting setting, double published_s) {
+  const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
+  const auto path = std::filesystem::path(folder ? folder : PENSTOCK_SOURCE "/../shared/data") / "piper" / name;
+  if (!std::filesystem::exists(path)) return state.SkipWithError("no reference data");
+  auto workload = graph::load_piper(path.string(), graph::PiperTime::seconds);
+  workload.setting = setting;
+  search(state, workload, Knapsack::greedy, 1);
+  state.SetLabel("published " + std::to_string(published_s) + " s, goal a fiftieth");
+}
+#define PENSTOCK_PUBLISHED(file, label, setting, seconds)                                          \
+  BENCHMARK_CAPTURE(published, label, file, graph::PiperSetting setting, seconds)                  \
+      ->Unit(benchmark::kMillisecond)                                                              \
+      ->UseRealTime()
+PENSTOCK_PUBLISHED("resnet.json", resnet_64_1GiB, ({64, kGiB, 25 * kGiB, 7680}), 20.97);
+PENSTOCK_PUBLISHED("resnet.json", resnet_128_1GiB, ({128, kGiB, 25 * kGiB, 7680}), 14.60);
+PENSTOCK_PUBLISHED("resnet.json", resnet_128_16GiB, ({128, 16 * kGiB, 25 * kGiB, 7680}), 34.73);
+PENSTOCK_PUBLISHED("bert32a100.json", bert_512_80GB, ({512, 80e9, 25e9, 1920}), 13.55);
+PENSTOCK_PUBLISHED("bert32a100.json", bert_1024_8GiB, ({1024, 8 * kGiB, 25 * kGiB, 1920}), 30.17);
+PENSTOCK_PUBLISHED("bert32a100.json", bert_2048_80GB, ({2048, 80e9, 25e9, 2048}), 36.92);
+
+/// Three chains of 25 layers side by side: 26^3 = 17,576 downsets and 351^3 pairs of them, three times as many pairs as
+/// the GNMT workload has (17,914 downsets, 8 devices: published 530 s), on 8 devices.
+void braid(benchmark::State& state, double memory, Knapsack knapsack) {
+  core::Random random(7);
+  graph::PiperWorkload workload;
+  for (int v = 0; v < 75; ++v) {
+    graph::PiperDegree degree;
+    degree.weights = 1e7 * random.unit();
+    const double time = 1e-3 * (1 + 5 * random.unit()), kept = 1e7 * (1 + 5 * random.unit());
+    degree.configurations = {{"plain", time, kept, 2 * degree.weights},
+                             {"recomputed", time * 4 / 3, kept / 10, 2 * degree.weights + kept * 9 / 10}};
+    workload.layers.push_back({"layer" + std::to_string(v), {degree}});
+    if (v >= 3) workload.edges.push_back({v - 3, v, 1e7 * random.unit(), {0}, {0}});
+  }
+  workload.setting = {8, memory, 25 * kGiB, 256};
+  search(state, workload, knapsack, static_cast<int>(state.range(0)));
+  state.SetLabel("goal 10 s on one thread");
+}
+BENCHMARK_CAPTURE(braid, ample, 8 * kGiB, Knapsack::greedy)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(braid, tight, 0.7 * kGiB, Knapsack::greedy)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(braid, exact, 0.7 * kGiB, Knapsack::exact)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace

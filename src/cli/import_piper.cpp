@@ -1,0 +1,62 @@
+#include <filesystem>
+
+#include "import_command.hpp"
+#include "penstock/graph/piper_graph.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct Flags {
+  std::string file;
+  std::string unit;
+  ImportOutputs outputs;
+};
+
+/// The file has one time for both passes; they are told apart as profiles' `total` is.
+cost::ProfileCosts profile(const graph::PiperWorkload& workload) {
+  std::map<std::string, cost::ProfileCosts::Entry> entries;
+  for (const graph::PiperLayer& layer : workload.layers) {
+    const double time = layer.degrees.front().configurations.front().time;
+    entries[layer.name] = {{{1}, {time / 3}}, {{1}, {time - time / 3}}};
+  }
+  return cost::ProfileCosts("profiled for Piper", std::move(entries));
+}
+
+core::ExitCode run(const Flags& flags) {
+  const auto unit = flags.unit == "s" ? graph::PiperTime::seconds : graph::PiperTime::milliseconds;
+  const auto workload = graph::load_piper(flags.file, unit);
+  const std::string name = std::filesystem::path(flags.outputs.model).stem().string();
+  flags.outputs.write({graph::op_graph_of(workload, name), profile(workload)});
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_import_piper(CLI::App& import, Action& action) {
+  auto* command = import.add_subcommand("piper-json", "Read a workload file of Piper's planner.");
+  command->footer(
+      "One sample of the model is one micro-batch of Piper's; layers are taken at their least "
+      "tensor-parallel degree,\n"
+      "without recomputation. The file does not say in what its times are: of those published, BERT is in "
+      "seconds, GNMT\n"
+      "and ResNet in milliseconds (Piper's own program takes all for seconds). Edges keep their sizes; where "
+      "those of a\n"
+      "layer differ, the largest counts. In the published BERT file those of hidden states and masks are "
+      "swapped from the\n"
+      "second layer on.\n\n"
+      "Example:\n"
+      "  penstock import piper-json resnet.json --unit ms -o piper_resnet.json --costs piper_resnet.yaml\n"
+      "  penstock plan --model piper_resnet.json --costs piper_resnet.yaml --planner piper --mini-batch 64 "
+      "\\\n"
+      "      --micro-batch 1 --cluster experiments/clusters/summit.yaml --devices 8");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("file", flags->file, "the workload")->required()->type_name("FILE");
+  command->add_option("--unit", flags->unit, "of its times: s or ms")
+      ->required()
+      ->type_name("UNIT")
+      ->check(one_of({"s", "ms"}));
+  flags->outputs.add(*command);
+  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+}
+
+}  // namespace penstock::cli

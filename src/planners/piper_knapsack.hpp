@@ -1,0 +1,55 @@
+#pragma once
+// Which layers of a stage to recompute: the least extra time that saves enough memory.
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "penstock/graph/dag.hpp"
+
+namespace penstock::planners {
+
+/// Running a layer in its slower configuration.
+struct Swap {
+  double cost = 0;    ///< extra seconds, not negative
+  double saving = 0;  ///< bytes, positive
+  graph::Vertex layer = 0;
+};
+
+/// By cost per byte saved, then layer.
+void sort_swaps(std::vector<Swap>& swaps);
+
+enum class Knapsack {
+  greedy,  ///< swaps in order until the excess is gone; what the last one saves too much is not given back
+           ///< (Piper's)
+  exact,   ///< any subset
+};
+
+/// The search behind `cover`; any subset of the swaps inside.
+bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
+                   double excess, double budget, std::vector<graph::Vertex>& chosen);
+
+/// Finds swaps inside a stage that save at least `excess` > 0 bytes for at most `budget` seconds, or tells
+/// that there are none; `swaps` in order, `chosen` receives the layers. Exact: where the greedy choice is too
+/// dear though parts of swaps would do, depth first, bounded by that relaxation (Dantzig, Operations Research
+/// 1957). Throws a limit error after 2^22 branches.
+template <class Inside>
+bool cover(std::span<const Swap> swaps, Inside&& inside, double excess, double budget, Knapsack knapsack,
+           std::vector<graph::Vertex>& chosen) {
+  double rest = excess, money = budget;
+  for (const Swap& swap : swaps) {
+    if (!inside(swap.layer)) continue;
+    if (knapsack == Knapsack::exact && swap.saving > rest && swap.cost > money) {
+      if (swap.cost * (rest / swap.saving) > money) return false;
+      return cover_exactly(swaps, inside, excess, budget, chosen);
+    }
+    rest -= swap.saving;
+    money -= swap.cost;
+    if (money < 0) return false;
+    chosen.push_back(swap.layer);
+    if (rest <= 0) return true;
+  }
+  return false;
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,39 @@
+#pragma once
+// Small random workloads for Piper's planner, and its problem solved slowly from the paper's definitions
+// alone.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/graph/piper_graph.hpp"
+#include "planners/piper_search.hpp"
+
+namespace penstock::support {
+
+/// Two to five layers in a chain or a random DAG, tensor-parallel degrees 1 and sometimes 2, one or two
+/// configurations, 1 to 6 devices, memory from tight to ample; all costs small whole numbers.
+graph::PiperWorkload random_piper_workload(std::uint64_t seed);
+
+/// What a plan costs, counted anew: seconds per micro-batch of the slowest stage. Faults in words, empty when
+/// valid.
+struct PiperVerdict {
+  double time_per_micro_batch = 0;
+  std::string fault;
+};
+PiperVerdict judge(const graph::PiperWorkload& workload, const std::vector<planners::PiperStage>& stages);
+
+/// The least objective over all plans, all choices of configurations enumerated; none when no plan is valid.
+std::optional<double> slow_piper(const graph::PiperWorkload& workload, bool flush, bool all_devices);
+
+/// A row of the reference results.
+struct PiperRow {
+  std::string workload, planner;
+  graph::PiperSetting setting;
+  double time_per_micro_batch = 0;  ///< 1e30: infeasible
+  double wall_s = 0;                ///< of the reference program
+};
+std::vector<PiperRow> piper_rows(const std::string& path);
+
+}  // namespace penstock::support
