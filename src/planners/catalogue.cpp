@@ -12,6 +12,18 @@ const std::vector<PlannerInfo>& catalogue() {
        "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
+      {"single_device", "all operators on one device, gradients accumulated; for a cluster of one device",
+       "training without parallelism; powers of two as micro-batch sizes", single_device},
+      {"data_parallel", "one stage on all devices, gradients reduced once per iteration",
+       "the usual baseline; micro-batches are accumulation steps, the best power of two by iteration time", data_parallel},
+      {"gpipe_equal", "one stage per device, fill-drain: least time of the slowest stage of the row, without transfers",
+       "Huang et al., GPipe, NeurIPS 2019; cut exact, recomputes only where that is needed or faster; one replica each",
+       gpipe_equal},
+      {"gpipe_memory", "one stage per device, fill-drain: least memory of the fullest stage of the row, operator by operator",
+       "as gpipe_equal, the balance by size of torchgpipe (Kim et al., 2020); cut exact", gpipe_memory},
+      {"megatron", "equally many operators per stage and devices per stage, interleaved where they divide",
+       "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, d, v, b) judged, no tensor parallelism",
+       megatron},
   };
   return planners;
 }

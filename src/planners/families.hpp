@@ -8,5 +8,10 @@ namespace penstock::planners {
 SearchResult graphpipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult graphpipe_rows(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult spp(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult single_device(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult gpipe_equal(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult gpipe_memory(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners
