@@ -24,6 +24,9 @@ const std::vector<PlannerInfo>& catalogue() {
       {"megatron", "equally many operators per stage and devices per stage, interleaved where they divide",
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, d, v, b) judged, no tensor parallelism",
        megatron},
+      {"autopipe", "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without transfers",
+       "Liu et al., AutoPipe, CLUSTER 2022; critical path in closed form, every stage count tried, no micro-batch slicing",
+       autopipe},
   };
   return planners;
 }

@@ -13,5 +13,6 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
 SearchResult gpipe_equal(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult gpipe_memory(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners
