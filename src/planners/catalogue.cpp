@@ -27,6 +27,9 @@ const std::vector<PlannerInfo>& catalogue() {
       {"autopipe", "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without transfers",
        "Liu et al., AutoPipe, CLUSTER 2022; critical path in closed form, every stage count tried, no micro-batch slicing",
        autopipe},
+      {"aceso", "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
+       "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops, 64 rounds; stages recompute whole",
+       aceso},
   };
   return planners;
 }

@@ -14,5 +14,6 @@ SearchResult gpipe_equal(const cost::Problem& problem, const SearchOptions& opti
 SearchResult gpipe_memory(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners
