@@ -30,6 +30,8 @@ const std::vector<PlannerInfo>& catalogue() {
       {"aceso", "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
        "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops, 64 rounds; stages recompute whole",
        aceso},
+      {"exhaustive", "every partition into stages, replica count and micro-batch size; at most 12 operators and 2^18 plans",
+       "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order", exhaustive},
   };
   return planners;
 }

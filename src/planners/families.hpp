@@ -15,5 +15,6 @@ SearchResult gpipe_memory(const cost::Problem& problem, const SearchOptions& opt
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -254,7 +254,7 @@ TEST_CASE("options that a planner cannot honour are refused by name") {
         "megatron gives all stages one micro-batch size, none of their own");
   CHECK(message<core::BadInput>("gpipe_memory", chain.problem(8), pairs) ==
         "k belongs to 1f1b, gpipe_memory has another schedule");
-  for (const char* planner : {"data_parallel", "gpipe_equal", "megatron", "autopipe", "aceso"})
+  for (const char* planner : {"data_parallel", "gpipe_equal", "megatron", "autopipe", "aceso", "exhaustive"})
     CHECK(message<core::BadInput>(planner, chain.problem(8), pinned) ==
           "micro-batch 3 does not divide the mini-batch 8");
 }
