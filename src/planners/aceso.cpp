@@ -1,7 +1,5 @@
 #include "aceso.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -44,14 +42,11 @@ class Aceso {
   SearchResult run(Plan start) {
     Judged best = judged(std::move(start));
     seen_.insert(plan::to_yaml(problem_.graph, best.plan));
-    for (int round = 0; round < kRounds; ++round) {
-      auto better = improve(best, best, kHops);
-      if (!better) break;
-      best = std::move(*better);
-    }
+    const bool complete = improve_all(best);
+    if (best.missing.value() > 0 && !complete) throw core::TimedOut();
     if (best.missing.value() > 0) fail_on(problem_, best.plan);
     const double bottleneck = estimate(best.plan).bottleneck;
-    return {std::move(best.plan), bottleneck, seen_.size()};
+    return {std::move(best.plan), bottleneck, seen_.size(), {}, complete};
   }
 
  private:
@@ -107,6 +102,20 @@ class Aceso {
     return out;
   }
 
+  /// Whether nothing helps any more, rather than the deadline being over.
+  bool improve_all(Judged& best) {
+    try {
+      for (int round = 0; round < kRounds; ++round) {
+        auto better = improve(best, best, kHops);
+        if (!better) break;
+        best = std::move(*better);
+      }
+      return true;
+    } catch (const core::TimedOut&) {
+      return false;
+    }
+  }
+
   std::optional<Judged> improve(const Judged& from, const Judged& best, int hops) {
     auto found = next(from.plan);
     if (found.empty()) return std::nullopt;
@@ -132,31 +141,68 @@ std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& 
   if (stages > size) return std::nullopt;
   std::vector<EvenRow> rows;
   for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
-    for (bool recompute : {true, false}) {
-      const RunTimes times(problem, units, micro_batch, replicas, recompute);
-      rows.push_back({BalancedCuts(stages, size, times).ends(stages, size), replicas, micro_batch, options.k,
-                      "1f1b", recompute});
-    }
+    for (bool recompute : {true, false})
+      rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", recompute});
   if (rows.empty()) return std::nullopt;
+  const auto cut = [&](const EvenRow& row) {
+    const RunTimes times(problem, units, row.micro_batch, replicas, row.recompute);
+    return BalancedCuts(stages, size, times, stop).ends(stages, size);
+  };
   try {
-    return fastest(problem, options, units, rows, "", stop).plan;
+    return fastest(problem, options, units, rows, cut, "", stop).plan;
   } catch (const core::Infeasible&) {
-    return row_plan(problem, units, rows.front());
+    return row_plan(problem, units, rows.front(), cut(rows.front()));
   }
 }
 
-/// spp's plan, and a balanced one for every stage count with equally many devices in each.
-std::vector<Plan> starts(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  std::vector<Plan> out;
-  try {
-    out.push_back(spp(problem, options, stop).plan);
-  } catch (const core::Infeasible&) {  // a plan that does not fit may become one that does
+/// The best alleviated plan so far.
+class BestStart {
+ public:
+  BestStart(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        stop_(stop),
+        obstacle_(no_even_row(problem, problem.graph.size())) {}
+
+  /// Calls start() and alleviates the plan it returns, if it does.
+  template <class F>
+  void consider(F&& start) {
+    try {
+      if (std::optional<Plan> plan = start()) keep(alleviate(problem_, options_, std::move(*plan), stop_));
+    } catch (const core::Infeasible& e) {
+      obstacle_ = e.what();
+    } catch (const core::TimedOut&) {
+      complete_ = false;
+    }
   }
-  const Units units = planning_units(problem.graph);
-  for (int replicas : rank_sizes(problem, options))
-    if (auto start = balanced(problem, options, units, replicas, stop)) out.push_back(std::move(*start));
-  return out;
-}
+
+  SearchResult result() {
+    if (!best_ && !complete_) throw core::TimedOut();
+    if (!best_) throw core::Infeasible(obstacle_);
+    best_->states = states_;
+    best_->complete = complete_;
+    return std::move(*best_);
+  }
+
+ private:
+  void keep(SearchResult found) {
+    states_ += found.states;
+    complete_ = complete_ && found.complete;
+    const double seconds = judged_seconds(problem_, options_, found.plan);
+    if (best_ && seconds >= seconds_) return;
+    seconds_ = seconds;
+    best_ = std::move(found);
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  core::StopToken stop_;
+  std::optional<SearchResult> best_;
+  double seconds_ = 0;
+  std::uint64_t states_ = 0;
+  bool complete_ = true;
+  std::string obstacle_;  ///< of the last start that led nowhere
+};
 
 }  // namespace
 
@@ -167,26 +213,13 @@ SearchResult alleviate(const cost::Problem& problem, const SearchOptions& option
 }
 
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  std::optional<SearchResult> best;
-  std::uint64_t states = 0;
-  std::string obstacle =
-      fmt::format("no row of stages has equally many of {} devices in each, and a sample for each",
-                  problem.cluster.size());
-  const auto seconds = [&](const SearchResult& found) {
-    return judged_seconds(problem, options, found.plan);
-  };
-  for (Plan& start : starts(problem, options, stop)) {
-    try {
-      SearchResult found = alleviate(problem, options, std::move(start), stop);
-      states += found.states;
-      if (!best || seconds(found) < seconds(*best)) best = std::move(found);
-    } catch (const core::Infeasible& e) {
-      obstacle = e.what();
-    }
-  }
-  if (!best) throw core::Infeasible(obstacle);
-  best->states = states;
-  return std::move(*best);
+  const Units units = planning_units(problem.graph);
+  BestStart best(problem, options, stop);
+  best.consider([&] { return std::optional(spp(problem, options, stop).plan); });
+  auto sizes = rank_sizes(problem, options);
+  std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
+  for (int replicas : sizes) best.consider([&] { return balanced(problem, options, units, replicas, stop); });
+  return best.result();
 }
 
 }  // namespace penstock::planners

@@ -1,12 +1,9 @@
 #include "autopipe.hpp"
 
-#include <fmt/format.h>
-
 #include <deque>
 #include <set>
 
 #include "families.hpp"
-#include "penstock/core/parallel.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -52,7 +49,7 @@ CriticalPath critical_path(const Ends& ends, const RunCost& time, std::int64_t m
 Ends move_critical(std::size_t stages, std::size_t units, const RunCost& time, std::int64_t micro_batches,
                    core::StopToken stop) {
   constexpr std::size_t kMostCuts = 4096;
-  const BalancedCuts cuts(stages, units, time);
+  const BalancedCuts cuts(stages, units, time, stop);
   Ends best = cuts.ends(stages, units);
   double shortest = critical_path(best, time, micro_batches).seconds;
   std::set<Ends> seen = {best};
@@ -80,22 +77,17 @@ SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options
   const Units units = planning_units(problem.graph);
   const std::size_t size = units.operators.size();
   std::vector<EvenRow> rows;
-  for (int replicas : rank_sizes(problem, options))
-    if (problem.cluster.size() / static_cast<std::size_t>(replicas) <= size)
-      for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
-        rows.push_back({{}, replicas, micro_batch, options.k, "1f1b", false});
-  core::parallel_for(rows.size(), [&](std::size_t i) {
-    const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(rows[i].replicas);
-    const RunTimes times(problem, units, rows[i].micro_batch, rows[i].replicas, false);
-    rows[i].ends =
-        move_critical(stages, size, times, problem.training.mini_batch / rows[i].micro_batch, stop);
-  });
-  return fastest(
-      problem, options, units, rows,
-      fmt::format(
-          "no pipeline of at most {} stages has equally many of {} devices in each, and a sample for each",
-          size, problem.cluster.size()),
-      stop);
+  for (int replicas : rank_sizes(problem, options)) {
+    const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
+    if (stages > size) continue;
+    for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
+      rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", false});
+  }
+  const auto cut = [&](const EvenRow& row) {
+    const RunTimes times(problem, units, row.micro_batch, row.replicas, false);
+    return move_critical(row.stages, size, times, problem.training.mini_batch / row.micro_batch, stop);
+  };
+  return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop);
 }
 
 }  // namespace penstock::planners

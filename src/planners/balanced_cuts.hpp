@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "penstock/core/stop.hpp"
+
 namespace penstock::planners {
 
 /// Cost of units [begin, end) as run number `run`: never less for more units.
@@ -14,7 +16,7 @@ using RunCost = std::function<double(std::size_t run, std::size_t begin, std::si
 /// last run; of equal cuts the one whose last run is shortest.
 class BalancedCuts {
  public:
-  BalancedCuts(std::size_t runs, std::size_t units, const RunCost& cost);
+  BalancedCuts(std::size_t runs, std::size_t units, const RunCost& cost, core::StopToken stop = {});
 
   /// One past the last unit of each run, for the first `units` of the row; 1 <= runs <= units.
   std::vector<std::size_t> ends(std::size_t runs, std::size_t units) const;

@@ -13,12 +13,12 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
   const int devices = static_cast<int>(problem.cluster.size());
   std::vector<EvenRow> rows;
   for (std::int64_t size : sizes_for(problem, options, devices))
-    rows.push_back({{units.operators.size()}, devices, size, options.k, "1f1b", false});
-  return fastest(
-      problem, options, units, rows,
+    rows.push_back({1, devices, size, options.k, "1f1b", false});
+  const auto whole = [&](const EvenRow&) { return std::vector{units.operators.size()}; };
+  const auto none =
       fmt::format("no micro-batch that divides the mini-batch {} has a sample for each of {} replicas",
-                  problem.training.mini_batch, devices),
-      stop);
+                  problem.training.mini_batch, devices);
+  return fastest(problem, options, units, rows, whole, none, stop);
 }
 
 }  // namespace penstock::planners

@@ -2,7 +2,6 @@
 
 #include "balanced_cuts.hpp"
 #include "families.hpp"
-#include "penstock/core/parallel.hpp"
 #include "row_plan.hpp"
 
 namespace penstock::planners {
@@ -41,15 +40,13 @@ SearchResult equal(const cost::Problem& problem, const SearchOptions& options, C
   const std::size_t stages = problem.cluster.size(), size = units.operators.size();
   std::vector<EvenRow> rows;
   for (std::int64_t micro_batch : sizes_for(problem, options, 1))
-    for (bool recompute : {false, true}) rows.push_back({{}, 1, micro_batch, 1, "gpipe", recompute});
+    for (bool recompute : {false, true}) rows.push_back({stages, 1, micro_batch, 1, "gpipe", recompute});
   if (size < stages) rows.clear();
-  core::parallel_for(rows.size(), [&](std::size_t i) {
-    stop.check();
-    rows[i].ends = BalancedCuts(stages, size, cost_of(problem, units, rows[i])).ends(stages, size);
-  });
-  return fastest(problem, options, units, rows,
-                 fmt::format("{} operators cannot make one stage for each of {} devices", size, stages),
-                 stop);
+  const auto cut = [&](const EvenRow& row) {
+    return BalancedCuts(stages, size, cost_of(problem, units, row), stop).ends(stages, size);
+  };
+  const auto none = fmt::format("{} operators cannot make one stage for each of {} devices", size, stages);
+  return fastest(problem, options, units, rows, cut, none, stop);
 }
 
 }  // namespace

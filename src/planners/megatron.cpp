@@ -1,6 +1,7 @@
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "families.hpp"
+#include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
 
 namespace penstock::planners {
@@ -14,14 +15,15 @@ std::vector<std::size_t> uniform(std::size_t stages, std::size_t units) {
 }
 
 /// Stages per device that interleaving may have, one included: equal stages, rounds of as many micro-batches
-/// as ranks, and an iteration that can be simulated.
+/// as ranks, and a schedule that can be made.
 std::vector<std::size_t> chunk_counts(const cost::Problem& problem, std::size_t ranks, std::size_t units,
                                       std::int64_t micro_batch) {
   const auto micro_batches = static_cast<std::size_t>(problem.training.mini_batch / micro_batch);
-  const std::size_t most =
-      static_cast<std::size_t>(plan::kMostPasses) / (2 * micro_batches * problem.cluster.size());
   std::vector<std::size_t> out = {1};
-  if (ranks == 1 || micro_batches % ranks != 0) return out;
+  if (ranks == 1 || ranks > schedule::kMostRanks || micro_batches > schedule::kMostMicroBatches) return out;
+  if (micro_batches % ranks != 0) return out;
+  const std::size_t most =
+      std::min<std::size_t>(schedule::kMostChunks, schedule::kMostGridPasses / (ranks * micro_batches));
   for (std::size_t v = 2; v * ranks <= units && v <= most; ++v)
     if (units % (v * ranks) == 0) out.push_back(v);
   return out;
@@ -45,15 +47,10 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& options
     if (ranks > size) continue;
     for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
       for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
-        rows.push_back({uniform(v * ranks, size), replicas, micro_batch, 1,
-                        v == 1 ? "1f1b" : "interleaved_1f1b", false});
+        rows.push_back({v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", false});
   }
-  return fastest(
-      problem, options, units, rows,
-      fmt::format(
-          "no pipeline of at most {} stages has equally many of {} devices in each, and a sample for each",
-          size, problem.cluster.size()),
-      stop);
+  const auto cut = [&](const EvenRow& row) { return uniform(row.stages, size); };
+  return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop);
 }
 
 }  // namespace penstock::planners

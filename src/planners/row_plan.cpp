@@ -18,16 +18,17 @@ namespace penstock::planners {
 using core::BadInput;
 using core::Bytes;
 
-plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row) {
+plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row,
+                    const std::vector<std::size_t>& ends) {
   const auto replicas = static_cast<std::size_t>(row.replicas);
   const std::size_t ranks = problem.cluster.size() / replicas;
   plan::Plan out;
   out.training = problem.training;
   out.schedule = row.schedule;
   std::size_t unit = 0;
-  for (std::size_t s = 0; s < row.ends.size(); ++s) {
+  for (std::size_t s = 0; s < ends.size(); ++s) {
     plan::Stage& stage = out.stages.emplace_back();
-    for (; unit < row.ends[s]; ++unit)
+    for (; unit < ends[s]; ++unit)
       stage.operators.insert(stage.operators.end(), units.operators[unit].begin(),
                              units.operators[unit].end());
     std::sort(stage.operators.begin(), stage.operators.end());
@@ -83,6 +84,12 @@ std::vector<std::int64_t> sizes_for(const cost::Problem& problem, const SearchOp
   return sizes;
 }
 
+std::string no_even_row(const cost::Problem& problem, std::size_t units) {
+  return fmt::format(
+      "no pipeline of at most {} stages has equally many of {} devices in each, and a sample for each", units,
+      problem.cluster.size());
+}
+
 void refuse_size_per_stage(const SearchOptions& options, const char* planner) {
   if (options.per_stage_micro_batch)
     throw BadInput(fmt::format("{} gives all stages one micro-batch size, none of their own", planner));
@@ -112,27 +119,52 @@ void fail_on(const cost::Problem& problem, const plan::Plan& plan) {
   throw core::Infeasible("no plan fits: even with the least memory " + faults.front());
 }
 
-SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-                     const std::vector<EvenRow>& rows, const std::string& none, core::StopToken stop) {
-  if (rows.empty()) throw core::Infeasible(none);
-  std::vector<plan::Plan> plans(rows.size());
-  std::vector<std::optional<double>> seconds(rows.size());
-  core::parallel_for(rows.size(), [&](std::size_t i) {
+namespace {
+
+struct Candidate {
+  std::optional<plan::Plan> plan;  ///< nothing: not reached before the deadline
+  std::optional<double> seconds;   ///< nothing: invalid, or not reached
+};
+
+Candidate candidate(const cost::Problem& problem, const SearchOptions& options, const Units& units,
+                    const EvenRow& row, const RowCut& cut, core::StopToken stop) {
+  Candidate out;
+  try {
     stop.check();
-    plans[i] = row_plan(problem, units, rows[i]);
-    if (score::faults(problem, plans[i]).empty()) seconds[i] = judged_seconds(problem, options, plans[i]);
-  });
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < rows.size(); ++i)
-    if (seconds[i] && (!seconds[best] || *seconds[i] < *seconds[best])) best = i;
-  if (!seconds[best])
+    out.plan = row_plan(problem, units, row, cut(row));
+    if (score::faults(problem, *out.plan).empty()) out.seconds = judged_seconds(problem, options, *out.plan);
+  } catch (const core::TimedOut&) {
+  }
+  return out;
+}
+
+bool thriftier(const cost::Problem& problem, const Candidate& a, const Candidate& b) {
+  return fullest_need(problem, *a.plan) < fullest_need(problem, *b.plan);
+}
+
+}  // namespace
+
+SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
+                     const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
+                     core::StopToken stop) {
+  if (rows.empty()) throw core::Infeasible(none);
+  std::vector<Candidate> found(rows.size());
+  core::parallel_for(
+      rows.size(), [&](std::size_t i) { found[i] = candidate(problem, options, units, rows[i], cut, stop); });
+  const bool complete =
+      std::all_of(found.begin(), found.end(), [](const Candidate& c) { return c.plan.has_value(); });
+  Candidate* best = &found.front();
+  for (Candidate& c : found)
+    if (c.seconds && (!best->seconds || *c.seconds < *best->seconds)) best = &c;
+  if (!best->seconds && !complete) throw core::TimedOut();
+  if (!best->seconds)
     fail_on(problem,
-            *std::min_element(plans.begin(), plans.end(), [&](const plan::Plan& a, const plan::Plan& b) {
-              return fullest_need(problem, a) < fullest_need(problem, b);
-            }));
+            *std::min_element(found.begin(), found.end(), [&](const Candidate& a, const Candidate& b) {
+               return thriftier(problem, a, b);
+             })->plan);
   const double bottleneck =
-      score::estimate(problem, plans[best], plan::StageGraph(problem.graph, plans[best])).bottleneck;
-  return {std::move(plans[best]), bottleneck, rows.size()};
+      score::estimate(problem, *best->plan, plan::StageGraph(problem.graph, *best->plan)).bottleneck;
+  return {std::move(*best->plan), bottleneck, rows.size(), {}, complete};
 }
 
 }  // namespace penstock::planners

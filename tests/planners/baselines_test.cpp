@@ -138,6 +138,17 @@ TEST_CASE("megatron interleaves where that is faster: 4 operators as 4 stages on
   CHECK(planned("megatron", chain.problem(8), by_stages).plan.schedule == "1f1b");
 }
 
+TEST_CASE("megatron interleaves no further than the schedule goes: 64 stages per device") {
+  // 260 operators on 2 devices divide into 1, 2, 5, 10, 13, 26, 65 or 130 stages on each; 26 is the most that
+  // is allowed.
+  const Chain chain(std::vector<double>(260, 1), 2);
+  planners::SearchOptions most_stages;
+  most_stages.evaluate = [](const plan::Plan& p) {
+    return core::Seconds(1.0 / static_cast<double>(p.stages.size()));
+  };
+  CHECK(planned("megatron", chain.problem(8), most_stages).plan.stages.size() == 52);
+}
+
 namespace {
 
 /// Every (replicas, chunks, micro-batch) of Megatron, written down once more.
