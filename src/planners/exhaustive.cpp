@@ -83,6 +83,7 @@ class Shapes {
 };
 
 struct Best {
+  std::size_t tried = 0;
   double seconds = std::numeric_limits<double>::infinity();
   Plan plan;  ///< where seconds are finite
   core::Bytes least_need{std::numeric_limits<std::int64_t>::max()};
@@ -106,15 +107,14 @@ class Exhaustive {
                       problem_.cluster.size(), problem_.training.mini_batch));
     std::vector<Best> found(partitions_.size());
     core::parallel_for(found.size(), [&](std::size_t i) { found[i] = best_of(partitions_[i]); });
+    std::size_t tried = 0;
+    for (const Best& best : found) tried += best.tried;
     const auto best = std::min_element(found.begin(), found.end(),
                                        [](const Best& a, const Best& b) { return a.seconds < b.seconds; });
-    if (best->seconds == std::numeric_limits<double>::infinity())
-      fail_on(problem_, std::min_element(found.begin(), found.end(), [](const Best& a, const Best& b) {
-                          return a.least_need < b.least_need;
-                        })->thriftiest);
+    if (best->seconds == std::numeric_limits<double>::infinity()) explain(found, tried == plans_);
     const double bottleneck =
         score::estimate(problem_, best->plan, plan::StageGraph(problem_.graph, best->plan)).bottleneck;
-    return {std::move(best->plan), bottleneck, plans_};
+    return {std::move(best->plan), bottleneck, tried, {}, tried == plans_};
   }
 
  private:
@@ -128,6 +128,12 @@ class Exhaustive {
       if (plans_ > kMostPlans) too_large(fmt::format("there are more than {}", kMostPlans));
       if (!shapes_[partition.size() - 1].empty()) partitions_.push_back(partition);
     });
+  }
+
+  [[noreturn]] void explain(const std::vector<Best>& found, bool complete) const {
+    if (!complete) throw core::TimedOut();
+    const auto thriftier = [](const Best& a, const Best& b) { return a.least_need < b.least_need; };
+    fail_on(problem_, std::min_element(found.begin(), found.end(), thriftier)->thriftiest);
   }
 
   Plan made(const StagePartition& partition, const Shape& shape) const {
@@ -151,7 +157,9 @@ class Exhaustive {
   Best best_of(const StagePartition& partition) const {
     Best best;
     for (const Shape& shape : shapes_[partition.size() - 1]) {
+      if (stop_.timed_out()) break;
       stop_.check();
+      ++best.tried;
       Plan plan = made(partition, shape);
       const core::Bytes need = fullest_need(problem_, plan);
       if (need < best.least_need) {
