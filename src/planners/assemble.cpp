@@ -43,7 +43,9 @@ std::vector<std::size_t> stage_order(const graph::OpGraph& graph, const StageTab
   return order;
 }
 
-void place(plan::Plan& plan, std::vector<int> replicas) {
+}  // namespace
+
+void place(plan::Plan& plan, const std::vector<int>& replicas) {
   std::vector<bool> placed(plan.stages.size(), false);
   std::size_t device = 0;
   for (std::size_t done = 0; done < plan.stages.size(); ++done) {
@@ -56,11 +58,10 @@ void place(plan::Plan& plan, std::vector<int> replicas) {
       break;
     }
     placed[chosen] = true;
+    plan.stages[chosen].devices.clear();
     for (int r = 0; r < replicas[chosen]; ++r) plan.stages[chosen].devices.emplace_back(device++);
   }
 }
-
-}  // namespace
 
 plan::Plan assemble(const cost::Problem& problem, const StageTable& table, const std::vector<PartStage>& stages,
                     bool in_row) {

@@ -15,7 +15,13 @@ class Search {
   std::optional<Bottleneck> run(Levels levels, double least, double failed) {
     best_.reset();
     failed_ = failed;
-    return bracket(levels, least) && narrow(levels) ? std::move(best_) : std::nullopt;
+    try {
+      return bracket(levels, least) && narrow(levels) ? std::move(best_) : std::nullopt;
+    } catch (const core::TimedOut&) {
+      if (!best_) throw;
+      best_->complete = false;
+      return std::move(best_);
+    }
   }
   std::uint64_t rows() const { return rows_; }
 
@@ -86,14 +92,24 @@ double bottleneck_bound(const StageTable& table) {
   return bound;
 }
 
+/// From where memory does not matter; at the deadline what was found there.
+static std::optional<Bottleneck> counted(Search& search, Bottleneck& unlimited) {
+  const double least = unlimited.seconds_per_sample;
+  try {
+    return search.run(Levels::counted, least, std::nextafter(least, 0));
+  } catch (const core::TimedOut&) {
+    unlimited.complete = false;
+    return std::move(unlimited);
+  }
+}
+
 std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
                                            core::StopToken stop, double give_up) {
   Search search(arrangement, table, give_up, stop);
   const double least = bottleneck_bound(table);
-  const auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
-  if (!unlimited) return std::nullopt;
-  auto found = search.run(Levels::counted, unlimited->seconds_per_sample,
-                          std::nextafter(unlimited->seconds_per_sample, 0));
+  auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
+  auto found = unlimited;
+  if (unlimited && unlimited->complete) found = counted(search, *unlimited);
   if (found) found->rows = search.rows();
   return found;
 }

@@ -13,5 +13,13 @@ SearchResult spp(const cost::Problem& problem, const SearchOptions& options, cor
 SearchResult piper(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult piper_row(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult piper_flush(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult single_device(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult gpipe_equal(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult gpipe_memory(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <tuple>
 
 #include "assemble.hpp"
 #include "obstacle.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
 #include "penstock/schedule/in_flight_search.hpp"
+#include "penstock/score/validate.hpp"
 
 namespace penstock::planners {
 
@@ -78,6 +81,7 @@ struct Candidate {
   plan::Plan plan;
   double bottleneck = 0;
   double iteration = 0;
+  bool judged = true;  ///< false: the deadline left no time for the evaluation, `iteration` is an estimate
 };
 
 class Sweep {
@@ -105,8 +109,8 @@ class Sweep {
   }
 
  private:
-  double iteration(const plan::Plan& plan) const {
-    if (by_evaluation(options_)) return options_.evaluate(plan).value();
+  double iteration(const plan::Plan& plan, bool judged) const {
+    if (by_evaluation(options_) && judged) return options_.evaluate(plan).value();
     return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan)).iteration.value();
   }
 
@@ -120,27 +124,47 @@ class Sweep {
     return arrange(tree_, unit_faces(problem_, units_, search.choices));
   }
 
+  /// Nothing when no plan fits, or none was found in time.
   std::optional<Candidate> search(const Search& search, double give_up, std::uint64_t& rows) const {
+    try {
+      stop_.check();
+      return search_on(search, give_up, rows);
+    } catch (const core::TimedOut&) {
+      late_ = true;
+      return std::nullopt;
+    }
+  }
+
+  std::optional<Candidate> search_on(const Search& search, double give_up, std::uint64_t& rows) const {
     const Arrangement arranged = arrangement(search);
     const StageTable table(problem_, units_, arranged, search.choices);
     const auto bottleneck = least_bottleneck(arranged, table, stop_, give_up);
     if (!bottleneck) return std::nullopt;
     rows = bottleneck->rows;
     Candidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
-                  bottleneck->seconds_per_sample, 0};
-    if (search.choices.k > 1 && options_.evaluate)  // there the in-flight rule is only safe, not tight
+                  bottleneck->seconds_per_sample, 0, !stop_.timed_out()};
+    if (!bottleneck->complete || !out.judged) late_ = true;
+    if (!bottleneck->complete && !score::faults(problem_, out.plan).empty()) return std::nullopt;
+    if (search.choices.k > 1 && options_.evaluate && out.judged)  // there the in-flight rule is only safe, not tight
       schedule::search_in_flight(out.plan, [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
-    out.iteration = iteration(out.plan);
+    out.iteration = iteration(out.plan, out.judged);
     return out;
+  }
+
+  /// An evaluation counts more than an estimate.
+  static bool better(const Candidate& a, const Candidate& b) {
+    return std::tuple(!a.judged, a.iteration) < std::tuple(!b.judged, b.iteration);
   }
 
   SearchResult best(std::vector<std::optional<Candidate>>& found, const std::vector<std::uint64_t>& rows) const {
     std::optional<Candidate>* chosen = nullptr;
     for (auto& candidate : found)
-      if (candidate && (!chosen || candidate->iteration < (*chosen)->iteration)) chosen = &candidate;
+      if (candidate && (!chosen || better(*candidate, **chosen))) chosen = &candidate;
+    if (!chosen && late_) throw core::TimedOut();
     if (!chosen) explain();
     SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, 0};
     for (std::uint64_t n : rows) out.states += n;
+    out.complete = !late_;
     return out;
   }
 
@@ -159,6 +183,7 @@ class Sweep {
   std::vector<Search> searches_;
   Units units_;
   graph::SpTree tree_;
+  mutable std::atomic<bool> late_{false};  ///< some search was cut short; searches run side by side
 };
 
 }  // namespace

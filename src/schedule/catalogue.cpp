@@ -9,9 +9,6 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr int kMostRanks = 4096, kMostChunks = 64, kMostMicroBatches = 100000;
-constexpr std::int64_t kMostPasses = 20'000'000;
-
 void check_range(const char* what, int value, int most) {
   if (value < 1 || value > most)
     throw core::BadInput(fmt::format("{} must be 1 to {}, not {}", what, most, value));
@@ -142,8 +139,8 @@ Grid make_grid(std::string_view name, const GridShape& shape) {
   check_range("ranks", full.ranks, kMostRanks);
   check_range("chunks", full.chunks, kMostChunks);
   check_range("micro-batches", full.micro_batches, kMostMicroBatches);
-  if (std::int64_t{full.ranks} * full.chunks * full.micro_batches > kMostPasses)
-    throw core::BadInput(fmt::format("ranks x chunks x micro-batches must not exceed {}", kMostPasses));
+  if (std::int64_t{full.ranks} * full.chunks * full.micro_batches > kMostGridPasses)
+    throw core::BadInput(fmt::format("ranks x chunks x micro-batches must not exceed {}", kMostGridPasses));
   try {
     return family.make(full);
   } catch (const core::BadInput& e) {

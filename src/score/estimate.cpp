@@ -79,6 +79,13 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
   return terms;
 }
 
+double busiest_device(const plan::Plan& plan, const std::vector<double>& tps) {
+  const auto rank = plan::rank_of_stage(plan);
+  std::vector<double> load(tps.size());
+  for (std::size_t s = 0; s < tps.size(); ++s) load[static_cast<std::size_t>(rank[s])] += tps[s];
+  return *std::max_element(load.begin(), load.end());
+}
+
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
                          const Network& network) {
   double longest = 0;
@@ -96,7 +103,10 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
       next = std::max(next, here + transfer);
     }
   }
-  return static_cast<double>(plan.training.mini_batch) * *std::max_element(tps.begin(), tps.end()) + longest;
+  const auto rank = plan::rank_of_stage(plan);
+  const double chunks = static_cast<double>(tps.size()) / (1 + *std::max_element(rank.begin(), rank.end()));
+  const double steady = static_cast<double>(plan.training.mini_batch) * busiest_device(plan, tps);
+  return std::max(longest, steady + longest / chunks);
 }
 
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
@@ -111,8 +121,8 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
     out.stages.push_back(stage_terms(network, cost::stage_load(problem.graph, stage.operators), compute, round,
                                      replicas, plan.training.mini_batch));
     tps.push_back(out.stages.back().time_per_sample());
-    out.bottleneck = std::max(out.bottleneck, tps.back());
   }
+  out.bottleneck = busiest_device(plan, tps);
   out.iteration = core::Seconds(in_turn ? static_cast<double>(plan.training.mini_batch) * out.bottleneck
                                         : iteration_seconds(plan, stages, tps, network));
   return out;

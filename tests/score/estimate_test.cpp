@@ -65,6 +65,25 @@ TEST_CASE("a stage is as slow as the slower of computing and sending, plus its s
   CHECK(slow_link.time_per_sample() == doctest::Approx(1.5e-3));
 }
 
+TEST_CASE("stages that share devices add up, and divide the fill: 4 stages on 2 devices") {
+  // Each stage takes 3 s per sample, transfers nothing. 8 samples one by one: 8 * 6 s on each device, and 12 s from end to
+  // end over 2 stages per device.
+  const auto g = support::tiny_graph(4, {});
+  plan::Plan p;
+  p.training.mini_batch = 8;
+  for (std::size_t s = 0; s < 4; ++s) {
+    p.stages.push_back({{OpId(s)}, {DeviceId(s % 2)}, 1, 1, 0, {}});
+    if (s > 0) p.stages[s].after = {StageId(s - 1)};
+  }
+  const std::vector<double> tps(4, 3.0);
+  const score::Network network{{{}, {}}, {{}, {}}};
+  CHECK(score::busiest_device(p, tps) == 6);
+  CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), tps, network) == 8 * 6 + 12.0 / 2);
+  // A single sample: its way through all stages is no shorter than 12 s.
+  p.training.mini_batch = 1;
+  CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), tps, network) == 12);
+}
+
 TEST_CASE("the judge says how much memory is missing where") {
   const auto g = support::tiny_graph(2, {{0, 1}});
   const auto costs = support::FixedCosts::uniform(2, 1, 1);

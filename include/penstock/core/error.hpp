@@ -14,7 +14,7 @@ enum class ExitCode : int {
   infeasible = 20,     ///< no plan fits the devices
   invalid_plan = 21,   ///< the plan given breaks a validity rule
   interrupted = 30,    ///< Ctrl-C; finished results are kept
-  limit = 31,          ///< larger than Penstock handles
+  limit = 31,          ///< larger than Penstock handles, or than the time limit allows
   internal = 40,       ///< a defect of Penstock
 };
 
@@ -52,6 +52,12 @@ class Infeasible : public Error {
 class Interrupted : public Error {
  public:
   Interrupted() : Error(ExitCode::interrupted, "interrupted") {}
+};
+
+/// The time limit is over, and there is nothing to show for it.
+class TimedOut : public Error {
+ public:
+  TimedOut() : Error(ExitCode::limit, "the time limit is over, and no plan was found until then") {}
 };
 
 /// Throws an internal error when `condition` is false: a promise of our own code is broken.

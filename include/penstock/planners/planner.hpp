@@ -31,10 +31,12 @@ struct SearchResult {
   double bottleneck = 0;       ///< seconds per sample of the slowest stage, the planner's objective
   std::uint64_t states = 0;    ///< table rows, states or cells computed
   std::optional<core::Seconds> estimate{};  ///< the iteration time the planner itself predicts; none: score::estimate
+  bool complete = true;  ///< false: the best plan found until the time limit
 };
 
 /// Throws Infeasible naming the obstacle when no plan fits, BadInput when the options contradict the problem,
-/// Interrupted when stopped. Deterministic for any thread count. Fills in stages, schedule, training; the caller
+/// Interrupted when stopped. At the token's deadline: the best plan so far, not complete, or TimedOut when there is none.
+/// Deterministic for any thread count, if complete. Fills in stages, schedule, training; the caller
 /// names model and cluster.
 using PlannerFunction = SearchResult (*)(const cost::Problem&, const SearchOptions&, core::StopToken);
 

@@ -49,6 +49,10 @@ const GridFamily& grid_family(std::string_view name);
 /// group, as many as ranks unless given.
 int micro_batches_per_update(const WeightPolicy& policy, const GridShape& shape);
 
+/// What make_grid takes at most; passes are ranks x chunks x micro-batches.
+inline constexpr int kMostRanks = 4096, kMostChunks = 64, kMostMicroBatches = 100000;
+inline constexpr std::int64_t kMostGridPasses = 20'000'000;
+
 /// The family's grid, free of faults. Throws BadInput naming the constraint that the shape breaks.
 Grid make_grid(std::string_view family, const GridShape& shape);
 

@@ -34,7 +34,7 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch);
 
 struct Estimate {
-  double bottleneck = 0;      ///< seconds per sample of the slowest stage: Eq. 1 of GraphPipe
+  double bottleneck = 0;      ///< seconds per sample of the busiest device's stages: Eq. 1 of GraphPipe for one stage each
   core::Seconds iteration;
   std::vector<StageTerms> stages;
 };
@@ -43,8 +43,13 @@ struct Estimate {
 /// transfers, is what GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a
 /// flush schedule is over-estimated by one micro-batch, as in the logs. Without a flush the path is left out, and a stage's R
 /// replicas take R micro-batches at a time.
+/// flush schedule is over-estimated by one micro-batch, as in the logs.
+/// Stages that share devices add up, and v of them per device divide the path by v, as other micro-batches run meanwhile
+/// (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the iteration is never shorter than the whole path.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 
+/// Seconds per sample of the busiest device, whose stages add up. `tps[i]` in seconds per sample.
+double busiest_device(const plan::Plan& plan, const std::vector<double>& tps);
 /// The iteration formula alone, for terms from any source. `tps[i]` in seconds per sample.
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
                          const Network& network);

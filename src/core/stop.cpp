@@ -1,0 +1,15 @@
+#include "penstock/core/stop.hpp"
+
+#include <algorithm>
+
+namespace penstock::core {
+
+StopToken StopToken::within(Seconds limit) const {
+  constexpr Seconds kAges(1e9);  // the clock counts nanoseconds in 64 bits
+  StopToken out = *this;
+  const std::chrono::duration<double> time(std::clamp(limit, Seconds(0), kAges).value());
+  out.deadline_ = std::min(deadline_, Clock::now() + std::chrono::duration_cast<Clock::duration>(time));
+  return out;
+}
+
+}  // namespace penstock::core

@@ -1,0 +1,225 @@
+#include "aceso.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "alleviation.hpp"
+#include "balanced_cuts.hpp"
+#include "families.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
+#include "row_plan.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::Bytes;
+using plan::Plan;
+
+constexpr int kRounds = 64, kHops = 2;
+constexpr std::size_t kWorstStages = 2, kBeam = 3;
+
+/// Memory first, then time.
+struct Judged {
+  Plan plan;
+  Bytes missing;       ///< summed over stages
+  double seconds = 0;  ///< of an iteration
+  bool beats(const Judged& other) const {
+    return missing != other.missing ? missing < other.missing : seconds < other.seconds;
+  }
+};
+
+class Aceso {
+ public:
+  Aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {}
+
+  SearchResult run(Plan start) {
+    Judged best = judged(std::move(start));
+    seen_.insert(plan::to_yaml(problem_.graph, best.plan));
+    const bool complete = improve_all(best);
+    if (best.missing.value() > 0 && !complete) throw core::TimedOut();
+    if (best.missing.value() > 0) fail_on(problem_, best.plan);
+    const double bottleneck = estimate(best.plan).bottleneck;
+    return {std::move(best.plan), bottleneck, seen_.size(), {}, complete};
+  }
+
+ private:
+  score::Estimate estimate(const Plan& plan) const {
+    return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan));
+  }
+
+  std::vector<Bytes> missing(const Plan& plan) const {
+    std::vector<Bytes> out;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const Bytes need = plan::total(score::stage_memory(problem_, plan, core::StageId(s)));
+      Bytes most(0);
+      for (core::DeviceId d : plan.stages[s].devices)
+        most = std::max(most, need - problem_.cluster.type(d).memory);
+      out.push_back(most);
+    }
+    return out;
+  }
+
+  Judged judged(Plan plan) const {
+    Bytes lacks(0);
+    for (Bytes bytes : missing(plan)) lacks += bytes;
+    const double seconds = judged_seconds(problem_, options_, plan);
+    return {std::move(plan), lacks, seconds};
+  }
+
+  /// Stages that miss most memory; of equals those that take most time.
+  std::vector<std::size_t> worst(const Plan& plan) const {
+    const auto lacks = missing(plan);
+    const auto terms = estimate(plan).stages;
+    std::vector<std::size_t> order(plan.stages.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return lacks[a] != lacks[b] ? lacks[a] > lacks[b]
+                                  : terms[a].time_per_sample() > terms[b].time_per_sample();
+    });
+    if (order.size() > kWorstStages) order.resize(kWorstStages);
+    return order;
+  }
+
+  /// All that one primitive leads to and was not met before, best first.
+  std::vector<Judged> next(const Plan& plan) {
+    std::vector<Plan> fresh;
+    for (std::size_t s : worst(plan))
+      for (Plan& changed : alleviations(problem_, options_, units_, plan, s))
+        if (seen_.insert(plan::to_yaml(problem_.graph, changed)).second) fresh.push_back(std::move(changed));
+    std::vector<Judged> out(fresh.size());
+    core::parallel_for(fresh.size(), [&](std::size_t i) {
+      stop_.check();
+      out[i] = judged(std::move(fresh[i]));
+    });
+    std::stable_sort(out.begin(), out.end(), [](const Judged& a, const Judged& b) { return a.beats(b); });
+    return out;
+  }
+
+  /// Whether nothing helps any more, rather than the deadline being over.
+  bool improve_all(Judged& best) {
+    try {
+      for (int round = 0; round < kRounds; ++round) {
+        auto better = improve(best, best, kHops);
+        if (!better) break;
+        best = std::move(*better);
+      }
+      return true;
+    } catch (const core::TimedOut&) {
+      return false;
+    }
+  }
+
+  std::optional<Judged> improve(const Judged& from, const Judged& best, int hops) {
+    auto found = next(from.plan);
+    if (found.empty()) return std::nullopt;
+    if (found.front().beats(best)) return std::move(found.front());
+    for (std::size_t i = 0; hops > 1 && i < std::min(kBeam, found.size()); ++i)
+      if (auto better = improve(found[i], best, hops - 1)) return better;
+    return std::nullopt;
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  core::StopToken stop_;
+  Units units_;
+  std::set<std::string> seen_;  ///< plans as text
+};
+
+/// Balanced stages of `replicas` devices: the fastest that fits, else those that need least memory, which
+/// need not fit.
+std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& options, const Units& units,
+                             int replicas, core::StopToken stop) {
+  const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
+  const std::size_t size = units.operators.size();
+  if (stages > size) return std::nullopt;
+  std::vector<EvenRow> rows;
+  for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
+    for (bool recompute : {true, false})
+      rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", recompute});
+  if (rows.empty()) return std::nullopt;
+  const auto cut = [&](const EvenRow& row) {
+    const RunTimes times(problem, units, row.micro_batch, replicas, row.recompute);
+    return BalancedCuts(stages, size, times, stop).ends(stages, size);
+  };
+  try {
+    return fastest(problem, options, units, rows, cut, "", stop).plan;
+  } catch (const core::Infeasible&) {
+    return row_plan(problem, units, rows.front(), cut(rows.front()));
+  }
+}
+
+/// The best alleviated plan so far.
+class BestStart {
+ public:
+  BestStart(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        stop_(stop),
+        obstacle_(no_even_row(problem, problem.graph.size())) {}
+
+  /// Calls start() and alleviates the plan it returns, if it does.
+  template <class F>
+  void consider(F&& start) {
+    try {
+      if (std::optional<Plan> plan = start()) keep(alleviate(problem_, options_, std::move(*plan), stop_));
+    } catch (const core::Infeasible& e) {
+      obstacle_ = e.what();
+    } catch (const core::TimedOut&) {
+      complete_ = false;
+    }
+  }
+
+  SearchResult result() {
+    if (!best_ && !complete_) throw core::TimedOut();
+    if (!best_) throw core::Infeasible(obstacle_);
+    best_->states = states_;
+    best_->complete = complete_;
+    return std::move(*best_);
+  }
+
+ private:
+  void keep(SearchResult found) {
+    states_ += found.states;
+    complete_ = complete_ && found.complete;
+    const double seconds = judged_seconds(problem_, options_, found.plan);
+    if (best_ && seconds >= seconds_) return;
+    seconds_ = seconds;
+    best_ = std::move(found);
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  core::StopToken stop_;
+  std::optional<SearchResult> best_;
+  double seconds_ = 0;
+  std::uint64_t states_ = 0;
+  bool complete_ = true;
+  std::string obstacle_;  ///< of the last start that led nowhere
+};
+
+}  // namespace
+
+SearchResult alleviate(const cost::Problem& problem, const SearchOptions& options, Plan start,
+                       core::StopToken stop) {
+  core::require(start.schedule == "1f1b", "only 1f1b plans are alleviated");
+  return Aceso(problem, options, stop).run(std::move(start));
+}
+
+SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+  const Units units = planning_units(problem.graph);
+  BestStart best(problem, options, stop);
+  best.consider([&] { return std::optional(spp(problem, options, stop).plan); });
+  auto sizes = rank_sizes(problem, options);
+  std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
+  for (int replicas : sizes) best.consider([&] { return balanced(problem, options, units, replicas, stop); });
+  return best.result();
+}
+
+}  // namespace penstock::planners

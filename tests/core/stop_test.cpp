@@ -1,0 +1,27 @@
+#include "penstock/core/stop.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace penstock::core;
+
+TEST_CASE("a token without flag and deadline never stops") {
+  CHECK_FALSE(StopToken().requested());
+  CHECK_NOTHROW(StopToken().check());
+}
+
+TEST_CASE("a flag interrupts, a deadline times out, and the flag goes first") {
+  std::atomic<bool> flag{false};
+  const StopToken late = StopToken(&flag).within(Seconds(0)), early = StopToken(&flag).within(Seconds(1e30));
+  CHECK(late.timed_out());
+  CHECK_THROWS_AS(late.check(), TimedOut);
+  CHECK_FALSE(early.requested());
+  flag = true;
+  CHECK_THROWS_AS(late.check(), Interrupted);
+  CHECK_THROWS_AS(early.check(), Interrupted);
+}
+
+TEST_CASE("of two deadlines the earlier one counts") {
+  CHECK(StopToken().within(Seconds(0)).within(Seconds(60)).timed_out());
+  CHECK(StopToken().within(Seconds(60)).within(Seconds(0)).timed_out());
+  CHECK_FALSE(StopToken().within(Seconds(60)).within(Seconds(70)).timed_out());
+}
