@@ -39,7 +39,7 @@ std::vector<std::string> cells(const CellResult& row, const std::optional<double
           std::to_string(row.devices),
           std::to_string(row.mini_batch),
           row.planner,
-          row.status == "ok" ? shown(row.samples_per_s, "{:.1f}") : row.status.substr(0, row.status.find(':')),
+          row.samples_per_s ? shown(row.samples_per_s, "{:.1f}") : row.status.substr(0, row.status.find(':')),
           times ? fmt::format("{:.2f}x", *times) : "",
           shown(row.stages, "{}"),
           shown(row.depth, "{}"),
