@@ -79,10 +79,12 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
 }
 
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop) {
-  planners::SearchOptions options = setting.options;
-  options.evaluate = simulated_time(problem, setting.simulation);
   const auto begin = Clock::now();
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
+  sim::SimulationOptions judge = setting.simulation;
+  judge.stop = stop;
+  planners::SearchOptions options = setting.options;
+  options.evaluate = simulated_time(problem, judge);
   planners::SearchResult found = planners::planner(cell.planner).plan(problem, options, stop);
   const std::chrono::duration<double> seconds = Clock::now() - begin;
   report::CellResult row = describe(cell);

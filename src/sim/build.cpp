@@ -153,6 +153,8 @@ class Builder {
   TaskId add_task(const Task& task) {
     if (out_.graph.tasks.size() >= std::numeric_limits<TaskId>::max())
       throw core::Error(core::ExitCode::limit, "the iteration has more than 2^31 - 1 tasks");
+    constexpr std::size_t kBetweenChecks = 4096;
+    if (out_.graph.tasks.size() % kBetweenChecks == 0) options_.stop.check();
     out_.graph.tasks.push_back(task);
     return static_cast<TaskId>(out_.graph.tasks.size() - 1);
   }

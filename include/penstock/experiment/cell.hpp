@@ -41,7 +41,8 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 /// Everything of one cell of the spec in memory; writes nothing. As try_search. Throws Interrupted when stopped.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
-/// Iteration time by simulation, as planners want it handed in. The problem must outlive it.
+/// Iteration time by simulation, as planners want it handed in: it ends with TimedOut where simulation.stop says so. The
+/// problem must outlive it.
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                      const sim::SimulationOptions& simulation);
 
