@@ -83,6 +83,20 @@ sim::SimulationOptions SimulationFlags::options() const {
   return {sim::network_model(network), sim::collective(collective), *bytes};
 }
 
+void TimeLimitFlag::add(CLI::App& command) {
+  command.add_option("--time-limit", text,
+                     "when it is over a planner returns its best plan so far, marked as such; default: none. Results then "
+                     "depend on the machine")
+      ->type_name("TIME");
+}
+
+std::optional<core::Seconds> TimeLimitFlag::value() const {
+  if (text.empty()) return std::nullopt;
+  const auto time = core::parse_seconds(text);
+  if (!time) throw core::Error(core::ExitCode::usage, "--time-limit: expected a time such as 10s, not '" + text + "'");
+  return time;
+}
+
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
       ->check(CLI::Range(1, 1 << 10).description(""))

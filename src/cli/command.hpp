@@ -26,6 +26,7 @@ struct Session {
 using Action = std::function<core::ExitCode(const Session&)>;
 void add_run(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
@@ -64,6 +65,13 @@ struct SimulationFlags {
   std::string bucket = "0B";
   void add(CLI::App& command);
   sim::SimulationOptions options() const;
+};
+
+/// --time-limit, of each search.
+struct TimeLimitFlag {
+  std::string text;
+  void add(CLI::App& command);
+  std::optional<core::Seconds> value() const;  ///< throws a usage error for what is no time
 };
 
 void add_threads(CLI::App& command, int& threads);

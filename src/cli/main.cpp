@@ -20,7 +20,7 @@ void on_interrupt(int) {
 
 constexpr const char* kFooter =
     "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan;\n"
-    "            30 interrupted (finished results are kept), 31 too large; 40 a defect of penstock.";
+    "            30 interrupted (finished results are kept), 31 too large or out of time; 40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
   fmt::print(stderr, "penstock: {}\n", message);
@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run, add_plan, add_simulate, add_models, add_model, add_import, add_planners, add_schedule,
+  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_models, add_model, add_import, add_planners, add_schedule,
                    add_schedules}) add(app, action);
   try {
     app.parse(argc, argv);

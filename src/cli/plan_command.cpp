@@ -2,12 +2,9 @@
 
 #include "command.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/plan_file.hpp"
-#include "penstock/score/validate.hpp"
+#include "heartbeat.hpp"
 #include "plan_report.hpp"
-
-#include <chrono>
 
 namespace penstock::cli {
 namespace {
@@ -23,6 +20,7 @@ struct Flags {
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
   SimulationFlags simulation;
+  TimeLimitFlag time_limit;
   std::string output;
   TimelineFlags timeline;
   int threads = 0;
@@ -31,37 +29,24 @@ struct Flags {
 
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
-  const auto& planner = planners::planner(flags.planner);
   plan::ClusterRef cluster_ref = flags.cluster.ref();
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
   const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
-  const sim::SimulationOptions simulation = flags.simulation.options();
-  planners::SearchOptions search = flags.search;
-  if (flags.micro_batch > 0) search.micro_batch = flags.micro_batch;
-  search.evaluate = experiment::simulated_time(problem, simulation);
-  search.judge_by_estimate = flags.choose_by == "estimate";
+  experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), {}};
+  if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
+  setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
-  const auto begin = std::chrono::steady_clock::now();
-  auto found = planner.plan(problem, search, session.stop);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  plan::Plan& plan = found.plan;
-  plan.model = flags.model.ref();
-  plan.cluster = cluster_ref;
-  plan.planner = flags.planner;
-  if (const auto faults = score::faults(problem, plan); !faults.empty())
-    throw core::Error(core::ExitCode::internal, "the planner made an invalid plan: " + faults.front());
-
-  report::CellResult row = experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}});
-  row.search_s = seconds.count();
-  auto outcome = experiment::evaluate(problem, plan, row, simulation);
-  if (found.estimate) outcome.row.estimate_s = found.estimate->value();
-  if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, plan));
+  const auto outcome = [&] {
+    const Heartbeat alive(flags.planner);
+    return experiment::search(problem, {flags.model.ref(), cluster_ref, flags.planner, problem.training, {}}, setting,
+                              session.stop);
+  }();
+  if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, *outcome.plan));
   flags.timeline.write(outcome, problem.cluster);
   fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
-  if (!flags.json) fmt::print("search {}\n", core::show(core::Seconds(seconds.count())));
   return core::ExitCode::done;
 }
 
@@ -71,7 +56,7 @@ void add_plan(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
   command->footer(
       "Prints one line per stage: operators, devices, micro-batch, samples in flight, time per sample, memory by kind per\n"
-      "device; then depth, estimated and simulated iteration, throughput.\n\n"
+      "device; then depth, estimated and simulated iteration, throughput, lower bounds and what the search took.\n\n"
       "Examples:\n"
       "  penstock plan --model mmt --cluster experiments/clusters/summit.yaml --devices 8 --mini-batch 128 -o plan.yaml\n"
       "  penstock plan --model dlrm -p bag=concat --planner spp --cluster experiments/clusters/dgx_a100.yaml \\\n"
@@ -94,6 +79,7 @@ void add_plan(CLI::App& app, Action& action) {
                       "micro-batch of the slowest stage too many")
       ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
   flags->simulation.add(*command);
+  flags->time_limit.add(*command);
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);

@@ -53,6 +53,26 @@ std::string bound_line(const cost::Problem& problem, const experiment::CellOutco
       list_order_line(problem, *outcome.plan));
 }
 
+/// Of any plan, whoever makes it.
+std::string any_plan_line(const report::CellResult& row) {
+  if (!row.gap) return "";
+  return fmt::format("no plan for this problem takes less than {}: simulated {:.1f} % above\n",
+                     show(core::Seconds(*row.lower_bound_s)), *row.gap * 100);
+}
+
+/// Of a plan that was searched for.
+std::string search_line(const report::CellResult& row) {
+  if (!row.search_s) return "";
+  return fmt::format("search {}, {} states; estimate {:.3f} of simulated{}\n", show(core::Seconds(*row.search_s)), *row.states,
+                     *row.optimism, row.status == "ok" ? "" : "; " + row.status);
+}
+
+/// Null where a number is missing.
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
 /// Null where the plan has no bound.
 nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan) {
   const auto bound = score::lower_bound(problem, plan);
@@ -102,11 +122,11 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                 : "";
   return fmt::format(
       "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
-      "communication {:.1f} %, peak memory {}\n{}{}{}",
+      "communication {:.1f} %, peak memory {}\n{}{}{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome),
-      beside.explained ? "\n" + explain_table(*beside.explained) : "");
+      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome), any_plan_line(row),
+      search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
@@ -116,7 +136,8 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
   nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
                                 {"planner", row.planner}, {"mini_batch", row.mini_batch}, {"depth", *row.depth},
                                 {"estimate_s", *row.estimate_s}, {"iteration_s", *row.iteration_s},
-                                {"lower_bound", bound_json(problem, plan)},
+                                {"optimism", *row.optimism}, {"lower_bound", bound_json(problem, plan)},
+                                {"any_plan_lower_bound_s", or_null(row.lower_bound_s)}, {"gap", or_null(row.gap)},
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
                                 {"peak_memory_bytes", *row.peak_memory_bytes}};
@@ -125,7 +146,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"applied", imperfect->what},
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
-  if (row.search_s) out["search_s"] = *row.search_s;
+  if (row.search_s) out.update({{"search_s", *row.search_s}, {"states", *row.states}, {"status", row.status}});
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     nlohmann::ordered_json one;

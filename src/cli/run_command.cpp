@@ -36,7 +36,7 @@ experiment::Progress progress() {
 core::ExitCode exit_code(const experiment::RunOutcome& outcome) {
   if (outcome.interrupted) return core::ExitCode::interrupted;
   for (const auto& row : outcome.rows)
-    if (row.status == "ok") return core::ExitCode::done;
+    if (row.iteration_s) return core::ExitCode::done;
   return core::ExitCode::infeasible;
 }
 

@@ -154,7 +154,7 @@ Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
-             "baseline", "memory", "simulation"});
+             "baseline", "memory", "simulation", "time_limit"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = root.at("experiment").text();
@@ -166,6 +166,7 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   }
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
+  if (const auto node = root.find("time_limit")) spec.time_limit = node->seconds();
   if (const auto node = root.find("simulation")) spec.simulation = read_simulation(*node);
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {

@@ -109,8 +109,7 @@ class Sweep {
   }
 
  private:
-  double iteration(const plan::Plan& plan, bool judged) const {
-    if (by_evaluation(options_) && judged) return options_.evaluate(plan).value();
+  double estimated(const plan::Plan& plan) const {
     return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan)).iteration.value();
   }
 
@@ -142,13 +141,30 @@ class Sweep {
     if (!bottleneck) return std::nullopt;
     rows = bottleneck->rows;
     Candidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
-                  bottleneck->seconds_per_sample, 0, !stop_.timed_out()};
-    if (!bottleneck->complete || !out.judged) late_ = true;
-    if (!bottleneck->complete && !score::faults(problem_, out.plan).empty()) return std::nullopt;
-    if (search.choices.k > 1 && options_.evaluate && out.judged)  // there the in-flight rule is only safe, not tight
-      schedule::search_in_flight(out.plan, [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
-    out.iteration = iteration(out.plan, out.judged);
+                  bottleneck->seconds_per_sample, 0};
+    if (!bottleneck->complete) {
+      late_ = true;
+      if (!score::faults(problem_, out.plan).empty()) return std::nullopt;
+    }
+    judge(out, search.choices.k);
     return out;
+  }
+
+  /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
+  void judge(Candidate& candidate, int k) const {
+    plan::Plan tightened = candidate.plan;
+    try {
+      stop_.check();
+      if (k > 1 && options_.evaluate)  // there the in-flight rule is only safe, not tight
+        schedule::search_in_flight(tightened,
+                                   [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
+      candidate.iteration = by_evaluation(options_) ? options_.evaluate(tightened).value() : estimated(tightened);
+      candidate.plan = std::move(tightened);
+    } catch (const core::TimedOut&) {
+      late_ = true;
+      candidate.judged = false;
+      candidate.iteration = estimated(candidate.plan);
+    }
   }
 
   /// An evaluation counts more than an estimate.

@@ -31,6 +31,8 @@ std::string shown(const std::optional<T>& value, const char* format) {
   return value ? fmt::format(fmt::runtime(format), *value) : "-";
 }
 
+std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.1f}%", *share * 100) : "-"; }
+
 std::vector<std::string> cells(const CellResult& row, const std::optional<double>& times) {
   const auto memory = row.peak_memory_bytes ? core::show(core::Bytes(*row.peak_memory_bytes)) : "-";
   const auto search = row.search_s ? core::show(core::Seconds(*row.search_s)) : "-";
@@ -39,12 +41,14 @@ std::vector<std::string> cells(const CellResult& row, const std::optional<double
           std::to_string(row.devices),
           std::to_string(row.mini_batch),
           row.planner,
-          row.status == "ok" ? shown(row.samples_per_s, "{:.1f}") : row.status.substr(0, row.status.find(':')),
+          row.samples_per_s ? shown(row.samples_per_s, "{:.1f}") : row.status.substr(0, row.status.find(':')),
           times ? fmt::format("{:.2f}x", *times) : "",
           shown(row.stages, "{}"),
           shown(row.depth, "{}"),
           shown(row.micro_batch, "{}"),
-          row.bubble ? fmt::format("{:.1f}%", *row.bubble * 100) : "-",
+          percent(row.bubble),
+          shown(row.optimism, "{:.3f}"),
+          percent(row.gap),
           memory,
           search};
 }
@@ -54,7 +58,8 @@ std::vector<std::string> cells(const CellResult& row, const std::optional<double
 std::string comparison(std::span<const CellResult> rows, const std::string& baseline) {
   Table table({{"model"}, {"cluster"}, {"GPUs", Align::right}, {"mini-batch", Align::right}, {"planner"},
                {"samples/s", Align::right}, {"ratio", Align::right}, {"stages", Align::right}, {"depth", Align::right},
-               {"micro-batch", Align::right}, {"bubble", Align::right}, {"peak memory", Align::right},
+               {"micro-batch", Align::right}, {"bubble", Align::right}, {"optimism", Align::right}, {"gap", Align::right},
+               {"peak memory", Align::right},
                {"search", Align::right}});
   const CellResult* best = nullptr;
   double largest = 0;

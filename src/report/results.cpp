@@ -22,12 +22,18 @@ void each_field(const CellResult& row, Visit&& visit) {
   visit("micro_batch", row.micro_batch);
   visit("stages", row.stages);
   visit("depth", row.depth);
+  visit("schedule", row.schedule);
   visit("estimate_s", row.estimate_s);
   visit("iteration_s", row.iteration_s);
+  visit("optimism", row.optimism);
+  visit("lower_bound_s", row.lower_bound_s);
+  visit("gap", row.gap);
   visit("samples_per_s", row.samples_per_s);
   visit("bubble", row.bubble);
   visit("peak_memory_bytes", row.peak_memory_bytes);
   visit("search_s", row.search_s);
+  visit("states", row.states);
+  visit("search_memory_bytes", row.search_memory_bytes);
   visit("status", row.status);
 }
 

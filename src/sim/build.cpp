@@ -37,7 +37,7 @@ class Builder {
  public:
   Builder(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
           const schedule::Grid& order, const SimulationOptions& options)
-      : problem_(problem), plan_(plan), stages_(stages), order_(order), options_(options), tasks_(problem.cluster) {}
+      : problem_(problem), plan_(plan), stages_(stages), order_(order), options_(options), tasks_(problem.cluster, options.stop) {}
 
   Iteration build() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {

@@ -8,8 +8,9 @@ namespace {
 
 class Engine {
  public:
-  Engine(const TaskGraph& graph, NetworkModel network, bool record)
+  Engine(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop)
       : graph_(graph),
+        stop_(stop),
         waiting_(graph.predecessor_count),
         record_(graph.tasks.size(), record),
         network_(make_network(network, graph, agenda_, record_)),
@@ -28,7 +29,7 @@ class Engine {
     while (!agenda_.empty()) {
       const Event event = agenda_.top();
       agenda_.pop();
-      if (handle(event)) ++done;
+      if (handle(event) && ++done % kBetweenChecks == 0) stop_.check();
       if (agenda_.empty() || agenda_.top().time > event.time) network_->settle(event.time);
     }
     if (done != graph_.tasks.size()) {
@@ -70,7 +71,9 @@ class Engine {
     if (--waiting_[static_cast<std::size_t>(id)] == 0) ready(id, now);
   }
 
+  static constexpr std::size_t kBetweenChecks = 4096;
   const TaskGraph& graph_;
+  core::StopToken stop_;
   std::vector<std::int32_t> waiting_;
   Agenda agenda_;
   Record record_;
@@ -80,8 +83,8 @@ class Engine {
 
 }  // namespace
 
-Times run(const TaskGraph& graph, NetworkModel network, bool record) {
-  return Engine(graph, network, record).run();
+Times run(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop) {
+  return Engine(graph, network, record, stop).run();
 }
 
 }  // namespace penstock::sim

@@ -2,13 +2,14 @@
 // The event loop: runs a task graph to completion.
 
 #include "network.hpp"
+#include "penstock/core/stop.hpp"
 
 namespace penstock::sim {
 
 /// Compute tasks start when their predecessors have ended (the device's own order is among the predecessors);
 /// transfers go to the network then. With `record` false only the makespan is filled in.
 /// Ties: events at one moment are handled in task order, and the tasks an event releases in edge order.
-/// Throws an invalid-plan error telling who waits for whom when the order deadlocks.
-Times run(const TaskGraph& graph, NetworkModel network, bool record = true);
+/// Throws an invalid-plan error telling who waits for whom when the order deadlocks, and what `stop` throws.
+Times run(const TaskGraph& graph, NetworkModel network, bool record = true, core::StopToken stop = {});
 
 }  // namespace penstock::sim

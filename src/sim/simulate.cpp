@@ -86,7 +86,7 @@ void join(std::vector<trace::Span>& spans, std::size_t devices) {
 trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
                       const SimulationOptions& options) {
   const Iteration iteration = prepare(problem, plan, order, options);
-  const Times times = run(iteration.graph, options.network);
+  const Times times = run(iteration.graph, options.network, true, options.stop);
   trace::Trace trace;
   trace.mini_batch = plan.training.mini_batch;
   trace.mini_batches = mini_batches(plan, iteration);
@@ -101,7 +101,7 @@ Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, 
                           const SimulationOptions& options) {
   const Iteration iteration = prepare(problem, plan, order, options);
   const bool one = mini_batches(plan, iteration) == 1;
-  return iteration_time(plan, iteration, run(iteration.graph, options.network, !one));
+  return iteration_time(plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
 std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,

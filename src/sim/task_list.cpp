@@ -15,7 +15,7 @@ core::DeviceId device(std::int32_t index) { return core::DeviceId(static_cast<st
 
 }  // namespace
 
-TaskList::TaskList(const cluster::Cluster& cluster) : cluster_(cluster) {
+TaskList::TaskList(const cluster::Cluster& cluster, core::StopToken stop) : cluster_(cluster), stop_(stop) {
   graph_.devices = cluster.size();
   for (const cluster::Link& link : cluster.links())
     graph_.capacity.push_back(link.bandwidth.value() * kSecondsPerPicosecond);
@@ -43,6 +43,8 @@ Task TaskList::transfer(std::int32_t from, std::int32_t to, std::int64_t bytes) 
 TaskId TaskList::add(const Task& task) {
   if (graph_.tasks.size() >= static_cast<std::size_t>(std::numeric_limits<TaskId>::max()))
     throw core::Error(core::ExitCode::limit, "the iteration has more than 2^31 - 1 tasks");
+  constexpr std::size_t kBetweenChecks = 4096;
+  if (graph_.tasks.size() % kBetweenChecks == 0) stop_.check();
   graph_.tasks.push_back(task);
   return static_cast<TaskId>(graph_.tasks.size() - 1);
 }

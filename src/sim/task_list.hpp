@@ -5,14 +5,15 @@
 #include <utility>
 
 #include "penstock/cluster/cluster.hpp"
+#include "penstock/core/stop.hpp"
 #include "task_graph.hpp"
 
 namespace penstock::sim {
 
 class TaskList {
  public:
-  /// Knows the cluster's links; it must outlive the list.
-  explicit TaskList(const cluster::Cluster& cluster);
+  /// Knows the cluster's links; it must outlive the list. Asks `stop` every few thousand tasks.
+  explicit TaskList(const cluster::Cluster& cluster, core::StopToken stop = {});
 
   /// Picoseconds of one task. No iteration outlasts the sum of its tasks, so the clock holds when the sum does; throws
   /// BadInput when it does not.
@@ -35,6 +36,7 @@ class TaskList {
   const Way& way(std::int32_t from, std::int32_t to);
 
   const cluster::Cluster& cluster_;
+  core::StopToken stop_;
   TaskGraph graph_;
   EdgeList edges_;
   core::Seconds total_;  ///< of all tasks so far

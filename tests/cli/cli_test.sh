@@ -91,6 +91,26 @@ sed 's/node0.1/node0.7/' day.yaml >noone.yaml
 expect 11 "noone.yaml:1: devices[0].device: no device is named 'node0.7'" "$penstock" simulate plan.yaml --imperfection noone.yaml --svg bad.svg
 expect 0 "samples/s" "$penstock" simulate plan.yaml --imperfection "$clusters/../imperfect/bad_day.yaml" --runs 3
 
+expect 0 "no plan for this problem takes less than" "${plan[@]}" --micro-batch 4
+expect 0 '"optimism": ' "${plan[@]}" --micro-batch 4 --json
+
+# Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
+compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
+expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
+[[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json ]] && cmp -s c.csv all.csv ||
+  { echo "FAILED: compare wrote no results"; failures=$((failures + 1)); }
+(($(grep -c '^case_study,summit,8,' c.csv) >= 3)) || { echo "FAILED: compare left planners out"; failures=$((failures + 1)); }
+expect 0 '"lower_bound_s": ' "${compare[@]}" --planners spp --json
+expect 0 "[2/2] graphpipe: " "${compare[@]}" --planners spp,graphpipe
+expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
+expect 11 "did you mean 'spp'" "${compare[@]}" --planners sppp --csv bad.yaml
+expect 11 "spp is given twice" "${compare[@]}" --planners spp,spp --csv bad.yaml
+expect 11 "unknown planner ''" "${compare[@]}" --planners , --csv bad.yaml
+expect 10 "--time-limit: expected a time such as 10s, not 'soon'" "${compare[@]}" --time-limit soon --csv bad.yaml
+expect 20 "timed out: the time limit is over" "${compare[@]}" --planners spp --time-limit 0s
+expect 31 "the time limit is over" "${plan[@]}" --time-limit 0s -o bad.yaml
+expect 20 "infeasible: no plan uses exactly 32 devices" "$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --mini-batch 1 --planners spp
+
 expect 0 "graphpipe" "$penstock" planners
 expect 0 "inception_v3" "$penstock" models
 expect 0 "series-parallel" "$penstock" model clip -o clip.json

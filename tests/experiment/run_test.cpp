@@ -83,6 +83,38 @@ TEST_CASE("a run leaves a complete results folder, the same for any number of th
   }
 }
 
+TEST_CASE("a row says how far the planner's estimate and the lower bound are from the simulation") {
+  const auto spec = small_spec();
+  const auto row = experiment::run_cell(spec, spec.cells[1], cost::AnalyticCosts(), {}).row;
+  CHECK(*row.schedule == "1f1b");
+  CHECK(*row.states > 0);
+  CHECK(*row.optimism == *row.estimate_s / *row.iteration_s);
+  CHECK(*row.lower_bound_s > 0);
+  CHECK(*row.gap >= 0);
+  CHECK(*row.gap == *row.iteration_s / *row.lower_bound_s - 1);
+  CHECK_FALSE(row.search_memory_bytes);  // cells run side by side
+}
+
+TEST_CASE("buckets let all-reduces overlap, and the bound leaves them out") {
+  CHECK(experiment::reduction({}) == score::Reduction::closed_form);
+  sim::SimulationOptions options;
+  options.bucket = core::Bytes(1);
+  CHECK(experiment::reduction(options) == score::Reduction::free);
+  options = {};
+  options.collective = sim::Collective::ring;
+  CHECK(experiment::reduction(options) == score::Reduction::free);
+}
+
+TEST_CASE("a search without time is a row that says so, one with time enough is complete") {
+  auto spec = small_spec();
+  spec.time_limit = core::Seconds(0);
+  const auto late = experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {});
+  CHECK(late.row.status == "timed out: the time limit is over, and no plan was found until then");
+  CHECK_FALSE(late.plan);
+  spec.time_limit = core::Seconds(600);
+  CHECK(experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {}).row.status == "ok");
+}
+
 TEST_CASE("an infeasible cell is a row with its reason and costs no other cell") {
   const support::Scratch scratch("run_test");
   auto spec = small_spec();

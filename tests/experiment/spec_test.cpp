@@ -73,6 +73,13 @@ TEST_CASE("links are shared, all-reduces take no link and come after the pass, u
   CHECK(other.bucket == core::Bytes(25 << 20));
 }
 
+TEST_CASE("searches have all the time they want, unless the file says otherwise") {
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
+  CHECK_FALSE(experiment::parse_spec(text(models), "e.yaml").time_limit);
+  CHECK(experiment::parse_spec(text(models, "planners: [spp]\ntime_limit: 1500ms\n"), "e.yaml").time_limit == core::Seconds(1.5));
+  CHECK(fault_of(text(models, "planners: [spp]\ntime_limit: 10\n")).starts_with("e.yaml:7: time_limit: expected"));
+}
+
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
   CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n")).starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));

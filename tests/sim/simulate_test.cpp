@@ -171,3 +171,18 @@ TEST_CASE("an iteration that outlasts the simulator's clock of 104 days is refus
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 4e6, 4e6)) == doctest::Approx(8e6));
   CHECK_THROWS_AS(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 5e6, 5e6)), core::BadInput);
 }
+
+TEST_CASE("a simulation ends when its time is over") {
+  const auto graph = support::tiny_graph(1, {});
+  const auto cluster = support::tiny_cluster(1);
+  const auto costs = support::FixedCosts::uniform(1, 1, 1);
+  const cost::Problem problem{graph, cluster, costs, {4}};
+  plan::Plan plan;
+  plan.training = problem.training;
+  plan.stages.push_back({{core::OpId(0)}, {core::DeviceId(0)}, 1, 1, 1, {}});
+  sim::SimulationOptions options;
+  CHECK_NOTHROW(sim::simulate(problem, plan, schedule::plan_order(plan), options));
+  options.stop = core::StopToken().within(core::Seconds(0));
+  CHECK_THROWS_AS(sim::simulate(problem, plan, schedule::plan_order(plan), options), core::TimedOut);
+  CHECK_THROWS_AS(sim::simulate_time(problem, plan, schedule::plan_order(plan), options), core::TimedOut);
+}

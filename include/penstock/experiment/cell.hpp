@@ -7,7 +7,9 @@
 #include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/experiment/spec.hpp"
+#include "penstock/planners/planner.hpp"
 #include "penstock/report/results.hpp"
+#include "penstock/score/problem_bound.hpp"
 #include "penstock/sim/options.hpp"
 #include "penstock/trace/summary.hpp"
 
@@ -20,18 +22,38 @@ struct CellOutcome {
   std::optional<trace::Summary> summary;
 };
 
-/// Everything of one cell of the spec in memory; writes nothing. An infeasible cell is a row with its reason; a plan that
-/// score::faults rejects is an internal error. Throws Interrupted when stopped.
+/// What a search is told beside the problem.
+struct SearchSetting {
+  planners::SearchOptions options;  ///< `evaluate` is set by the search
+  sim::SimulationOptions simulation;
+  std::optional<core::Seconds> time_limit;
+  /// Bytes, asked for as soon as a plan is found; none: not measured.
+  std::function<std::optional<std::int64_t>()> peak_memory{};
+};
+
+/// Plans, judges, scores and simulates; status "ok", or "timed out: ..." for the best plan until the time limit. Throws
+/// Infeasible or TimedOut when there is no plan, an internal error when score::faults rejects it.
+CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop);
+
+/// The same; without a plan a row with the reason: "infeasible: ...", "timed out: ..." or "limit: ...".
+CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop);
+
+/// Everything of one cell of the spec in memory; writes nothing. As try_search. Throws Interrupted when stopped.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
-/// Iteration time by simulation, as planners want it handed in. The problem must outlive it.
+/// Iteration time by simulation, as planners want it handed in: it ends with TimedOut where simulation.stop says so. The
+/// problem must outlive it.
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                      const sim::SimulationOptions& simulation);
+
+/// What lower bounds may assume of the simulation's all-reduces.
+score::Reduction reduction(const sim::SimulationOptions& simulation);
 
 /// The part of a row that is known before anything runs.
 report::CellResult describe(const Cell& cell);
 
-/// Fills in the numbers of a finished, valid plan: estimate, simulation, memory.
+/// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a perfect world),
+/// simulation, memory.
 CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
                      const sim::SimulationOptions& simulation);
 

@@ -26,6 +26,7 @@ struct Spec {
   std::string summary;
   std::optional<std::string> costs;  ///< profile file; default: analytic
   bool choose_by_simulation = true;   ///< how the best micro-batch size is picked; else by estimate
+  std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
   cost::MemoryRule memory;            ///< how memory is counted
   sim::SimulationOptions simulation;
   std::string baseline;               ///< planner the ratios divide by; empty: no ratios

@@ -21,7 +21,7 @@ struct SearchOptions {
   bool any_degree = false;                  ///< replica counts of any size, not only powers of two
   /// Seconds of one iteration of a finished plan: by which the best micro-batch size is chosen, and with k > 1 the
   /// in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must be callable
-  /// from any thread. Default: score::estimate, and the in-flight rule.
+  /// from any thread; may throw TimedOut. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
   bool judge_by_estimate = false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
 };

@@ -19,14 +19,21 @@ struct CellResult {
   std::optional<std::int64_t> micro_batch;        ///< samples
   std::optional<std::int64_t> stages;             ///< number of stages
   std::optional<std::int64_t> depth;              ///< stages on the longest path
+  std::optional<std::string> schedule;            ///< the plan's
   std::optional<double> estimate_s;               ///< iteration time the planner expects
   std::optional<double> iteration_s;              ///< iteration time of the trace
+  std::optional<double> optimism;                 ///< estimate_s / iteration_s
+  std::optional<double> lower_bound_s;            ///< no plan for the problem is faster (score::problem_bounds)
+  std::optional<double> gap;                      ///< iteration_s / lower_bound_s - 1
   std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
   std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
   std::optional<double> search_s;                 ///< wall time of the planner, its judging of candidates included;
                                                   ///< cells run side by side share the cores
-  std::string status;                             ///< "ok", "infeasible: ...", "limit: ...", "interrupted", ...
+  std::optional<std::int64_t> states;             ///< table rows the planner computed
+  std::optional<std::int64_t> search_memory_bytes;  ///< most the process held during the search, whatever else it held included;
+                                                    ///< only where searches run one after the other
+  std::string status;  ///< "ok", "timed out: ...", "infeasible: ...", "limit: ...", "bad input: ...", "interrupted"
 };
 
 /// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "penstock/core/stop.hpp"
 #include "penstock/core/units.hpp"
 
 namespace penstock::sim {
@@ -40,6 +41,7 @@ struct SimulationOptions {
   core::Bytes bucket{};
   const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
   std::uint64_t seed = 0;                      ///< of the imperfection's jitter
+  core::StopToken stop{};  ///< asked every few thousand tasks: the simulation ends with Interrupted or TimedOut
 };
 
 }  // namespace penstock::sim

@@ -1,0 +1,84 @@
+#pragma once
+// No plan for this problem is faster than this, whoever makes it.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "penstock/cost/problem.hpp"
+
+namespace penstock::score {
+
+/// Why every plan takes its time. What is assumed of a plan is what plan::structural_faults and score::faults
+/// ask for: every operator is in one stage, a stage runs on r devices, which it shares with other stages as a
+/// whole or not at all; its micro-batch b divides the mini-batch B, and a replica takes floor(b / r) or
+/// ceil(b / r) samples of it, its share. Schedules may interleave stages, split backward passes and
+/// recompute. Below, F, I and W are an operator's forward, input and weight gradient time, each the least
+/// over all shares that occur and fit in memory and over all device types, so nothing is assumed of how times
+/// grow with samples, launch overheads and saturation included; "rate" is the least time per sample.
+/// Transfers and slow-downs by overlap are left out. `down(v)` is the longest path of F up to and with v,
+/// `up(v) = I(v) + max(W(v) and v's update, up of its producers)`: the way of one sample's gradient back.
+enum class ProblemBoundKind : std::uint8_t {
+  /// All devices together do all work. Devices of type t weigh y_t, their share of the cluster's speed: sum
+  /// over operators
+  /// of min_t y_t B rate_t. Proof: a device of type t works no longer than the iteration, and the y of all
+  /// devices add up
+  /// to 1 (linear programming duality; for one type it is work over devices). Every parameter is updated
+  /// somewhere.
+  work,
+  /// Some sample goes down to v and its gradient comes up from v: max over v of down(v) + up(v).
+  chain,
+  /// One operator on r devices: the busiest replica has B rate / r to do, after the first sample has come
+  /// down to it
+  /// and before the last gradient has gone up; then the all-reduce of its parameters and the update. The
+  /// least over r, the
+  /// most over operators.
+  operators,
+  /// More devices than operators: some stage has ceil(devices / operators) replicas or more. The least over
+  /// operators of
+  /// what `operators` says of those.
+  replication,
+  /// Little's law (Operations Research 1961) on bytes: devices hold the weights, and what each sample needs
+  /// for its
+  /// backward pass for F + I at least (a stage that recomputes holds it no longer), so time >= B sum kept (F
+  /// + I) / the
+  /// memory left.
+  memory,
+  /// The shares that make work cheap make the chain long. With path p of `chain` and any 0 <= z <= 1, time >=
+  /// sum over
+  /// operators of the least over shares of z work + (1 - z) chain. Lagrangian relaxation of the problem in
+  /// which every operator may be
+  /// split over devices and shares at will; the best z is found by ternary search, every z is valid.
+  relaxation,
+};
+inline constexpr std::size_t kProblemBoundKinds = 6;
+std::string_view name(ProblemBoundKind kind);
+
+struct ProblemBound {
+  ProblemBoundKind kind = ProblemBoundKind::work;
+  core::Seconds time;
+};
+
+struct ProblemBounds {
+  std::array<ProblemBound, kProblemBoundKinds>
+      by_kind;                       ///< in the order of ProblemBoundKind; zero where none applies
+  const ProblemBound& best() const;  ///< the largest; the first among equals
+  /// Plans that do not flush overlap one iteration with the next, so that only the work counts: the time per
+  /// iteration in the long run. A finite number of mini-batches may fall short of it by what the pipeline
+  /// held in the beginning.
+  const ProblemBound& holds_for(const plan::Plan& plan) const;
+};
+
+/// When gradients are reduced.
+enum class Reduction : std::uint8_t {
+  closed_form,  ///< after all of a stage's backward passes, in the time of cost::all_reduce
+  free,         ///< in any way, while passes run: all-reduces are left out of the bounds
+};
+
+/// A thousand-millionth is taken off, for the simulator rounds every task to the picosecond. Assumes that an
+/// update of more bytes takes longer and that two take longer than one of both. Time is in proportion to
+/// operators times device count times divisors of the mini-batch. Throws Infeasible when the weights do not
+/// fit or no share of some operator does, BadInput when the mini-batch is no count of samples.
+ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form);
+
+}  // namespace penstock::score

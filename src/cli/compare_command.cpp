@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "command.hpp"
+#include "heartbeat.hpp"
+#include "peak_memory.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/cell.hpp"
+#include "penstock/report/ranking.hpp"
+#include "penstock/score/problem_bound.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  ClusterFlags cluster;
+  std::string planners = "all";
+  std::string optimizer = "sgd";
+  std::int64_t mini_batch = 0;
+  std::optional<std::string> costs;
+  std::string choose_by = "simulation";
+  SimulationFlags simulation;
+  TimeLimitFlag time_limit;
+  std::string csv;
+  std::string output;
+  int threads = 0;
+  bool json = false;
+};
+
+/// The whole catalogue, or those named, in the order given.
+std::vector<std::string> chosen(const std::string& text) {
+  if (text == "all") return planner_names();
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string name; std::getline(in, name, ',');) {
+    if (std::find(out.begin(), out.end(), planners::planner(name).name) != out.end())
+      throw core::BadInput("--planners: " + name + " is given twice");
+    out.push_back(name);
+  }
+  if (out.empty()) throw core::BadInput("--planners: expected all, or names with commas between");
+  return out;
+}
+
+/// A planner that cannot take the problem costs no other its row.
+report::CellResult row_of(const cost::Problem& problem, const experiment::Cell& cell,
+                          experiment::SearchSetting setting, const Session& session) {
+  const Heartbeat alive(cell.planner);
+  const PeakMemory memory;
+  setting.peak_memory = [&] { return memory.bytes(); };
+  try {
+    return experiment::try_search(problem, cell, setting, session.stop).row;
+  } catch (const core::BadInput& e) {
+    auto row = experiment::describe(cell);
+    row.status = std::string("bad input: ") + e.what();
+    return row;
+  }
+}
+
+struct Outcome {
+  std::vector<report::CellResult> rows;
+  bool interrupted = false;
+};
+
+/// One planner after the other, each with all threads.
+Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::vector<std::string>& planners,
+                const experiment::SearchSetting& setting, const Session& session) {
+  Outcome out;
+  try {
+    for (const std::string& planner : planners) {
+      cell.planner = planner;
+      out.rows.push_back(row_of(problem, cell, setting, session));
+      const auto& row = out.rows.back();
+      fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), planner,
+                 row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
+                                                 core::show(core::Seconds(*row.search_s)))
+                                   : row.status);
+    }
+  } catch (const core::Interrupted&) {
+    out.interrupted = true;
+  }
+  out.rows = report::ranked(std::move(out.rows));
+  return out;
+}
+
+/// What the table is about, and what no plan beats.
+std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
+                    const sim::SimulationOptions& simulation) {
+  const auto row = experiment::describe(cell);
+  const std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices,
+                                       row.cluster, row.mini_batch);
+  try {
+    const auto best = score::problem_bounds(problem, experiment::reduction(simulation)).best();
+    return fmt::format("{}no plan with a flush takes less than {} ({})\n\n", what, core::show(best.time),
+                       name(best.kind));
+  } catch (const core::Infeasible& e) {
+    return fmt::format("{}no plan fits: {}\n\n", what, e.what());
+  }
+}
+
+core::ExitCode exit_code(const Outcome& outcome) {
+  if (outcome.interrupted) return core::ExitCode::interrupted;
+  const auto& rows = outcome.rows;
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.iteration_s.has_value(); }))
+    return core::ExitCode::done;
+  return core::ExitCode::infeasible;
+}
+
+core::ExitCode run(const Flags& flags, const Session& session) {
+  const ThreadLimit limit(flags.threads);
+  const auto planners = chosen(flags.planners);
+  const graph::OpGraph graph = experiment::load_model(flags.model.ref());
+  const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
+  const auto costs = experiment::load_costs(flags.costs);
+  experiment::Cell cell{
+      flags.model.ref(), flags.cluster.ref(), "", {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
+  cell.cluster.devices = static_cast<int>(cluster.size());
+  const cost::Problem problem{graph, cluster, *costs, cell.training};
+  experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value(), {}};
+  setting.options.judge_by_estimate = flags.choose_by == "estimate";
+
+  const Outcome outcome = compare(problem, cell, planners, setting, session);
+  const std::string table = heading(problem, cell, setting.simulation) + report::ranking(outcome.rows);
+  const std::string json = report::to_json(outcome.rows, provenance(session)),
+                    csv = report::to_csv(outcome.rows);
+  if (!flags.csv.empty()) core::write_file(flags.csv, csv);
+  if (!flags.output.empty())
+    for (const auto& [ending, text] : {std::pair{".txt", &table}, {".csv", &csv}, {".json", &json}})
+      core::write_file(flags.output + ending, *text);
+  fmt::print("{}", flags.json ? json : table);
+  return exit_code(outcome);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "compare", "Let planners compete on one problem: same costs, same simulator, one table.");
+  command->footer(
+      "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
+      "(estimated over\n"
+      "simulated), the gap to a lower bound on the iteration of any plan, memory of the fullest device, "
+      "search time, states\n"
+      "and memory of the whole process during the search. Planners run one after the other, each on all "
+      "threads. One that\n"
+      "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "
+      "finds any.\n\n"
+      "Examples:\n"
+      "  penstock compare --model mmt --cluster experiments/clusters/summit.yaml --devices 16 --mini-batch "
+      "256\n"
+      "  penstock compare --model dlrm --cluster experiments/clusters/dgx_a100.yaml --mini-batch 4096 \\\n"
+      "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv");
+  auto flags = std::make_shared<Flags>();
+  flags->model.add(*command, true);
+  flags->cluster.add(*command, true);
+  command->add_option("--planners", flags->planners, "all, or names with commas between (penstock planners)")
+      ->capture_default_str()
+      ->type_name("NAMES");
+  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
+      ->required()
+      ->check(samples())
+      ->type_name("B");
+  command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"sgd", "momentum", "adam"}));
+  add_costs(*command, flags->costs);
+  command
+      ->add_option("--choose-by", flags->choose_by,
+                   "simulation or estimate: how planners that try several plans pick one")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"simulation", "estimate"}));
+  flags->simulation.add(*command);
+  flags->time_limit.add(*command);
+  command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "write PATH.txt, PATH.csv, and PATH.json with provenance")
+      ->type_name("PATH");
+  add_threads(*command, flags->threads);
+  add_json(*command, flags->json);
+  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,26 @@
+#pragma once
+// A sign of life on standard error while something takes long.
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace penstock::cli {
+
+/// While it lives, every five seconds: "graphpipe: searching for 10 s".
+class Heartbeat {
+ public:
+  explicit Heartbeat(std::string who);
+  ~Heartbeat();
+
+ private:
+  void beat(const std::string& who);
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace penstock::cli

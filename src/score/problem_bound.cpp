@@ -1,0 +1,216 @@
+#include "penstock/score/problem_bound.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "least_all_reduce.hpp"
+#include "least_times.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/quantity_text.hpp"
+
+namespace penstock::score {
+namespace {
+
+using core::Bytes;
+using graph::Vertex;
+
+constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+
+/// How often the passes of an operator count on the way of one sample down and of its gradient up.
+struct Steps {
+  double forward = 0, input_gradient = 0, weight_gradient = 0;
+};
+
+/// The way down to one operator and back up, and what it takes with the least times.
+struct Way {
+  std::vector<Steps> steps;  ///< by operator
+  double update = 0;         ///< at its end
+  double seconds = 0;
+};
+
+class Bounds {
+ public:
+  Bounds(const cost::Problem& problem, Reduction reduction)
+      : problem_(problem), samples_(static_cast<double>(problem.training.mini_batch)), times_(problem) {
+    if (reduction == Reduction::closed_form) reduce_.emplace(problem.cluster);
+    go_down();
+    go_up();
+  }
+
+  ProblemBounds all() const {
+    const double seconds[kProblemBoundKinds] = {work(),        way().seconds, operators(),
+                                                replication(), memory(),      relaxation()};
+    constexpr double kRounding = 1 - 1e-9;
+    ProblemBounds out;
+    for (std::size_t k = 0; k < kProblemBoundKinds; ++k)
+      out.by_kind[k] = {static_cast<ProblemBoundKind>(k), core::Seconds(seconds[k] * kRounding)};
+    return out;
+  }
+
+ private:
+  std::size_t size() const { return problem_.graph.size(); }
+  Bytes weights(std::size_t op) const { return problem_.graph.parameter_bytes(core::OpId(op)); }
+  Bytes all_weights() const { return Bytes(problem_.graph.parameters() * problem_.graph.element_bytes()); }
+  auto producers(std::size_t op) const { return problem_.graph.dag().predecessors(static_cast<Vertex>(op)); }
+
+  /// The producer whose `values` is the largest; nobody for a source.
+  std::size_t last_of_producers(std::size_t op, const std::vector<double>& values) const {
+    std::size_t last = kNobody;
+    for (Vertex v : producers(op))
+      if (const auto p = static_cast<std::size_t>(v); last == kNobody || values[p] > values[last]) last = p;
+    return last;
+  }
+  double most_of_producers(std::size_t op, const std::vector<double>& values) const {
+    const std::size_t last = last_of_producers(op, values);
+    return last == kNobody ? 0 : values[last];
+  }
+
+  void go_down() {
+    for (std::size_t op = 0; op < size(); ++op)
+      down_.push_back(most_of_producers(op, down_) + times_.over_all(op).forward);
+  }
+  double own_end(std::size_t op) const {
+    return times_.over_all(op).weight_gradient + times_.update(weights(op));
+  }
+  void go_up() {
+    for (std::size_t op = 0; op < size(); ++op)
+      up_.push_back(times_.over_all(op).input_gradient + std::max(own_end(op), most_of_producers(op, up_)));
+  }
+
+  double work() const {
+    double sum = times_.update_work(all_weights());
+    for (std::size_t op = 0; op < size(); ++op) sum += samples_ * times_.over_all(op).work;
+    return sum;
+  }
+
+  Way way() const {
+    Way out{std::vector<Steps>(size()), 0, 0};
+    std::size_t turn = 0;
+    for (std::size_t op = 1; op < size(); ++op)
+      if (down_[op] + up_[op] > down_[turn] + up_[turn]) turn = op;
+    out.seconds = down_[turn] + up_[turn];
+    for (std::size_t op = turn; op != kNobody; op = last_of_producers(op, down_)) ++out.steps[op].forward;
+    for (std::size_t op = turn;; op = last_of_producers(op, up_)) {
+      ++out.steps[op].input_gradient;
+      if (own_end(op) < most_of_producers(op, up_)) continue;
+      out.steps[op].weight_gradient = 1;
+      out.update = times_.update(weights(op));
+      return out;
+    }
+  }
+
+  /// The least that an operator on `replicas` devices allows.
+  double on(std::size_t op, std::size_t replicas) const {
+    const double share = samples_ / static_cast<double>(replicas);
+    const LeastTimes& least = times_.over_all(op);
+    const double reduce = reduce_ ? reduce_->seconds(replicas, weights(op)) : 0;
+    return most_of_producers(op, down_) + std::max(share * least.rate + reduce + times_.update(weights(op)),
+                                                   share * least.held_rate + most_of_producers(op, up_));
+  }
+  double on_at_least(std::size_t op, std::size_t replicas) const {
+    const std::size_t most =
+        std::min(problem_.cluster.size(), static_cast<std::size_t>(problem_.training.mini_batch));
+    double least = on(op, std::min(replicas, most));
+    for (std::size_t r = replicas + 1; r <= most; ++r) least = std::min(least, on(op, r));
+    return least;
+  }
+  double operators() const {
+    double most = 0;
+    for (std::size_t op = 0; op < size(); ++op) most = std::max(most, on_at_least(op, 1));
+    return most;
+  }
+  double replication() const {
+    const std::size_t replicas = (problem_.cluster.size() + size() - 1) / size();
+    if (replicas < 2) return 0;
+    double least = on_at_least(0, replicas);
+    for (std::size_t op = 1; op < size(); ++op) least = std::min(least, on_at_least(op, replicas));
+    return least;
+  }
+
+  double memory() const {
+    Bytes left(0);
+    for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
+      left += problem_.cluster.type(core::DeviceId(d)).memory;
+    cost::StageLoad load;
+    load.parameters = all_weights();
+    const Bytes held =
+        plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, 0, 0));
+    if (held > left)
+      throw core::Infeasible(
+          fmt::format("weights, gradients and optimizer state take {}, all devices together have {}",
+                      core::show(held), core::show(left)));
+    double byte_seconds = 0;
+    for (std::size_t op = 0; op < size(); ++op) {
+      const LeastTimes& least = times_.over_all(op);
+      const std::int64_t kept =
+          problem_.graph.op(core::OpId(op)).kept_bytes.value() * problem_.memory.activation_copies;
+      byte_seconds += samples_ * static_cast<double>(kept) * (least.forward + least.input_gradient);
+    }
+    return byte_seconds > 0
+               ? byte_seconds / static_cast<double>(std::max<std::int64_t>(1, (left - held).value()))
+               : 0;
+  }
+
+  /// The Lagrangian at z.
+  double relaxed(const Way& way, double z) const {
+    double sum = z * times_.update_work(all_weights()) + (1 - z) * way.update;
+    for (std::size_t op = 0; op < size(); ++op) {
+      double least = std::numeric_limits<double>::infinity();
+      const Steps& steps = way.steps[op];
+      for (std::size_t c = 0; c < times_.classes(); ++c)
+        if (const LeastTimes& t = times_.of(op, c); std::isfinite(t.rate))
+          least =
+              std::min(least, z * samples_ * t.work + (1 - z) * (steps.forward * t.forward +
+                                                                 steps.input_gradient * t.input_gradient +
+                                                                 steps.weight_gradient * t.weight_gradient));
+      sum += least;
+    }
+    return sum;
+  }
+  double relaxation() const {
+    const Way down_and_up = way();
+    double low = 0, high = 1;
+    for (int i = 0; i < 40; ++i) {
+      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+      const bool rising = relaxed(down_and_up, a) < relaxed(down_and_up, b);
+      (rising ? low : high) = rising ? a : b;
+    }
+    return relaxed(down_and_up, low + (high - low) / 2);
+  }
+
+  const cost::Problem& problem_;
+  double samples_;
+  LeastTimesTable times_;
+  std::optional<LeastAllReduce> reduce_;
+  std::vector<double> down_, up_;  ///< by operator
+};
+
+}  // namespace
+
+std::string_view name(ProblemBoundKind kind) {
+  constexpr std::string_view kNames[] = {"work", "chain", "operators", "replication", "memory", "relaxation"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+const ProblemBound& ProblemBounds::best() const {
+  return *std::max_element(by_kind.begin(), by_kind.end(),
+                           [](const ProblemBound& a, const ProblemBound& b) { return a.time < b.time; });
+}
+
+const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
+  return plan::asynchronous(plan) ? by_kind[static_cast<std::size_t>(ProblemBoundKind::work)] : best();
+}
+
+ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction) {
+  const std::int64_t mini_batch = problem.training.mini_batch;
+  if (mini_batch < 1 || mini_batch > plan::kMostSamples)
+    throw core::BadInput(
+        fmt::format("a mini-batch has 1 to {} samples, not {}", plan::kMostSamples, mini_batch));
+  return Bounds(problem, reduction).all();
+}
+
+}  // namespace penstock::score

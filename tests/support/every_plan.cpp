@@ -1,0 +1,77 @@
+#include "support/every_plan.hpp"
+
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/score/validate.hpp"
+#include "support/partitions.hpp"
+
+namespace penstock::support {
+namespace {
+
+class Plans {
+ public:
+  Plans(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit)
+      : problem_(problem), visit_(visit) {}
+
+  void of(const Partition& partition) {
+    const std::int64_t mini_batch = problem_.training.mini_batch;
+    for (std::int64_t b = 1; b <= mini_batch; ++b)
+      if (mini_batch % b == 0) {
+        plan_ = cut(partition, b);
+        place(0, 0);
+      }
+  }
+
+ private:
+  plan::Plan cut(const Partition& partition, std::int64_t micro_batch) const {
+    plan::Plan plan;
+    plan.training = problem_.training;
+    for (UnitSet set : partition) {
+      plan.stages.emplace_back();
+      plan.stages.back().micro_batch = micro_batch;
+      for (std::size_t op = 0; op < problem_.graph.size(); ++op)
+        if (set >> op & 1) plan.stages.back().operators.emplace_back(op);
+    }
+    schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
+    return plan;
+  }
+
+  /// Gives stage s and those behind it the devices from `next` on, in every way.
+  void place(std::size_t s, std::size_t next) {
+    const std::size_t left = problem_.cluster.size() - next;
+    if (s == plan_.stages.size()) {
+      if (left == 0 && fits()) visit_(plan_);
+      return;
+    }
+    plan::Stage& stage = plan_.stages[s];
+    stage.devices.clear();
+    for (std::size_t r = 1; r <= left && static_cast<std::int64_t>(r) <= stage.micro_batch; ++r) {
+      stage.devices.emplace_back(next + r - 1);
+      place(s + 1, next + r);
+    }
+    stage.devices.clear();
+  }
+
+  bool fits() const {
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+      for (core::DeviceId d : plan_.stages[s].devices)
+        if (plan::total(score::stage_memory(problem_, plan_, core::StageId(s))) >
+            problem_.cluster.type(d).memory)
+          return false;
+    return true;
+  }
+
+  const cost::Problem& problem_;
+  const std::function<void(const plan::Plan&)>& visit_;
+  plan::Plan plan_;
+};
+
+}  // namespace
+
+void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit) {
+  Plans plans(problem, visit);
+  for (const Partition& partition : all_partitions(problem.graph.dag()))
+    if (partition.size() <= problem.cluster.size()) plans.of(partition);
+}
+
+}  // namespace penstock::support
