@@ -11,7 +11,6 @@
 #include "penstock/schedule/in_flight_search.hpp"
 
 namespace penstock::planners {
-namespace {
 
 using core::BadInput;
 
@@ -35,6 +34,8 @@ std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const 
   if (sizes.empty()) throw BadInput(fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
   return sizes;
 }
+
+namespace {
 
 std::vector<int> replica_counts(int devices, bool any) {
   std::vector<int> counts;
@@ -96,7 +97,7 @@ class Sweep {
     // The largest size goes first: it is the most efficient, and what it attains lets the others give up early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
-    const double give_up = found[first] && !by_evaluation() && !mixed(problem_.cluster)
+    const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster)
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
     core::parallel_for(first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
@@ -104,9 +105,8 @@ class Sweep {
   }
 
  private:
-  bool by_evaluation() const { return options_.evaluate && !options_.judge_by_estimate; }
   double iteration(const plan::Plan& plan) const {
-    if (by_evaluation()) return options_.evaluate(plan).value();
+    if (by_evaluation(options_)) return options_.evaluate(plan).value();
     return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan)).iteration.value();
   }
 

@@ -12,6 +12,13 @@ enum class Structure {
   row_as_graph,     ///< partitioned as a row, but a stage waits only for the stages it reads from
 };
 
+/// The pinned size, or all powers of two that split the mini-batch into few enough passes; ascending. Throws BadInput when the
+/// pinned size does not divide it, or none is left.
+std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const SearchOptions& options);
+
+/// Whether a plan is as good as options.evaluate says, not as the planner's own formula.
+inline bool by_evaluation(const SearchOptions& options) { return options.evaluate && !options.judge_by_estimate; }
+
 /// GraphPipe's default (appendix A.2): one micro-batch size for all stages, all powers of two tried in parallel, the
 /// best iteration time kept, over all structures given. The same bytes for any number of threads.
 SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,

@@ -1,0 +1,218 @@
+// dapple, alpa_inter and spp_luo from model and cluster to plan.
+
+#include <doctest/doctest.h>
+#include <tbb/global_control.h>
+
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "models/catalogue.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/cell.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "src/planners/layers.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+
+namespace {
+
+const cost::AnalyticCosts kCosts;
+const char* const kPlanners[] = {"dapple", "alpa_inter", "spp_luo"};
+
+cluster::Cluster load(const std::string& name) {
+  return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/" + name + ".yaml");
+}
+
+planners::SearchResult search(const char* planner, const cost::Problem& problem,
+                              planners::SearchOptions options = {}) {
+  auto found = planners::planner(planner).plan(problem, options, {});
+  const auto faults = score::faults(problem, found.plan);
+  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  return found;
+}
+
+/// By simulated time.
+planners::SearchOptions simulated(const cost::Problem& problem) {
+  planners::SearchOptions options;
+  options.evaluate = experiment::simulated_time(problem, {});
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("random problems: plans are valid, or the message says what is missing") {
+  int planned = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed)
+    for (const char* planner : kPlanners) {
+      CAPTURE(seed);
+      CAPTURE(planner);
+      const auto random = support::random_problem(seed);
+      const cost::Problem problem = random.problem();
+      try {
+        const auto found = search(planner, problem);
+        CHECK(found.estimate.value().value() > 0);
+        CHECK(found.states > 0);
+        ++planned;
+      } catch (const core::Infeasible& e) {
+        const std::string message = e.what();
+        CHECK((message.find("times the memory") != std::string::npos ||
+               message.find("on exactly") != std::string::npos));
+        ++refused;
+      }
+    }
+  CHECK(planned > 150);
+  CHECK(refused > 20);
+}
+
+TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, on mixed devices and on a ring") {
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  for (const char* name : {"mixed", "pcie_ring"})
+    for (const char* planner : kPlanners) {
+      CAPTURE(name);
+      CAPTURE(planner);
+      const auto cluster = load(name);
+      const cost::Problem problem{graph, cluster, kCosts, {32, plan::Optimizer::adam}};
+      std::set<std::string> plans;
+      for (std::size_t threads : {1, 2, 4}) {
+        const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+        plans.insert(plan::to_yaml(graph, search(planner, problem, simulated(problem)).plan));
+      }
+      CHECK(plans.size() == 1);
+    }
+}
+
+TEST_CASE(
+    "on mixed devices spp_luo gives slow ones less work, and its plan beats one made for equal devices") {
+  const auto graph = models::build("bert", {});
+  const auto cluster = load("mixed");  // devices 0 to 3: V100; 4 to 7: P100
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  const auto found = search("spp_luo", problem, simulated(problem));
+  double work[2] = {0, 0};
+  for (const plan::Stage& stage : found.plan.stages)
+    for (core::DeviceId d : stage.devices)
+      for (core::OpId op : stage.operators)
+        work[d.index() / 4] += graph.op(op).forward_flops.value() / static_cast<double>(stage.devices.size());
+  CHECK(work[0] > 1.2 * work[1]);
+  const auto evaluate = experiment::simulated_time(problem, {});
+  const auto equal = search("spp", problem, simulated(problem));
+  CHECK(evaluate(found.plan) < evaluate(equal.plan));
+}
+
+TEST_CASE("neighbours in spp_luo's pipeline on a ring exchange tensors over one cable") {
+  // The same ring numbered crosswise: 0 - 2 - 1 - 3 - 0.
+  const auto straight = load("pcie_ring");
+  std::vector<cluster::Link> links = straight.links();
+  const std::size_t crosswise[] = {0, 2, 1, 3};
+  for (cluster::Link& link : links)
+    link = {crosswise[link.from], crosswise[link.to], link.bandwidth, link.latency};
+  const cluster::Cluster ring("ring", straight.types(), straight.devices(), 0, links);
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  const cost::Problem problem{graph, ring, kCosts, {64, plan::Optimizer::sgd}};
+  planners::SearchOptions pinned;
+  pinned.micro_batch = 1;  // no replicas: four stages
+  const auto plan = search("spp_luo", problem, pinned).plan;
+  REQUIRE(plan.stages.size() == 4);
+  for (std::size_t s = 0; s + 1 < 4; ++s)
+    CHECK(ring.route(plan.stages[s].devices.front(), plan.stages[s + 1].devices.front()).links.size() == 1);
+}
+
+TEST_CASE("the estimate is the planner's own formula") {
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  const auto cluster = load("summit").first(1);
+  const cost::Problem problem{graph, cluster, kCosts, {8, plan::Optimizer::sgd}};
+  planners::SearchOptions pinned;
+  pinned.micro_batch = 2;
+  for (const char* planner : kPlanners) {  // one device: four micro-batches one by one, for all of them
+    CAPTURE(planner);
+    const auto found = search(planner, problem, pinned);
+    const auto& operators = found.plan.stages.front().operators;
+    const double each = cost::compute_time(problem, operators, cluster.types().front(), 2).total().value();
+    CHECK(found.estimate.value().value() == doctest::Approx(4 * each).epsilon(1e-6));
+    CHECK(found.bottleneck == doctest::Approx(each / 2).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a request to stop is honoured; options without meaning are refused") {
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  const auto cluster = load("summit").first(8);
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  std::atomic<bool> flag = true;
+  for (const char* name : kPlanners) {
+    CAPTURE(name);
+    const auto& planner = planners::planner(name);
+    CHECK_THROWS_AS(planner.plan(problem, {}, core::StopToken(&flag)), core::Interrupted);
+    planners::SearchOptions runs, sizes;
+    runs.k = 2;
+    sizes.per_stage_micro_batch = true;
+    CHECK_THROWS_AS(planner.plan(problem, runs, {}), core::BadInput);
+    CHECK_THROWS_AS(planner.plan(problem, sizes, {}), core::BadInput);
+  }
+}
+
+TEST_CASE("as much memory as the message asks for is enough, a little less is not") {
+  const auto graph = support::tiny_graph(3, {{0, 1}, {1, 2}});
+  for (const char* planner : kPlanners) {
+    CAPTURE(planner);
+    const auto feasible = [&](std::int64_t memory) {
+      const auto cluster = support::tiny_cluster(1, memory);
+      const cost::Problem problem{graph, cluster, kCosts, {4, plan::Optimizer::sgd}};
+      try {
+        search(planner, problem);
+        return true;
+      } catch (const core::Infeasible&) {
+        return false;
+      }
+    };
+    // All three in one stage: 3 kB kept and 2 kB worked on.
+    CHECK(feasible(5000));
+    CHECK_FALSE(feasible(4999));
+  }
+}
+
+TEST_CASE("long rows are clustered: layers are even, and wide tensors stay inside") {
+  // Twelve units of work 1; between units 2 k and 2 k + 1 a wide tensor. Six layers of two hide all wide
+  // ones.
+  std::vector<double> work(12, 1), crossing;
+  for (int c = 0; c < 12; ++c) crossing.push_back(c % 2 == 1 ? 9 : 1);
+  CHECK(planners::cluster_row(work, crossing, 6) == std::vector<int>{2, 4, 6, 8, 10, 12});
+  CHECK(planners::cluster_row(work, crossing, 12).size() == 12);  // few enough: nothing to do
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    core::Random random(seed);
+    work.clear();
+    for (int u = random.between(5, 60); u > 0; --u) work.push_back(random.chance(0.2) ? 0 : random.unit());
+    crossing.assign(work.size(), 1);
+    const int most = random.between(1, 4);
+    const auto ends = planners::cluster_row(work, crossing, most);
+    CHECK(ends.size() <= static_cast<std::size_t>(most));
+    CHECK(ends.back() == static_cast<int>(work.size()));
+    const double mean = std::accumulate(work.begin(), work.end(), 0.0) / most;
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      const int begin = k == 0 ? 0 : ends[k - 1];
+      CHECK(begin < ends[k]);
+      const double sum = std::accumulate(work.begin() + begin, work.begin() + ends[k], 0.0);
+      CHECK((sum <= 2 * mean * (1 + 1e-12) || ends[k] - begin == 1));
+    }
+  }
+}
+
+TEST_CASE("an experiment runs all three") {
+  for (const char* planner : kPlanners) {
+    CAPTURE(planner);
+    experiment::Cell cell;
+    cell.model.name = "case_study";
+    cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml", 8};
+    cell.planner = planner;
+    cell.training.mini_batch = 32;
+    const auto outcome = experiment::run_cell({}, cell, kCosts, {});
+    CHECK(outcome.row.status == "ok");
+    CHECK(outcome.row.iteration_s.value() > 0);
+  }
+}
