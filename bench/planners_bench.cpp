@@ -76,4 +76,13 @@ void chain(benchmark::State& state, int count, int length) {
 BENCHMARK_CAPTURE(chain, one_of_1000, 1, 1000)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(chain, two_of_200, 2, 200)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+/// Goal: all micro-batch sizes of a row like BERT's, 1,000 operators, on 64 devices in 8 nodes, under 10 s.
+void row_of_1000(benchmark::State& state, const char* planner) {
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/dgx_a100.yaml");
+  search(state, rows(1, 1000), cluster, 512, planner, "goal 10 s");
+}
+BENCHMARK_CAPTURE(row_of_1000, dapple, "dapple")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(row_of_1000, alpa_inter, "alpa_inter")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(row_of_1000, spp_luo, "spp_luo")->Unit(benchmark::kMillisecond)->UseRealTime();
+
 }  // namespace
