@@ -98,9 +98,8 @@ class AlpaInter {
   AlpaInter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), hosts_(problem.cluster) {}
 
-  std::optional<RowPlan> at_size(const Layers& layers, std::int64_t micro_batch, double memory,
-                                 std::uint64_t& states) const {
-    const SubmeshCosts costs = price(layers, micro_batch, memory);
+  std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
+    const SubmeshCosts costs = price(layers, trial);
     const auto found = least_sum_and_slowest(costs, stop_);
     if (!found) return std::nullopt;
     states += found->states;
@@ -110,7 +109,7 @@ class AlpaInter {
     std::vector<RowStage> stages;
     for (std::size_t s = 0; s < sizes.size(); ++s)
       stages.push_back({found->stages[s].begin, found->stages[s].end, devices[s]});
-    RowPlan out{plan_in_row(problem_, layers, stages, micro_batch, "1f1b"),
+    RowPlan out{plan_in_row(problem_, layers, stages, trial.micro_batch, "1f1b"),
                 found->slowest,
                 core::Seconds(found->total),
                 {}};
@@ -120,24 +119,24 @@ class AlpaInter {
   }
 
  private:
-  SubmeshCosts price(const Layers& layers, std::int64_t micro_batch, double memory) const {
+  SubmeshCosts price(const Layers& layers, const RowTrial& trial) const {
     SubmeshCosts costs;
     costs.layers = layers.size();
     costs.devices = static_cast<int>(problem_.cluster.size());
-    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / micro_batch);
+    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.micro_batch);
     costs.sizes = hosts_.submeshes();
-    std::erase_if(costs.sizes, [&](int r) { return r > micro_batch; });
+    std::erase_if(costs.sizes, [&](int r) { return r > trial.micro_batch; });
     costs.cost.assign(static_cast<std::size_t>(layers.size() * layers.size()) * costs.sizes.size(),
                       std::numeric_limits<double>::infinity());
     costs.most_following.assign(costs.cost.size(), -1);
-    SlicePrices prices(problem_, layers, micro_batch, memory);
-    for (std::size_t m = 0; m < costs.sizes.size(); ++m) price(costs, m, layers, prices, memory);
+    SlicePrices prices(problem_, layers, trial.micro_batch, trial.memory);
+    for (std::size_t m = 0; m < costs.sizes.size(); ++m) price(costs, m, layers, prices, trial);
     return costs;
   }
 
   /// A stage must fit wherever it is placed: the smallest memory in the cluster counts.
   void price(SubmeshCosts& costs, std::size_t submesh, const Layers& layers, SlicePrices& prices,
-             double memory) const {
+             const RowTrial& trial) const {
     const auto size = static_cast<std::size_t>(costs.sizes[submesh]);
     std::vector<int> slices;
     for (const Devices& sample : hosts_.samples(size)) slices.push_back(prices.of(sample));
@@ -145,9 +144,8 @@ class AlpaInter {
     slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
     Devices all;
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d) all.emplace_back(d);
-    const core::Bytes least = least_memory(problem_.cluster, all, memory);
-    const std::int64_t micro_batch = problem_.training.mini_batch / costs.micro_batches;
-    const std::int64_t samples = cost::samples_per_device(micro_batch, static_cast<std::int64_t>(size));
+    const core::Bytes least = least_memory(problem_.cluster, all, trial.memory);
+    const std::int64_t samples = cost::samples_per_device(trial.micro_batch, static_cast<std::int64_t>(size));
     for (int begin = 0; begin < costs.layers; ++begin)
       for (int end = begin + 1; end <= costs.layers; ++end) {
         double slowest = 0;
@@ -180,8 +178,8 @@ SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& optio
   const AlpaInter planner(problem, options, stop);
   return search_row(
       problem, options, "alpa_inter", kMostLayers,
-      [&](const Layers& layers, std::int64_t micro_batch, double memory, std::uint64_t& states) {
-        return planner.at_size(layers, micro_batch, memory, states);
+      [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
+        return planner.at_size(layers, trial, states);
       },
       stop);
 }

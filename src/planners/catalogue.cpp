@@ -13,7 +13,7 @@ const std::vector<PlannerInfo>& catalogue() {
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
       {"dapple", "partition, replication and placement on machines by the latency L = T_w + T_s + T_e, run as 1F1B",
-       "Fan et al., DAPPLE, PPoPP 2021; ours: the pivot of largest L, all partial plans that none beats (at most 512 per cut), "
+       "Fan et al., DAPPLE, PPoPP 2021; ours: the pivot of largest L, all partial plans that none beats (at most 256 per cut), "
        "memory, at most 128 layers, more are clustered. L leaves idle time out; unlike the published code, it is what is minimised",
        dapple},
       {"alpa_inter", "stages on submeshes (1 x 2^k or whole hosts): least sum of stage times + (B - 1) x slowest, run as 1F1B",

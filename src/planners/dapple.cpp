@@ -4,6 +4,7 @@
 #include "dapple_search.hpp"
 #include "families.hpp"
 #include "row_search.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
 constexpr int kMostLayers = 128;
-constexpr int kMostKept = 512;
+constexpr int kMostKept = 256;
 
 class Dapple {
  public:
@@ -26,18 +27,18 @@ class Dapple {
     }
   }
 
-  std::optional<RowPlan> at_size(const Layers& layers, std::int64_t micro_batch, double memory,
-                                 std::uint64_t& states) const {
-    SlicePrices prices(problem_, layers, micro_batch, memory);
-    DappleCosts costs = bounds(layers, micro_batch);
+  std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
+    SlicePrices prices(problem_, layers, trial.micro_batch, trial.memory);
+    DappleCosts costs = bounds(layers, trial.micro_batch);
     costs.stage = [&](const std::vector<int>& set) { return &prices[prices.of(devices(set))]; };
     costs.transfer = [&](const std::vector<int>& front, const std::vector<int>& behind) {
-      return transfers(layers, junction(routes_, devices(front), devices(behind), micro_batch));
+      return transfers(layers, junction(routes_, devices(front), devices(behind), trial.micro_batch));
     };
+    if (!by_evaluation(options_)) costs.give_up = trial.give_up;
     const auto found = least_latency(costs, kMostKept, stop_);
     if (!found) return std::nullopt;
     states += found->states;
-    return planned(layers, *found, costs, prices, micro_batch);
+    return planned(layers, *found, costs, prices, trial.micro_batch);
   }
 
  private:
@@ -122,8 +123,8 @@ SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, 
   const Dapple planner(problem, options, stop);
   return search_row(
       problem, options, "dapple", kMostLayers,
-      [&](const Layers& layers, std::int64_t micro_batch, double memory, std::uint64_t& states) {
-        return planner.at_size(layers, micro_batch, memory, states);
+      [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
+        return planner.at_size(layers, trial, states);
       },
       stop);
 }

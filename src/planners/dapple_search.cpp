@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <span>
 
 namespace penstock::planners {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Stages on layers [begin, end of row), made of one stage in front of the `rest`.
 struct Partial {
@@ -54,12 +53,13 @@ class Search {
 
   /// Appending alone leaves few choices; what it attains limits the search with all rules.
   std::optional<DapplePlan> run() {
+    best_.latency = costs_.give_up;
     const Placement append[] = {Placement::append_first};
     pass(append);
     pass(kPlacements);
     best_.states = states_;
     best_.exact = exact_;
-    return best_.latency < kNever ? std::optional(best_) : std::nullopt;
+    return best_.stages.empty() ? std::nullopt : std::optional(best_);
   }
 
  private:
@@ -69,6 +69,12 @@ class Search {
     int occupancy;
   };
   using Key = std::pair<int, int>;  ///< occupancy, set of the first stage
+  /// Partial plans that start at one layer.
+  struct Frontier {
+    std::map<Key, std::vector<int>> members;
+    std::priority_queue<double>
+        bounds;  ///< the lowest ever let in; once there are enough, only lower ones follow
+  };
 
   void pass(std::span<const Placement> rules) {
     rules_ = rules;
@@ -77,23 +83,23 @@ class Search {
     partials_.front().begin = costs_.layers;
     partials_.front().occupancy = occupancies_.add(Occupancy(costs_.machines.size())).first;
     frontier_.assign(static_cast<std::size_t>(costs_.layers) + 1, {});
-    frontier_.back()[{partials_.front().occupancy, -1}] = {0};
+    frontier_.back().members[{partials_.front().occupancy, -1}] = {0};
     for (int l = costs_.layers; l > 0; --l) {
       stop_.check();
       for (int p : kept(l)) extend(p);
     }
   }
 
-  /// Partial plans that start at layer l and may still win.
+  /// Partial plans that start at layer l and may still win, the most promising first.
   std::vector<int> kept(int l) {
     std::vector<int> all;
-    for (const auto& [key, members] : frontier_[static_cast<std::size_t>(l)])
+    for (const auto& [key, members] : frontier_[static_cast<std::size_t>(l)].members)
       for (int p : members)
         if (at(p).bound < best_.latency) all.push_back(p);
+    std::sort(all.begin(), all.end(),
+              [&](int a, int b) { return std::pair(at(a).bound, a) < std::pair(at(b).bound, b); });
     if (all.size() > static_cast<std::size_t>(most_kept_)) {
       exact_ = false;
-      std::sort(all.begin(), all.end(),
-                [&](int a, int b) { return std::pair(at(a).bound, a) < std::pair(at(b).bound, b); });
       all.resize(static_cast<std::size_t>(most_kept_));
     }
     states_ += all.size();
@@ -108,9 +114,18 @@ class Search {
       const LatencyTail tail = transfer ? in_front((*transfer)[static_cast<std::size_t>(behind.begin)],
                                                    behind.tail, costs_.micro_batches)
                                         : behind.tail;
-      for (int begin = last ? 0 : behind.begin - 1; begin >= (last ? 0 : 1); --begin)
+      const int first = last ? 0 : std::min(behind.begin - 1, longest_in_front(move.occupancy));
+      for (int begin = first; begin >= (last ? 0 : 1); --begin)
         if (!add(rest, behind, tail, move, begin)) break;
     }
+  }
+
+  /// The most layers that the devices left can do fast enough.
+  int longest_in_front(int occupancy) const {
+    const double most = best_.latency * (devices_ - used(occupancy)) / costs_.micro_batches;
+    return static_cast<int>(std::lower_bound(costs_.least_both.begin(), costs_.least_both.end(), most) -
+                            costs_.least_both.begin()) -
+           1;
   }
 
   /// False when no earlier begin can help either.
@@ -147,12 +162,20 @@ class Search {
   }
 
   void keep(const Partial& p) {
-    std::vector<int>& rivals = frontier_[static_cast<std::size_t>(p.begin)][{p.occupancy, p.set}];
+    Frontier& frontier = frontier_[static_cast<std::size_t>(p.begin)];
+    const bool full = frontier.bounds.size() >= static_cast<std::size_t>(most_kept_);
+    if (full && p.bound >= frontier.bounds.top()) {
+      exact_ = false;
+      return;
+    }
+    std::vector<int>& rivals = frontier.members[{p.occupancy, p.set}];
     for (int rival : rivals)
       if (beats(at(rival), p)) return;
     std::erase_if(rivals, [&](int rival) { return beats(p, at(rival)); });
     rivals.push_back(static_cast<int>(partials_.size()));
     partials_.push_back(p);
+    if (full) frontier.bounds.pop();
+    frontier.bounds.push(p.bound);
   }
 
   void finish(const Partial& whole) {
@@ -213,8 +236,8 @@ class Search {
   std::map<std::pair<int, int>, std::vector<PhaseTimes>> transfers_;  ///< sets, front and behind
   std::map<int, std::vector<Move>> moves_;                            ///< by occupancy
   std::vector<Partial> partials_;
-  std::vector<std::map<Key, std::vector<int>>> frontier_;  ///< [begin]
-  DapplePlan best_{{}, kNever};
+  std::vector<Frontier> frontier_;  ///< [begin]
+  DapplePlan best_;
   bool exact_ = true;
   std::uint64_t states_ = 0;
 };

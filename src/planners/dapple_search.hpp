@@ -26,6 +26,8 @@ struct DappleCosts {
   /// [cut] device-seconds that all layers before it take at least, for a micro-batch; forward, and both
   /// passes.
   std::vector<double> least_forward, least_both;
+  double give_up =
+      std::numeric_limits<double>::infinity();  ///< plans of this latency or more are not looked for
 };
 
 struct DappleStage {

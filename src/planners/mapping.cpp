@@ -10,8 +10,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Mapping::Mapping(const MappingCosts& costs, int most_stages, core::StopToken stop)
-    : costs_(costs), most_stages_(std::min({most_stages, costs.layers, costs.devices})) {
+Mapping::Mapping(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop)
+    : costs_(costs), most_stages_(std::min({most_stages, costs.layers, costs.devices})), limit_(limit) {
   values_.assign(position(most_stages_ + 1, 0, 0), kNever);
   std::fill_n(cell(0, costs_.layers, costs_.devices), costs_.replicas.size() + 1, 0.0);
   for (int x = 1; x <= most_stages_; ++x)
@@ -38,7 +38,7 @@ Mapping::Choice Mapping::best(int x, int l, int i, std::size_t r) const {
   const auto& room = costs_.room[static_cast<std::size_t>(slice)];
   for (int end = x == 1 ? costs_.layers : l + 1; end <= costs_.layers - (x - 1); ++end) {
     const double own = stage[costs_.range(l, end)];
-    if (own >= best.value) break;
+    if (own >= std::min(best.value, limit_)) break;
     if (room[costs_.range(l, end)] >= std::min(x, costs_.micro_batches)) lower_by(best, own, x, end, i, r);
   }
   return best;

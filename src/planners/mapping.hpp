@@ -19,7 +19,7 @@ struct MappingCosts {
   std::vector<std::vector<int>> slice;     ///< [i][r]: class; -1 where the slice would leave the row
   std::vector<std::vector<double>> stage;  ///< [class][begin * (layers + 1) + end]: seconds per micro-batch,
                                            ///< never less for a later end; infinite: impossible
-  std::vector<std::vector<int>> room;  ///< [class][...]: micro-batches the stage can hold
+  std::vector<std::vector<int>> room;      ///< [class][...]: micro-batches the stage can hold
   std::vector<std::vector<double>>
       transfer;  ///< [junction][cut]: seconds per micro-batch, the slower of both directions
   /// Junction of slice (i, r) and the slice of replicas[next] devices behind it.
@@ -41,8 +41,8 @@ struct MappedStage {
 /// room for min(x, M) micro-batches. Exact.
 class Mapping {
  public:
-  /// Stage counts up to `most_stages`. Keeps a reference to `costs`.
-  Mapping(const MappingCosts& costs, int most_stages, core::StopToken stop);
+  /// Stage counts up to `most_stages`, stages that take less than `limit`. Keeps a reference to `costs`.
+  Mapping(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop);
   int most_stages() const { return most_stages_; }
   /// Of all layers on all devices in that many stages; infinite where impossible.
   double bottleneck(int stages) const { return cell(stages, 0, 0)[costs_.replicas.size()]; }
@@ -75,6 +75,7 @@ class Mapping {
 
   const MappingCosts& costs_;
   int most_stages_;
+  double limit_;
   std::vector<double> values_;  ///< [x][l][i][r]
 };
 

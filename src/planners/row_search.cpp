@@ -38,7 +38,7 @@ double least_factor(const std::function<bool(double)>& found) {
   for (std::int64_t size : sizes) {
     const auto found = [&](double memory) {
       std::uint64_t states = 0;
-      return planner(layers, size, memory, states).has_value();
+      return planner(layers, {.micro_batch = size, .memory = memory}, states).has_value();
     };
     if (!found(kUnlimited)) continue;
     const double factor = least_factor(found);
@@ -83,9 +83,14 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   const Layers layers(problem, layers_at_most, sizes.back());
   std::vector<std::optional<RowPlan>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
-  core::parallel_for(sizes.size(), [&](std::size_t i) {
+  const std::size_t first =
+      sizes.size() - 1;  // most efficient: what it attains lets the others give up early
+  found[first] = planner(layers, {.micro_batch = sizes[first]}, states[first]);
+  const double give_up =
+      found[first] ? found[first]->iteration.value() : std::numeric_limits<double>::infinity();
+  core::parallel_for(first, [&](std::size_t i) {
     stop.check();
-    found[i] = planner(layers, sizes[i], 1, states[i]);
+    found[i] = planner(layers, {.micro_batch = sizes[i], .give_up = give_up}, states[i]);
   });
   std::size_t best = sizes.size();
   for (std::size_t i = 0; i < sizes.size(); ++i)

@@ -3,6 +3,7 @@
 // none.
 
 #include <functional>
+#include <limits>
 #include <optional>
 
 #include "penstock/planners/planner.hpp"
@@ -30,13 +31,19 @@ struct RowPlan {
 /// options.evaluate where it counts, else the planner's own estimate.
 core::Seconds judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate);
 
-/// The planner at one micro-batch size. `memory` is a factor on what devices have. Adds to `states`.
-using RowPlanner = std::function<std::optional<RowPlan>(const Layers& layers, std::int64_t micro_batch,
-                                                        double memory, std::uint64_t& states)>;
+/// What a planner is asked for at a time.
+struct RowTrial {
+  std::int64_t micro_batch = 1;
+  double memory = 1;  ///< factor on what devices have
+  double give_up =
+      std::numeric_limits<double>::infinity();  ///< plans that take as long (`judged`) need not be found
+};
+/// The planner's best plan; adds to `states`.
+using RowPlanner =
+    std::function<std::optional<RowPlan>(const Layers& layers, const RowTrial& trial, std::uint64_t& states)>;
 
-/// The best of all micro-batch sizes, the smallest of equals; the same for any number of threads.
-/// `layers_at_most`: see Layers. Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much
-/// memory would do.
+/// The best of all micro-batch sizes, the same for any number of threads. `layers_at_most`: see Layers.
+/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do.
 SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
                         int layers_at_most, const RowPlanner& planner, core::StopToken stop);
 

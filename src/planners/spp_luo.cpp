@@ -85,17 +85,17 @@ class SppLuo {
         replicas_(row_degrees(options, static_cast<int>(problem.cluster.size()))) {}
 
   /// The plan whose iteration is shortest, over all stage counts.
-  std::optional<RowPlan> at_size(const Layers& layers, std::int64_t micro_batch, double memory,
-                                 std::uint64_t& states) const {
-    const MappingCosts costs = price(layers, micro_batch, memory);
-    const Mapping mapping(costs, kMostStages, stop_);
+  std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
+    const MappingCosts costs = price(layers, trial);
+    const Mapping mapping(costs, kMostStages, trial.give_up / costs.micro_batches, stop_);
     states += mapping.states();
     std::optional<RowPlan> best;
     for (int count : by_bottleneck(mapping)) {
       stop_.check();
       const auto stages = mapping.stages(count);
-      if (best && slowest(costs, stages) * costs.micro_batches >= best->iteration.value()) continue;
-      RowPlan plan = scheduled(layers, costs, stages, micro_batch);
+      const double to_beat = best ? best->iteration.value() : trial.give_up;
+      if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
+      RowPlan plan = scheduled(layers, costs, stages, trial.micro_batch);
       plan.bottleneck = mapping.bottleneck(count);
       if (!best || plan.iteration < best->iteration) best = std::move(plan);
     }
@@ -103,16 +103,16 @@ class SppLuo {
   }
 
  private:
-  MappingCosts price(const Layers& layers, std::int64_t micro_batch, double memory) const {
+  MappingCosts price(const Layers& layers, const RowTrial& trial) const {
     MappingCosts costs;
     costs.layers = layers.size();
     costs.devices = devices_.size();
-    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / micro_batch);
+    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.micro_batch);
     for (int r : replicas_)
-      if (r <= micro_batch) costs.replicas.push_back(r);
-    SlicePrices prices(problem_, layers, micro_batch, memory);
+      if (r <= trial.micro_batch) costs.replicas.push_back(r);
+    SlicePrices prices(problem_, layers, trial.micro_batch, trial.memory);
     add_slices(costs, devices_, prices);
-    add_junctions(costs, devices_, layers, micro_batch);
+    add_junctions(costs, devices_, layers, trial.micro_batch);
     return costs;
   }
 
@@ -175,8 +175,8 @@ SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options,
   const SppLuo planner(problem, options, stop);
   return search_row(
       problem, options, "spp_luo", kMostLayers,
-      [&](const Layers& layers, std::int64_t micro_batch, double memory, std::uint64_t& states) {
-        return planner.at_size(layers, micro_batch, memory, states);
+      [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
+        return planner.at_size(layers, trial, states);
       },
       stop);
 }

@@ -233,6 +233,11 @@ TEST_CASE("the search finds the least latency of all partitions and placements")
     CHECK(found->exact);
     CHECK(found->latency == doctest::Approx(expected).epsilon(1e-12));
     CHECK(latency_of(instance.costs, found->stages) == doctest::Approx(found->latency).epsilon(1e-12));
+    instance.costs.give_up = found->latency;
+    CHECK_FALSE(planners::least_latency(instance.costs, 1 << 20, {}));  // nothing is faster
+    instance.costs.give_up *= 1 + 1e-9;
+    CHECK(planners::least_latency(instance.costs, 1 << 20, {})->latency ==
+          doctest::Approx(expected).epsilon(1e-12));
     const auto hasty =
         planners::least_latency(instance.costs, 1, {});  // one partial plan per cut: worse, or the same
     if (hasty) CHECK(hasty->latency >= found->latency * (1 - 1e-12));
