@@ -45,6 +45,11 @@ sed 's/^schedule: .*/schedule: zbv/; /in_flight/d' plan.yaml >other.yaml
 expect 11 "other.yaml: schedule: zbv: needs" "$penstock" simulate other.yaml
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
+for planner in dapple alpa_inter spp_luo; do
+  expect 0 "samples/s" "$penstock" plan --model bert --cluster "$clusters/mixed.yaml" --mini-batch 64 --planner $planner -o row.yaml
+  expect 0 "samples/s" "$penstock" simulate row.yaml --verify
+done
+expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
 # An imperfect world: one run, many runs on any number of threads, what the plan never meets.
 cat >day.yaml <<YAML

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <tbb/global_control.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <set>
@@ -14,8 +15,11 @@
 #include "penstock/experiment/cell.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/schedule/list_order.hpp"
+#include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "src/planners/dapple_latency.hpp"
 #include "src/planners/layers.hpp"
 #include "support/random_problem.hpp"
 
@@ -43,6 +47,40 @@ planners::SearchOptions simulated(const cost::Problem& problem) {
   planners::SearchOptions options;
   options.evaluate = experiment::simulated_time(problem, {});
   return options;
+}
+
+double seconds(core::Picoseconds time) {
+  return to_seconds(time).value();
+}
+
+/// Of one micro-batch, its share of the all-reduce included.
+double load_of(const schedule::PipelineStage& stage, int micro_batches) {
+  return seconds(stage.forward + stage.backward) + seconds(stage.after) / micro_batches;
+}
+
+/// Stages and the links between them in turn; needs a chain.
+std::vector<planners::PhaseTimes> alternating(const schedule::Pipeline& pipeline) {
+  std::vector<planners::PhaseTimes> row;
+  REQUIRE(pipeline.links.size() + 1 == pipeline.stages.size());
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    const auto& stage = pipeline.stages[s];
+    row.push_back({seconds(stage.forward), seconds(stage.backward), seconds(stage.after)});
+    if (s == pipeline.links.size()) break;
+    const auto& link = pipeline.links[s];
+    row.push_back(
+        {seconds(link.forward + link.forward_latency), seconds(link.backward + link.backward_latency), 0});
+  }
+  return row;
+}
+
+double slowest_machine(const schedule::Pipeline& pipeline) {
+  double slowest = 0;
+  for (const auto& stage : pipeline.stages)
+    slowest = std::max(slowest, load_of(stage, pipeline.micro_batches));
+  for (const auto& link : pipeline.links)
+    slowest = std::max({slowest, seconds(link.forward + link.forward_latency),
+                        seconds(link.backward + link.backward_latency)});
+  return slowest;
 }
 
 }  // namespace
@@ -137,6 +175,44 @@ TEST_CASE("the estimate is the planner's own formula") {
     CHECK(found.estimate.value().value() == doctest::Approx(4 * each).epsilon(1e-6));
     CHECK(found.bottleneck == doctest::Approx(each / 2).epsilon(1e-6));
   }
+}
+
+TEST_CASE("each objective is that of the plan's own pipeline, read back stage by stage and link by link") {
+  const auto graph = models::build("transformer", {});
+  for (const char* name : {"mixed", "pcie_ring"})
+    for (std::int64_t micro_batch : {1, 4, 16}) {
+      CAPTURE(name);
+      CAPTURE(micro_batch);
+      const auto cluster = load(name);
+      const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+      planners::SearchOptions pinned;
+      pinned.micro_batch = micro_batch;
+      const int m = static_cast<int>(64 / micro_batch);
+
+      const auto mapped = search("spp_luo", problem, pinned);
+      CHECK(mapped.bottleneck * static_cast<double>(micro_batch) ==
+            doctest::Approx(slowest_machine(score::pipeline_of(problem, mapped.plan))).epsilon(1e-6));
+      CHECK(mapped.estimate.value() <=
+            to_seconds(schedule::list_order_bound(score::pipeline_of(problem, mapped.plan))));
+
+      const auto placed = search("dapple", problem, pinned);
+      const auto row = alternating(score::pipeline_of(problem, placed.plan));
+      CHECK(placed.estimate.value().value() ==
+            doctest::Approx(planners::dapple_latency(row, m)).epsilon(1e-6));
+
+      const auto meshed = search("alpa_inter", problem, pinned);
+      double sum = 0, slowest = 0;
+      for (const schedule::PipelineStage& stage : score::pipeline_of(problem, meshed.plan).stages) {
+        sum += load_of(stage, m);
+        slowest = std::max(slowest, load_of(stage, m));
+      }
+      // Submeshes are priced on the slowest host, so a placement may turn out better.
+      const double expected = sum + (m - 1) * slowest;
+      if (cluster.types().size() == 1)
+        CHECK(meshed.estimate.value().value() == doctest::Approx(expected).epsilon(1e-6));
+      else
+        CHECK(meshed.estimate.value().value() >= expected * (1 - 1e-6));
+    }
 }
 
 TEST_CASE("a request to stop is honoured; options without meaning are refused") {
