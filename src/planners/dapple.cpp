@@ -82,7 +82,8 @@ class Dapple {
   }
 
   /// Warm-up depth as in the paper's policy B, 2 (S - s) - 1 micro-batches from stage s = 0 on, where memory
-  /// allows; a stage may hold no more than the one in front of it, which feeds it.
+  /// allows. Ours adds: a stage holds fewer than the one in front of it, which else would run dry, unless
+  /// that one holds all.
   RowPlan planned(const Layers& layers, const DapplePlan& found, const DappleCosts& costs,
                   SlicePrices& prices, std::int64_t micro_batch) const {
     std::vector<RowStage> stages;
@@ -95,6 +96,7 @@ class Dapple {
       const SliceCosts& slice = prices[prices.of(stages[s].devices)];
       const std::size_t range = layers.index(stages[s].begin, stages[s].end);
       const int following = static_cast<int>(stages.size() - s) - 1;
+      if (held < costs.micro_batches) --held;
       held = std::min({held, slice.room[range], 2 * following + 1});
       out.plan.stages[s].in_flight = held * micro_batch;
       out.bottleneck = std::max(out.bottleneck,

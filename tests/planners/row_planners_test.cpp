@@ -21,6 +21,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "src/planners/dapple_latency.hpp"
 #include "src/planners/layers.hpp"
+#include "support/fixed_costs.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -213,6 +214,31 @@ TEST_CASE("each objective is that of the plan's own pipeline, read back stage by
       else
         CHECK(meshed.estimate.value().value() >= expected * (1 - 1e-6));
     }
+}
+
+TEST_CASE(
+    "dapple warms up by 2 (S - s) - 1 micro-batches; where memory is short, by less from stage to stage") {
+  const auto graph = support::tiny_graph(4, {{0, 1}, {1, 2}, {2, 3}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(4, 1, 2);
+  const auto held = [&](std::int64_t memory, std::int64_t mini_batch) {
+    const auto cluster = support::tiny_cluster(4, memory);
+    const cost::Problem problem{graph, cluster, costs, {mini_batch, plan::Optimizer::sgd}};
+    planners::SearchOptions pinned;
+    pinned.micro_batch = 1;  // four stages
+    std::vector<std::int64_t> out;
+    for (const plan::Stage& stage : search("dapple", problem, pinned).plan.stages)
+      out.push_back(stage.in_flight);
+    return out;
+  };
+  using Counts = std::vector<std::int64_t>;
+  CHECK(held(1 << 20, 16) == Counts{7, 5, 3, 1});
+  CHECK(held(1 << 20, 6) == Counts{6, 5, 3, 1});
+  CHECK(held(1 << 20, 2) == Counts{2, 2, 2, 1});
+  // Stage 0 keeps 1 kB per sample, works on 1 kB, and has two gradients of 1 kB to receive: 9 kB leave room
+  // for 6. Stage 1 keeps 1 kB, holds 1 kB that enters, works on 2 kB and has buffers of 3 kB: 2 kB each leave
+  // room for 2, not for 3.
+  CHECK_THROWS_AS(held(9000, 16), core::Infeasible);
+  CHECK(held(11000, 16) == Counts{7, 3, 2, 1});  // room for 8 and, in stages 1 and 2, for 3
 }
 
 TEST_CASE("a request to stop is honoured; options without meaning are refused") {
