@@ -22,7 +22,7 @@ const std::vector<PlannerInfo>& catalogue() {
        alpa_inter},
       {"spp_luo", "min-cut order of devices on any network, mapping along it, list ordering: least makespan over stage counts",
        "Luo et al., SPP, INFOCOM 2022, reconstructed from its abstract; ours: memory, links in both directions at once, flipped "
-       "halves, at most 128 layers (more are clustered), 64 stages, 256 ordered devices",
+       "halves, at most 128 layers (more are clustered), 64 stages (fewer beyond 256 devices), 256 devices in cut order",
        spp_luo},
   };
   return planners;

@@ -73,14 +73,6 @@ class Dapple {
     return costs;
   }
 
-  std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction) const {
-    std::vector<PhaseTimes> out(static_cast<std::size_t>(layers.size()) + 1);
-    for (int cut = 1; cut < layers.size(); ++cut)
-      if (const core::Bytes bytes = layers.crossing(cut); bytes.value() > 0)
-        out[static_cast<std::size_t>(cut)] = {junction.there.at(bytes), junction.back.at(bytes), 0};
-    return out;
-  }
-
   /// Warm-up depth as in the paper's policy B, 2 (S - s) - 1 micro-batches from stage s = 0 on, where memory
   /// allows. Ours adds: a stage holds fewer than the one in front of it, which else would run dry, unless
   /// that one holds all.

@@ -51,6 +51,14 @@ Junction junction(const Routes& routes, const Devices& front, const Devices& beh
   return out;
 }
 
+std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction) {
+  std::vector<PhaseTimes> out(static_cast<std::size_t>(layers.size()) + 1);
+  for (int cut = 1; cut < layers.size(); ++cut)
+    if (const Bytes bytes = layers.crossing(cut); bytes.value() > 0)
+      out[static_cast<std::size_t>(cut)] = {junction.there.at(bytes), junction.back.at(bytes), 0};
+  return out;
+}
+
 SlicePrices::SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
                          double memory)
     : problem_(problem), layers_(layers), micro_batch_(micro_batch), memory_(memory) {}
@@ -95,7 +103,8 @@ const PassSums& SlicePrices::passes(std::size_t type, std::int64_t samples) {
 Bytes least_memory(const cluster::Cluster& cluster, const Devices& devices, double factor) {
   Bytes least = cluster.type(devices.front()).memory;
   for (DeviceId d : devices) least = std::min(least, cluster.type(d).memory);
-  return Bytes(static_cast<std::int64_t>(static_cast<double>(least.value()) * factor));
+  constexpr double kMost = 1e18;  // bytes: as good as unlimited, and sums with it stay exact
+  return Bytes(static_cast<std::int64_t>(std::min(kMost, static_cast<double>(least.value()) * factor)));
 }
 
 }  // namespace penstock::planners

@@ -42,6 +42,9 @@ struct Junction {
 Junction junction(const Routes& routes, const std::vector<core::DeviceId>& front,
                   const std::vector<core::DeviceId>& behind, std::int64_t micro_batch);
 
+/// Of a micro-batch at every cut; nothing where no tensor crosses.
+std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction);
+
 /// Sets that cost the same share one table.
 class SlicePrices {
  public:

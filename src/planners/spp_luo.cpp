@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -15,6 +17,8 @@ namespace {
 using core::DeviceId;
 constexpr int kMostLayers = 128;
 constexpr int kMostStages = 64;
+constexpr std::size_t kMostCells = std::size_t{1} << 25;  // of a mapping's table: 256 MiB
+constexpr std::size_t kMostForAnyDegree = 64;             // devices: transfers grow with their cube
 
 /// The cluster seen along the order; the same for all micro-batch sizes.
 class OrderedDevices {
@@ -55,11 +59,10 @@ void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices&
   }
 }
 
-std::vector<double> transfers(const Layers& layers, const Junction& junction) {
-  std::vector<double> out(static_cast<std::size_t>(layers.size()) + 1);
-  for (int cut = 1; cut < layers.size(); ++cut)
-    if (const core::Bytes bytes = layers.crossing(cut); bytes.value() > 0)
-      out[static_cast<std::size_t>(cut)] = std::max(junction.there.at(bytes), junction.back.at(bytes));
+/// Links carry both directions at once: the slower counts.
+std::vector<double> slower_ways(const std::vector<PhaseTimes>& transfers) {
+  std::vector<double> out;
+  for (const PhaseTimes& transfer : transfers) out.push_back(std::max(transfer.forward, transfer.backward));
   return out;
 }
 
@@ -71,8 +74,8 @@ void add_junctions(MappingCosts& costs, const OrderedDevices& devices, const Lay
     for (std::size_t r = 0; r < counts; ++r)
       for (std::size_t next = 0; next < counts; ++next)
         if (i + costs.replicas[r] + costs.replicas[next] <= costs.devices)
-          costs.transfer[costs.junction(i, r, next)] =
-              transfers(layers, devices.between(i, costs.replicas[r], costs.replicas[next], micro_batch));
+          costs.transfer[costs.junction(i, r, next)] = slower_ways(
+              transfers(layers, devices.between(i, costs.replicas[r], costs.replicas[next], micro_batch)));
 }
 
 class SppLuo {
@@ -87,7 +90,7 @@ class SppLuo {
   /// The plan whose iteration is shortest, over all stage counts.
   std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
     const MappingCosts costs = price(layers, trial);
-    const Mapping mapping(costs, kMostStages, trial.give_up / costs.micro_batches, stop_);
+    const Mapping mapping(costs, most_stages(costs), trial.give_up / costs.micro_batches, stop_);
     states += mapping.states();
     std::optional<RowPlan> best;
     for (int count : by_bottleneck(mapping)) {
@@ -114,6 +117,12 @@ class SppLuo {
     add_slices(costs, devices_, prices);
     add_junctions(costs, devices_, layers, trial.micro_batch);
     return costs;
+  }
+
+  static int most_stages(const MappingCosts& costs) {
+    const auto cells = static_cast<std::size_t>(costs.layers + 1) *
+                       static_cast<std::size_t>(costs.devices + 1) * (costs.replicas.size() + 1);
+    return static_cast<int>(std::clamp<std::size_t>(kMostCells / cells, 1, kMostStages));
   }
 
   static std::vector<int> by_bottleneck(const Mapping& mapping) {
@@ -172,6 +181,9 @@ class SppLuo {
 // in-flight counts of 1F1B at least; that links carry both directions at once; that halves of the order may
 // be flipped; and in the limits stated in the catalogue.
 SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+  if (options.any_degree && problem.cluster.size() > kMostForAnyDegree)
+    throw core::BadInput(fmt::format(
+        "spp_luo: replica counts of any size need a cluster of at most {} devices", kMostForAnyDegree));
   const SppLuo planner(problem, options, stop);
   return search_row(
       problem, options, "spp_luo", kMostLayers,

@@ -256,6 +256,25 @@ TEST_CASE("a request to stop is honoured; options without meaning are refused") 
     CHECK_THROWS_AS(planner.plan(problem, runs, {}), core::BadInput);
     CHECK_THROWS_AS(planner.plan(problem, sizes, {}), core::BadInput);
   }
+  planners::SearchOptions any;
+  any.any_degree = true;
+  CHECK_THROWS_AS(planners::planner("alpa_inter").plan(problem, any, {}), core::BadInput);
+  const auto large = support::tiny_cluster(65);
+  CHECK_THROWS_AS(
+      planners::planner("spp_luo").plan({graph, large, kCosts, {64, plan::Optimizer::sgd}}, any, {}),
+      core::BadInput);
+  // One stage on all three devices needs any degree; powers of two leave 1 + 2.
+  const auto three = support::tiny_cluster(3);
+  const auto row = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts even = support::FixedCosts::uniform(2, 1, 2);
+  for (const char* name : {"dapple", "spp_luo"}) {
+    const cost::Problem odd{row, three, even, {6, plan::Optimizer::sgd}};
+    any.micro_batch = 6;
+    CHECK(search(name, odd, any).plan.stages.size() == 1);
+    planners::SearchOptions powers;
+    powers.micro_batch = 6;
+    CHECK(search(name, odd, powers).plan.stages.size() == 2);
+  }
 }
 
 TEST_CASE("as much memory as the message asks for is enough, a little less is not") {
