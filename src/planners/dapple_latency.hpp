@@ -13,9 +13,9 @@ namespace penstock::planners {
 /// With pivot Q:
 ///     T_w = sum of F_s, s <= Q;   T_s = (M - 1)(F_Q + B_Q);
 ///     T_e = max over s of AR_s + (sum of B_a, s <= a <= Q, or minus that of Q < a <= s).
-/// Differs in that the pivot is the one with the largest L. The paper moves it from the last stage to the
-/// left by comparing T_s, which meets the same pivot but for near ties. It leaves idle time out, so a
-/// simulated pipeline takes longer.
+/// Differs in that the pivot is the one with the largest L. The paper (as recalled) moves it from the last
+/// stage to the left by comparing T_s, which finds the largest L in five of six random rows and else a lesser
+/// one. L leaves idle time out, so a simulated pipeline takes longer.
 double dapple_latency(const std::vector<PhaseTimes>& row, int micro_batches);
 
 /// All that stages in front need to know of the rest of a row: none of the three may be traded for another,

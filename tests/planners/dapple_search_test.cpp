@@ -183,7 +183,7 @@ TEST_CASE("two stages by hand") {
 }
 
 TEST_CASE(
-    "the latency is the largest over pivots, stage by stage from the back, and nearly always at the paper's "
+    "the latency is the largest over pivots, stage by stage from the back, and mostly at the paper's "
     "pivot") {
   int same = 0, rows = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
