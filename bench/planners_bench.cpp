@@ -76,4 +76,26 @@ void chain(benchmark::State& state, int count, int length) {
 BENCHMARK_CAPTURE(chain, one_of_1000, 1, 1000)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(chain, two_of_200, 2, 200)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+/// A row like BERT with 1.3 G weights, tensors of 512 x 1024 numbers, spread over 1,000 operators.
+graph::OpGraph bert_like_row() {
+  graph::GraphBuilder builder("row");
+  core::Random random(1);
+  for (std::size_t v = 0; v < 1000; ++v) {
+    graph::Operator op = support::unit_op("v" + std::to_string(v), 3e8 * (0.5 + random.unit()), 1'300'000);
+    op.output_bytes = op.kept_bytes = core::Bytes(512 * 1024 * 4);
+    builder.add(op);
+    if (v > 0) builder.add_edge(core::OpId(v - 1), core::OpId(v));
+  }
+  return builder.build();
+}
+
+/// Goal: all micro-batch sizes on 64 devices in 8 nodes, under 10 s.
+void row_of_1000(benchmark::State& state, const char* planner) {
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/dgx_a100.yaml");
+  search(state, bert_like_row(), cluster, 128, planner, "goal 10 s");
+}
+BENCHMARK_CAPTURE(row_of_1000, dapple, "dapple")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(row_of_1000, alpa_inter, "alpa_inter")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(row_of_1000, spp_luo, "spp_luo")->Unit(benchmark::kMillisecond)->UseRealTime();
+
 }  // namespace

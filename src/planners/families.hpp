@@ -21,5 +21,8 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& options
 SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -44,6 +44,11 @@ expect 11 "other.yaml: schedule: unknown schedule 'zbw'" "$penstock" simulate ot
 expect 11 "plan.yaml: schedule: zbv: needs" "$penstock" simulate plan.yaml --schedule zbv
 expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
+for planner in dapple alpa_inter spp_luo; do
+  expect 0 "samples/s" "$penstock" plan --model bert --cluster "$clusters/mixed.yaml" --mini-batch 64 --planner $planner -o row.yaml
+  expect 0 "samples/s" "$penstock" simulate row.yaml --verify
+done
+expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
 # Why it takes so long.
 expect 0 "iteration without it" "$penstock" simulate plan.yaml --explain

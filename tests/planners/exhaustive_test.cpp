@@ -30,6 +30,8 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
     return planner.plan(problem, options, {}).plan;
   } catch (const core::Infeasible&) {
     return std::nullopt;
+  } catch (const core::BadInput&) {  // options that the planner does not take
+    return std::nullopt;
   }
 }
 

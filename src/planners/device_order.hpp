@@ -1,0 +1,21 @@
+#pragma once
+// A row of devices in which well-connected ones are neighbours.
+
+#include "minimum_cut.hpp"
+#include "penstock/cluster/cluster.hpp"
+
+namespace penstock::planners {
+
+/// Bytes per second between every two devices, both directions together, without the switches: each switch,
+/// with links c_1 ... c_n and sum C, becomes links c_i c_j / C between its neighbours (the star-mesh
+/// transform, Rosen, 1924, with bandwidth as conductance). A link that many pairs share counts once among
+/// them, not once each; a switch with two links is as good as their series.
+Weights device_bandwidths(const cluster::Cluster& cluster);
+
+/// Recursive device ordering, after SPP (Luo et al., INFOCOM 2022; reconstructed): a minimum cut splits the
+/// devices, each half is ordered alike, and the halves follow each other, that of the lowest-numbered device
+/// first. Ours flips halves where that joins them by a faster pair. At most 256 devices are cut so (the time
+/// grows with their fourth power); more keep their numbering.
+std::vector<std::size_t> device_order(const Weights& weights);
+
+}  // namespace penstock::planners

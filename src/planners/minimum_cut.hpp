@@ -1,0 +1,20 @@
+#pragma once
+// The least bandwidth between two halves of a set of devices.
+
+#include <vector>
+
+namespace penstock::planners {
+
+/// [a][b]: symmetric, none negative; the diagonal is not looked at.
+using Weights = std::vector<std::vector<double>>;
+
+struct Cut {
+  double weight = 0;
+  std::vector<bool> side;  ///< [vertex]; vertex 0 is on the false side, neither side is empty
+};
+
+/// Exact, O(n^3), for two vertices or more (Stoer and Wagner, "A simple min-cut algorithm", JACM 1997). Of
+/// equal cuts the first found, which depends on the numbering alone.
+Cut minimum_cut(Weights weights);
+
+}  // namespace penstock::planners

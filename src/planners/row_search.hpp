@@ -1,0 +1,53 @@
+#pragma once
+// What planners of sequential pipelines share: every micro-batch size tried, the best kept, or why there is
+// none.
+
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "penstock/planners/planner.hpp"
+#include "slice_costs.hpp"
+
+namespace penstock::planners {
+
+/// Layers [begin, end) on these devices, which split every micro-batch.
+struct RowStage {
+  int begin = 0, end = 0;
+  std::vector<core::DeviceId> devices;
+};
+
+/// Each stage waits for the one before it; in-flight counts are left to be filled in.
+plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
+                       const std::vector<RowStage>& stages, std::int64_t micro_batch, const char* schedule);
+
+struct RowPlan {
+  plan::Plan plan;
+  double bottleneck = 0;    ///< seconds per micro-batch of the slowest stage
+  core::Seconds estimate;   ///< of the iteration, by the planner's own formula
+  core::Seconds iteration;  ///< what the choice goes by: `judged`
+};
+
+/// options.evaluate where it counts, else the planner's own estimate.
+core::Seconds judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate);
+
+/// What a planner is asked for at a time.
+struct RowTrial {
+  std::int64_t micro_batch = 1;
+  double memory = 1;  ///< factor on what devices have
+  double give_up =
+      std::numeric_limits<double>::infinity();  ///< plans that take as long (`judged`) need not be found
+};
+/// The planner's best plan; adds to `states`.
+using RowPlanner =
+    std::function<std::optional<RowPlan>(const Layers& layers, const RowTrial& trial, std::uint64_t& states)>;
+
+/// The best of all micro-batch sizes, the same for any number of threads. `layers_at_most`: see Layers.
+/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do.
+SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
+                        int layers_at_most, const RowPlanner& planner, core::StopToken stop);
+
+/// Powers of two, or with any_degree all, up to `most`.
+std::vector<int> row_degrees(const SearchOptions& options, int most);
+
+}  // namespace penstock::planners

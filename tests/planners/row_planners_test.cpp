@@ -1,0 +1,339 @@
+// dapple, alpa_inter and spp_luo from model and cluster to plan.
+
+#include <doctest/doctest.h>
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "models/catalogue.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/cell.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/schedule/list_order.hpp"
+#include "penstock/score/plan_pipeline.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "src/planners/dapple_latency.hpp"
+#include "src/planners/layers.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+
+namespace {
+
+const cost::AnalyticCosts kCosts;
+const char* const kPlanners[] = {"dapple", "alpa_inter", "spp_luo"};
+
+cluster::Cluster load(const std::string& name) {
+  return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/" + name + ".yaml");
+}
+
+planners::SearchResult search(const char* planner, const cost::Problem& problem,
+                              planners::SearchOptions options = {}) {
+  auto found = planners::planner(planner).plan(problem, options, {});
+  const auto faults = score::faults(problem, found.plan);
+  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  return found;
+}
+
+/// By simulated time.
+planners::SearchOptions simulated(const cost::Problem& problem) {
+  planners::SearchOptions options;
+  options.evaluate = experiment::simulated_time(problem, {});
+  return options;
+}
+
+double seconds(core::Picoseconds time) {
+  return to_seconds(time).value();
+}
+
+/// Of one micro-batch, its share of the all-reduce included.
+double load_of(const schedule::PipelineStage& stage, int micro_batches) {
+  return seconds(stage.forward + stage.backward) + seconds(stage.after) / micro_batches;
+}
+
+/// Stages and the links between them in turn; needs a chain.
+std::vector<planners::PhaseTimes> alternating(const schedule::Pipeline& pipeline) {
+  std::vector<planners::PhaseTimes> row;
+  REQUIRE(pipeline.links.size() + 1 == pipeline.stages.size());
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    const auto& stage = pipeline.stages[s];
+    row.push_back({seconds(stage.forward), seconds(stage.backward), seconds(stage.after)});
+    if (s == pipeline.links.size()) break;
+    const auto& link = pipeline.links[s];
+    row.push_back(
+        {seconds(link.forward + link.forward_latency), seconds(link.backward + link.backward_latency), 0});
+  }
+  return row;
+}
+
+double slowest_machine(const schedule::Pipeline& pipeline) {
+  double slowest = 0;
+  for (const auto& stage : pipeline.stages)
+    slowest = std::max(slowest, load_of(stage, pipeline.micro_batches));
+  for (const auto& link : pipeline.links)
+    slowest = std::max({slowest, seconds(link.forward + link.forward_latency),
+                        seconds(link.backward + link.backward_latency)});
+  return slowest;
+}
+
+}  // namespace
+
+TEST_CASE("random problems: plans are valid, or the message says what is missing") {
+  int planned = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed)
+    for (const char* planner : kPlanners) {
+      CAPTURE(seed);
+      CAPTURE(planner);
+      const auto random = support::random_problem(seed);
+      const cost::Problem problem = random.problem();
+      try {
+        const auto found = search(planner, problem);
+        CHECK(found.estimate.value().value() > 0);
+        CHECK(found.states > 0);
+        ++planned;
+      } catch (const core::Infeasible& e) {
+        const std::string message = e.what();
+        CHECK((message.find("times the memory") != std::string::npos ||
+               message.find("on exactly") != std::string::npos));
+        ++refused;
+      }
+    }
+  CHECK(planned > 150);
+  CHECK(refused > 20);
+}
+
+TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, on mixed devices and on a ring") {
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  for (const char* name : {"mixed", "pcie_ring"})
+    for (const char* planner : kPlanners) {
+      CAPTURE(name);
+      CAPTURE(planner);
+      const auto cluster = load(name);
+      const cost::Problem problem{graph, cluster, kCosts, {32, plan::Optimizer::adam}};
+      std::set<std::string> plans;
+      for (std::size_t threads : {1, 2, 4}) {
+        const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+        plans.insert(plan::to_yaml(graph, search(planner, problem, simulated(problem)).plan));
+      }
+      CHECK(plans.size() == 1);
+    }
+}
+
+TEST_CASE(
+    "on mixed devices spp_luo gives slow ones less work, and its plan beats one made for equal devices") {
+  const auto graph = models::build("bert", {});
+  const auto cluster = load("mixed");  // devices 0 to 3: V100; 4 to 7: P100
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  const auto found = search("spp_luo", problem, simulated(problem));
+  double work[2] = {0, 0};
+  for (const plan::Stage& stage : found.plan.stages)
+    for (core::DeviceId d : stage.devices)
+      for (core::OpId op : stage.operators)
+        work[d.index() / 4] += graph.op(op).forward_flops.value() / static_cast<double>(stage.devices.size());
+  CHECK(work[0] > 1.2 * work[1]);
+  const auto evaluate = experiment::simulated_time(problem, {});
+  const auto equal = search("spp", problem, simulated(problem));
+  CHECK(evaluate(found.plan) < evaluate(equal.plan));
+}
+
+TEST_CASE("neighbours in spp_luo's pipeline on a ring exchange tensors over one cable") {
+  // The same ring numbered crosswise: 0 - 2 - 1 - 3 - 0.
+  const auto straight = load("pcie_ring");
+  std::vector<cluster::Link> links = straight.links();
+  const std::size_t crosswise[] = {0, 2, 1, 3};
+  for (cluster::Link& link : links)
+    link = {crosswise[link.from], crosswise[link.to], link.bandwidth, link.latency};
+  const cluster::Cluster ring("ring", straight.types(), straight.devices(), 0, links);
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  const cost::Problem problem{graph, ring, kCosts, {64, plan::Optimizer::sgd}};
+  planners::SearchOptions pinned;
+  pinned.micro_batch = 1;  // no replicas: four stages
+  const auto plan = search("spp_luo", problem, pinned).plan;
+  REQUIRE(plan.stages.size() == 4);
+  for (std::size_t s = 0; s + 1 < 4; ++s)
+    CHECK(ring.route(plan.stages[s].devices.front(), plan.stages[s + 1].devices.front()).links.size() == 1);
+}
+
+TEST_CASE("the estimate is the planner's own formula") {
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  const auto cluster = load("summit").first(1);
+  const cost::Problem problem{graph, cluster, kCosts, {8, plan::Optimizer::sgd}};
+  planners::SearchOptions pinned;
+  pinned.micro_batch = 2;
+  for (const char* planner : kPlanners) {  // one device: four micro-batches one by one, for all of them
+    CAPTURE(planner);
+    const auto found = search(planner, problem, pinned);
+    const auto& operators = found.plan.stages.front().operators;
+    const double each = cost::compute_time(problem, operators, cluster.types().front(), 2).total().value();
+    CHECK(found.estimate.value().value() == doctest::Approx(4 * each).epsilon(1e-6));
+    CHECK(found.bottleneck == doctest::Approx(each / 2).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("each objective is that of the plan's own pipeline, read back stage by stage and link by link") {
+  const auto graph = models::build("transformer", {});
+  for (const char* name : {"mixed", "pcie_ring"})
+    for (std::int64_t micro_batch : {1, 4, 16}) {
+      CAPTURE(name);
+      CAPTURE(micro_batch);
+      const auto cluster = load(name);
+      const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+      planners::SearchOptions pinned;
+      pinned.micro_batch = micro_batch;
+      const int m = static_cast<int>(64 / micro_batch);
+
+      const auto mapped = search("spp_luo", problem, pinned);
+      CHECK(mapped.bottleneck * static_cast<double>(micro_batch) ==
+            doctest::Approx(slowest_machine(score::pipeline_of(problem, mapped.plan))).epsilon(1e-6));
+      CHECK(mapped.estimate.value() <=
+            to_seconds(schedule::list_order_bound(score::pipeline_of(problem, mapped.plan))));
+
+      const auto placed = search("dapple", problem, pinned);
+      const auto row = alternating(score::pipeline_of(problem, placed.plan));
+      CHECK(placed.estimate.value().value() ==
+            doctest::Approx(planners::dapple_latency(row, m)).epsilon(1e-6));
+
+      const auto meshed = search("alpa_inter", problem, pinned);
+      double sum = 0, slowest = 0;
+      for (const schedule::PipelineStage& stage : score::pipeline_of(problem, meshed.plan).stages) {
+        sum += load_of(stage, m);
+        slowest = std::max(slowest, load_of(stage, m));
+      }
+      // Submeshes are priced on the slowest host, so a placement may turn out better.
+      const double expected = sum + (m - 1) * slowest;
+      if (cluster.types().size() == 1)
+        CHECK(meshed.estimate.value().value() == doctest::Approx(expected).epsilon(1e-6));
+      else
+        CHECK(meshed.estimate.value().value() >= expected * (1 - 1e-6));
+    }
+}
+
+TEST_CASE(
+    "dapple warms up by 2 (S - s) - 1 micro-batches; where memory is short, by less from stage to stage") {
+  const auto graph = support::tiny_graph(4, {{0, 1}, {1, 2}, {2, 3}});
+  const support::FixedCosts costs = support::FixedCosts::uniform(4, 1, 2);
+  const auto held = [&](std::int64_t memory, std::int64_t mini_batch) {
+    const auto cluster = support::tiny_cluster(4, memory);
+    const cost::Problem problem{graph, cluster, costs, {mini_batch, plan::Optimizer::sgd}};
+    planners::SearchOptions pinned;
+    pinned.micro_batch = 1;  // four stages
+    std::vector<std::int64_t> out;
+    for (const plan::Stage& stage : search("dapple", problem, pinned).plan.stages)
+      out.push_back(stage.in_flight);
+    return out;
+  };
+  using Counts = std::vector<std::int64_t>;
+  CHECK(held(1 << 20, 16) == Counts{7, 5, 3, 1});
+  CHECK(held(1 << 20, 6) == Counts{6, 5, 3, 1});
+  CHECK(held(1 << 20, 2) == Counts{2, 2, 2, 1});
+  // Stage 0 keeps 1 kB per sample, works on 1 kB, and has two gradients of 1 kB to receive: 9 kB leave room
+  // for 6. Stage 1 keeps 1 kB, holds 1 kB that enters, works on 2 kB and has buffers of 3 kB: 2 kB each leave
+  // room for 2, not for 3.
+  CHECK_THROWS_AS(held(9000, 16), core::Infeasible);
+  CHECK(held(11000, 16) == Counts{7, 3, 2, 1});  // room for 8 and, in stages 1 and 2, for 3
+}
+
+TEST_CASE("a request to stop is honoured; options without meaning are refused") {
+  const auto graph = models::build("gpt", {{"layers", "4"}});
+  const auto cluster = load("summit").first(8);
+  const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+  std::atomic<bool> flag = true;
+  for (const char* name : kPlanners) {
+    CAPTURE(name);
+    const auto& planner = planners::planner(name);
+    CHECK_THROWS_AS(planner.plan(problem, {}, core::StopToken(&flag)), core::Interrupted);
+    planners::SearchOptions runs, sizes;
+    runs.k = 2;
+    sizes.per_stage_micro_batch = true;
+    CHECK_THROWS_AS(planner.plan(problem, runs, {}), core::BadInput);
+    CHECK_THROWS_AS(planner.plan(problem, sizes, {}), core::BadInput);
+  }
+  planners::SearchOptions any;
+  any.any_degree = true;
+  CHECK_THROWS_AS(planners::planner("alpa_inter").plan(problem, any, {}), core::BadInput);
+  const auto large = support::tiny_cluster(65);
+  CHECK_THROWS_AS(
+      planners::planner("spp_luo").plan({graph, large, kCosts, {64, plan::Optimizer::sgd}}, any, {}),
+      core::BadInput);
+  // One stage on all three devices needs any degree; powers of two leave 1 + 2.
+  const auto three = support::tiny_cluster(3);
+  const auto row = support::tiny_graph(2, {{0, 1}});
+  const support::FixedCosts even = support::FixedCosts::uniform(2, 1, 2);
+  for (const char* name : {"dapple", "spp_luo"}) {
+    const cost::Problem odd{row, three, even, {6, plan::Optimizer::sgd}};
+    any.micro_batch = 6;
+    CHECK(search(name, odd, any).plan.stages.size() == 1);
+    planners::SearchOptions powers;
+    powers.micro_batch = 6;
+    CHECK(search(name, odd, powers).plan.stages.size() == 2);
+  }
+}
+
+TEST_CASE("as much memory as the message asks for is enough, a little less is not") {
+  const auto graph = support::tiny_graph(3, {{0, 1}, {1, 2}});
+  for (const char* planner : kPlanners) {
+    CAPTURE(planner);
+    const auto feasible = [&](std::int64_t memory) {
+      const auto cluster = support::tiny_cluster(1, memory);
+      const cost::Problem problem{graph, cluster, kCosts, {4, plan::Optimizer::sgd}};
+      try {
+        search(planner, problem);
+        return true;
+      } catch (const core::Infeasible&) {
+        return false;
+      }
+    };
+    // All three in one stage: 3 kB kept and 2 kB worked on.
+    CHECK(feasible(5000));
+    CHECK_FALSE(feasible(4999));
+  }
+}
+
+TEST_CASE("long rows are clustered: layers are even, and wide tensors stay inside") {
+  // Twelve units of work 1; between units 2 k and 2 k + 1 a wide tensor. Six layers of two hide all wide
+  // ones.
+  std::vector<double> work(12, 1), crossing;
+  for (int c = 0; c < 12; ++c) crossing.push_back(c % 2 == 1 ? 9 : 1);
+  CHECK(planners::cluster_row(work, crossing, 6) == std::vector<int>{2, 4, 6, 8, 10, 12});
+  CHECK(planners::cluster_row(work, crossing, 12).size() == 12);  // few enough: nothing to do
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    core::Random random(seed);
+    work.clear();
+    for (int u = random.between(5, 60); u > 0; --u) work.push_back(random.chance(0.2) ? 0 : random.unit());
+    crossing.assign(work.size(), 1);
+    const int most = random.between(1, 4);
+    const auto ends = planners::cluster_row(work, crossing, most);
+    CHECK(ends.size() <= static_cast<std::size_t>(most));
+    CHECK(ends.back() == static_cast<int>(work.size()));
+    const double mean = std::accumulate(work.begin(), work.end(), 0.0) / most;
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      const int begin = k == 0 ? 0 : ends[k - 1];
+      CHECK(begin < ends[k]);
+      const double sum = std::accumulate(work.begin() + begin, work.begin() + ends[k], 0.0);
+      CHECK((sum <= 2 * mean * (1 + 1e-12) || ends[k] - begin == 1));
+    }
+  }
+}
+
+TEST_CASE("an experiment runs all three") {
+  for (const char* planner : kPlanners) {
+    CAPTURE(planner);
+    experiment::Cell cell;
+    cell.model.name = "case_study";
+    cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml", 8};
+    cell.planner = planner;
+    cell.training.mini_batch = 32;
+    const auto outcome = experiment::run_cell({}, cell, kCosts, {});
+    CHECK(outcome.row.status == "ok");
+    CHECK(outcome.row.iteration_s.value() > 0);
+  }
+}
