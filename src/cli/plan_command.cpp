@@ -45,7 +45,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   search.judge_by_estimate = flags.choose_by == "estimate";
 
   const auto begin = std::chrono::steady_clock::now();
-  plan::Plan plan = planner.plan(problem, search, session.stop).plan;
+  plan::Plan plan = planner.plan(problem, search, session.stop()).plan;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   plan.model = flags.model.ref();
   plan.cluster = cluster_ref;
