@@ -19,7 +19,7 @@ namespace penstock::cli {
 /// What main hands to every command.
 struct Session {
   std::string command_line;
-  core::StopToken stop;
+  core::StopToken (*stop)() = nullptr;  ///< from this call on a first Ctrl-C only asks to stop; before, it ends the program
 };
 
 /// Each sub-command registers itself on the app and leaves what to run; the return value is the exit code.

@@ -52,7 +52,7 @@ report::CellResult row_of(const cost::Problem& problem, const experiment::Cell& 
   const PeakMemory memory;
   setting.peak_memory = [&] { return memory.bytes(); };
   try {
-    return experiment::try_search(problem, cell, setting, session.stop).row;
+    return experiment::try_search(problem, cell, setting, session.stop()).row;
   } catch (const core::BadInput& e) {
     auto row = experiment::describe(cell);
     row.status = std::string("bad input: ") + e.what();

@@ -16,6 +16,13 @@ std::atomic<bool> stop_requested{false};  // the one global: a signal handler ha
 void on_interrupt(int) {
   stop_requested = true;
   std::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends at once
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+core::StopToken catch_interrupts() {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  return core::StopToken(&stop_requested);
 }
 
 constexpr const char* kFooter =
@@ -44,9 +51,7 @@ int run(int argc, char** argv) {
   }
   Session session;
   for (int i = 0; i < argc; ++i) session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");
-  session.stop = core::StopToken(&stop_requested);
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  session.stop = catch_interrupts;
   return static_cast<int>(action(session));
 }
 

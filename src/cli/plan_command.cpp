@@ -42,7 +42,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto outcome = [&] {
     const Heartbeat alive(flags.planner);
     return experiment::search(problem, {flags.model.ref(), cluster_ref, flags.planner, problem.training, {}}, setting,
-                              session.stop);
+                              session.stop());
   }();
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, *outcome.plan));
   flags.timeline.write(outcome, problem.cluster);

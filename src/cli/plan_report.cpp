@@ -104,9 +104,10 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                        {"gradients", Align::right}, {"optimizer", Align::right}, {"workspace", Align::right},
                        {"activations", Align::right}, {"buffers", Align::right}, {"versions", Align::right},
                        {"memory", Align::right}});
+  const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    const auto memory = score::stage_memory(problem, plan, core::StageId(s));
+    const auto& memory = memories[s];
     std::vector<std::string> cells = {std::to_string(s), operator_span(problem.graph, stage), device_list(stage),
                                       std::to_string(stage.micro_batch), std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
@@ -147,6 +148,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
   if (row.search_s) out.update({{"search_s", *row.search_s}, {"states", *row.states}, {"status", row.status}});
+  const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     nlohmann::ordered_json one;
@@ -154,7 +156,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
     one["micro_batch"] = stage.micro_batch;
     one["in_flight"] = stage.in_flight;
     one["recompute"] = stage.recompute;
-    const auto memory = score::stage_memory(problem, plan, core::StageId(s));
+    const auto& memory = memories[s];
     for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
       one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
     for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);

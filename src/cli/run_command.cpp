@@ -47,7 +47,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   options.folder = flags.folder.empty() ? "results/" + spec.name : flags.folder;
   options.provenance = provenance(session);
   options.progress = progress();
-  const auto outcome = experiment::run(spec, options, session.stop);
+  const auto outcome = experiment::run(spec, options, session.stop());
   fmt::print("{}", flags.json ? report::to_json(outcome.rows, options.provenance)
                               : report::comparison(outcome.rows, spec.baseline));
   fmt::print(stderr, "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, traces/*.pftrace for ui.perfetto.dev)\n",

@@ -137,7 +137,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   options.seed = flags.imperfection.seed;
   const ThreadLimit limit(flags.threads);
   if (flags.imperfection.runs == 1) return one_run(flags, problem, plan, options);
-  fmt::print("{}", runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop));
+  fmt::print("{}", runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop()));
   return core::ExitCode::done;
 }
 
@@ -147,8 +147,8 @@ void add_simulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
   auto flags = std::make_shared<Flags>();
   command->footer(
-      "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that 1F1B\n"
-      "needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
+      "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that the\n"
+      "schedule needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"

@@ -53,6 +53,8 @@ void write_file(const std::string& path, std::string_view content) {
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
+  std::error_code fault;
+  if (fs::is_directory(path, fault)) throw BadInput("cannot read file '" + path + "': it is a folder");
   if (in) text.assign(std::istreambuf_iterator<char>(in), {});
   if (!in && !in.eof()) throw BadInput("cannot read file '" + path + "'");
   return text;

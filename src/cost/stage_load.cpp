@@ -41,14 +41,14 @@ StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operator
 }
 
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
-                                std::int64_t samples, std::int64_t in_flight, bool recompute) {
+                                std::int64_t samples, std::int64_t in_flight,
+                                std::optional<std::int64_t> whole) {
   plan::MemoryByKind memory{};
   at(memory, MemoryKind::weights) = load.parameters * rule.weight_copies;
   at(memory, MemoryKind::gradients) = load.parameters * rule.gradient_copies;
   if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = load.parameters * state_copies(optimizer);
-  const std::int64_t whole = recompute ? std::min<std::int64_t>(1, in_flight) : in_flight;
   at(memory, MemoryKind::activations) =
-      (load.kept * whole + load.entering * in_flight) * (rule.activation_copies * samples);
+      (load.kept * whole.value_or(in_flight) + load.entering * in_flight) * (rule.activation_copies * samples);
   if (rule.transient) {
     at(memory, MemoryKind::workspace) = load.working * samples;
     at(memory, MemoryKind::buffers) = (load.entering + load.leaving * 2) * samples;

@@ -129,7 +129,8 @@ class AtSize {
     const Bytes paper(static_cast<std::int64_t>(two_bw_bytes(described, shape, static_cast<int>(depth))));
     const auto load = cost::stage_load(problem_.graph, stage.operators);
     const auto ours = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples_,
-                                         stage.in_flight / samples_, stage.recompute);
+                                         stage.in_flight / samples_,
+                                         stage.recompute ? std::optional<std::int64_t>(1) : std::nullopt);
     return std::max(paper, plan::total(ours) + load.parameters);
   }
 

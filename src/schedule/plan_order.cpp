@@ -51,6 +51,17 @@ Row k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t he
   return out;
 }
 
+/// Of what is dropped from a grid only that which changes nothing may go unsaid.
+void check_passes(const Plan& plan, const Grid& grid) {
+  for (const Row& row : grid.ranks)
+    for (const Action& action : row) {
+      if (action.pass == Pass::evict || action.pass == Pass::load)
+        throw core::BadInput(plan.schedule + " parks activations on other devices, a plan keeps them on its own");
+      if (action.pass == Pass::recompute && !plan.stages[static_cast<std::size_t>(action.stage)].recompute)
+        throw core::BadInput(fmt::format("{} recomputes stage {}, the plan does not", plan.schedule, action.stage));
+    }
+}
+
 std::int32_t uniform_micro_batches(const Plan& plan) {
   for (const Stage& stage : plan.stages)
     if (stage.micro_batch != plan.stages.front().micro_batch)
@@ -59,13 +70,11 @@ std::int32_t uniform_micro_batches(const Plan& plan) {
 }
 
 Grid stage_rows(const Plan& plan) {
+  demand_own_devices(plan);
   if (plan::asynchronous(plan)) uniform_micro_batches(plan);
   Grid grid{{}, plan::rank_of_stage(plan)};
   for (std::int32_t s = 0; s < grid.stages(); ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
-    if (grid.rank_of_stage[static_cast<std::size_t>(s)] != s)
-      throw core::BadInput(fmt::format("{} runs one stage on a device; stage {} shares its devices with another",
-                                       plan.schedule, s));
     const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
     const auto held = static_cast<std::int32_t>(std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch));
     grid.ranks.push_back(plan.schedule == "gpipe" ? fill_drain(s, count)
@@ -84,6 +93,7 @@ void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::
     if (grid.rank_of_stage[s] != rank[s])
       throw core::BadInput(fmt::format("{} runs stage {} on the devices of rank {}, the plan on those of rank {}",
                                        plan.schedule, s, grid.rank_of_stage[s], rank[s]));
+  check_passes(plan, grid);
 }
 
 Grid family_rows(const Plan& plan, const GridCosts& costs) {
@@ -199,7 +209,29 @@ std::string first_fault(const Row& row, std::int32_t s, std::int32_t count, std:
   return std::find(ended.begin(), ended.end(), false) == ended.end() ? "" : "passes are missing";
 }
 
+/// The most micro-batches of each stage between this pass and the end of their backward pass.
+std::vector<std::int32_t> most_between(Pass begin, const Grid& order) {
+  std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
+  for (const Row& row : order.ranks)
+    for (const Action& action : row)
+      for (const Action& part : parts(action)) {
+        if (part.stage < 0) continue;
+        const auto s = static_cast<std::size_t>(part.stage);
+        held[s] += part.pass == begin ? 1 : releases(part) ? -1 : 0;
+        most[s] = std::max(most[s], held[s]);
+      }
+  return most;
+}
+
 }  // namespace
+
+void demand_own_devices(const Plan& plan) {
+  const auto rank = plan::rank_of_stage(plan);
+  for (std::size_t s = 0; s < rank.size(); ++s)
+    if (rank[s] != static_cast<std::int32_t>(s))
+      throw core::BadInput(fmt::format("{} runs one stage on a device; stage {} shares its devices with another",
+                                       plan.schedule, s));
+}
 
 std::int64_t mini_batches(const Plan& plan) {
   if (!plan::asynchronous(plan)) return 1;
@@ -238,18 +270,8 @@ std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {
   return faults;
 }
 
-std::vector<std::int32_t> most_held(const Grid& order) {
-  std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
-  for (const Row& row : order.ranks)
-    for (const Action& action : row)
-      for (const Action& part : parts(action)) {
-        if (part.stage < 0) continue;
-        const auto s = static_cast<std::size_t>(part.stage);
-        held[s] += part.pass == Pass::forward ? 1 : releases(part) ? -1 : 0;
-        most[s] = std::max(most[s], held[s]);
-      }
-  return most;
-}
+std::vector<std::int32_t> most_held(const Grid& order) { return most_between(Pass::forward, order); }
+std::vector<std::int32_t> most_recomputed(const Grid& order) { return most_between(Pass::recompute, order); }
 
 std::vector<int> weight_copies(const Plan& plan) {
   std::vector<int> out(plan.stages.size());

@@ -22,6 +22,7 @@ schedule::Row row_of(std::int32_t stage, const std::vector<schedule::Task>& task
 }
 
 schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
+  schedule::demand_own_devices(plan);
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
   schedule::Grid grid{{}, plan::rank_of_stage(plan)};
   for (std::int32_t s = 0; s < grid.stages(); ++s) grid.ranks.push_back(row_of(s, order[static_cast<std::size_t>(s)]));

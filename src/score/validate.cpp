@@ -13,13 +13,39 @@
 
 namespace penstock::score {
 
+namespace {
+
+/// By stage: micro-batches held whole, beyond what enters. Where stages recompute the order tells.
+std::vector<std::int64_t> held_whole(const cost::Problem& problem, const plan::Plan& judged) {
+  std::vector<std::int64_t> out;
+  for (const plan::Stage& stage : judged.stages) out.push_back(stage.in_flight / stage.micro_batch);
+  const auto again = [](const plan::Stage& stage) { return stage.recompute; };
+  if (std::none_of(judged.stages.begin(), judged.stages.end(), again)) return out;
+  const auto recomputed = schedule::most_recomputed(order_of(problem, judged));
+  for (std::size_t s = 0; s < out.size(); ++s)
+    if (again(judged.stages[s])) out[s] = std::min<std::int64_t>(out[s], recomputed[s]);
+  return out;
+}
+
+}  // namespace
+
+std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged) {
+  std::vector<plan::MemoryByKind> out;
+  const auto copies = schedule::weight_copies(judged);
+  const auto whole = held_whole(problem, judged);
+  for (std::size_t s = 0; s < judged.stages.size(); ++s) {
+    const plan::Stage& stage = judged.stages[s];
+    const auto load = cost::stage_load(problem.graph, stage.operators);
+    out.push_back(cost::stage_memory(load, problem.memory, problem.training.optimizer,
+                                     plan::samples_per_device(judged, stage), stage.in_flight / stage.micro_batch,
+                                     whole[s]));
+    at(out.back(), plan::MemoryKind::versions) = load.parameters * copies[s];
+  }
+  return out;
+}
+
 plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, core::StageId id) {
-  const plan::Stage& stage = judged.stages[id.index()];
-  const auto load = cost::stage_load(problem.graph, stage.operators);
-  auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, plan::samples_per_device(judged, stage),
-                                   stage.in_flight / stage.micro_batch, stage.recompute);
-  at(memory, plan::MemoryKind::versions) = load.parameters * schedule::weight_copies(judged)[id.index()];
-  return memory;
+  return stage_memories(problem, judged)[id.index()];
 }
 
 namespace {
@@ -33,17 +59,19 @@ struct RankMemory {
 std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<RankMemory> ranks;
   const auto rank_of_stage = plan::rank_of_stage(judged);
+  const auto memories = stage_memories(problem, judged);
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const auto r = static_cast<std::size_t>(rank_of_stage[s]);
     ranks.resize(std::max(ranks.size(), r + 1));
     ranks[r].stages.push_back(s);
-    ranks[r].needed += plan::total(score::stage_memory(problem, judged, core::StageId(s)));
+    ranks[r].needed += plan::total(memories[s]);
   }
   return ranks;
 }
 
 std::vector<std::string> order_faults(const cost::Problem& problem, const plan::Plan& judged) {
   try {
+    (void)schedule::weight_copies(judged);  // whether there is an order that its weights allow
     return schedule::order_faults(judged, order_of(problem, judged));
   } catch (const core::BadInput& e) {
     return {e.what()};
@@ -75,8 +103,11 @@ std::vector<std::string> memory_faults(const cost::Problem& problem, const plan:
 std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
   if (auto out = plan::structural_faults(problem.graph, problem.cluster, judged); !out.empty()) return out;
   auto out = order_faults(problem, judged);
-  const auto memory = memory_faults(problem, judged);
-  out.insert(out.end(), memory.begin(), memory.end());
+  try {
+    const auto memory = memory_faults(problem, judged);
+    out.insert(out.end(), memory.begin(), memory.end());
+  } catch (const core::BadInput&) {  // nobody knows what an order holds that cannot be made; order_faults says why
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "live_stages.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/schedule/run_order.hpp"
 
 namespace penstock::sim {
@@ -60,6 +61,7 @@ class Clock {
     Picoseconds start = free_[rank];
     for (const Action& part : schedule::parts(action)) start = std::max(start, input(part, cell.rank));
     const Picoseconds end = start + duration(grid_, action, costs_);
+    if (end > kLatest) throw core::BadInput("the schedule takes more than 4 million seconds; the clock ends there");
     for (const Action& part : schedule::parts(action))
       if (const auto milestone = reached(part))
         reached_[*milestone] = part.pass == Pass::load ? end + costs_.delay : end;
@@ -68,6 +70,8 @@ class Clock {
   }
 
  private:
+  static constexpr Picoseconds kLatest{4'000'000'000'000'000'000};  ///< any action and delay may follow on the clock
+
   /// Of the first rank to pass it, by when all have come; what they do later counts no more.
   Picoseconds barrier(std::size_t number) {
     if (number == barriers_.size()) barriers_.push_back(*std::max_element(free_.begin(), free_.end()));

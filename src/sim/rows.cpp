@@ -60,8 +60,9 @@ class RowBuilder {
   void step(std::int32_t stage) {
     if (!has_weights(stage)) return;
     out_.tasks.push_back({Pass::step, stage});
+    std::size_t left = buckets(stage).size();  // a later update may be under way already
     for (Reduction& reduction : out_.reductions)
-      if (reduction.stage == stage && reduction.step < 0) reduction.step = last();
+      if (reduction.stage == stage && reduction.step < 0 && left > 0) --left, reduction.step = last();
   }
   std::int32_t last() const { return static_cast<std::int32_t>(out_.tasks.size()) - 1; }
 

@@ -90,8 +90,10 @@ Asked Evidence::ask(std::size_t rank, std::size_t replica) const {
     if (action.pass == Pass::reduce_gradient && weights)
       out.reductions.push_back({stage, out.passes.size() - 1});
     if (action.pass == Pass::step && weights) {
-      for (Asked::Reduction& reduction : out.reductions)
-        if (reduction.stage == stage && reduction.step == 0) reduction.step = out.passes.size();
+      const auto oldest = std::find_if(out.reductions.begin(), out.reductions.end(), [&](const auto& reduction) {
+        return reduction.stage == stage && reduction.step == 0;
+      });
+      if (oldest != out.reductions.end()) oldest->step = out.passes.size();
       out.passes.push_back({TaskKind::step, stage, -1, false});
     }
     bool joined = false;

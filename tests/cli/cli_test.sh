@@ -38,6 +38,8 @@ for schedule in gpipe zb_h1 pipedream_2bw; do
 done
 "$penstock" schedule zb_h2 --ranks 8 --microbatches 16 --grid own.csv >/dev/null
 expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule own.csv --verify
+sed 's/\([0-9]*\)I0/\1R0,\1I0/' own.csv > own_again.csv
+expect 11 "recomputes stage 0, the plan does not" "$penstock" simulate plan.yaml --schedule own_again.csv
 expect 0 "list ordering on links of its own takes at most" "$penstock" simulate plan.yaml --schedule list_order --verify
 sed 's/^schedule: .*/schedule: zbw/' plan.yaml >other.yaml
 expect 11 "other.yaml: schedule: unknown schedule 'zbw'" "$penstock" simulate other.yaml
@@ -168,6 +170,8 @@ expect 0 "makespan 6.00 s" "$penstock" schedule gpipe --ranks 1 --microbatches 2
 expect 0 "makespan 9.5," "$penstock" schedule gpipe --ranks 2 --microbatches 2 --latency 0.25
 sed -i '1s/0B0/0F0/;1s/0I0/0F0/' zbv.csv
 expect 21 "rank 0 cell" "$penstock" schedule zbv.csv --svg bad.svg
+expect 11 "it is a folder" "$penstock" schedule .
+expect 11 "the clock ends there" "$penstock" schedule 1f1b --ranks 4 --microbatches 8 --forward 1e6 --latency 1e6
 echo '0F0,0Q0' >q.csv
 expect 11 "q.csv:1: cell 1: expected an action" "$penstock" schedule q.csv --svg bad.svg
 expect 11 "zbv: needs two stages per rank" "$penstock" schedule zbv --ranks 2 --chunks 3 --microbatches 4 --svg bad.svg
@@ -238,6 +242,11 @@ if ((status != 30 || rows < 1 || rows != plans)) || [[ -n $(find results -name '
   cat long.err
   failures=$((failures + 1))
 fi
+
+# A command without finished results to keep ends at once: timeout says 124, or 137 where it must kill.
+status=0
+timeout -k 20 1 "$penstock" schedule v_half --ranks 4096 --microbatches 2000 >/dev/null 2>&1 || status=$?
+((status == 124)) || { echo "FAILED: a long schedule, asked to end: exit $status"; failures=$((failures + 1)); }
 
 ((failures == 0)) && echo "all as expected"
 exit $((failures > 0))

@@ -20,6 +20,7 @@ TEST_CASE("a file appears whole, and a failed write leaves nothing behind") {
   CHECK(std::distance(fs::directory_iterator(folder / "deep"), {}) == 1);
   // The target is a folder: the rename fails, and the temporary file goes.
   CHECK_THROWS_AS(write_file((folder / "deep").string(), "x"), BadInput);
+  CHECK_THROWS_AS(read_file((folder / "deep").string()), BadInput);
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
   fs::remove_all(folder);
 }

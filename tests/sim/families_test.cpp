@@ -117,6 +117,39 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
   CHECK(at(formula, plan::MemoryKind::activations) == core::Bytes(1000));
 }
 
+TEST_CASE("what is recomputed stays until its weight gradient, and the judge counts it") {
+  // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often passes later.
+  Case c = chain("zb_h1", schedule::loop_placement(4, 1), 8);
+  for (plan::Stage& stage : c.plan.stages) stage.recompute = true;
+  const auto summary = trace::summarise(c.simulated());
+  std::int64_t most = 0;
+  for (std::size_t s = 0; s < 4; ++s) {
+    const auto held = at(summary.devices[s].at_peak, plan::MemoryKind::activations).value();
+    const auto judged = at(score::stage_memory(c.problem(), c.plan, core::StageId(s)), plan::MemoryKind::activations);
+    CHECK(held <= judged.value());
+    most = std::max(most, held - (s > 0 ? 1000 * c.plan.stages[s].in_flight : 0));
+  }
+  CHECK(most > 1000);  // more than the one micro-batch that whole backward passes would keep
+}
+
+TEST_CASE("the judge tells what weights do not allow, and where stages share a device") {
+  // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not asked then.
+  Case c = chain("pipedream_2bw", {0, 1, 2}, 1);
+  const auto told = [&] { return score::faults(c.problem(), c.plan); };
+  REQUIRE(told().size() == 1);
+  CHECK(told()[0].find("more micro-batches per update are needed") != std::string::npos);
+  CHECK(score::rule_faults(c.problem(), c.plan) == told());
+  c.plan.training.mini_batch = 3;
+  CHECK(told().empty());
+  Case shared = chain("zbv", schedule::zigzag_placement(2, 2), 4);
+  for (const char* family : {"list_order", "pipedream"}) {
+    shared.plan.schedule = family;
+    const auto faults = score::faults(shared.problem(), shared.plan);
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0] == std::string(family) + " runs one stage on a device; stage 2 shares its devices with another");
+  }
+}
+
 TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") {
   // Two stages of 3 s per micro-batch each, two micro-batches: 6 s, where a flush makes it 9.
   CHECK(to_seconds(chain("1f1b", {0, 1}, 2).simulated().iteration).value() == doctest::Approx(9));

@@ -10,6 +10,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "support/reference_data.hpp"
 
@@ -427,4 +428,16 @@ TEST_CASE("published grids take the published number of steps") {
   const auto live =
       sim::simulate_grid(schedule::load_grid(folder + "/dualpipev_4rank_10mb.csv"), {}).peak_live;
   CHECK(live == std::vector<int>(4, 9));
+}
+
+TEST_CASE("a schedule that outlasts the clock is refused") {
+  // One rank: F and B of a micro-batch take 3 million seconds; a second one would end at 6 million.
+  const schedule::GridCosts costs{1'000'000 * schedule::kUnitStep, 1'000'000 * schedule::kUnitStep, 1'000'000 * schedule::kUnitStep, {}, {}, {}};
+  const auto grid = [](int micro_batches) {
+    schedule::GridShape shape;
+    shape.micro_batches = micro_batches;
+    return schedule::make_grid("1f1b", shape);
+  };
+  CHECK(to_seconds(sim::simulate_grid(grid(1), costs).makespan).value() == doctest::Approx(3e6));
+  CHECK_THROWS_AS(sim::simulate_grid(grid(2), costs), core::BadInput);
 }

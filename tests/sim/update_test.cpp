@@ -156,6 +156,32 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
   CHECK(closed(1) == doctest::Approx(9));
 }
 
+TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, on the last stage too") {
+  // Two stages of two replicas, 1 s forward and backward, two micro-batches per replica and mini-batch: 4 s. 1 GB of
+  // gradients takes 1 s to reduce, while the next 4 s run. Were the step to wait for the all-reduce just begun, a
+  // mini-batch would take 5 s.
+  graph::GraphBuilder builder("two");
+  builder.add(support::unit_op("a", 1e9, 250'000'000));
+  builder.add(support::unit_op("b", 1e9, 250'000'000));
+  builder.add_edge(OpId(0), OpId(1));
+  const auto graph = builder.build();
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(2, 1, 1);
+  plan::Plan plan;
+  plan.training.mini_batch = 4;
+  plan.schedule = "pipedream";
+  plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 1, 1, 2, {}}, {{OpId(1)}, {DeviceId(2), DeviceId(3)}, 1, 1, 1, {}}};
+  const cost::Problem problem{graph, cluster, costs, plan.training};
+  const auto order = schedule::plan_order(plan);
+  for (const Collective collective : {Collective::closed_form, Collective::ring})
+    for (const std::int64_t bucket : {0, 1}) {
+      const sim::SimulationOptions options{sim::NetworkModel::fair, collective, core::Bytes(bucket)};
+      const auto trace = sim::simulate(problem, plan, order, options);
+      for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
+      CHECK(to_seconds(trace.iteration).value() == doctest::Approx(4).epsilon(1e-3));
+    }
+}
+
 TEST_CASE("the optimizer streams weights, gradients and state through memory") {
   cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1e12), {core::FlopRate(1)}, 1, core::Seconds(1e-6)};
   const support::FixedCosts costs = support::FixedCosts::uniform(1, 1, 1);

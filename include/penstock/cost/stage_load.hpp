@@ -1,6 +1,7 @@
 #pragma once
 // What a set of operators asks of the device that runs it, before micro-batch size and device count are chosen.
 
+#include <optional>
 #include <span>
 
 #include "penstock/graph/op_graph.hpp"
@@ -32,9 +33,9 @@ struct MemoryRule {
 /// Bytes on each of the stage's devices. `samples` of each micro-batch fall to one device; `in_flight` counts
 /// micro-batches. Receive buffers: one micro-batch of entering tensors ahead of the one computed, and two of
 /// gradients of the leaving ones (one in use, one arriving).
-/// With `recompute` all but one of them keep only what enters.
+/// `whole` of them are held whole, the others, which are recomputed, keep only what enters; default: all.
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
-                                std::int64_t samples, std::int64_t in_flight, bool recompute = false);
+                                std::int64_t samples, std::int64_t in_flight, std::optional<std::int64_t> whole = {});
 
 /// Samples of a micro-batch on the fullest of `replicas` devices.
 inline std::int64_t samples_per_device(std::int64_t micro_batch, std::int64_t replicas) {

@@ -24,8 +24,12 @@ namespace penstock::schedule {
 ///        has ranks. The row of stages need not be a chain of the model: an order for a chain suits every DAG whose stages
 ///        are listed producers first. Heuristics look at `costs`.
 ///  a file (*.csv): the user's own grid; explicit messages in it are left to the simulator.
-/// Throws BadInput naming what the family cannot do.
+/// Throws BadInput naming what the family cannot do, or what of the file a plan has no place for: activations parked
+/// elsewhere, and recomputation of a stage whose plan has none.
 Grid plan_order(const plan::Plan& plan, const GridCosts& costs = {});
+
+/// Throws BadInput naming two stages that share devices, for orders of one stage per device.
+void demand_own_devices(const plan::Plan& plan);
 
 /// Adds REDUCE_GRAD, STEP and, where stages recompute, R to rows of computations made elsewhere; drops messages and what
 /// sharded weights need.
@@ -44,6 +48,8 @@ std::vector<std::string> order_faults(const plan::Plan& plan, const Grid& order)
 /// The most micro-batches each stage holds at once, from the start of their forward to the end of their backward pass
 /// or weight gradient.
 std::vector<std::int32_t> most_held(const Grid& order);
+/// The same of those that are recomputed, from their R on.
+std::vector<std::int32_t> most_recomputed(const Grid& order);
 
 /// Weight-sized buffers each stage holds beside its weights: older versions, and what the schedule's weight policy
 /// (weight_versions.hpp) adds. Zero with a flush. Throws BadInput as weight_versions does.
