@@ -83,20 +83,20 @@ const std::vector<GridFamily>& grid_families() {
        hanayo},
       {"zb_1p", "zero-bubble search within a memory limit, p activations unless given",
        "Qi et al., ICLR 2024, section 3.1; the heuristic of their repository, without its integer program",
-       "none", "F = I = W: bubble (p-1)(F+I-W), holds p", 1, zb_1p},
+       "none", "F = I = W: bubble (p-1)(F+I-W), holds p", 1, zb_1p, "flush", true},
       {"zb_2p", "the same search with 2p activations unless given", "as zb_1p", "none",
-       "about 0, holds at most 2p", 1, zb_2p},
+       "about 0, holds at most 2p", 1, zb_2p, "flush", true},
       {"v_half", "half the memory of 1F1B, two chunks in a V",
        "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024; the "
        "repository's greedy reordering",
-       "v = 2", "F = I = W: about half the bubble of 1F1B, p even: holds p/2 + 1", 2, v_half},
+       "v = 2", "F = I = W: about half the bubble of 1F1B, p even: holds p/2 + 1", 2, v_half, "flush", true},
       {"v_min", "a third of the memory of 1F1B, two chunks in a V", "as v_half", "v = 2",
-       "F = I = W: about 2/3 the bubble of 1F1B, holds floor((p+4)/3)", 2, v_min},
+       "F = I = W: about 2/3 the bubble of 1F1B, holds floor((p+4)/3)", 2, v_min, "flush", true},
       {"v_zb", "zero-bubble search in a V within a memory limit, p activations unless given",
        "as v_half; the repository's heuristic", "v = 2, enough micro-batches for the limit",
-       "F = I = W: bubble 0, holds p", 2, v_zb},
+       "F = I = W: bubble 0, holds p", 2, v_zb, "flush", true},
       {"v_1f1b", "two thirds of the memory of 1F1B, two chunks in a V, whole backwards", "as v_half", "v = 2",
-       "F = I = W: holds about 2p/3", 2, v_1f1b},
+       "F = I = W: holds about 2p/3", 2, v_1f1b, "flush", true},
       {"pipedream", "1F1B without flush, every pass with the weights of its forward",
        "Narayanan et al., PipeDream, SOSP 2019; one rank per stage", "none",
        "bubble (p-1)(F+B) once, none per update; rank r holds p-r and as many weight versions", 1,
@@ -139,8 +139,12 @@ Grid make_grid(std::string_view name, const GridShape& shape) {
   check_range("ranks", full.ranks, kMostRanks);
   check_range("chunks", full.chunks, kMostChunks);
   check_range("micro-batches", full.micro_batches, kMostMicroBatches);
-  if (std::int64_t{full.ranks} * full.chunks * full.micro_batches > kMostGridPasses)
+  const std::int64_t passes = std::int64_t{full.ranks} * full.chunks * full.micro_batches;
+  if (passes > kMostGridPasses)
     throw core::BadInput(fmt::format("ranks x chunks x micro-batches must not exceed {}", kMostGridPasses));
+  if (family.searched && passes * full.ranks > kMostSearch)
+    throw core::BadInput(
+        fmt::format("{}: ranks x ranks x chunks x micro-batches must not exceed {}", name, kMostSearch));
   try {
     return family.make(full);
   } catch (const core::BadInput& e) {

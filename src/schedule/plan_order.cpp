@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/catalogue.hpp"
@@ -254,8 +253,9 @@ Grid plan_order(const Plan& plan, const GridCosts& costs) {
 }
 
 bool by_cost(const Plan& plan) {
-  constexpr std::array<std::string_view, 6> kHeuristics = {"zb_1p", "zb_2p", "v_half", "v_min", "v_zb", "v_1f1b"};
-  return std::find(kHeuristics.begin(), kHeuristics.end(), plan.schedule) != kHeuristics.end();
+  return std::any_of(grid_families().begin(), grid_families().end(), [&](const GridFamily& family) {
+    return family.searched && family.name == plan.schedule;
+  });
 }
 
 std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {

@@ -243,9 +243,11 @@ if ((status != 30 || rows < 1 || rows != plans)) || [[ -n $(find results -name '
   failures=$((failures + 1))
 fi
 
+expect 11 "v_half: ranks x ranks x chunks x micro-batches must not exceed" "$penstock" schedule v_half --ranks 4096 --microbatches 2000
+
 # A command without finished results to keep ends at once: timeout says 124, or 137 where it must kill.
 status=0
-timeout -k 20 1 "$penstock" schedule v_half --ranks 4096 --microbatches 2000 >/dev/null 2>&1 || status=$?
+timeout -k 20 1 "$penstock" schedule 1f1b --ranks 4096 --microbatches 4000 --json >/dev/null 2>&1 || status=$?
 ((status == 124)) || { echo "FAILED: a long schedule, asked to end: exit $status"; failures=$((failures + 1)); }
 
 ((failures == 0)) && echo "all as expected"

@@ -38,6 +38,7 @@ struct GridFamily {
   int chunks;               ///< stages per rank when none are asked for
   Grid (*make)(const GridShape&);
   std::string weights = "flush";  ///< which weights its passes use, see weight_versions.hpp
+  bool searched = false;          ///< a heuristic that looks at costs: slower, so smaller grids
 };
 
 /// Every family, in the order lists show them.
@@ -52,6 +53,8 @@ int micro_batches_per_update(const WeightPolicy& policy, const GridShape& shape)
 /// What make_grid takes at most; passes are ranks x chunks x micro-batches.
 inline constexpr int kMostRanks = 4096, kMostChunks = 64, kMostMicroBatches = 100000;
 inline constexpr std::int64_t kMostGridPasses = 20'000'000;
+/// Searches take time in proportion to passes x ranks: some ten seconds at this many.
+inline constexpr std::int64_t kMostSearch = 200'000'000;
 
 /// The family's grid, free of faults. Throws BadInput naming the constraint that the shape breaks.
 Grid make_grid(std::string_view family, const GridShape& shape);
