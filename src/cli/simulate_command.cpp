@@ -51,10 +51,13 @@ void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std:
   }
 }
 
-/// What the plan's own schedule holds in flight says nothing about another.
+/// What the plan's own schedule holds in flight, and in what runs, says nothing about another.
 void reschedule(plan::Plan& plan, const std::string& schedule) {
   plan.schedule = schedule;
-  for (plan::Stage& stage : plan.stages) stage.in_flight = 0;
+  for (plan::Stage& stage : plan.stages) {
+    stage.in_flight = 0;
+    if (schedule != "1f1b") stage.k = 1;
+  }
 }
 
 /// The plan's own model and cluster, unless flags say otherwise.

@@ -95,7 +95,13 @@ void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::
   check_passes(plan, grid);
 }
 
+void refuse_k(const Plan& plan) {
+  for (const Stage& stage : plan.stages)
+    if (stage.k != 1) throw core::BadInput(plan.schedule + " runs passes in an order of its own; k of a stage must be 1");
+}
+
 Grid family_rows(const Plan& plan, const GridCosts& costs) {
+  refuse_k(plan);
   const auto rank = plan::rank_of_stage(plan);
   const int ranks = *std::max_element(rank.begin(), rank.end()) + 1;
   const int chunks = static_cast<int>(rank.size()) / ranks;
@@ -110,6 +116,7 @@ Grid family_rows(const Plan& plan, const GridCosts& costs) {
 }
 
 Grid file_rows(const Plan& plan) {
+  refuse_k(plan);
   Grid grid = load_grid(plan.schedule);
   if (const auto faults = grid_faults(grid, uniform_micro_batches(plan)); !faults.empty())
     throw core::BadInput(plan.schedule + ": " + faults.front());

@@ -98,6 +98,9 @@ TEST_CASE("what a family cannot do is said") {
   CHECK(message(chain({0, 1, 2, 3}, 8, "dualpipe")) == "dualpipe holds several copies of the model, a plan has one");
   CHECK(message(chain({0, 1}, 4, "zbw")).starts_with("unknown schedule 'zbw'"));
   CHECK(message(chain({0, 1, 2, 3}, 8, "bpipe")) == "bpipe parks activations on other devices, a plan keeps them on its own");
+  auto runs = chain({0, 1}, 4, "zb_h1");
+  runs.stages[1].k = 2;
+  CHECK(message(runs) == "zb_h1 runs passes in an order of its own; k of a stage must be 1");
   auto uneven = chain({0, 1}, 4, "zb_h1");
   uneven.stages[1].micro_batch = 2;
   CHECK(message(uneven) == "zb_h1 needs the same micro-batch size in all stages");
