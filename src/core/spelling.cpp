@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "penstock/core/error.hpp"
+
 namespace penstock::core {
 namespace {
 
@@ -33,6 +35,13 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
   if (near != known.end() && given.size() < 64 && edit_distance(given, *near) <= 2)
     return fmt::format("did you mean '{}'?", *near);
   return fmt::format("expected one of {}", fmt::join(known, ", "));
+}
+
+std::size_t index_of(std::string_view given, std::span<const std::string_view> known, std::string_view what) {
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (known[i] == given) return i;
+  throw BadInput("unknown " + std::string(what) + " '" + std::string(given) + "'; " +
+                 did_you_mean(given, {known.begin(), known.end()}));
 }
 
 }  // namespace penstock::core

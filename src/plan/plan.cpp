@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 
-#include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
 
 namespace penstock::plan {
@@ -14,26 +13,17 @@ constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedre
                                                            "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
 
-template <class Enum, std::size_t N>
-Enum named(std::string_view given, const std::array<std::string_view, N>& names, const char* what) {
-  for (std::size_t i = 0; i < N; ++i)
-    if (names[i] == given) return static_cast<Enum>(i);
-  throw core::BadInput("unknown " + std::string(what) + " '" + std::string(given) + "'; " +
-                       core::did_you_mean(given, {names.begin(), names.end()}));
-}
-
 }  // namespace
 
 std::string_view name(Optimizer optimizer) { return kOptimizers[static_cast<std::size_t>(optimizer)]; }
-Optimizer optimizer(std::string_view given) { return named<Optimizer>(given, kOptimizers, "optimizer"); }
+Optimizer optimizer(std::string_view given) { return static_cast<Optimizer>(core::index_of(given, kOptimizers, "optimizer")); }
 
 bool asynchronous(const Plan& plan) {
   return std::find(kAsynchronous.begin(), kAsynchronous.end(), plan.schedule) != kAsynchronous.end();
 }
 
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage) {
-  const auto replicas = asynchronous(plan) ? 1 : static_cast<std::int64_t>(stage.devices.size());
-  return (stage.micro_batch + replicas - 1) / replicas;
+  return samples_per_device(stage.micro_batch, asynchronous(plan) ? 1 : static_cast<std::int64_t>(stage.devices.size()));
 }
 
 std::vector<std::int32_t> rank_of_stage(const Plan& plan) {

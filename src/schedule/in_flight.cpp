@@ -54,7 +54,7 @@ std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y) 
 }
 
 void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs) {
-  if (plan.schedule != "1f1b" && plan.schedule != "gpipe" && !plan::asynchronous(plan)) return as_ordered(plan, costs);
+  if (!per_stage(plan)) return as_ordered(plan, costs);
   const std::int64_t mini_batch = plan.training.mini_batch;
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
     plan::Stage& stage = plan.stages[s];

@@ -134,6 +134,13 @@ Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pi
   sort_steps(pipeline, *this);
 }
 
+Row row_of(std::int32_t stage, const std::vector<Task>& tasks) {
+  Row row;
+  for (const Task& task : tasks)
+    row.push_back(task.phase == Phase::forward ? forward(stage, task.micro_batch) : backward(stage, task.micro_batch));
+  return row;
+}
+
 std::string tokens(const std::vector<Task>& row) {
   std::string out;
   for (const Task& task : row)

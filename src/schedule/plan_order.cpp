@@ -18,11 +18,6 @@ using plan::Stage;
 
 bool is_file(const std::string& schedule) { return schedule.ends_with(".csv"); }
 
-/// 1F1B and fill-drain take any stage graph and any micro-batch sizes, one stage per device set.
-bool per_stage(const Plan& plan) {
-  return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan::asynchronous(plan);
-}
-
 /// Micro-batches of one mini-batch that a replica takes part in.
 std::int32_t per_mini_batch(const Plan& plan, const Stage& stage) {
   const std::int64_t turns = plan::asynchronous(plan) ? static_cast<std::int64_t>(stage.devices.size()) : 1;
@@ -124,7 +119,7 @@ Grid file_rows(const Plan& plan) {
   return grid;
 }
 
-Action of_stage(Pass pass, std::size_t stage) { return {pass, static_cast<std::int32_t>(stage), -1}; }
+Action of_stage(Pass pass, std::int32_t stage) { return {pass, stage, -1}; }
 
 bool releases(const Action& part) { return part.pass == Pass::backward || part.pass == Pass::weight_gradient; }
 
@@ -169,7 +164,7 @@ class Updates {
   const Stage& stage(std::int32_t s) const { return plan_.stages[static_cast<std::size_t>(s)]; }
 
   void step(std::int32_t s) {
-    out_.push_back(of_stage(Pass::step, static_cast<std::size_t>(s)));
+    out_.push_back(of_stage(Pass::step, s));
     --waiting(s);
     ++placed_[static_cast<std::size_t>(s)];
   }
@@ -184,7 +179,7 @@ class Updates {
     left_[static_cast<std::size_t>(s)] = per_mini_batch(plan_, stage(s));
     ++waiting(s);
     if (stage(s).devices.size() > 1)
-      out_.push_back(of_stage(Pass::reduce_gradient, static_cast<std::size_t>(s)));
+      out_.push_back(of_stage(Pass::reduce_gradient, s));
     else if (plan::asynchronous(plan_))
       step(s);
   }
@@ -257,6 +252,10 @@ Grid plan_order(const Plan& plan, const GridCosts& costs) {
   return with_updates(plan, per_stage(plan)          ? stage_rows(plan)
                             : is_file(plan.schedule) ? file_rows(plan)
                                                      : family_rows(plan, costs));
+}
+
+bool per_stage(const Plan& plan) {
+  return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan::asynchronous(plan);
 }
 
 bool by_cost(const Plan& plan) {

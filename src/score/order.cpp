@@ -13,19 +13,11 @@ namespace {
 
 constexpr const char* kListOrder = "list_order";
 
-schedule::Row row_of(std::int32_t stage, const std::vector<schedule::Task>& tasks) {
-  schedule::Row row;
-  for (const schedule::Task& task : tasks)
-    row.push_back(task.phase == schedule::Phase::forward ? schedule::forward(stage, task.micro_batch)
-                                                         : schedule::backward(stage, task.micro_batch));
-  return row;
-}
-
 schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
   schedule::demand_own_devices(plan);
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
   schedule::Grid grid{{}, plan::rank_of_stage(plan)};
-  for (std::int32_t s = 0; s < grid.stages(); ++s) grid.ranks.push_back(row_of(s, order[static_cast<std::size_t>(s)]));
+  for (std::int32_t s = 0; s < grid.stages(); ++s) grid.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
   return schedule::with_updates(plan, std::move(grid));
 }
 

@@ -86,8 +86,7 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
   CHECK(mentions(plan::structural_faults(g, c, hollow), "not convex"));
   Plan shared = diamond_plan();
   shared.stages[1].devices = {DeviceId(0)};
-  const bool same = shared.stages[0].devices == shared.stages[1].devices;
-  CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1, whose devices differ") != same);
+  CHECK(!mentions(plan::structural_faults(g, c, shared), "whose devices differ"));  // all of them, as chunks do
   shared.stages[1].devices.emplace_back(2);
   CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1, whose devices differ"));
   CHECK(mentions(plan::structural_faults(g, c, shared), "device 1 serves no stage"));

@@ -37,9 +37,6 @@ struct MemoryRule {
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
                                 std::int64_t samples, std::int64_t in_flight, std::optional<std::int64_t> whole = {});
 
-/// Samples of a micro-batch on the fullest of `replicas` devices.
-inline std::int64_t samples_per_device(std::int64_t micro_batch, std::int64_t replicas) {
-  return (micro_batch + replicas - 1) / replicas;
-}
+using plan::samples_per_device;
 
 }  // namespace penstock::cost

@@ -65,7 +65,11 @@ struct Plan {
 /// stage then take whole micro-batches in turn (PipeDream's 1F1B-RR, Narayanan et al., SOSP 2019, section 3.2).
 bool asynchronous(const Plan& plan);
 
-/// Samples of a micro-batch on the fullest device of a stage.
+/// Samples of a micro-batch on the fullest of `replicas` devices.
+inline std::int64_t samples_per_device(std::int64_t micro_batch, std::int64_t replicas) {
+  return (micro_batch + replicas - 1) / replicas;
+}
+/// The same of a stage's devices, which share a micro-batch or take them in turn.
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage);
 
 /// Stages that share their devices run on one rank; ranks are numbered by their first stage. Indexed by StageId.

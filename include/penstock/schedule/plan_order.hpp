@@ -35,6 +35,10 @@ void demand_own_devices(const plan::Plan& plan);
 /// sharded weights need.
 Grid with_updates(const plan::Plan& plan, Grid computations);
 
+/// Whether the schedule orders every stage by its in-flight count alone (gpipe, 1f1b, those without a flush): any stage graph,
+/// one stage per device set.
+bool per_stage(const plan::Plan& plan);
+
 /// Whether the plan's schedule is one of the heuristics.
 bool by_cost(const plan::Plan& plan);
 

@@ -15,11 +15,7 @@ Grid list_order_grid(const GridShape& shape) {
   }
   const MachineOrder order = list_order(pipeline).order;
   Grid grid{{}, loop_placement(shape.ranks, 1)};
-  for (int r = 0; r < shape.ranks; ++r) {
-    Row& row = grid.ranks.emplace_back();
-    for (const Task& task : order[static_cast<std::size_t>(r)])
-      row.push_back(task.phase == Phase::forward ? forward(r, task.micro_batch) : backward(r, task.micro_batch));
-  }
+  for (int r = 0; r < shape.ranks; ++r) grid.ranks.push_back(row_of(r, order[static_cast<std::size_t>(r)]));
   return grid;
 }
 

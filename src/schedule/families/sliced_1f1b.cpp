@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <utility>
 
 #include "families.hpp"
-#include "warm_up.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -19,20 +19,14 @@ int sliced(const GridShape& shape) {
 }  // namespace
 
 Grid sliced_1f1b(const GridShape& shape) {
-  demand(shape.chunks == 1, "one stage per rank");
   const int cut = shape.group > 0 ? std::min(shape.group, shape.micro_batches) : sliced(shape);
-  Grid grid{{}, loop_placement(shape.ranks, 1)};
+  Grid grid = one_f_one_b(shape);
   grid.halves = 2 * cut;
-  for (int r = 0; r < shape.ranks; ++r) {
-    WarmUp order{{}, {}, shape.ranks - 1 - r, {}};
-    for (int m = 0; m < shape.micro_batches; ++m) {
-      order.forwards.push_back(forward(r, m));
-      order.gradients.push_back(backward(r, m));
-    }
-    Row& row = grid.ranks.emplace_back();
-    for (const Action& pass : warm_up_row(order))
+  for (Row& row : grid.ranks) {
+    const Row passes = std::exchange(row, {});
+    for (const Action& pass : passes)
       for (int part = 0; part < (pass.micro_batch < cut ? 2 : 1); ++part)
-        row.push_back({pass.pass, r, pass.micro_batch + std::min(pass.micro_batch, cut) + part});
+        row.push_back({pass.pass, pass.stage, pass.micro_batch + std::min(pass.micro_batch, cut) + part});
   }
   return grid;
 }
