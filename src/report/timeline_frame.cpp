@@ -98,11 +98,12 @@ std::string legend(const Scene& scene) {
 std::string time_axis(const Scene& scene) {
   const auto [unit, unit_name] = scene.style.step.value() > 0
                                      ? std::pair(scene.style.step.value(), std::string_view("steps"))
-                                     : time_unit(scene.trace.iteration);
-  const std::int64_t step = nice_step(scene.trace.iteration);
+                                     : time_unit(length(scene.trace));
+  const std::int64_t step = nice_step(length(scene.trace));
   const int bottom = scene.layout.top(scene.trace.devices.size());
   std::string out;
-  for (std::int64_t t = 0; t <= scene.trace.iteration.value(); t += step) {
+  const std::int64_t end = length(scene.trace).value();
+  for (std::int64_t t = 0; t <= end; t += step) {
     const std::string x = px(Layout::kLeft * kPixel + scene.time.at(core::Picoseconds(t)));
     const double shown = static_cast<double>(t) / static_cast<double>(unit);
     out += fmt::format("<path class=\"grid\" d=\"M{} {}V{}\"/>\n", x, Layout::kTop - 8, bottom);

@@ -45,7 +45,7 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 
 std::string to_svg(const trace::Trace& trace, const TimelineStyle& style) {
   const Layout layout = layout_for(style.width, trace.devices);
-  const Scale time{static_cast<double>(trace.iteration.value()), layout.plot() * kPixel};
+  const Scale time{static_cast<double>(length(trace).value()), layout.plot() * kPixel};
   const Scene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}"

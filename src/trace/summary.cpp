@@ -69,14 +69,15 @@ void find_peak(const DeviceTrace& device, DeviceSummary& out) {
   }
 }
 
-DeviceSummary summarise(const DeviceTrace& device, Activity activity) {
+DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64_t mini_batches) {
   DeviceSummary out;
   const Picoseconds busy = covered(activity.compute);
   // Communication that no computation hides is what it adds to the union of both.
   Intervals both = std::move(activity.communication);
   both.insert(both.end(), activity.compute.begin(), activity.compute.end());
-  out.busy = to_seconds(busy);
-  out.exposed_communication = to_seconds(covered(std::move(both)) - busy);
+  const auto each = static_cast<double>(mini_batches);
+  out.busy = to_seconds(busy) / each;
+  out.exposed_communication = to_seconds(covered(std::move(both)) - busy) / each;
   find_peak(device, out);
   return out;
 }
@@ -89,14 +90,13 @@ Summary summarise(const Trace& trace) {
   auto activities = by_device(trace);
   double busy = 0, exposed = 0;
   for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-    out.devices.push_back(summarise(trace.devices[d], std::move(activities[d])));
+    out.devices.push_back(summarise(trace.devices[d], std::move(activities[d]), trace.mini_batches));
     busy += out.devices.back().busy.value();
     exposed += out.devices.back().exposed_communication.value();
     out.peak_memory = std::max(out.peak_memory, out.devices.back().peak);
   }
   if (trace.iteration.value() <= 0 || trace.devices.empty()) return out;
-  const double device_time = out.iteration.value() * static_cast<double>(trace.mini_batches) *
-                             static_cast<double>(trace.devices.size());
+  const double device_time = out.iteration.value() * static_cast<double>(trace.devices.size());
   out.samples_per_second = static_cast<double>(trace.mini_batch) / out.iteration.value();
   out.bubble = 1 - busy / device_time;
   out.exposed_communication = exposed / device_time;

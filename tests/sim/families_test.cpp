@@ -158,6 +158,11 @@ TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") 
   const auto summary = trace::summarise(chain("pipedream", {0, 1}, 2).simulated());
   CHECK(summary.samples_per_second == doctest::Approx(2 / 6.0));
   CHECK(summary.bubble == doctest::Approx(0).epsilon(0.1));
+  for (const auto& device : summary.devices) CHECK(device.busy.value() == doctest::Approx(6));
+  // Its picture shows all of its mini-batches.
+  const auto trace = chain("pipedream", {0, 1}, 2).simulated();
+  CHECK(length(trace) > trace.iteration * (trace.mini_batches - 1));
+  CHECK(length(chain("1f1b", {0, 1}, 2).simulated()) == chain("1f1b", {0, 1}, 2).simulated().iteration);
 }
 
 TEST_CASE("replicas take whole micro-batches in turn without a flush") {

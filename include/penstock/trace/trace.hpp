@@ -66,4 +66,7 @@ struct Trace {
   std::vector<DeviceTrace> devices;  ///< indexed by DeviceId
 };
 
+/// When the last span ends; of one mini-batch, the iteration.
+core::Picoseconds length(const Trace& trace);
+
 }  // namespace penstock::trace
