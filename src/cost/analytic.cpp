@@ -45,21 +45,27 @@ Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType&
 
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                               std::int64_t samples) const {
+  return part_time(graph, id, device, samples, {});
+}
+
+OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                std::int64_t samples, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return {};
+  if (part.partition == plan::Partition::batch) return op_time(graph, id, device, samples_of(samples, part.part));
   const double n = static_cast<double>(samples), element = graph.element_bytes();
   double input = 0;
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
     input += static_cast<double>(graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value());
-  const double output = static_cast<double>(op.output_bytes.value());
-  const double weights = element * (op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n
-                                                               : static_cast<double>(op.parameters));
-  const double moved = (input + output) * n + weights;
-  const double parameters = static_cast<double>(op.parameters);
+  if (!part.whole_input) input *= part.part;
+  const double output = static_cast<double>(op.output_bytes.value()) * (part.whole_output ? 1 : part.part);
+  const double parameters = static_cast<double>(op.parameters) * part.part;
+  const double weights = op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
+  const double moved = (input + output) * n + element * weights;
 
   const auto time = [&](core::Flops flops, double bytes, double outputs) {
     return pass_time(constants_, device, precision_of(graph.element_bytes(), device), op.kind,
-                     {flops.value() * n, bytes, outputs});
+                     {flops.value() * n * part.part, bytes, outputs});
   };
   OpTime out;
   out.forward = time(op.forward_flops, moved, output * n / element);

@@ -1,8 +1,23 @@
 #include "penstock/cost/cost_model.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "penstock/cost/analytic.hpp"
 
 namespace penstock::cost {
+
+std::int64_t samples_of(std::int64_t samples, double part) {
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(static_cast<double>(samples) * part - 1e-9)), 1, samples);
+}
+
+OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                            std::int64_t samples, const OpPart& part) const {
+  if (part.partition == plan::Partition::whole) return op_time(graph, op, device, samples);
+  if (part.partition == plan::Partition::batch) return op_time(graph, op, device, samples_of(samples, part.part));
+  const OpTime whole = op_time(graph, op, device, samples);
+  return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
+}
 
 core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimizer,
                                    const cluster::DeviceType& device) const {

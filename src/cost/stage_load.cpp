@@ -36,21 +36,26 @@ StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operator
     load.parameters += graph.parameter_bytes(id);
     load.kept += op.kept_bytes;
     load.working = std::max(load.working, touched);
+    load.largest = std::max(load.largest, graph.parameter_bytes(id));
   }
   return load;
 }
 
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
                                 std::int64_t samples, std::int64_t in_flight,
-                                std::optional<std::int64_t> whole) {
+                                std::optional<std::int64_t> whole, Zero zero) {
+  const auto shared = [&](Bytes bytes, int from) {
+    return zero.stage < from ? bytes : Bytes((bytes.value() + zero.replicas - 1) / zero.replicas);
+  };
   plan::MemoryByKind memory{};
-  at(memory, MemoryKind::weights) = load.parameters * rule.weight_copies;
-  at(memory, MemoryKind::gradients) = load.parameters * rule.gradient_copies;
-  if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = load.parameters * state_copies(optimizer);
+  at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
+  at(memory, MemoryKind::gradients) = shared(load.parameters, 2) * rule.gradient_copies;
+  if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = shared(load.parameters, 1) * state_copies(optimizer);
   at(memory, MemoryKind::activations) =
       (load.kept * whole.value_or(in_flight) + load.entering * in_flight) * (rule.activation_copies * samples);
   if (rule.transient) {
-    at(memory, MemoryKind::workspace) = load.working * samples;
+    const std::int64_t unshared = zero.replicas < 2 ? 0 : (zero.stage >= 2) + 2 * (zero.stage >= 3);
+    at(memory, MemoryKind::workspace) = load.working * samples + load.largest * unshared;
     at(memory, MemoryKind::buffers) = (load.entering + load.leaving * 2) * samples;
   }
   return memory;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace penstock::plan {
 namespace {
@@ -75,15 +76,15 @@ void check_batches(const Plan& plan, Faults& faults) {
     faults.push_back(fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, plan.training.mini_batch));
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    const auto replicas = static_cast<std::int64_t>(std::max<std::size_t>(1, stage.devices.size()));
+    const std::int64_t replicas = stage.tensor_parallel < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
     if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
       faults.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
                                    stage.micro_batch, plan.training.mini_batch));
     else if (asynchronous(plan) && plan.training.mini_batch / stage.micro_batch % replicas != 0)
-      faults.push_back(fmt::format("stage {}: {} micro-batches cannot go to {} devices in turn", s,
+      faults.push_back(fmt::format("stage {}: {} micro-batches cannot go to {} replicas in turn", s,
                                    plan.training.mini_batch / stage.micro_batch, replicas));
     else if (!asynchronous(plan) && stage.micro_batch < replicas)
-      faults.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} devices", s,
+      faults.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} replicas", s,
                                    stage.micro_batch, replicas));
     if (!asynchronous(plan) && stage.in_flight > plan.training.mini_batch)
       faults.push_back(fmt::format("stage {}: {} samples in flight are more than the mini-batch of {}", s,
@@ -92,6 +93,39 @@ void check_batches(const Plan& plan, Faults& faults) {
     if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
       faults.push_back(fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
                                    stage.in_flight, stage.micro_batch));
+  }
+}
+
+void check_compression(const Compression& compression, Faults& faults) {
+  for (const auto& [ratio, what] : {std::pair{compression.gradients, "gradients"}, {compression.activations, "activations"}})
+    if (!(ratio > 0 && ratio <= 1)) faults.push_back(fmt::format("{} are sent at a ratio above 0 and at most 1, not {}", what, ratio));
+}
+
+/// Groups of tensor parallelism, and what replicas share.
+void check_sharding(const Plan& plan, Faults& faults) {
+  const auto rank = rank_of_stage(plan);
+  std::map<std::int32_t, std::size_t> first;  // stage of each rank
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const int t = stage.tensor_parallel;
+    if (t < 1 || stage.devices.size() % static_cast<std::size_t>(t) != 0)
+      faults.push_back(fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}", s,
+                                   stage.devices.size(), t));
+    const std::size_t f = first.emplace(rank[s], s).first->second;
+    if (plan.stages[f].tensor_parallel != t)
+      faults.push_back(fmt::format("stages {} and {} share devices, but not the size of tensor-parallel groups", f, s));
+    if (!stage.shares.empty() && (stage.shares.size() != static_cast<std::size_t>(t) ||
+                                  std::any_of(stage.shares.begin(), stage.shares.end(), [](auto n) { return n < 1; })))
+      faults.push_back(fmt::format("stage {}: `shares` has one number above zero for each of {} devices", s, t));
+    for (const auto& [op, how] : stage.partition)
+      if (!std::binary_search(stage.operators.begin(), stage.operators.end(), op))
+        faults.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));
+    if (stage.zero < 0 || stage.zero > 3) faults.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
+    if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),
+                                      [](const auto& chosen) { return chosen.second == Partition::batch; }))
+      faults.push_back(fmt::format("stage {}: weights of operators divided by samples are on every device, and ZeRO shares none", s));
+    if (stage.zero > 0 && asynchronous(plan))
+      faults.push_back(fmt::format("stage {}: ZeRO needs a schedule that flushes, which {} does not", s, plan.schedule));
   }
 }
 
@@ -114,6 +148,8 @@ std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cl
   check_order(graph, plan, stage_of, faults);
   check_devices(cluster, plan, faults);
   check_batches(plan, faults);
+  check_compression(plan.training.compression, faults);
+  check_sharding(plan, faults);
   check_size(plan, faults);
   return faults;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "penstock/core/spelling.hpp"
@@ -12,18 +13,33 @@ namespace {
 constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw", "pipemare",
                                                            "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
+constexpr std::array<std::string_view, 4> kPartitions = {"whole", "batch", "output", "input"};
 
 }  // namespace
 
 std::string_view name(Optimizer optimizer) { return kOptimizers[static_cast<std::size_t>(optimizer)]; }
 Optimizer optimizer(std::string_view given) { return static_cast<Optimizer>(core::index_of(given, kOptimizers, "optimizer")); }
 
+std::string_view name(Partition partition) { return kPartitions[static_cast<std::size_t>(partition)]; }
+Partition partition(std::string_view given) { return static_cast<Partition>(core::index_of(given, kPartitions, "partition")); }
+
+bool reduces_gradients(const Stage& stage) {
+  const bool by_samples = std::any_of(stage.partition.begin(), stage.partition.end(),
+                                      [](const auto& chosen) { return chosen.second == Partition::batch; });
+  return (stage.replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1);
+}
+
+core::Bytes Compression::sent(core::Bytes bytes, double ratio) {
+  if (ratio == 1) return bytes;
+  return core::Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * ratio)));
+}
+
 bool asynchronous(const Plan& plan) {
   return std::find(kAsynchronous.begin(), kAsynchronous.end(), plan.schedule) != kAsynchronous.end();
 }
 
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage) {
-  return samples_per_device(stage.micro_batch, asynchronous(plan) ? 1 : static_cast<std::int64_t>(stage.devices.size()));
+  return samples_per_device(stage.micro_batch, asynchronous(plan) ? 1 : stage.replicas());
 }
 
 std::vector<std::int32_t> rank_of_stage(const Plan& plan) {

@@ -47,12 +47,31 @@ std::string numbers(const Ids& ids) {
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
+std::string partition_text(const graph::OpGraph& graph, const Stage& stage) {
+  std::vector<std::string> entries;
+  for (const auto& [op, how] : stage.partition)
+    entries.push_back(fmt::format("{}: {}", quoted(graph.op(op).name), name(how)));
+  return fmt::format("    partition: {{{}}}\n", fmt::join(entries, ", "));
+}
+
+std::string training_text(const Training& training) {
+  std::string out = fmt::format("training: {{mini_batch: {}, optimizer: {}", training.mini_batch, name(training.optimizer));
+  const Compression& ratio = training.compression;
+  if (ratio.gradients != 1 || ratio.activations != 1)
+    out += fmt::format(", compression: {{gradients: {}, activations: {}}}", ratio.gradients, ratio.activations);
+  return out + "}\n";
+}
+
 std::string stage_text(const graph::OpGraph& graph, const Stage& stage) {
   std::vector<std::string> names;
   for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
   std::string out = fmt::format("  - devices: {}\n    micro_batch: {}\n    k: {}\n    in_flight: {}\n",
                                 numbers(stage.devices), stage.micro_batch, stage.k, stage.in_flight);
   if (stage.recompute) out += "    recompute: true\n";
+  if (stage.tensor_parallel != 1) out += fmt::format("    tensor_parallel: {}\n", stage.tensor_parallel);
+  if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
+  if (!stage.partition.empty()) out += partition_text(graph, stage);
+  if (stage.zero != 0) out += fmt::format("    zero: {}\n", stage.zero);
   if (!stage.after.empty()) out += fmt::format("    after: {}\n", numbers(stage.after));
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
 }
@@ -78,30 +97,6 @@ std::vector<Id> read_ids(const Yaml& list) {
   return out;
 }
 
-Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
-  node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "after", "operators"});
-  Stage stage;
-  stage.devices = read_ids<DeviceId>(node.at("devices"));
-  stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
-  if (const auto k = node.find("k")) stage.k = static_cast<int>(k->integer(1, kMostSamples));
-  if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
-  if (const auto again = node.find("recompute")) stage.recompute = again->flag();
-  if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
-  for (const Yaml& item : node.at("operators").items()) {
-    const auto found = by_name.find(item.text());
-    if (found == by_name.end()) item.fail(fmt::format("the model has no operator '{}'", item.text()));
-    stage.operators.push_back(found->second);
-  }
-  std::sort(stage.operators.begin(), stage.operators.end());
-  return stage;
-}
-
-/// A grid file lies relative to the plan file.
-std::string beside(const std::string& file, const std::string& schedule) {
-  if (!schedule.ends_with(".csv")) return schedule;
-  return (std::filesystem::path(file).parent_path() / schedule).lexically_normal().string();
-}
-
 /// Adds file, line and key to an error about a word.
 template <class Enum>
 Enum word(const Yaml& node, Enum (*read)(std::string_view)) {
@@ -113,7 +108,61 @@ Enum word(const Yaml& node, Enum (*read)(std::string_view)) {
   }
 }
 
+OpId named(const Yaml& at, const std::string& name, const std::unordered_map<std::string, OpId>& by_name) {
+  const auto found = by_name.find(name);
+  if (found == by_name.end()) at.fail(fmt::format("the model has no operator '{}'", name));
+  return found->second;
+}
+
+Training read_training(const Yaml& node) {
+  node.only({"mini_batch", "optimizer", "compression"});
+  Training training;
+  training.mini_batch = node.at("mini_batch").integer(1, kMostSamples);
+  if (const auto given = node.find("optimizer")) training.optimizer = word(*given, optimizer);
+  if (const auto given = node.find("compression")) training.compression = read_compression(*given);
+  return training;
+}
+
+Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
+  node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares", "partition", "zero", "after",
+             "operators"});
+  Stage stage;
+  stage.devices = read_ids<DeviceId>(node.at("devices"));
+  stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
+  if (const auto k = node.find("k")) stage.k = static_cast<int>(k->integer(1, kMostSamples));
+  if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
+  if (const auto again = node.find("recompute")) stage.recompute = again->flag();
+  if (const auto ways = node.find("tensor_parallel")) stage.tensor_parallel = static_cast<int>(ways->integer(1, kMostDevices));
+  if (const auto shares = node.find("shares"))
+    for (const Yaml& item : shares->items()) stage.shares.push_back(item.integer(1, kMostSamples));
+  if (const auto chosen = node.find("partition"))
+    for (const auto& [op, how] : chosen->entries()) stage.partition[named(how, op, by_name)] = word(how, partition);
+  if (const auto zero = node.find("zero")) stage.zero = static_cast<int>(zero->integer(0, 3));
+  if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
+  for (const Yaml& item : node.at("operators").items()) stage.operators.push_back(named(item, item.text(), by_name));
+  std::sort(stage.operators.begin(), stage.operators.end());
+  return stage;
+}
+
+/// A grid file lies relative to the plan file.
+std::string beside(const std::string& file, const std::string& schedule) {
+  if (!schedule.ends_with(".csv")) return schedule;
+  return (std::filesystem::path(file).parent_path() / schedule).lexically_normal().string();
+}
+
 }  // namespace
+
+Compression read_compression(const Yaml& node) {
+  node.only({"gradients", "activations"});
+  const auto ratio = [&](std::string_view key) {
+    const auto given = node.find(key);
+    if (!given) return 1.0;
+    const double value = given->number();
+    if (!(value > 0 && value <= 1)) given->fail("expected a ratio above 0 and at most 1");
+    return value;
+  };
+  return {ratio("gradients"), ratio("activations")};
+}
 
 std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   std::string out = fmt::format("penstock_plan: 1\nmodel:\n  name: {}\n", quoted(plan.model.name));
@@ -121,8 +170,7 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   for (const auto& [key, value] : plan.model.parameters) out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
   out += fmt::format("cluster: {{name: {}, devices: {}}}\nplanner: {}\n", quoted(plan.cluster.name),
                      plan.cluster.devices, quoted(plan.planner));
-  out += fmt::format("training: {{mini_batch: {}, optimizer: {}}}\nschedule: {}\nstages:\n",
-                     plan.training.mini_batch, name(plan.training.optimizer), quoted(plan.schedule));
+  out += training_text(plan.training) + fmt::format("schedule: {}\nstages:\n", quoted(plan.schedule));
   for (const Stage& stage : plan.stages) out += stage_text(graph, stage);
   return out;
 }
@@ -139,10 +187,7 @@ Plan parse_plan(const std::string& text, const std::string& file, const graph::O
 
   Plan plan{head.model, head.cluster, "hand", {}, "1f1b", {}};
   if (const auto planner = root.find("planner")) plan.planner = planner->text();
-  const Yaml training = root.at("training");
-  training.only({"mini_batch", "optimizer"});
-  plan.training.mini_batch = training.at("mini_batch").integer(1, kMostSamples);
-  if (const auto node = training.find("optimizer")) plan.training.optimizer = word(*node, optimizer);
+  plan.training = read_training(root.at("training"));
   if (const auto node = root.find("schedule")) plan.schedule = beside(file, node->text());
   for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
   return plan;

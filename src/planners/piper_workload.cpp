@@ -79,7 +79,7 @@ graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& u
   for (const auto& [ends, bytes] : edges)
     out.edges.push_back({ends.first, ends.second, bytes * static_cast<double>(samples), {0}, {0}});
   constexpr double kNoTraffic = 1e15;  // a lone device sends nothing
-  const double per_byte = score::assume_network(problem.cluster).link[1].per_byte;
+  const double per_byte = score::assume_network(problem.cluster, problem.training.compression).link[1].per_byte;
   out.setting = {
       static_cast<int>(problem.cluster.size()), static_cast<double>(smallest_device(problem.cluster).value()),
       per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};

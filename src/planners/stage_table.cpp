@@ -98,7 +98,7 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
     : problem_(problem),
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
-      network_(score::assume_network(problem.cluster)),
+      network_(score::assume_network(problem.cluster, problem.training.compression)),
       memory_(smallest_device_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units);

@@ -10,17 +10,17 @@ namespace {
 
 Pace pace(const plan::Stage& stage) { return {stage.micro_batch, stage.k}; }
 
-/// Devices on whose results a stage's backward pass waits, its own included.
-std::int64_t devices_downstream(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
+/// Replicas on whose results a stage's backward pass waits, its own included.
+std::int64_t replicas_downstream(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
   std::vector<bool> below(plan.stages.size());
   below[s] = true;
-  std::int64_t devices = 0;
+  std::int64_t replicas = 0;
   for (std::size_t t = s; t < below.size(); ++t) {
     if (!below[t]) continue;
-    devices += static_cast<std::int64_t>(plan.stages[t].devices.size());
+    replicas += plan.stages[t].replicas();
     for (std::size_t b : stages.leaving(core::StageId(t))) below[stages.boundaries()[b].to.index()] = true;
   }
-  return devices;
+  return replicas;
 }
 
 std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
@@ -32,10 +32,10 @@ std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGra
   return held;
 }
 
-/// One micro-batch per device from here on, shared by the stage's replicas.
+/// One micro-batch per replica from here on, shared by the stage's own.
 std::int64_t in_turn(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
-  const auto replicas = static_cast<std::int64_t>(plan.stages[s].devices.size());
-  const std::int64_t held = (devices_downstream(plan, stages, s) + replicas - 1) / replicas;
+  const std::int64_t replicas = plan.stages[s].replicas();
+  const std::int64_t held = (replicas_downstream(plan, stages, s) + replicas - 1) / replicas;
   return held * plan.stages[s].micro_batch;
 }
 

@@ -20,7 +20,7 @@ bool is_file(const std::string& schedule) { return schedule.ends_with(".csv"); }
 
 /// Micro-batches of one mini-batch that a replica takes part in.
 std::int32_t per_mini_batch(const Plan& plan, const Stage& stage) {
-  const std::int64_t turns = plan::asynchronous(plan) ? static_cast<std::int64_t>(stage.devices.size()) : 1;
+  const std::int64_t turns = plan::asynchronous(plan) ? stage.replicas() : 1;
   return static_cast<std::int32_t>(plan.training.mini_batch / stage.micro_batch / turns);
 }
 
@@ -178,7 +178,7 @@ class Updates {
     if (--left_[static_cast<std::size_t>(s)] > 0) return;
     left_[static_cast<std::size_t>(s)] = per_mini_batch(plan_, stage(s));
     ++waiting(s);
-    if (stage(s).devices.size() > 1)
+    if (plan::reduces_gradients(stage(s)))
       out_.push_back(of_stage(Pass::reduce_gradient, s));
     else if (plan::asynchronous(plan_))
       step(s);

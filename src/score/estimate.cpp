@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/cost/sharding.hpp"
+
 namespace penstock::score {
 namespace {
 
@@ -40,26 +42,50 @@ cost::AllReduce slowest_group(const Cluster& cluster, std::size_t replicas) {
 }
 
 core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
-  core::Seconds slowest;
-  std::vector<bool> seen(problem.cluster.types().size());
-  for (DeviceId d : stage.devices) {
-    const std::size_t type = problem.cluster.devices()[d.index()].type;
-    if (seen[type]) continue;
-    seen[type] = true;
-    const cost::OpTime time = cost::compute_time(problem, stage.operators, problem.cluster.type(d), samples);
-    slowest = std::max(slowest, time.total() + (stage.recompute ? time.forward : core::Seconds(0)));
-  }
-  return slowest;
+  const cost::OpTime time = cost::stage_time(problem, stage, samples).total();
+  return time.total() + (stage.recompute ? time.forward : core::Seconds(0));
+}
+
+/// Index into Network::link of a stage's messages, to as many devices further on as it has.
+std::size_t reach(const plan::Stage& stage) { return stage.devices.size(); }
+
+/// Samples whose bytes one device of a stage sends of each micro-batch; a group's devices send one part each.
+double sent_samples(const plan::Stage& stage) {
+  return static_cast<double>(plan::samples_per_device(stage.micro_batch, stage.replicas())) / stage.tensor_parallel;
+}
+
+double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
+  double sum = 0;
+  for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
+    sum += cost::time(problem.cluster, reduction).value();
+  return sum;
+}
+
+StageTerms terms_of(const cost::Problem& problem, const Network& network, const plan::Stage& stage, std::int64_t samples) {
+  const auto replicas = static_cast<int>(stage.replicas());
+  const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
+  const cost::StageLoad load = cost::stage_load(problem.graph, stage.operators);
+  StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
+  if (stage.tensor_parallel == 1 && stage.zero < 2) return terms;
+  const cost::Affine& link = network.link[reach(stage)];
+  const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
+  const double share = static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;
+  const double moved = static_cast<double>((load.entering + load.leaving).value()) * share;
+  terms.communication = (messages * link.latency + moved * link.per_byte) / static_cast<double>(samples);
+  terms.reduce = reduce_seconds(problem, stage) / static_cast<double>(problem.training.mini_batch);
+  return terms;
 }
 
 }  // namespace
 
-Network assume_network(const Cluster& cluster) {
+Network assume_network(const Cluster& cluster, const plan::Compression& compression) {
   Network network{std::vector<cost::Affine>(cluster.size() + 1), std::vector<cost::AllReduce>(cluster.size() + 1)};
   for (std::size_t r = 1; r <= cluster.size(); ++r) {
     // With more than half of the devices in one stage the others are at most half the cluster away.
     network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
+    network.link[r].per_byte *= compression.activations;
     network.all_reduce[r] = slowest_group(cluster, r);
+    for (cost::Affine& algorithm : network.all_reduce[r].algorithms) algorithm.per_byte *= compression.gradients;
   }
   return network;
 }
@@ -96,9 +122,9 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
     longest = std::max(longest, here);
     for (std::size_t e : stages.leaving(core::StageId(s))) {
       const plan::Boundary& boundary = stages.boundaries()[e];
-      const std::size_t replicas = plan.stages[s].devices.size();
-      const std::int64_t share = cost::samples_per_device(plan.stages[s].micro_batch, static_cast<std::int64_t>(replicas));
-      const double transfer = boundary.bytes.value() > 0 ? 2 * network.link[replicas].at(boundary.bytes * share) : 0;
+      const cost::Affine& link = network.link[reach(plan.stages[s])];
+      const double moved = static_cast<double>(boundary.bytes.value()) * sent_samples(plan.stages[s]);
+      const double transfer = moved > 0 ? 2 * (link.latency + moved * link.per_byte) : 0;
       double& next = until[boundary.to.index()];
       next = std::max(next, here + transfer);
     }
@@ -110,16 +136,12 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
 }
 
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
-  const Network network = assume_network(problem.cluster);
+  const Network network = assume_network(problem.cluster, problem.training.compression);
   Estimate out;
   std::vector<double> tps;
   const bool in_turn = plan::asynchronous(plan);  // each replica a whole micro-batch, and the pipeline never drains
   for (const plan::Stage& stage : plan.stages) {
-    const int replicas = static_cast<int>(stage.devices.size());
-    const std::int64_t round = in_turn ? stage.micro_batch * replicas : stage.micro_batch;
-    const auto compute = slowest_compute(problem, stage, cost::samples_per_device(round, replicas));
-    out.stages.push_back(stage_terms(network, cost::stage_load(problem.graph, stage.operators), compute, round,
-                                     replicas, plan.training.mini_batch));
+    out.stages.push_back(terms_of(problem, network, stage, in_turn ? stage.micro_batch * stage.replicas() : stage.micro_batch));
     tps.push_back(out.stages.back().time_per_sample());
   }
   out.bottleneck = busiest_device(plan, tps);

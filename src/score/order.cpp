@@ -5,6 +5,7 @@
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/list_order.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 
@@ -21,12 +22,11 @@ schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
   return schedule::with_updates(plan, std::move(grid));
 }
 
-/// Of one stage, on the first of its devices.
+/// Of one stage, on the first of its replicas.
 schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
   cost::OpTime sum;
   for (const plan::Stage& stage : plan.stages) {
-    const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices.front()),
-                                         plan::samples_per_device(plan, stage));
+    const auto time = cost::stage_time(problem, stage, stage.operators, 0, plan::samples_per_device(plan, stage)).total();
     sum.forward += time.forward;
     sum.input_gradient += time.input_gradient;
     sum.weight_gradient += time.weight_gradient;

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "penstock/core/error.hpp"
-#include "penstock/cost/communication.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "penstock/plan/stage_graph.hpp"
 
 namespace penstock::score {
@@ -25,10 +25,12 @@ struct Seat {
   std::size_t replica;
 };
 
+std::size_t replicas(const plan::Stage& stage) { return static_cast<std::size_t>(stage.replicas()); }
+
 std::vector<Seat> seats(const plan::Plan& plan) {
   std::vector<Seat> out;
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    for (std::size_t r = 0; r < plan.stages[s].devices.size(); ++r) out.push_back({s, r});
+    for (std::size_t r = 0; r < replicas(plan.stages[s]); ++r) out.push_back({s, r});
   return out;
 }
 
@@ -47,40 +49,59 @@ Picoseconds rounded_down(Seconds time) {
 
 /// First sample of a replica's share of a micro-batch.
 std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
-  return stage.micro_batch * static_cast<std::int64_t>(replica) /
-         static_cast<std::int64_t>(stage.devices.size());
+  return stage.micro_batch * static_cast<std::int64_t>(replica) / stage.replicas();
 }
 
 Seconds reduce_time(const cost::Problem& problem, const plan::Stage& stage) {
-  return cost::all_reduce(problem.cluster, stage.devices)
-      .time(cost::stage_load(problem.graph, stage.operators).parameters);
+  Seconds sum;
+  for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
+    sum += cost::time(problem.cluster, reduction);
+  return sum;
 }
 
 void add_machines(const cost::Problem& problem, const plan::Stage& stage, Pipeline& out) {
   const Picoseconds after = rounded(reduce_time(problem, stage));
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
-  for (std::size_t r = 0; r < stage.devices.size(); ++r) {
-    const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices[r]),
-                                         share_start(stage, r + 1) - share_start(stage, r));
+  for (std::size_t r = 0; r < replicas(stage); ++r) {
+    const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
+    const cost::OpTime time = cost::stage_time(problem, stage, stage.operators, r, samples).total();
     const Seconds again = stage.recompute ? time.forward : Seconds(0);
     out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()), static_cast<int>(room), after});
   }
 }
 
+struct Flight {
+  Picoseconds bytes, latency;  ///< rounded down
+  Picoseconds total() const { return bytes + latency; }
+};
+
+/// A message between two replicas travels in parts, one per device of the larger group (cost/sharding.hpp), all at once; the
+/// slowest counts.
+Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, std::span<const DeviceId> to, core::Bytes bytes) {
+  const std::size_t parts = std::max(from.size(), to.size());
+  const core::Bytes part(bytes.value() / static_cast<std::int64_t>(parts));
+  Flight slowest;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const cluster::Route route = cluster.route(from[i % from.size()], to[i % to.size()]);
+    const Flight here{rounded_down(part / route.bandwidth), rounded_down(route.latency)};
+    if (here.total() >= slowest.total()) slowest = here;
+  }
+  return slowest;
+}
+
 /// One link where replica a of `x` and replica b of `y` share samples.
-void add_links(const cluster::Cluster& cluster, const plan::Stage& x, int first_x, const plan::Stage& y,
-               int first_y, core::Bytes bytes_per_sample, Pipeline& out) {
-  for (std::size_t a = 0, b = 0; a < x.devices.size() && b < y.devices.size();) {
+void add_links(const cost::Problem& problem, const plan::Stage& x, int first_x, const plan::Stage& y, int first_y,
+               core::Bytes bytes_per_sample, Pipeline& out) {
+  for (std::size_t a = 0, b = 0; a < replicas(x) && b < replicas(y);) {
     const std::int64_t end_a = share_start(x, a + 1), end_b = share_start(y, b + 1);
     const std::int64_t samples = std::min(end_a, end_b) - std::max(share_start(x, a), share_start(y, b));
     PipelineLink link{first_x + static_cast<int>(a), first_y + static_cast<int>(b), {}, {}};
     if (bytes_per_sample.value() > 0) {
-      const cluster::Route there = cluster.route(x.devices[a], y.devices[b]),
-                           back = cluster.route(y.devices[b], x.devices[a]);
-      link.forward = rounded_down(bytes_per_sample * samples / there.bandwidth);
-      link.backward = rounded_down(bytes_per_sample * samples / back.bandwidth);
-      link.forward_latency = rounded_down(there.latency);
-      link.backward_latency = rounded_down(back.latency);
+      const core::Bytes bytes = problem.training.compression.activation_bytes(bytes_per_sample * samples);
+      const Flight there = flight(problem.cluster, cost::group_of(x, a), cost::group_of(y, b), bytes);
+      const Flight back = flight(problem.cluster, cost::group_of(y, b), cost::group_of(x, a), bytes);
+      link.forward = there.bytes, link.forward_latency = there.latency;
+      link.backward = back.bytes, link.backward_latency = back.latency;
     }
     out.links.push_back(link);
     if (end_a <= end_b) ++a;
@@ -112,7 +133,7 @@ void slow_down(PipelineLink& link, const PipelineLink& message) {
 std::string place(const plan::Plan& plan, const Pipeline& devices, std::size_t site) {
   const auto all = seats(plan);
   const auto device = [&](std::size_t machine) {
-    return plan.stages[all[machine].stage].devices[all[machine].replica].index();
+    return cost::group_of(plan.stages[all[machine].stage], all[machine].replica).front().index();
   };
   if (site < all.size()) return fmt::format("device {} (stage {})", device(site), all[site].stage);
   const PipelineLink& link = devices.links[site - all.size()];
@@ -141,7 +162,7 @@ Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
   const plan::StageGraph stages(problem.graph, plan);
   for (const plan::Boundary& boundary : stages.boundaries()) {
     const std::size_t x = boundary.from.index(), y = boundary.to.index();
-    add_links(problem.cluster, plan.stages[x], first[x], plan.stages[y], first[y], boundary.bytes, out);
+    add_links(problem, plan.stages[x], first[x], plan.stages[y], first[y], boundary.bytes, out);
   }
   return out;
 }

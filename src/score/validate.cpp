@@ -7,6 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/order.hpp"
@@ -35,10 +36,10 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
   const auto whole = held_whole(problem, judged);
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const plan::Stage& stage = judged.stages[s];
-    const auto load = cost::stage_load(problem.graph, stage.operators);
+    const auto load = cost::stage_load(problem.graph, stage);
     out.push_back(cost::stage_memory(load, problem.memory, problem.training.optimizer,
                                      plan::samples_per_device(judged, stage), stage.in_flight / stage.micro_batch,
-                                     whole[s]));
+                                     whole[s], cost::zero_of(stage)));
     at(out.back(), plan::MemoryKind::versions) = load.parameters * copies[s];
   }
   return out;

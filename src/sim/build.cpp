@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/cost/sharding.hpp"
+#include "collective.hpp"
 #include "rows.hpp"
 #include "task_list.hpp"
 #include "updates.hpp"
@@ -42,10 +44,14 @@ class Builder {
   Iteration build() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const plan::Stage& stage = plan_.stages[s];
-      const bool reduced = stage.devices.size() > 1;
-      buckets_.push_back(buckets(problem_.graph, stage, reduced ? options_.bucket : core::Bytes(0)));
+      buckets_.push_back(buckets(problem_.graph, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
       times_.emplace_back();
-      for (std::size_t a = 0; a < stage.devices.size(); ++a) times_[s].push_back(time(s, stage.operators, a));
+      out_.collectives.emplace_back();
+      for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
+        const cost::StageTime passes = time(s, stage.operators, r);
+        times_[s].push_back(passes.total());
+        out_.collectives[s].push_back(passes.collectives);
+      }
     }
     rows_ = rank_rows(order_, buckets_);
     out_.devices.resize(rows_.size());
@@ -54,7 +60,7 @@ class Builder {
     for (std::size_t r = 0; r < rows_.size(); ++r) add_row(r);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) index_stage(s);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
-    add_updates(problem_, options_, {rows_, buckets_, out_.devices, first_}, tasks_);
+    add_updates(problem_, plan_, options_, {rows_, buckets_, out_.devices, first_}, tasks_);
     out_.graph = tasks_.freeze();
     return std::move(out_);
   }
@@ -72,64 +78,76 @@ class Builder {
   }
 
   std::size_t rank(std::size_t stage) const { return static_cast<std::size_t>(order_.rank_of_stage[stage]); }
-  std::int64_t replicas(std::size_t rank) const { return static_cast<std::int64_t>(out_.devices[rank].size()); }
 
   // Rows.
 
   void add_row(std::size_t r) {
     first_.push_back(static_cast<TaskId>(tasks_.size()));
     const RankRow& row = rows_[r];
-    const auto width = static_cast<TaskId>(replicas(r));
+    const auto width = static_cast<TaskId>(out_.devices[r].size());
     for (std::size_t p = 0; p < row.tasks.size(); ++p)
-      for (TaskId a = 0; a < width; ++a) {
-        const TaskId id = tasks_.add(compute_task(row.tasks[p], r, static_cast<std::size_t>(a)));
+      for (TaskId d = 0; d < width; ++d) {
+        const TaskId id = tasks_.add(compute_task(row.tasks[p], r, static_cast<std::size_t>(d)));
         if (p + 1 < row.tasks.size()) tasks_.graph().tasks.back().next = id + width;
       }
+    for (std::size_t p = 0; p + 1 < row.tasks.size(); ++p) keep_together(r, row.tasks[p].stage, p);
   }
 
-  Task compute_task(const RowTask& from, std::size_t rank, std::size_t replica) {
-    const auto s = static_cast<std::size_t>(from.stage);
+  /// The devices of a group go on to their next pass together, through a task of no length.
+  void keep_together(std::size_t r, std::int32_t stage, std::size_t position) {
+    const auto width = static_cast<TaskId>(out_.devices[r].size());
+    const TaskId group = plan_.stages[static_cast<std::size_t>(stage)].tensor_parallel;
+    for (TaskId start = 0; group > 1 && start < width; start += group) {
+      const TaskId id = tasks_.add(pause(stage));
+      for (TaskId d = start; d < start + group; ++d) {
+        const TaskId before = first_[r] + static_cast<TaskId>(position) * width + d;
+        tasks_.edge(before, id);
+        tasks_.edge(id, before + width);
+      }
+    }
+  }
+
+  Task compute_task(const RowTask& from, std::size_t rank, std::size_t device) {
+    const plan::Stage& stage = plan_.stages[static_cast<std::size_t>(from.stage)];
     Task task;
-    task.duration = tasks_.ticks(duration(from, rank, replica));
-    task.place = static_cast<std::int32_t>(out_.devices[rank][replica].index());
+    task.duration = tasks_.ticks(duration(from, device));
+    task.place = static_cast<std::int32_t>(out_.devices[rank][device].index());
     task.stage = from.stage;
     task.kind = kind_of(from.pass);
     task.micro_batch = from.micro_batch;
     if (in_turn() && from.micro_batch >= 0)
-      task.micro_batch = from.micro_batch * static_cast<std::int32_t>(plan_.stages[s].devices.size()) +
-                         static_cast<std::int32_t>(replica);
+      task.micro_batch = from.micro_batch * static_cast<std::int32_t>(stage.replicas()) +
+                         static_cast<std::int32_t>(device) / stage.tensor_parallel;
     return task;
   }
 
-  core::Seconds duration(const RowTask& task, std::size_t rank, std::size_t replica) {
+  core::Seconds duration(const RowTask& task, std::size_t device) {
     const auto s = static_cast<std::size_t>(task.stage);
-    const cluster::DeviceType& type = problem_.cluster.type(out_.devices[rank][replica]);
-    if (task.pass == Pass::step) return problem_.costs.step_time(weights(s), problem_.training.optimizer, type);
-    if (task.bucket < 0) return time_of(task.pass, times_[s][replica]);
-    return time_of(task.pass, time(s, buckets_[s][static_cast<std::size_t>(task.bucket)].operators, replica));
+    const plan::Stage& stage = plan_.stages[s];
+    const auto group = static_cast<std::size_t>(stage.tensor_parallel);
+    if (task.pass == Pass::step)
+      return cost::step_time(problem_, stage, device % group, problem_.cluster.type(stage.devices[device]));
+    if (task.bucket < 0) return time_of(task.pass, times_[s][device / group]);
+    const auto& operators = buckets_[s][static_cast<std::size_t>(task.bucket)].operators;
+    return time_of(task.pass, time(s, operators, device / group).total());
   }
 
-  cost::OpTime time(std::size_t s, std::span<const core::OpId> operators, std::size_t replica) const {
+  cost::StageTime time(std::size_t s, std::span<const core::OpId> operators, std::size_t replica) const {
     const plan::Stage& stage = plan_.stages[s];
     const auto share = empty_tasks(stage).share(static_cast<std::int64_t>(replica));
-    return cost::compute_time(problem_, operators, problem_.cluster.type(stage.devices[replica]),
-                              std::max<std::int64_t>(1, share));
+    return cost::stage_time(problem_, stage, operators, replica, std::max<std::int64_t>(1, share));
   }
 
   StageTasks empty_tasks(const plan::Stage& stage) const {
     StageTasks tasks;
-    tasks.replicas = static_cast<std::int32_t>(stage.devices.size());
+    tasks.devices = static_cast<std::int32_t>(stage.devices.size());
+    tasks.group = stage.tensor_parallel;
     tasks.micro_batch = stage.micro_batch;
     tasks.in_turn = in_turn();
     return tasks;
   }
 
   bool in_turn() const { return plan::asynchronous(plan_); }
-  core::Bytes weights(std::size_t stage) const {
-    core::Bytes sum;
-    for (const Bucket& bucket : buckets_[stage]) sum += bucket.gradients;
-    return sum;
-  }
 
   void index_stage(std::size_t s) {
     StageTasks tasks = empty_tasks(plan_.stages[s]);
@@ -148,7 +166,7 @@ class Builder {
     std::int32_t number;       ///< of the micro-batch among all
   };
   static Slice slice(const StageTasks& stage, std::int64_t number) {
-    const std::int64_t m = number / stage.replicas, r = number % stage.replicas;
+    const std::int64_t m = number / stage.replicas(), r = number % stage.replicas();
     const std::int64_t end = stage.in_turn ? (number + 1) * stage.micro_batch
                                            : m * stage.micro_batch + stage.share_start(r + 1);
     return {static_cast<std::size_t>(m), r, end, static_cast<std::int32_t>(stage.in_turn ? number : m)};
@@ -158,7 +176,7 @@ class Builder {
   void add_boundary(const plan::Boundary& boundary) {
     const StageTasks &x = out_.stages[boundary.from.index()], &y = out_.stages[boundary.to.index()];
     const std::int64_t samples =
-        static_cast<std::int64_t>(x.forward.size()) * x.micro_batch * (x.in_turn ? x.replicas : 1);
+        static_cast<std::int64_t>(x.forward.size()) * x.micro_batch * (x.in_turn ? x.replicas() : 1);
     std::int64_t i = 0, j = 0;
     for (std::int64_t sample = 0; sample < samples;) {
       const Slice from = slice(x, i), to = slice(y, j);
@@ -170,22 +188,42 @@ class Builder {
     }
   }
 
+  /// In parts, from and to the devices of both groups in turn.
   void add_messages(const plan::Boundary& boundary, const StageTasks& x, const Slice& a, const StageTasks& y,
                     const Slice& b, std::int64_t samples) {
-    const TaskId f_x = x.at(x.forward[a.micro_batch].last, a.replica), f_y = y.at(y.forward[b.micro_batch].first, b.replica);
-    const TaskId b_x = x.at(x.backward[a.micro_batch].first, a.replica);
-    const TaskId b_y = y.at(y.backward[b.micro_batch].last, b.replica);
-    const bool local = tasks_.graph().task(f_x).place == tasks_.graph().task(f_y).place;
-    if (boundary.bytes.value() == 0 || local) {
-      tasks_.edge(f_x, f_y);
-      tasks_.edge(b_y, b_x);
-      return;
+    const Stretch forward{x.forward[a.micro_batch].last, y.forward[b.micro_batch].first};
+    const Stretch backward{y.backward[b.micro_batch].last, x.backward[a.micro_batch].first};
+    const core::Bytes bytes = problem_.training.compression.activation_bytes(boundary.bytes * samples);
+    send(x, a, y, b, forward, y.forward_gate[b.micro_batch], bytes, boundary.from);
+    send(y, b, x, a, backward, x.backward_gate[a.micro_batch], bytes, boundary.to);
+  }
+
+  /// From the end of one task to the start of another, at these positions of their rows.
+  void send(const StageTasks& from, const Slice& a, const StageTasks& to, const Slice& b, Stretch when, std::int32_t gate,
+            core::Bytes bytes, StageId sender) {
+    const std::int64_t first_from = a.replica * from.group, first_to = b.replica * to.group;
+    const std::int64_t parts = std::max(from.group, to.group);
+    for (std::int64_t i = 0; i < parts; ++i) {
+      const std::int64_t receiver = first_to + i % to.group;
+      const TaskId done = from.at(when.first, first_from + i % from.group), waits = to.at(when.last, receiver);
+      const bool local = tasks_.graph().task(done).place == tasks_.graph().task(waits).place;
+      TaskId arrives = done;
+      if (bytes.value() > 0 && !local) {
+        arrives = add_transfer(done, waits, nearly_equal_part(bytes.value(), parts, i), sender, a.number);
+        if (gate >= 0) tasks_.edge(to.at(gate, receiver), arrives);
+      } else {
+        tasks_.edge(done, waits);
+      }
+      for (std::int64_t d = first_to; d < first_to + to.group; ++d)
+        if (d != receiver) tasks_.edge(arrives, to.at(when.last, d));
     }
-    const std::int64_t bytes = boundary.bytes.value() * samples;
-    const TaskId ahead = add_transfer(f_x, f_y, bytes, boundary.from, a.number);
-    if (const auto gate = y.forward_gate[b.micro_batch]; gate >= 0) tasks_.edge(y.at(gate, b.replica), ahead);
-    const TaskId back = add_transfer(b_y, b_x, bytes, boundary.to, b.number);
-    if (const auto gate = x.backward_gate[a.micro_batch]; gate >= 0) tasks_.edge(x.at(gate, a.replica), back);
+  }
+
+  static Task pause(std::int32_t stage) {
+    Task task;
+    task.kind = TaskKind::all_reduce;
+    task.stage = stage;
+    return task;
   }
 
   TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, StageId stage, std::int32_t micro_batch) {

@@ -13,10 +13,8 @@ namespace {
 using Group = std::vector<core::DeviceId>;
 using Members = std::vector<std::size_t>;  ///< indices into a group
 
-/// The i-th of n nearly equal parts of `bytes`.
 std::int64_t part(std::int64_t bytes, std::size_t n, std::size_t i) {
-  const auto count = static_cast<std::int64_t>(n), at = static_cast<std::int64_t>(i);
-  return bytes / count + (at < bytes % count ? 1 : 0);
+  return nearly_equal_part(bytes, static_cast<std::int64_t>(n), static_cast<std::int64_t>(i));
 }
 
 class Messages {
@@ -165,6 +163,14 @@ std::vector<Message> all_reduce_messages(Collective collective, const cluster::C
     hierarchical(out, nodes, bytes);
   else
     ring(out, all, bytes);
+  return out.take();
+}
+
+std::vector<Message> all_gather_messages(std::size_t members, std::int64_t bytes) {
+  Members all(members);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  Messages out(members);
+  ring_pass(out, all, bytes, 0);
   return out.take();
 }
 

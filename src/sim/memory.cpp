@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/plan_order.hpp"
 
 namespace penstock::sim {
@@ -42,13 +43,13 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<Change> changes) {
   return points;
 }
 
-/// One stage on one of its replicas.
-class Replica {
+/// One stage on one of its devices.
+class StageOnDevice {
  public:
-  Replica(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage, std::int32_t replica,
-          const Times& times, const std::vector<std::int64_t>& arrival)
-      : stage_(stage), replica_(replica), times_(times), arrival_(arrival), transient_(rule.transient) {
-    const std::int64_t samples = stage.share(replica);
+  StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage, std::int32_t device,
+                const Times& times, const std::vector<std::int64_t>& arrival)
+      : stage_(stage), device_(device), times_(times), arrival_(arrival), transient_(rule.transient) {
+    const std::int64_t samples = stage.share(device / stage.group);
     kept_ = load.kept.value() * rule.activation_copies * samples;
     entering_ = load.entering.value() * rule.activation_copies * samples;
     received_ = load.entering.value() * samples;
@@ -63,7 +64,7 @@ class Replica {
   }
 
  private:
-  std::size_t task(std::int32_t position) const { return static_cast<std::size_t>(stage_.at(position, replica_)); }
+  std::size_t task(std::int32_t position) const { return static_cast<std::size_t>(stage_.at(position, device_)); }
   std::int64_t start(std::int32_t position) const { return times_.start[task(position)]; }
   std::int64_t end(std::int32_t position) const { return times_.end[task(position)]; }
 
@@ -83,15 +84,16 @@ class Replica {
   }
 
   const StageTasks& stage_;
-  std::int32_t replica_;
+  std::int32_t device_;
   const Times& times_;
   const std::vector<std::int64_t>& arrival_;
   bool transient_;
   std::int64_t kept_, entering_, received_, gradients_;  ///< bytes per micro-batch
 };
 
-plan::MemoryByKind fixed_memory(const cost::Problem& problem, const cost::StageLoad& load, std::int64_t samples) {
-  auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, 0);
+plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage, const cost::StageLoad& load,
+                                std::int64_t samples) {
+  auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, 0, {}, cost::zero_of(stage));
   at(memory, MemoryKind::buffers) = core::Bytes(0);  // counted as they come and go
   return memory;
 }
@@ -112,17 +114,21 @@ std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, cons
   const auto arrival = first_arrivals(iteration.graph, times);
   const auto copies = schedule::weight_copies(plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const cost::StageLoad load = cost::stage_load(problem.graph, plan.stages[s].operators);
+    const plan::Stage& stage = plan.stages[s];
     const StageTasks& tasks = iteration.stages[s];
-    for (std::int32_t r = 0; r < tasks.replicas; ++r) {
-      const core::DeviceId id = plan.stages[s].devices[static_cast<std::size_t>(r)];
+    std::vector<cost::StageLoad> loads;  // by member of a group
+    for (std::size_t m = 0; m < static_cast<std::size_t>(tasks.group); ++m)
+      loads.push_back(cost::stage_load(problem.graph, stage, m));
+    for (std::int32_t d = 0; d < tasks.devices; ++d) {
+      const core::DeviceId id = stage.devices[static_cast<std::size_t>(d)];
+      const cost::StageLoad& load = loads[static_cast<std::size_t>(d % tasks.group)];
       trace::DeviceTrace& device = devices[id.index()];
       device.stages.push_back(core::StageId(s));
       device.capacity = problem.cluster.type(id).memory;
-      auto fixed = fixed_memory(problem, load, tasks.share(r));
+      auto fixed = fixed_memory(problem, stage, load, tasks.share(d / tasks.group));
       at(fixed, MemoryKind::versions) = load.parameters * copies[s];
       add_fixed(device.fixed, fixed);
-      Replica(load, problem.memory, tasks, r, times, arrival).add_changes(changes[id.index()]);
+      StageOnDevice(load, problem.memory, tasks, d, times, arrival).add_changes(changes[id.index()]);
     }
   }
   for (std::size_t d = 0; d < devices.size(); ++d) devices[d].memory = accumulate(std::move(changes[d]));

@@ -10,7 +10,7 @@ namespace {
 using core::Picoseconds;
 
 std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
-  const auto replicas = static_cast<std::int64_t>(stage.in_turn ? stage.replicas : 1);
+  const auto replicas = static_cast<std::int64_t>(stage.in_turn ? stage.replicas() : 1);
   return plan.training.mini_batch / stage.micro_batch / replicas;
 }
 
@@ -20,10 +20,10 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
   std::int64_t end = 0;
   for (const StageTasks& stage : iteration.stages)
     for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
-      for (std::int64_t r = 0; r < stage.replicas; ++r)
+      for (std::int64_t d = 0; d < stage.devices; ++d)
         end = std::max(
             end,
-            times.end[static_cast<std::size_t>(stage.at(stage.release[static_cast<std::size_t>(m)], r))]);
+            times.end[static_cast<std::size_t>(stage.at(stage.release[static_cast<std::size_t>(m)], d))]);
   return end;
 }
 

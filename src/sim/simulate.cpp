@@ -34,6 +34,36 @@ trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start
   return span;
 }
 
+Picoseconds collective_of(const cost::OpTime& time, trace::TaskKind kind) {
+  using trace::TaskKind;
+  if (kind == TaskKind::forward || kind == TaskKind::recompute) return to_picoseconds(time.forward);
+  if (kind == TaskKind::backward) return to_picoseconds(time.backward());
+  if (kind == TaskKind::input_gradient) return to_picoseconds(time.input_gradient);
+  return kind == TaskKind::weight_gradient ? to_picoseconds(time.weight_gradient) : Picoseconds();
+}
+
+/// What each pass spends on collectives, whole passes only.
+void add_collectives(const plan::Plan& plan, const Iteration& iteration, std::vector<trace::Span>& spans) {
+  std::vector<std::vector<std::size_t>> replica(plan.stages.size());  // [stage][device]
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const plan::Stage& stage = plan.stages[s];
+    for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+      replica[s].resize(std::max(replica[s].size(), stage.devices[i].index() + 1));
+      replica[s][stage.devices[i].index()] = i / static_cast<std::size_t>(stage.tensor_parallel);
+    }
+  }
+  for (trace::Span& span : spans) {
+    if (!computes(span.kind)) continue;
+    const std::size_t s = span.stage.index();
+    span.collective = collective_of(iteration.collectives[s][replica[s][span.device.index()]], span.kind);
+  }
+}
+
+bool has_collectives(const plan::Plan& plan) {
+  return std::any_of(plan.stages.begin(), plan.stages.end(),
+                     [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
+}
+
 /// A pass cut at its buckets shows as one span.
 bool continues(const trace::Span& before, const trace::Span& span) {
   return computes(span.kind) && span.kind == before.kind && span.micro_batch == before.micro_batch &&
@@ -93,6 +123,7 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
   trace.iteration = iteration_time(plan, iteration, times);
   trace.spans = spans(plan, iteration.graph, times);
   if (options.bucket.value() > 0) join(trace.spans, problem.cluster.size());
+  if (has_collectives(plan)) add_collectives(plan, iteration, trace.spans);
   trace.devices = device_memory(problem, plan, iteration, times);
   return trace;
 }

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "collective.hpp"
-#include "penstock/cost/communication.hpp"
+#include "penstock/cost/sharding.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -13,8 +13,9 @@ using trace::TaskKind;
 
 class UpdateBuilder {
  public:
-  UpdateBuilder(const cost::Problem& problem, const SimulationOptions& options, const BuiltRows& built, TaskList& tasks)
-      : problem_(problem), options_(options), built_(built), tasks_(tasks) {}
+  UpdateBuilder(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
+                const BuiltRows& built, TaskList& tasks)
+      : problem_(problem), plan_(plan), options_(options), built_(built), tasks_(tasks) {}
 
   void add() {
     for (std::size_t r = 0; r < built_.rows.size(); ++r) add_reductions(r);
@@ -22,33 +23,39 @@ class UpdateBuilder {
   }
 
  private:
-  std::int64_t replicas(std::size_t rank) const { return static_cast<std::int64_t>(built_.devices[rank].size()); }
-  TaskId at(std::size_t rank, std::int32_t position, std::int64_t replica) const {
-    return built_.first[rank] + static_cast<TaskId>(position * replicas(rank) + replica);
+  /// By device of a rank: what must have ended.
+  using Ready = std::vector<std::vector<TaskId>>;
+
+  std::int64_t devices(std::size_t rank) const { return static_cast<std::int64_t>(built_.devices[rank].size()); }
+  TaskId at(std::size_t rank, std::int32_t position, std::int64_t device) const {
+    return built_.first[rank] + static_cast<TaskId>(position * devices(rank) + device);
   }
 
   void add_reductions(std::size_t r) {
-    std::vector<std::vector<TaskId>> before(built_.devices[r].size());  // [replica] what the stream ran last
-    for (const Reduction& reduction : built_.rows[r].reductions) {
-      std::vector<std::vector<TaskId>> ready = before;
-      for (std::int64_t a = 0; a < replicas(r); ++a) ready[static_cast<std::size_t>(a)].push_back(at(r, reduction.after, a));
-      before = options_.collective == Collective::closed_form ? reduce_at_once(r, reduction, ready)
-                                                              : reduce_by_messages(r, reduction, ready);
-      for (std::size_t a = 0; reduction.step >= 0 && a < before.size(); ++a)
-        for (const TaskId last : before[a]) tasks_.edge(last, at(r, reduction.step, static_cast<std::int64_t>(a)));
+    Ready before(built_.devices[r].size());  // what the stream ran last
+    for (const Reduction& row : built_.rows[r].reductions) {
+      Ready ready = before;
+      for (std::int64_t d = 0; d < devices(r); ++d) ready[static_cast<std::size_t>(d)].push_back(at(r, row.after, d));
+      for (const cost::Reduction& reduction : reductions(row)) {
+        before = options_.collective == Collective::closed_form ? reduce_at_once(row, reduction, ready)
+                                                                : reduce_by_messages(r, row, reduction, ready);
+        ready = before;
+      }
+      for (std::size_t d = 0; row.step >= 0 && d < before.size(); ++d)
+        for (const TaskId last : before[d]) tasks_.edge(last, at(r, row.step, static_cast<std::int64_t>(d)));
     }
   }
 
-  std::int64_t gradients(const Reduction& reduction) const {
-    return built_.buckets[static_cast<std::size_t>(reduction.stage)][static_cast<std::size_t>(reduction.bucket)].gradients.value();
+  std::vector<cost::Reduction> reductions(const Reduction& row) const {
+    const auto s = static_cast<std::size_t>(row.stage);
+    return cost::reductions(problem_, plan_.stages[s], built_.buckets[s][static_cast<std::size_t>(row.bucket)].operators);
   }
 
-  std::vector<std::vector<TaskId>> reduce_at_once(std::size_t r, const Reduction& reduction,
-                                                  const std::vector<std::vector<TaskId>>& ready) {
+  Ready reduce_at_once(const Reduction& row, const cost::Reduction& reduction, const Ready& ready) {
     Task task;
-    task.bytes = gradients(reduction);
-    task.duration = tasks_.ticks(cost::all_reduce(problem_.cluster, built_.devices[r]).time(core::Bytes(task.bytes)));
-    task.stage = reduction.stage;
+    task.bytes = reduction.bytes.value();
+    task.duration = tasks_.ticks(cost::time(problem_.cluster, reduction));
+    task.stage = row.stage;
     task.kind = TaskKind::all_reduce;
     const TaskId id = tasks_.add(task);
     std::vector<TaskId> before;
@@ -56,32 +63,43 @@ class UpdateBuilder {
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
     for (const TaskId b : before) tasks_.edge(b, id);
-    return std::vector<std::vector<TaskId>>(ready.size(), {id});
+    return Ready(ready.size(), {id});
   }
 
-  std::vector<std::vector<TaskId>> reduce_by_messages(std::size_t r, const Reduction& reduction,
-                                                      const std::vector<std::vector<TaskId>>& ready) {
-    const auto& group = built_.devices[r];
-    const auto messages = all_reduce_messages(options_.collective, problem_.cluster, group, gradients(reduction));
+  Ready reduce_by_messages(std::size_t r, const Reduction& row, const cost::Reduction& reduction, const Ready& ready) {
+    Ready done(ready.size());
+    for (const auto& group : reduction.groups) {
+      std::vector<std::size_t> members;  // of the rank
+      for (const core::DeviceId device : group)
+        members.push_back(static_cast<std::size_t>(
+            std::find(built_.devices[r].begin(), built_.devices[r].end(), device) - built_.devices[r].begin()));
+      reduce_group(row, reduction, group, members, ready, done);
+    }
+    return done;
+  }
+
+  void reduce_group(const Reduction& row, const cost::Reduction& reduction, const std::vector<core::DeviceId>& group,
+                    const std::vector<std::size_t>& members, const Ready& ready, Ready& done) {
+    const std::int64_t bytes = reduction.bytes.value();
+    const auto messages = reduction.gather ? all_gather_messages(group.size(), bytes)
+                                           : all_reduce_messages(options_.collective, problem_.cluster, group, bytes);
     const auto first = static_cast<TaskId>(tasks_.size());
-    std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [replica] of each sender
+    std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
     for (const Message& message : messages) {
       Task task = tasks_.transfer(static_cast<std::int32_t>(group[message.from].index()),
                              static_cast<std::int32_t>(group[message.to].index()), message.bytes);
-      task.stage = reduction.stage;
+      task.stage = row.stage;
       task.kind = TaskKind::all_reduce;
       const TaskId id = tasks_.add(task);
       for (const std::size_t m : message.after) tasks_.edge(first + static_cast<TaskId>(m), id);
       // Both take part only when their own gradients are there; one that this message builds on has waited for that.
       for (const std::size_t side : {message.from, message.to})
         if (std::none_of(message.after.begin(), message.after.end(), [&](auto m) { return messages[m].to == side; }))
-          for (const TaskId task_before : ready[side]) tasks_.edge(task_before, id);
+          for (const TaskId task_before : ready[members[side]]) tasks_.edge(task_before, id);
       last[message.to][message.from] = id;
     }
-    std::vector<std::vector<TaskId>> done(group.size());
     for (std::size_t a = 0; a < group.size(); ++a)
-      for (const auto& [sender, id] : last[a]) done[a].push_back(id);
-    return done;
+      for (const auto& [sender, id] : last[a]) done[members[a]].push_back(id);
   }
 
   /// Through a task of no length.
@@ -97,7 +115,7 @@ class UpdateBuilder {
       for (std::size_t r = 0; r < built_.rows.size(); ++r) {
         if (k >= built_.rows[r].barriers.size()) continue;
         const std::int32_t position = built_.rows[r].barriers[k];
-        for (std::int64_t a = 0; a < replicas(r); ++a) {
+        for (std::int64_t a = 0; a < devices(r); ++a) {
           if (position > 0) tasks_.edge(at(r, position - 1, a), id);
           if (position < static_cast<std::int32_t>(built_.rows[r].tasks.size())) tasks_.edge(id, at(r, position, a));
         }
@@ -106,6 +124,7 @@ class UpdateBuilder {
   }
 
   const cost::Problem& problem_;
+  const plan::Plan& plan_;
   const SimulationOptions& options_;
   const BuiltRows& built_;
   TaskList& tasks_;
@@ -113,8 +132,9 @@ class UpdateBuilder {
 
 }  // namespace
 
-void add_updates(const cost::Problem& problem, const SimulationOptions& options, const BuiltRows& built, TaskList& tasks) {
-  UpdateBuilder(problem, options, built, tasks).add();
+void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
+                 const BuiltRows& built, TaskList& tasks) {
+  UpdateBuilder(problem, plan, options, built, tasks).add();
 }
 
 }  // namespace penstock::sim

@@ -8,7 +8,7 @@
 
 namespace penstock::sim {
 
-/// The ranks as built so far. Task (rank, position, replica) is first[rank] + position * replicas + replica.
+/// The ranks as built so far. Task (rank, position, i-th device) is first[rank] + position * devices + i.
 struct BuiltRows {
   const std::vector<RankRow>& rows;
   const std::vector<std::vector<Bucket>>& buckets;          ///< [stage]
@@ -17,6 +17,7 @@ struct BuiltRows {
 };
 
 /// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. The k-th barriers of all ranks are one.
-void add_updates(const cost::Problem& problem, const SimulationOptions& options, const BuiltRows& built, TaskList& tasks);
+void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
+                 const BuiltRows& built, TaskList& tasks);
 
 }  // namespace penstock::sim

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "penstock/cost/sharding.hpp"
 #include "verify_parts.hpp"
 
 namespace penstock::sim::verify {
@@ -13,15 +14,12 @@ core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
 }
 
 core::Seconds seconds_of(const Evidence& evidence, const Asked::Pass& pass, DeviceId device,
-                         std::size_t replica) {
-  const auto& type = evidence.problem.cluster.type(device);
+                         std::size_t i) {
+  const plan::Stage& stage = evidence.plan.stages[pass.stage.index()];
   if (pass.kind == TaskKind::step)
-    return evidence.problem.costs.step_time(evidence.gradients(pass.stage),
-                                            evidence.problem.training.optimizer, type);
-  const auto samples = std::max<std::int64_t>(1, evidence.samples(pass.stage, replica));
-  return seconds_of(pass.kind,
-                    cost::compute_time(evidence.problem, evidence.plan.stages[pass.stage.index()].operators,
-                                       type, samples));
+    return cost::step_time(evidence.problem, stage, i % static_cast<std::size_t>(stage.tensor_parallel),
+                           evidence.problem.cluster.type(device));
+  return seconds_of(pass.kind, evidence.time(pass.stage, stage.operators, i));
 }
 
 /// When a device sends, receives or reduces: disjoint, in time order.
@@ -44,11 +42,11 @@ Intervals communication(const trace::Trace& trace, DeviceId device) {
 /// One device against its row.
 class Row {
  public:
-  Row(Evidence& evidence, std::size_t rank, std::size_t replica)
+  Row(Evidence& evidence, std::size_t rank, std::size_t i)
       : evidence_(evidence),
-        passes_(evidence.asked.at({rank, replica}).passes),
-        replica_(replica),
-        device_(evidence.replicas(rank)[replica]),
+        passes_(evidence.asked.at({rank, i}).passes),
+        number_(i),
+        device_(evidence.devices(rank)[i]),
         ran_(evidence.ran[device_.index()]),
         slowdown_(evidence.problem.cluster.type(device_).overlap_slowdown) {
     if (slowdown_ > 1) communicates_ = communication(evidence.trace, device_);
@@ -75,7 +73,7 @@ class Row {
   /// A pass that was cut at its buckets has been rounded with each, and whenever the device began or ceased to communicate.
   void check_duration(std::size_t p) {
     const Span& span = *ran_[p].span;
-    const auto exact = to_picoseconds(seconds_of(evidence_, passes_[p], device_, replica_)).value();
+    const auto exact = to_picoseconds(seconds_of(evidence_, passes_[p], device_, number_)).value();
     auto slack = static_cast<std::int64_t>(evidence_.buckets(passes_[p].stage).size());
     std::int64_t hidden = 0;  // time of the pass in which the device communicates
     auto next = std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),
@@ -91,7 +89,7 @@ class Row {
 
   Evidence& evidence_;
   const std::vector<Asked::Pass>& passes_;
-  std::size_t replica_;
+  std::size_t number_;  ///< of the device in its rank
   DeviceId device_;
   const std::vector<Ran>& ran_;
   double slowdown_;  ///< while the device communicates
@@ -125,7 +123,7 @@ void check_barriers(Evidence& evidence) {
   };
   std::vector<Barrier> barriers;
   for (const auto& [where, asked] : evidence.asked) {
-    const auto& ran = evidence.ran[evidence.replicas(where.first)[where.second].index()];
+    const auto& ran = evidence.ran[evidence.devices(where.first)[where.second].index()];
     for (std::size_t k = 0; k < asked.barriers.size(); ++k) {
       if (k >= barriers.size()) barriers.resize(k + 1);
       const std::size_t p = asked.barriers[k];
@@ -139,6 +137,21 @@ void check_barriers(Evidence& evidence) {
       evidence.fault("barrier {} is left before all have come to it", k);
 }
 
+/// No device of a tensor-parallel group starts a pass before all have ended the one before.
+void check_groups(Evidence& evidence) {
+  for (const auto& [where, asked] : evidence.asked) {
+    const auto& devices = evidence.devices(where.first);
+    if (asked.passes.empty()) continue;
+    const auto size = static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].tensor_parallel);
+    const std::size_t first = where.second / size * size;
+    for (std::size_t p = 1; size > 1 && p < asked.passes.size(); ++p)
+      for (std::size_t i = first; i < first + size; ++i)
+        if (evidence.ran[devices[where.second].index()][p].span->start < evidence.ran[devices[i].index()][p - 1].span->end)
+          return evidence.fault("device {} starts pass {} before its group is done with the one before",
+                                devices[where.second].index(), p);
+  }
+}
+
 }  // namespace
 
 void check_compute(Evidence& evidence) {
@@ -150,6 +163,7 @@ void check_compute(Evidence& evidence) {
   evidence.pair_up();
   check_dependences(evidence);
   check_barriers(evidence);
+  check_groups(evidence);
 }
 
 }  // namespace penstock::sim::verify

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "penstock/cost/stage_load.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "verify_parts.hpp"
 
 namespace penstock::sim::verify {
@@ -54,8 +54,8 @@ Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, c
     if (span.peer.valid()) moved.push_back(&span);
   }
   for (std::size_t r = 0; r < ranks(); ++r)
-    for (std::size_t a = 0; a < replicas(r).size(); ++a)
-      sort(ran[replicas(r)[a].index()], asked.emplace(std::pair(r, a), ask(r, a)).first->second);
+    for (std::size_t i = 0; i < devices(r).size(); ++i)
+      sort(ran[devices(r)[i].index()], asked.emplace(std::pair(r, i), ask(r, i)).first->second);
 }
 
 bool Evidence::exists(const Span& span) const {
@@ -80,13 +80,13 @@ void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
 }
 
 /// Updates are there only where there are weights.
-Asked Evidence::ask(std::size_t rank, std::size_t replica) const {
+Asked Evidence::ask(std::size_t rank, std::size_t i) const {
   Asked out;
   for (const schedule::Action& action : order.ranks[rank]) {
     if (action.pass == Pass::barrier) out.barriers.push_back(out.passes.size());
     if (action.stage < 0) continue;
     const StageId stage(static_cast<std::size_t>(action.stage));
-    const bool weights = gradients(stage).value() > 0;
+    const bool weights = has_weights(stage);
     if (action.pass == Pass::reduce_gradient && weights)
       out.reductions.push_back({stage, out.passes.size() - 1});
     if (action.pass == Pass::step && weights) {
@@ -101,8 +101,9 @@ Asked Evidence::ask(std::size_t rank, std::size_t replica) const {
       const auto kind = kind_of(part.pass);
       if (!kind) continue;
       const StageId id(static_cast<std::size_t>(part.stage));
-      const auto turns = in_turn ? static_cast<std::int32_t>(plan.stages[id.index()].devices.size()) : 1;
-      const std::int32_t m = part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(replica) : 0);
+      const plan::Stage& s = plan.stages[id.index()];
+      const auto turns = in_turn ? static_cast<std::int32_t>(s.replicas()) : 1;
+      const std::int32_t m = part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(i) / s.tensor_parallel : 0);
       out.passes.push_back({*kind, id, m, joined});
       joined = true;
     }
@@ -112,30 +113,37 @@ Asked Evidence::ask(std::size_t rank, std::size_t replica) const {
 
 std::vector<Share> Evidence::shares(StageId stage) const {
   const plan::Stage& s = plan.stages[stage.index()];
-  const auto replicas = static_cast<std::int64_t>(s.devices.size());
+  const std::int64_t replicas = s.replicas();
+  const auto group = [&](std::int64_t replica) { return cost::group_of(s, static_cast<std::size_t>(replica)); };
   std::vector<Share> out;
   for (std::int64_t m = 0; m < plan.training.mini_batch * trace.mini_batches / s.micro_batch; ++m) {
     const std::int64_t first = m * s.micro_batch;
     const auto number = static_cast<std::int32_t>(m);
     for (std::int64_t r = 0; !in_turn && r < replicas; ++r)
-      out.push_back({number, s.devices[static_cast<std::size_t>(r)], first + s.micro_batch * r / replicas,
+      out.push_back({number, group(r), first + s.micro_batch * r / replicas,
                      first + s.micro_batch * (r + 1) / replicas});
     if (in_turn)
       out.push_back(
-          {number, s.devices[static_cast<std::size_t>(m % replicas)], first, first + s.micro_batch});
+          {number, group(m % replicas), first, first + s.micro_batch});
   }
   return out;
 }
 
-std::int64_t Evidence::samples(StageId stage, std::size_t replica) const {
+std::int64_t Evidence::samples(StageId stage, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
   if (in_turn) return s.micro_batch;
-  const auto n = static_cast<std::int64_t>(s.devices.size()), r = static_cast<std::int64_t>(replica);
+  const std::int64_t n = s.replicas(), r = static_cast<std::int64_t>(i) / s.tensor_parallel;
   return s.micro_batch * (r + 1) / n - s.micro_batch * r / n;
 }
 
-Bytes Evidence::gradients(StageId stage) const {
-  return cost::stage_load(problem.graph, plan.stages[stage.index()].operators).parameters;
+cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
+  const plan::Stage& s = plan.stages[stage.index()];
+  const auto replica = i / static_cast<std::size_t>(s.tensor_parallel);
+  return cost::stage_time(problem, s, operators, replica, std::max<std::int64_t>(1, samples(stage, i))).total();
+}
+
+bool Evidence::has_weights(StageId stage) const {
+  return cost::stage_load(problem.graph, plan.stages[stage.index()].operators).parameters.value() > 0;
 }
 
 /// The last operators first; a bucket is full when it has the bytes asked for, and the next gradient opens
@@ -146,7 +154,7 @@ std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
   Bytes held;
   for (std::size_t i = s.operators.size(); i-- > 0;) {
     const Bytes bytes = problem.graph.parameter_bytes(s.operators[i]);
-    const bool cut = options.bucket.value() > 0 && s.devices.size() > 1;
+    const bool cut = options.bucket.value() > 0 && plan::reduces_gradients(s);
     if (cut && held >= options.bucket && bytes.value() > 0) out.emplace_back(), held = Bytes(0);
     out.back().push_back(s.operators[i]);
     held += bytes;
@@ -156,9 +164,9 @@ std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
 
 void Evidence::pair_up() {
   for (std::size_t r = 0; r < ranks(); ++r)
-    for (std::size_t a = 0; a < replicas(r).size(); ++a) {
-      const auto& passes = asked.at({r, a}).passes;
-      auto& here = ran[replicas(r)[a].index()];
+    for (std::size_t i = 0; i < devices(r).size(); ++i) {
+      const auto& passes = asked.at({r, i}).passes;
+      auto& here = ran[devices(r)[i].index()];
       for (std::size_t p = 1; p < passes.size(); ++p)
         if (passes[p].joined) {
           here[p - 1].last = here[p].last, here[p].first = here[p - 1].first;

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "penstock/cost/stage_load.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "verify_parts.hpp"
 
 namespace penstock::sim::verify {
@@ -38,15 +38,15 @@ Curve recorded(const trace::DeviceTrace& device) {
   return out;
 }
 
-/// What a stage's micro-batches hold on one of its replicas.
-class Replica {
+/// What a stage's micro-batches hold on one of its devices.
+class StageOnDevice {
  public:
-  Replica(const Evidence& evidence, StageId stage, std::size_t replica, Curve& changes)
+  StageOnDevice(const Evidence& evidence, StageId stage, std::size_t i, Curve& changes)
       : evidence_(evidence),
         stage_(stage),
-        device_(evidence.plan.stages[stage.index()].devices[replica]),
-        load_(cost::stage_load(evidence.problem.graph, evidence.plan.stages[stage.index()].operators)),
-        samples_(evidence.samples(stage, replica)),
+        device_(evidence.plan.stages[stage.index()].devices[i]),
+        load_(load(evidence, evidence.plan.stages[stage.index()], i)),
+        samples_(evidence.samples(stage, i)),
         changes_(changes) {}
 
   void add(std::int32_t micro_batch) {
@@ -66,6 +66,9 @@ class Replica {
   }
 
  private:
+  static cost::StageLoad load(const Evidence& evidence, const plan::Stage& stage, std::size_t i) {
+    return cost::stage_load(evidence.problem.graph, stage, i % static_cast<std::size_t>(stage.tensor_parallel));
+  }
   Held& at(Picoseconds time) { return changes_[time.value()]; }
   void hold(Picoseconds from, Picoseconds to, std::int64_t bytes) {
     at(from).buffers += bytes;
@@ -121,10 +124,11 @@ void check_memory(Evidence& evidence) {
   std::vector<Curve> changes(evidence.trace.devices.size());
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
     const auto& devices = evidence.plan.stages[s].devices;
-    std::map<DeviceId, Replica> replicas;
-    for (std::size_t a = 0; a < devices.size(); ++a)
-      replicas.try_emplace(devices[a], evidence, StageId(s), a, changes[devices[a].index()]);
-    for (const Share& share : evidence.shares(StageId(s))) replicas.at(share.device).add(share.micro_batch);
+    std::map<DeviceId, StageOnDevice> held;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      held.try_emplace(devices[i], evidence, StageId(s), i, changes[devices[i].index()]);
+    for (const Share& share : evidence.shares(StageId(s)))
+      for (const DeviceId device : share.group) held.at(device).add(share.micro_batch);
   }
   for (std::size_t d = 0; d < changes.size(); ++d) {
     check_points(evidence, d);

@@ -39,6 +39,7 @@ using Key = std::tuple<DeviceId, DeviceId, StageId, std::int32_t,
                        std::int64_t>;  ///< from, to, stage, micro-batch, bytes
 struct Need {
   Picoseconds computed, open;  ///< may be sent from both on
+  Picoseconds used;            ///< by the first device of the receiving group
   const Ran* pass;             ///< that waits for it
   Picoseconds ready() const { return std::max(computed, open); }
 };
@@ -67,7 +68,7 @@ class Checker {
     const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
       const std::int64_t samples = std::min(from[x].end, to[y].end) - std::max(from[x].begin, to[y].begin);
-      const std::int64_t bytes = boundary.bytes.value() * samples;
+      const Bytes bytes = evidence_.problem.training.compression.activation_bytes(boundary.bytes * std::max<std::int64_t>(0, samples));
       if (samples > 0) {
         expect({boundary.from, from[x]}, {boundary.to, to[y]}, &Evidence::forward, bytes);
         expect({boundary.to, to[y]}, {boundary.from, from[x]}, &Evidence::backward, bytes);
@@ -78,21 +79,35 @@ class Checker {
 
   using Side = std::pair<StageId, Share>;
   using PassOf = const Ran* (Evidence::*)(DeviceId, StageId, std::int32_t) const;
-  void expect(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes) {
-    const auto& [sending_stage, sender] = from;
-    const auto& [receiving_stage, receiver] = to;
-    const Ran* computes = (evidence_.*pass_of)(sender.device, sending_stage, sender.micro_batch);
-    const Ran* waits = (evidence_.*pass_of)(receiver.device, receiving_stage, receiver.micro_batch);
-    if (!computes || !waits)
-      return evidence_.fault("stage {}: the order lacks a pass", receiving_stage.index());
-    if (bytes == 0 || sender.device == receiver.device) {  // nothing moves
-      if (waits->first < computes->last)
-        evidence_.fault("device {} starts a {} pass before device {} is done", receiver.device.index(),
-                        name(waits->span->kind), sender.device.index());
+  /// One part per device of the larger group; all of them reach a receiver before its pass, for the devices of a group start
+  /// together only where they have a pass before.
+  void expect(const Side& from, const Side& to, PassOf pass_of, Bytes bytes) {
+    const auto &sends = from.second.group, &receives = to.second.group;
+    const std::size_t parts = std::max(sends.size(), receives.size());
+    for (std::size_t i = 0; i < parts; ++i) {
+      const auto n = static_cast<std::int64_t>(parts), at = static_cast<std::int64_t>(i);
+      const std::int64_t part = bytes.value() / n + (at < bytes.value() % n ? 1 : 0);
+      expect_part(from, to, pass_of, part, sends[i % sends.size()], receives[i % receives.size()]);
+    }
+  }
+  void expect_part(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes, DeviceId sender, DeviceId receiver) {
+    const Ran* computes = (evidence_.*pass_of)(sender, from.first, from.second.micro_batch);
+    if (!computes) return evidence_.fault("stage {}: the order lacks a pass", from.first.index());
+    Picoseconds first(INT64_MAX);  // of the group's passes that wait
+    for (const DeviceId device : to.second.group) {
+      const Ran* waits = (evidence_.*pass_of)(device, to.first, to.second.micro_batch);
+      if (!waits) return evidence_.fault("stage {}: the order lacks a pass", to.first.index());
+      first = std::min(first, waits->first);
+    }
+    const Ran* waits = (evidence_.*pass_of)(receiver, to.first, to.second.micro_batch);
+    if (bytes == 0 || sender == receiver) {  // nothing moves
+      if (first < computes->last)
+        evidence_.fault("device {} starts a {} pass before device {} is done", receiver.index(),
+                        name(waits->span->kind), sender.index());
       return;
     }
-    messages_[{sender.device, receiver.device, sending_stage, sender.micro_batch, bytes}].needs.push_back(
-        {computes->last, gates(receiver.device, receiving_stage).open(*waits), waits});
+    messages_[{sender, receiver, from.first, from.second.micro_batch, bytes}].needs.push_back(
+        {computes->last, gates(receiver, to.first).open(*waits), first, waits});
   }
 
   const Gates& gates(DeviceId device, StageId stage) {
@@ -121,7 +136,7 @@ class Checker {
       evidence_.fault("{}: sent before it is computed", what);
     else if (sent.start < need.open)
       evidence_.fault("{}: sent before its receiver has room", what);
-    if (sent.end > need.pass->first) evidence_.fault("{}: arrives after it is used", what);
+    if (sent.end > need.used) evidence_.fault("{}: arrives after it is used", what);
     const core::Seconds alone = evidence_.problem.cluster.route(sent.device, sent.peer).time(sent.bytes);
     if (evidence_.steady_messages() && sent.end - sent.start + Picoseconds(1) < core::to_picoseconds(alone))
       evidence_.fault("{}: faster than its route", what);

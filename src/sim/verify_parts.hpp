@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -24,7 +25,7 @@ using trace::TaskKind;
 /// What one replica computes of one micro-batch: samples [begin, end) of all mini-batches together.
 struct Share {
   std::int32_t micro_batch;
-  DeviceId device;
+  std::span<const DeviceId> group;  ///< its devices, each of which runs the passes
   std::int64_t begin, end;
   std::int64_t samples() const { return end - begin; }
 };
@@ -37,7 +38,7 @@ struct Ran {
   const Span* partner = nullptr;  ///< the other of the pair
 };
 
-/// What a row asks of one replica.
+/// What a row asks of one device.
 struct Asked {
   struct Pass {
     TaskKind kind;
@@ -68,17 +69,19 @@ class Evidence {
   const plan::StageGraph stages;
   const bool in_turn;                                          ///< replicas take whole micro-batches in turn
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
-  std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, replica]
+  std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]
   std::vector<const Span*> moved;                              ///< over links
   /// First start of a message that a pass waits for, by the pass; filled in by check_messages.
   std::map<const Span*, Picoseconds> arrival;
 
-  const std::vector<DeviceId>& replicas(std::size_t rank) const { return devices_[rank]; }
+  const std::vector<DeviceId>& devices(std::size_t rank) const { return devices_[rank]; }
   std::size_t ranks() const { return devices_.size(); }
   std::vector<Share> shares(StageId stage) const;
-  std::int64_t samples(StageId stage, std::size_t replica) const;  ///< of every micro-batch
-  Bytes gradients(StageId stage) const;
-  /// Operators of the buckets that a stage's gradients are reduced in; one without replicas or bucket size.
+  std::int64_t samples(StageId stage, std::size_t i) const;  ///< of every micro-batch, on the i-th device
+  /// One pass of some operators on the i-th device.
+  cost::OpTime time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const;
+  bool has_weights(StageId stage) const;
+  /// Operators of the buckets that a stage's gradients are reduced in; one where nothing is reduced or no bucket size is given.
   std::vector<std::vector<core::OpId>> buckets(StageId stage) const;
   /// The pass of a stage that makes what is sent on, or back; null when there is none.
   const Ran* forward(DeviceId device, StageId stage, std::int32_t micro_batch) const;
@@ -100,7 +103,7 @@ class Evidence {
  private:
   bool exists(const Span& span) const;
   static void sort(std::vector<Ran>& passes, const Asked& row);
-  Asked ask(std::size_t rank, std::size_t replica) const;
+  Asked ask(std::size_t rank, std::size_t i) const;
   std::vector<std::vector<DeviceId>> devices_;  ///< [rank]
   std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Ran*> index_;
 };

@@ -2,19 +2,19 @@
 #include <cmath>
 #include <numeric>
 
-#include "penstock/cost/communication.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "verify_parts.hpp"
 
 namespace penstock::sim::verify {
 namespace {
 
-/// One all-reduce: a bucket of a stage's gradients, of one mini-batch.
+/// One all-reduce, or gather: a bucket of a stage's gradients, or a part of it, of one mini-batch.
 struct Reduction {
   StageId stage;
   std::size_t after, step;  ///< positions in the row
   std::size_t bucket, buckets;
-  std::size_t number;  ///< among those of its stage
-  Bytes bytes;
+  std::size_t number;     ///< among those of its stage
+  cost::Reduction moves;  ///< what, among whom
   std::vector<const Span*> spans;  ///< its messages, or in closed form one span per replica
 };
 
@@ -58,23 +58,24 @@ class Rank {
   Rank(Evidence& evidence, std::size_t rank)
       : evidence_(evidence),
         rank_(rank),
-        group_(evidence.replicas(rank)),
+        group_(evidence.devices(rank)),
         asked_(evidence.asked.at({rank, 0})),
         travels_(evidence.options.collective != Collective::closed_form) {
     std::map<StageId, std::size_t> count;
     for (const Asked::Reduction& reduction : asked_.reductions) {
       const auto buckets = evidence.buckets(reduction.stage);
       for (std::size_t b = 0; b < buckets.size(); ++b) {
-        Bytes bytes;
-        for (const core::OpId op : buckets[b]) bytes += evidence.problem.graph.parameter_bytes(op);
-        reductions_.push_back({reduction.stage,
-                               reduction.after,
-                               reduction.step,
-                               b,
-                               buckets.size(),
-                               count[reduction.stage]++,
-                               bytes,
-                               {}});
+        const auto pieces =
+            cost::reductions(evidence.problem, evidence.plan.stages[reduction.stage.index()], buckets[b]);
+        for (const cost::Reduction& moves : pieces)
+          reductions_.push_back({reduction.stage,
+                                 reduction.after,
+                                 reduction.step,
+                                 b,
+                                 buckets.size(),
+                                 count[reduction.stage]++,
+                                 moves,
+                                 {}});
       }
     }
     for (const Span& span : evidence.trace.spans)
@@ -127,7 +128,7 @@ class Rank {
   }
   static Bytes sum(const std::vector<Reduction*>& reductions) {
     return std::accumulate(reductions.begin(), reductions.end(), Bytes(),
-                           [](Bytes s, const Reduction* r) { return s + r->bytes; });
+                           [](Bytes s, const Reduction* r) { return s + r->moves.bytes; });
   }
 
   /// In closed form every replica shows every all-reduce.
@@ -154,14 +155,16 @@ class Rank {
   }
 
   /// The messages between two replicas follow each other, and every all-reduce of a stage has as many of
-  /// them. Where each bucket may travel in a way of its own that is not known, and only all bytes together
+  /// them. Where each may travel in a way or among groups of its own that is not known, and only all bytes together
   /// are.
   bool deal_messages(StageId stage) {
     const auto reductions = of(stage);
     if (!check_bytes(stage, reductions)) return false;
     if (reductions.empty()) return true;
-    const bool alike =
-        evidence_.options.collective != Collective::automatic || reductions.front()->buckets == 1;
+    const bool one_way = evidence_.options.collective != Collective::automatic || reductions.front()->buckets == 1;
+    const bool alike = one_way && std::all_of(reductions.begin(), reductions.end(), [&](const Reduction* reduction) {
+      return reduction->moves.groups == reductions.front()->moves.groups;
+    });
     if (!alike) return true;
     std::map<std::pair<DeviceId, DeviceId>, std::vector<const Span*>> between;
     for (const Span* span : seen_[stage]) between[{span->device, span->peer}].push_back(span);
@@ -177,17 +180,26 @@ class Rank {
     return true;
   }
 
-  /// Whatever the way, 2(r - 1) times the gradients move; halving rounds each of its messages up.
+  /// Whatever the way, 2(r - 1) times the gradients move in each group, half of that where they are gathered; halving rounds each of
+  /// its messages up.
   bool check_bytes(StageId stage, const std::vector<Reduction*>& reductions) {
     std::int64_t moved = 0;
     for (const Span* span : seen_[stage]) moved += span->bytes.value();
-    const std::int64_t least = 2 * (static_cast<std::int64_t>(group_.size()) - 1) * sum(reductions).value();
+    std::int64_t least = 0;
+    for (const Reduction* reduction : reductions)
+      for (const auto& group : reduction->moves.groups)
+        least += (reduction->moves.gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) * reduction->moves.bytes.value();
     const bool rounds = evidence_.options.collective == Collective::halving_doubling;
     const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);
     if (moved >= least && moved <= most) return true;
     evidence_.fault("the all-reduces of stage {} move {} bytes where {} are due", stage.index(), moved,
                     least);
     return false;
+  }
+
+  static bool stays(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group) {
+    return std::all_of(messages.begin(), messages.end(),
+                       [&](const Span* s) { return std::find(group.begin(), group.end(), s->peer) != group.end(); });
   }
 
   const Ran& pass(std::size_t replica, std::size_t position) const {
@@ -204,11 +216,9 @@ class Rank {
   }
   Picoseconds pieces(const Reduction& reduction, const Span& span, std::size_t replica) const {
     const auto buckets = evidence_.buckets(reduction.stage);
-    const auto samples = std::max<std::int64_t>(1, evidence_.samples(reduction.stage, replica));
     Picoseconds out;
     for (std::size_t b = 0; b <= reduction.bucket; ++b) {
-      const auto time = cost::compute_time(evidence_.problem, buckets[b],
-                                           evidence_.problem.cluster.type(span.device), samples);
+      const auto time = evidence_.time(reduction.stage, buckets[b], replica);
       out += core::to_picoseconds(span.kind == TaskKind::weight_gradient ? time.weight_gradient
                                                                          : time.backward());
     }
@@ -236,19 +246,23 @@ class Rank {
     std::stable_sort(reduction.spans.begin(), reduction.spans.end(), [](const Span* a, const Span* b) {
       return std::tie(a->start, a->end) < std::tie(b->start, b->end);
     });
-    if (!reaches_all(reduction.spans, group_))
-      evidence_.fault("all-reduce {} of stage {} does not bring all gradients to all replicas",
-                      reduction.number, reduction.stage.index());
+    for (const auto& group : reduction.moves.groups) {
+      std::vector<const Span*> own;
+      for (const Span* span : reduction.spans)
+        if (std::find(group.begin(), group.end(), span->device) != group.end()) own.push_back(span);
+      if (own.empty() || !stays(own, group) || !reaches_all(own, group))
+        return evidence_.fault("all-reduce {} of stage {} does not bring all gradients to all replicas",
+                               reduction.number, reduction.stage.index());
+    }
   }
 
   void check_closed(const Reduction& reduction) {
     const Span& one = *reduction.spans.front();
     for (const Span* span : reduction.spans)
-      if (span->start != one.start || span->end != one.end || span->bytes != reduction.bytes)
+      if (span->start != one.start || span->end != one.end || span->bytes != reduction.moves.bytes)
         return evidence_.fault("all-reduce {} of stage {} is not one", reduction.number,
                                reduction.stage.index());
-    const auto exact =
-        core::to_picoseconds(cost::all_reduce(evidence_.problem.cluster, group_).time(reduction.bytes));
+    const auto exact = core::to_picoseconds(cost::time(evidence_.problem.cluster, reduction.moves));
     if (evidence_.steady_messages() && std::abs((one.end - one.start - exact).value()) > 1)
       evidence_.fault("all-reduce {} of stage {} takes {} ps where {} are due", reduction.number,
                       reduction.stage.index(), (one.end - one.start).value(), exact.value());

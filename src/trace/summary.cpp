@@ -28,6 +28,7 @@ Picoseconds covered(Intervals intervals) {
 struct Activity {
   Intervals compute;
   Intervals communication;
+  Picoseconds collective;  ///< within passes
 };
 
 std::vector<Activity> by_device(const Trace& trace) {
@@ -39,6 +40,7 @@ std::vector<Activity> by_device(const Trace& trace) {
   for (const Span& span : trace.spans) {
     const std::pair when(span.start, span.end);
     (computes(span.kind) ? of(span.device).compute : of(span.device).communication).push_back(when);
+    of(span.device).collective += span.collective;
     if (span.peer.valid()) of(span.peer).communication.push_back(when);
   }
   return out;
@@ -71,13 +73,13 @@ void find_peak(const DeviceTrace& device, DeviceSummary& out) {
 
 DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64_t mini_batches) {
   DeviceSummary out;
-  const Picoseconds busy = covered(activity.compute);
+  const Picoseconds collective = activity.collective, in_passes = covered(activity.compute);
   // Communication that no computation hides is what it adds to the union of both.
   Intervals both = std::move(activity.communication);
   both.insert(both.end(), activity.compute.begin(), activity.compute.end());
   const auto each = static_cast<double>(mini_batches);
-  out.busy = to_seconds(busy) / each;
-  out.exposed_communication = to_seconds(covered(std::move(both)) - busy) / each;
+  out.busy = to_seconds(in_passes - collective) / each;
+  out.exposed_communication = to_seconds(covered(std::move(both)) - in_passes + collective) / each;
   find_peak(device, out);
   return out;
 }

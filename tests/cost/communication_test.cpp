@@ -37,3 +37,21 @@ TEST_CASE("across nodes the hierarchical ring sends over the uplink only between
   // Inside: 2 * 3/4 GB at 50 GB/s = 30 ms. Between two nodes: 2 * 1/2 GB at 12.5 GB/s = 80 ms.
   CHECK(cost::all_reduce(c, devices(8)).time(big).value() == doctest::Approx(0.110).epsilon(0.001));
 }
+
+TEST_CASE("gathering is half an all-reduce; groups that share a cable share its bandwidth") {
+  const auto c = support::tiny_cluster(4, 1, 1e9);
+  const std::vector<std::vector<DeviceId>> all = {devices(4)};
+  CHECK(cost::all_gather(c, all).time(Bytes(4000000)).value() == doctest::Approx(3e-3));  // three steps of 1 MB
+  // Two nodes of two devices behind one uplink each: pairs across both send 2 x 1/2 x 1 GB, together over 12.5 GB/s.
+  const auto nodes = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
+  const std::vector<std::vector<DeviceId>> one = {{DeviceId(0), DeviceId(4)}};
+  const std::vector<std::vector<DeviceId>> two = {{DeviceId(0), DeviceId(4)}, {DeviceId(1), DeviceId(5)}};
+  const Bytes big(1000000000);
+  CHECK(cost::all_reduce(nodes, one).time(big).value() == doctest::Approx(0.08).epsilon(0.001));
+  CHECK(cost::all_reduce(nodes, two).time(big).value() == doctest::Approx(0.16).epsilon(0.001));
+}
+
+TEST_CASE("all-to-all: everyone keeps one part of its part") {
+  // Four devices with 1 MB each of 4 MB: three messages of 250 kB at 1 GB/s.
+  CHECK(cost::all_to_all(support::tiny_cluster(4, 1, 1e9), devices(4)).at(Bytes(4000000)) == doctest::Approx(0.75e-3));
+}

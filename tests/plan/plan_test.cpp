@@ -56,6 +56,44 @@ TEST_CASE("a plan file reads back to the same text") {
   CHECK(plan::parse_plan_head(text, "p.yaml").model.parameters.at("n") == "4");
 }
 
+TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
+  const auto g = diamond();
+  Plan written = diamond_plan();
+  written.cluster.devices = 4;
+  Stage& last = written.stages[2];
+  last.devices = {DeviceId(2), DeviceId(3)};
+  last.tensor_parallel = 2;
+  last.shares = {3, 1};
+  last.partition = {{OpId(3), plan::Partition::input}};
+  written.stages[0].zero = 2;
+  written.training.compression = {0.25, 0.5};
+  const std::string text = plan::to_yaml(g, written);
+  const Plan back = plan::parse_plan(text, "p.yaml", g);
+  CHECK(plan::to_yaml(g, back) == text);
+  CHECK(back.stages[2].partition.at(OpId(3)) == plan::Partition::input);
+  CHECK(back.stages[2].shares == std::vector<std::int64_t>{3, 1});
+  CHECK(back.stages[0].zero == 2);
+  CHECK(back.training.compression.gradients == 0.25);
+  CHECK(plan::structural_faults(g, support::tiny_cluster(4), back).empty());
+}
+
+TEST_CASE("sharding that cannot be is a fault") {
+  const auto g = diamond();
+  const auto faults = [&](const auto& change) {
+    Plan p = diamond_plan();
+    p.stages[2].devices = {DeviceId(2), DeviceId(3)};
+    change(p);
+    return plan::structural_faults(g, support::tiny_cluster(4), p);
+  };
+  CHECK(faults([](Plan&) {}).empty());
+  CHECK(mentions(faults([](Plan& p) { p.stages[2].tensor_parallel = 3; }), "no whole number of tensor-parallel groups of 3"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[2].shares = {1, 1}; }), "one number above zero for each of 1 devices"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[2].partition = {{OpId(0), plan::Partition::input}}; }), "another stage"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
+  CHECK(mentions(faults([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }), "ZeRO needs a schedule that flushes"));
+}
+
 TEST_CASE("a plan file with an unknown operator is refused with its place") {
   const auto g = diamond();
   std::string text = plan::to_yaml(g, diamond_plan());

@@ -53,7 +53,7 @@ TEST_CASE("iteration time of GraphPipe's optimizer log 3: 87227.5 ms on 12 devic
 
 TEST_CASE("a stage is as slow as the slower of computing and sending, plus its share of the all-reduce") {
   const auto cluster = support::tiny_cluster(2, 1, 1e6);
-  const auto network = score::assume_network(cluster);
+  const auto network = score::assume_network(cluster, {});
   cost::StageLoad load;
   load.entering = load.leaving = Bytes(1000);
   load.parameters = Bytes(4000);

@@ -53,16 +53,45 @@ std::vector<std::int32_t> placed(Placement placement, int ranks) {
   return schedule::loop_placement(ranks, 1);
 }
 
+/// The devices of each rank: replicas of one to `most` devices each.
+struct Groups {
+  std::vector<int> size;           ///< [rank]
+  std::vector<std::size_t> first;  ///< [rank] device; one more than ranks
+};
+Groups random_groups(int ranks, std::size_t replicas, int most, Random& random) {
+  Groups out{{}, {0}};
+  for (int r = 0; r < ranks; ++r) {
+    out.size.push_back(most == 1 ? 1 : random.between(1, most));
+    out.first.push_back(out.first.back() + replicas * static_cast<std::size_t>(out.size.back()));
+  }
+  return out;
+}
+
+/// Partitions, shares and ZeRO of one stage, or nothing of them.
+void shard(plan::Stage& stage, bool flushes, Random& random) {
+  const bool zero = flushes && random.chance(0.5);
+  if (zero) stage.zero = random.between(1, 3);
+  if (stage.tensor_parallel == 1) return;
+  if (random.chance(0.5))
+    for (int i = 0; i < stage.tensor_parallel; ++i) stage.shares.push_back(random.between(1, 5));
+  for (const OpId op : stage.operators)
+    if (random.chance(0.5))
+      stage.partition[op] =
+          static_cast<plan::Partition>(2 * random.between(0, 1) + (zero ? 0 : random.between(0, 1)));
+}
+
 /// A chain with a few skips, one to three operators per stage; links from narrow to ample, with latency or
-/// without.
-Case random_case(const Family& family, Random& random) {
+/// without. Replicas of up to `most_group` devices; above one, stages are sharded in every way and messages
+/// compressed.
+Case random_case(const Family& family, int most_group, Random& random) {
   const int ranks = random.between(2, 4);
   const auto replicas = static_cast<std::size_t>(random.between(1, 3));
   const auto rank = placed(family.placement, ranks);
+  const Groups groups = random_groups(ranks, replicas, most_group, random);
   graph::GraphBuilder builder("chain");
   std::vector<support::LaunchCosts::Pass> passes;
   Case out{support::tiny_graph(1, {}),
-           support::tiny_cluster(static_cast<std::size_t>(ranks) * replicas, std::int64_t{1} << 40,
+           support::tiny_cluster(groups.first.back(), std::int64_t{1} << 40,
                                  random.chance(0.3) ? 1e9 : 300 + 5000 * random.unit(),
                                  random.chance(0.5) ? 0 : random.unit() / 10),
            support::LaunchCosts({}),
@@ -80,8 +109,9 @@ Case random_case(const Family& family, Random& random) {
       passes.push_back({random.unit() / 4, 0.1 + random.unit()});
       stage.operators.emplace_back(count++);
     }
-    for (std::size_t r = 0; r < replicas; ++r)
-      stage.devices.emplace_back(static_cast<std::size_t>(rank[s]) * replicas + r);
+    const auto on = static_cast<std::size_t>(rank[s]);
+    for (std::size_t d = groups.first[on]; d < groups.first[on + 1]; ++d) stage.devices.emplace_back(d);
+    stage.tensor_parallel = groups.size[on];
     out.plan.stages.push_back(stage);
   }
   const std::int64_t micro_batch = random.between(1, 4);
@@ -89,6 +119,10 @@ Case random_case(const Family& family, Random& random) {
   const std::int64_t turns = static_cast<std::int64_t>(replicas) * random.between(2, 3);
   out.plan.training = {micro_batch * turns * 2 * ranks, plan::Optimizer::sgd};
   out.plan.schedule = family.name;
+  if (most_group > 1) {
+    for (plan::Stage& stage : out.plan.stages) shard(stage, !plan::asynchronous(out.plan), random);
+    out.plan.training.compression = {0.1 + 0.9 * random.unit(), 0.1 + 0.9 * random.unit()};
+  }
   out.graph = builder.build();
   out.costs = support::LaunchCosts(passes);
   return out;
@@ -103,14 +137,14 @@ sim::SimulationOptions random_options(Random& random) {
 }
 
 /// How many of the seeds gave a trace; every one must be without fault, and its path must tile it.
-int judged(std::uint64_t first, std::uint64_t last) {
+int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
   int traces = 0;
   for (std::uint64_t seed = first; seed < last; ++seed) {
     const Family& family = kFamilies[seed % kFamilies.size()];
     const std::string schedule = family.name;
     INFO(schedule, " ", seed);
     Random random(seed);
-    Case c = random_case(family, random);
+    Case c = random_case(family, most_group, random);
     score::derive_in_flight(c.problem(), c.plan);
     const auto order = score::order_of(c.problem(), c.plan);
     const auto options = random_options(random);
@@ -133,6 +167,14 @@ int judged(std::uint64_t first, std::uint64_t last) {
 
 TEST_CASE("no fault on random chains, schedules, networks, collectives and buckets") {
   CHECK(judged(0, 360) == 360);
+}
+
+TEST_CASE("no fault on random chains with tensor parallelism, ZeRO and compression") {
+  CHECK(judged(0, 240, 3) == 240);
+}
+
+TEST_CASE("no fault on thousands of random sharded chains" * doctest::test_suite("slow")) {
+  CHECK(judged(1000, 4000, 4) == 3000);
 }
 
 TEST_CASE("no fault on thousands of random chains" * doctest::test_suite("slow")) {

@@ -24,7 +24,7 @@ class Search {
       : problem_(problem),
         units_(units),
         options_(options),
-        network_(score::assume_network(problem.cluster)) {}
+        network_(score::assume_network(problem.cluster, problem.training.compression)) {}
 
   BestBySize run(const Partitions& partitions) {
     BestBySize best;

@@ -31,6 +31,8 @@ class AnalyticCosts final : public CostModel {
   explicit AnalyticCosts(AnalyticConstants constants = {}) : constants_(constants) {}
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
+  OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device, std::int64_t samples,
+                   const OpPart& part) const override;
 
  private:
   AnalyticConstants constants_;

@@ -26,5 +26,13 @@ struct AllReduce {
 };
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
+/// Of several groups at once: the slowest of them, each link shared by as many groups as send over it. Groups of one size.
+AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
+
+/// All-gather or, the other way, reduce-scatter of `bytes` in all: half an all-reduce, by ring or hierarchically.
+AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
+
+/// Every device has one part of `bytes` and sends the others their parts of it, one after the other.
+Affine all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
 
 }  // namespace penstock::cost

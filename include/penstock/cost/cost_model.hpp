@@ -18,6 +18,17 @@ struct OpTime {
   core::Seconds total() const { return forward + backward(); }
 };
 
+/// One device's part of an operator that a tensor-parallel group shares.
+struct OpPart {
+  plan::Partition partition = plan::Partition::whole;
+  double part = 1;            ///< of the work and the weights, above 0 and at most 1
+  bool whole_input = true;    ///< the device reads all of its inputs
+  bool whole_output = true;   ///< it writes a tensor of full size
+};
+
+/// Samples that fall to a device, at least one of them.
+std::int64_t samples_of(std::int64_t samples, double part);
+
 /// Immutable; safe to call from any thread.
 class CostModel {
  public:
@@ -25,6 +36,10 @@ class CostModel {
   /// `samples` >= 1 on that device. Throws BadInput when the source knows nothing of the operator.
   virtual OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                          std::int64_t samples) const = 0;
+  /// The same of one part; `samples` are those of the whole group. Unless a source knows better: as many samples as fall to
+  /// the device, or the same part of the whole time.
+  virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                           std::int64_t samples, const OpPart& part) const;
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that streams
   /// weights (read, written), gradients (read) and state (read, written) at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer, const cluster::DeviceType& device) const;

@@ -17,6 +17,13 @@ struct StageLoad {
   core::Bytes entering;    ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes leaving;     ///< distinct tensors that some other stage reads
   core::Bytes working;     ///< largest inputs-plus-output of one operator: gradients alive while it runs backward
+  core::Bytes largest{};   ///< weights of the operator that has most of them
+};
+
+/// What replicas share of weights, gradients and optimizer state.
+struct Zero {
+  int stage = 0;
+  std::int64_t replicas = 1;
 };
 
 StageLoad stage_load(const graph::OpGraph& graph, std::span<const core::OpId> operators);
@@ -34,8 +41,11 @@ struct MemoryRule {
 /// micro-batches. Receive buffers: one micro-batch of entering tensors ahead of the one computed, and two of
 /// gradients of the leaving ones (one in use, one arriving).
 /// `whole` of them are held whole, the others, which are recomputed, keep only what enters; default: all.
+/// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds one operator's gradients before
+/// they are scattered (stage 2 on), the weights of one that are in use and of one that arrive (stage 3).
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
-                                std::int64_t samples, std::int64_t in_flight, std::optional<std::int64_t> whole = {});
+                                std::int64_t samples, std::int64_t in_flight, std::optional<std::int64_t> whole = {},
+                                Zero zero = {});
 
 using plan::samples_per_device;
 

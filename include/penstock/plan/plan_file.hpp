@@ -6,10 +6,17 @@
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/plan.hpp"
 
+namespace penstock::core {
+class Yaml;
+}
+
 namespace penstock::plan {
 
 /// Deterministic text; `parse_plan` reads it back to an equal plan.
 std::string to_yaml(const graph::OpGraph& graph, const Plan& plan);
+
+/// {gradients: 0.1, activations: 0.5}; what is left out is sent as it is. Throws BadInput naming line and key.
+Compression read_compression(const core::Yaml& node);
 
 /// Only what must be known before the operators can be looked up. Throws BadInput.
 struct PlanHead {

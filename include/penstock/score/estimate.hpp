@@ -17,7 +17,8 @@ struct Network {
   std::vector<cost::Affine> link;
   std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
 };
-Network assume_network(const cluster::Cluster& cluster);
+/// Bytes are those before compression.
+Network assume_network(const cluster::Cluster& cluster, const plan::Compression& compression);
 
 /// Seconds per sample of one stage.
 struct StageTerms {
@@ -29,7 +30,7 @@ struct StageTerms {
   double time_per_sample() const { return (compute > communication ? compute : communication) + reduce; }
 };
 
-/// `compute` is the time of one micro-batch's passes on the fullest replica.
+/// `compute` is the time of one micro-batch's passes on the fullest replica, of one device each.
 StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch);
 
@@ -39,6 +40,8 @@ struct Estimate {
   std::vector<StageTerms> stages;
 };
 
+/// A stage with tensor parallelism or ZeRO has its collectives (cost/sharding.hpp) in `compute`, each device of a group sends its
+/// part of a message, and `reduce` is that of its own devices.
 /// iteration = B max_i TPS_i + max over stage paths of (sum of TPS_i b_i + transfers both ways). The form, without
 /// transfers, is what GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a
 /// flush schedule is over-estimated by one micro-batch, as in the logs. Without a flush the path is left out, and a stage's R

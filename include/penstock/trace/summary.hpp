@@ -9,7 +9,7 @@ namespace penstock::trace {
 
 struct DeviceSummary {
   core::Seconds busy;                   ///< computing, per mini-batch
-  core::Seconds exposed_communication;  ///< per mini-batch: idle while a transfer to or from it, or its all-reduce, runs
+  core::Seconds exposed_communication;  ///< per mini-batch: collectives within passes, and idle while a transfer to or from it, or its all-reduce, runs
   MemoryByKind at_peak{};               ///< memory by kind at the moment of the peak
   core::Bytes peak;                     ///< sum of at_peak
   core::Picoseconds peak_time;          ///< first moment of the peak

@@ -36,6 +36,7 @@ struct Span {
   core::Picoseconds start;
   core::Picoseconds end;
   core::Bytes bytes;  ///< moved; zero for compute
+  core::Picoseconds collective{};  ///< of a pass: time in it that a tensor-parallel group or ZeRO's replicas communicate
 };
 
 using plan::kMemoryKinds;

@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "penstock/cost/sharding.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using core::Bytes;
+using core::DeviceId;
+using core::OpId;
+using core::Seconds;
+using plan::Partition;
+using Devices = std::vector<DeviceId>;
+
+/// The devices with one number within their groups, by number; all together for operators divided by samples.
+std::vector<Devices> replica_groups(const plan::Stage& stage) {
+  std::vector<Devices> out(static_cast<std::size_t>(stage.tensor_parallel));
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) out[i % out.size()].push_back(stage.devices[i]);
+  return out;
+}
+
+/// Weights on the device that has most of them.
+std::int64_t weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
+  const std::int64_t all = graph.parameter_bytes(id).value();
+  if (how == Partition::whole || how == Partition::batch) return all;
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(all) * part));
+}
+
+double largest_part(const plan::Stage& stage) {
+  double most = 0;
+  for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
+    most = std::max(most, part_of(stage, m));
+  return most;
+}
+
+std::map<OpId, Partition> partitions(const graph::OpGraph& graph, const plan::Stage& stage) {
+  const Sharding divided = sharding(graph, stage);
+  std::map<OpId, Partition> out;
+  for (std::size_t i = 0; i < stage.operators.size(); ++i) out[stage.operators[i]] = divided.partition[i];
+  return out;
+}
+
+/// What ZeRO asks for in every micro-batch, operator by operator.
+void add_zero(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+              const std::map<OpId, Partition>& how, OpTime& out) {
+  if (stage.zero < 2 || stage.replicas() < 2) return;
+  const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
+  for (const OpId id : operators) {
+    const auto found = how.find(id);
+    const Bytes weights(weights_of(problem.graph, id, found == how.end() ? Partition::whole : found->second,
+                                   largest_part(stage)));
+    out.weight_gradient += gather.time(problem.training.compression.gradient_bytes(weights));
+    if (stage.zero < 3) continue;
+    out.forward += gather.time(weights);
+    out.input_gradient += gather.time(weights);
+  }
+}
+
+class GroupTimes {
+ public:
+  GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group) {
+    const std::vector<Devices> one = {{group.begin(), group.end()}};
+    reduce_ = all_reduce(cluster, one);
+    gather_ = all_gather(cluster, one);
+    exchange_ = all_to_all(cluster, group);
+  }
+  Seconds time(const GroupCollective& collective, std::int64_t samples) const {
+    const Bytes bytes = collective.bytes * samples;
+    if (collective.kind == GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
+    if (collective.kind == GroupCollective::Kind::gather) return gather_.time(bytes);
+    return Seconds(exchange_.at(bytes));
+  }
+
+ private:
+  AllReduce reduce_, gather_;
+  Affine exchange_;
+};
+
+OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                  const std::map<OpId, Partition>& how, const cluster::DeviceType& type, std::size_t member,
+                  std::int64_t samples) {
+  OpTime sum;
+  for (const OpId id : operators) {
+    const OpTime time = problem.costs.part_time(
+        problem.graph, id, type, samples, op_part(problem.graph.op(id), how.at(id), part_of(stage, member)));
+    sum.forward += time.forward;
+    sum.input_gradient += time.input_gradient;
+    sum.weight_gradient += time.weight_gradient;
+  }
+  return sum;
+}
+
+OpTime slower(const OpTime& a, const OpTime& b) {
+  return {std::max(a.forward, b.forward), std::max(a.input_gradient, b.input_gradient),
+          std::max(a.weight_gradient, b.weight_gradient)};
+}
+
+StageTime divided_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                       std::size_t replica, std::int64_t samples) {
+  const auto group = group_of(stage, replica);
+  const auto how = partitions(problem.graph, stage);
+  StageTime out;
+  for (std::size_t m = 0; m < group.size(); ++m)
+    out.compute = slower(
+        out.compute, compute_on(problem, stage, operators, how, problem.cluster.type(group[m]), m, samples));
+  const Sharding divided = sharding(problem.graph, stage);
+  const GroupTimes times(problem.cluster, group);
+  const std::set<OpId> asked(operators.begin(), operators.end());
+  for (const GroupCollective& c : divided.forward)
+    if (asked.contains(c.op)) out.collectives.forward += times.time(c, samples);
+  for (const GroupCollective& c : divided.backward)
+    if (asked.contains(c.op)) out.collectives.input_gradient += times.time(c, samples);
+  add_zero(problem, stage, operators, how, out.collectives);
+  return out;
+}
+
+}  // namespace
+
+double part_of(const plan::Stage& stage, std::size_t member) {
+  if (stage.shares.empty()) return 1.0 / stage.tensor_parallel;
+  return static_cast<double>(stage.shares[member]) /
+         static_cast<double>(std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0}));
+}
+
+std::span<const DeviceId> group_of(const plan::Stage& stage, std::size_t replica) {
+  const auto size = static_cast<std::size_t>(stage.tensor_parallel);
+  return std::span(stage.devices).subspan(replica * size, size);
+}
+
+OpTime StageTime::total() const {
+  return {compute.forward + collectives.forward, compute.input_gradient + collectives.input_gradient,
+          compute.weight_gradient + collectives.weight_gradient};
+}
+
+StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                     std::size_t replica, std::int64_t samples) {
+  if (stage.tensor_parallel > 1) return divided_time(problem, stage, operators, replica, samples);
+  StageTime out;
+  out.compute = compute_time(problem, operators, problem.cluster.type(stage.devices[replica]), samples);
+  add_zero(problem, stage, operators, {}, out.collectives);
+  return out;
+}
+
+StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples) {
+  StageTime slowest;
+  std::set<std::vector<std::size_t>> seen;  // device types of the groups so far
+  for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
+    std::vector<std::size_t> types;
+    for (const DeviceId d : group_of(stage, r)) types.push_back(problem.cluster.devices()[d.index()].type);
+    if (stage.tensor_parallel == 1 && !seen.insert(types).second) continue;
+    const StageTime here = stage_time(problem, stage, stage.operators, r, samples);
+    if (here.total().total() > slowest.total().total()) slowest = here;
+  }
+  return slowest;
+}
+
+StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
+  StageLoad load = stage_load(graph, stage.operators);
+  if (stage.tensor_parallel == 1) return load;
+  const auto how = partitions(graph, stage);
+  const double share = part_of(stage, member);
+  const auto cut = [&](Bytes bytes, bool whole) {
+    return whole ? bytes
+                 : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * share)));
+  };
+  load.parameters = load.kept = load.working = load.largest = Bytes(0);
+  for (const OpId id : stage.operators) {
+    const graph::Operator& op = graph.op(id);
+    const OpPart mine = op_part(op, how.at(id), share);
+    const Bytes weights(weights_of(graph, id, how.at(id), share));
+    load.parameters += weights;
+    load.largest = std::max(load.largest, weights);
+    const Bytes output = std::min(op.output_bytes, op.kept_bytes);
+    load.kept +=
+        cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole);
+    Bytes touched = cut(op.output_bytes, mine.whole_output);
+    for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+      touched += cut(graph.op(OpId(static_cast<std::size_t>(v))).output_bytes, mine.whole_input);
+    load.working = std::max(load.working, touched);
+  }
+  return load;
+}
+
+StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage) {
+  std::size_t most = 0;
+  for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
+    if (part_of(stage, m) > part_of(stage, most)) most = m;
+  return stage_load(graph, stage, most);
+}
+
+Zero zero_of(const plan::Stage& stage) {
+  return {stage.zero, stage.replicas()};
+}
+
+std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
+                                  std::span<const OpId> operators) {
+  std::map<OpId, Partition> how;
+  if (stage.tensor_parallel > 1) how = partitions(problem.graph, stage);
+  std::int64_t by_replica = 0, by_all = 0;
+  for (const OpId id : operators) {
+    const auto found = how.find(id);
+    const Partition divided = found == how.end() ? Partition::whole : found->second;
+    (divided == Partition::batch ? by_all : by_replica) +=
+        weights_of(problem.graph, id, divided, largest_part(stage));
+  }
+  const bool gather = stage.zero == 2;
+  const auto sent = [&](std::int64_t bytes) {
+    return gather ? Bytes(bytes) : problem.training.compression.gradient_bytes(Bytes(bytes));
+  };
+  std::vector<Reduction> out;
+  if (by_replica > 0 && stage.replicas() > 1 && stage.zero < 3)
+    out.push_back({replica_groups(stage), sent(by_replica), gather});
+  if (by_all > 0 && stage.devices.size() > 1)
+    out.push_back({{stage.devices}, problem.training.compression.gradient_bytes(Bytes(by_all)), false});
+  return out;
+}
+
+Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
+  return (reduction.gather ? all_gather(cluster, reduction.groups) : all_reduce(cluster, reduction.groups))
+      .time(reduction.bytes);
+}
+
+Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
+                  const cluster::DeviceType& device) {
+  const std::int64_t weights = stage_load(problem.graph, stage, member).parameters.value();
+  const std::int64_t own = stage.zero == 0 ? weights : (weights + stage.replicas() - 1) / stage.replicas();
+  return problem.costs.step_time(Bytes(own), problem.training.optimizer, device);
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,150 @@
+#include "penstock/cost/sharding.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace penstock::cost {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+using graph::OpKind;
+using plan::Partition;
+using Kind = GroupCollective::Kind;
+
+/// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free
+/// to be cut anew.
+enum class Layout : std::uint8_t { whole, batch, features, sliced };
+
+/// Mixes all features of its input, so that a divided output needs the whole input, or a divided input makes
+/// part of the sum. What a profile knows by name alone is taken for a matrix where it has weights.
+bool mixes(const graph::Operator& op) {
+  const bool matrix =
+      op.kind == OpKind::linear || op.kind == OpKind::convolution || op.kind == OpKind::embedding;
+  return matrix || op.kind == OpKind::attention || (op.kind == OpKind::profiled && op.parameters > 0);
+}
+
+Layout needed(const graph::Operator& op, Partition how) {
+  if (how == Partition::whole) return Layout::whole;
+  if (how == Partition::batch) return Layout::batch;
+  if (op.kind == OpKind::attention) return Layout::whole;
+  return mixes(op) && how == Partition::output ? Layout::whole : Layout::features;
+}
+
+Layout made(const graph::Operator& op, Partition how) {
+  if (how == Partition::whole) return Layout::whole;
+  if (how == Partition::batch) return Layout::batch;
+  if (op.kind == OpKind::attention) return Layout::whole;
+  return mixes(op) && how == Partition::input ? Layout::whole : Layout::features;
+}
+
+class Divider {
+ public:
+  Divider(const graph::OpGraph& graph, const plan::Stage& stage)
+      : graph_(graph), stage_(stage), inside_(stage.operators.begin(), stage.operators.end()) {}
+
+  Sharding divide() {
+    for (const OpId id : stage_.operators) {
+      const auto chosen = stage_.partition.find(id);
+      const Partition how = chosen != stage_.partition.end() ? chosen->second : rule(id);
+      out_.partition.push_back(how);
+      layout_[id] = made(graph_.op(id), how);
+      add_own(id, how);
+      for (const OpId producer : producers(id)) convert(id, producer, needed(graph_.op(id), how));
+      if (layout_[id] == Layout::whole && leaves(id))
+        add(out_.backward, Kind::gather, id, graph_.op(id).output_bytes);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::set<OpId> producers(OpId id) const {
+    std::set<OpId> out;
+    for (graph::Vertex v : graph_.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+      out.insert(OpId(static_cast<std::size_t>(v)));
+    return out;
+  }
+  bool leaves(OpId id) const {
+    const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(id.index()));
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](graph::Vertex v) { return !inside_.contains(OpId(static_cast<std::size_t>(v))); });
+  }
+  Layout layout(OpId producer) const {
+    const auto found = layout_.find(producer);
+    return found == layout_.end() ? Layout::sliced : found->second;
+  }
+
+  /// Megatron-LM's.
+  Partition rule(OpId id) const {
+    const graph::Operator& op = graph_.op(id);
+    if (op.kind == OpKind::input) return Partition::whole;
+    if (op.kind == OpKind::embedding) return Partition::input;
+    if (op.kind == OpKind::attention) return Partition::output;
+    std::size_t whole = 0, batch = 0, features = 0;
+    for (const OpId producer : producers(id)) {
+      const Layout lies = layout(producer);
+      whole += lies == Layout::whole || lies == Layout::sliced;
+      batch += lies == Layout::batch;
+      features += lies == Layout::features;
+    }
+    if (batch > 0 && whole + features == 0) return Partition::batch;
+    if (mixes(op)) return features > 0 && whole + batch == 0 ? Partition::input : Partition::output;
+    return features > 0 && whole + batch == 0 ? Partition::output : Partition::whole;
+  }
+
+  void add(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes) const {
+    if (bytes.value() > 0) list.push_back({kind, op, bytes});
+  }
+  bool needs_gradient(OpId id) const { return graph_.op(id).kind != OpKind::input; }
+
+  /// What the operator's own partial sums ask for.
+  void add_own(OpId id, Partition how) {
+    const graph::Operator& op = graph_.op(id);
+    if (!mixes(op) || how == Partition::whole || how == Partition::batch) return;
+    if (how == Partition::input || op.kind == OpKind::attention)
+      add(out_.forward, Kind::all_reduce, id, op.output_bytes);
+    if (how == Partition::input && op.kind != OpKind::attention) return;
+    Bytes read;
+    for (const OpId producer : producers(id))
+      if (needs_gradient(producer)) read += graph_.op(producer).output_bytes;
+    add(out_.backward, Kind::all_reduce, id, read);
+  }
+
+  void convert(OpId id, OpId producer, Layout to) {
+    const Layout from = layout(producer);
+    if (from == to || !converted_.insert({producer, to}).second) return;
+    const Bytes bytes = graph_.op(producer).output_bytes;
+    const bool back = needs_gradient(producer);
+    if (from == Layout::whole) {
+      if (back) add(out_.backward, Kind::gather, id, bytes);
+    } else if (to == Layout::whole) {
+      add(out_.forward, Kind::gather, id, bytes);
+    } else if (from != Layout::sliced) {
+      add(out_.forward, Kind::exchange, id, bytes);
+      if (back) add(out_.backward, Kind::exchange, id, bytes);
+    }
+  }
+
+  const graph::OpGraph& graph_;
+  const plan::Stage& stage_;
+  std::set<OpId> inside_;
+  std::map<OpId, Layout> layout_;
+  std::set<std::pair<OpId, Layout>> converted_;
+  Sharding out_;
+};
+
+}  // namespace
+
+Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage) {
+  if (stage.tensor_parallel == 1)
+    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}};
+  return Divider(graph, stage).divide();
+}
+
+OpPart op_part(const graph::Operator& op, Partition how, double part) {
+  if (how == Partition::whole) return {};
+  return {how, part, needed(op, how) == Layout::whole, made(op, how) == Layout::whole};
+}
+
+}  // namespace penstock::cost

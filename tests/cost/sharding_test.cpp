@@ -1,0 +1,200 @@
+#include "penstock/cost/sharding.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/cost/analytic.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::Bytes;
+using core::DeviceId;
+using core::OpId;
+using cost::GroupCollective;
+using plan::Partition;
+using Kind = GroupCollective::Kind;
+
+namespace {
+
+/// Matrices of 1000 weights (4 kB) in a row, each making 1 kB per sample.
+graph::OpGraph matrices(std::size_t count) {
+  graph::GraphBuilder builder("matrices");
+  for (std::size_t v = 0; v < count; ++v)
+    builder.add(support::unit_op(std::string(1, static_cast<char>('a' + v)), 1e9, 1000));
+  for (std::size_t v = 1; v < count; ++v) builder.add_edge(OpId(v - 1), OpId(v));
+  return builder.build();
+}
+
+plan::Stage stage(std::size_t first, std::size_t last, std::size_t devices, int tensor_parallel) {
+  plan::Stage out;
+  for (std::size_t v = first; v <= last; ++v) out.operators.emplace_back(v);
+  for (std::size_t d = 0; d < devices; ++d) out.devices.emplace_back(d);
+  out.tensor_parallel = tensor_parallel;
+  return out;
+}
+
+std::string text(const std::vector<GroupCollective>& list) {
+  std::string out;
+  for (const auto& c : list)
+    out += (c.kind == Kind::all_reduce ? "reduce "
+            : c.kind == Kind::gather   ? "gather "
+                                       : "exchange ") +
+           std::to_string(c.op.index()) + ":" + std::to_string(c.bytes.value()) + " ";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("matrices are cut by columns and rows in turn, as Megatron-LM does") {
+  const auto g = matrices(3);
+  const auto divided = cost::sharding(g, stage(0, 2, 2, 2));
+  CHECK(divided.partition == std::vector{Partition::output, Partition::input, Partition::output});
+  CHECK(text(divided.forward) == "reduce 1:1000 ");   // partial sums of b
+  CHECK(text(divided.backward) == "reduce 2:1000 ");  // of the gradient that c hands back to b
+}
+
+TEST_CASE("what enters arrives in parts and is gathered, what leaves whole has its gradient gathered") {
+  const auto g = matrices(4);
+  // b cut by columns reads all of a's output; c by rows makes a whole tensor that d reads elsewhere.
+  const auto divided = cost::sharding(g, stage(1, 2, 2, 2));
+  CHECK(text(divided.forward) == "gather 1:1000 reduce 2:1000 ");
+  CHECK(text(divided.backward) == "reduce 1:1000 gather 2:1000 ");
+}
+
+TEST_CASE("chosen partitions are converted between: whole to samples, samples to features") {
+  const auto g = matrices(3);
+  auto s = stage(0, 2, 2, 2);
+  s.partition = {{OpId(0), Partition::whole}, {OpId(1), Partition::batch}, {OpId(2), Partition::input}};
+  const auto divided = cost::sharding(g, s);
+  CHECK(text(divided.forward) == "reduce 2:1000 exchange 2:1000 ");
+  CHECK(text(divided.backward) == "gather 1:1000 exchange 2:1000 ");  // a's gradient comes back in parts
+}
+
+TEST_CASE("a group computes its parts at once and waits for its collectives") {
+  const auto g = matrices(3);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(3, 2.0, 4.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  const auto time = cost::stage_time(problem, stage(0, 2, 2, 2), 4);
+  // 3 operators x 4 samples x 2 s, half of it each. 4 kB over a ring of two: two steps of 2 kB at 1 GB/s, 4
+  // us.
+  CHECK(time.compute.forward.value() == doctest::Approx(12));
+  CHECK(time.compute.backward().value() == doctest::Approx(24));
+  CHECK(time.collectives.forward.value() == doctest::Approx(4e-6));
+  CHECK(time.collectives.input_gradient.value() == doctest::Approx(4e-6));
+}
+
+TEST_CASE("shares: the device with most of the work is waited for") {
+  const auto g = matrices(1);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(1, 2.0, 4.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 0, 2, 2);
+  s.shares = {3, 1};
+  CHECK(cost::stage_time(problem, s, 4).compute.forward.value() == doctest::Approx(6));  // 3/4 of 8 s
+  CHECK(cost::stage_load(g, s).parameters == Bytes(3000));
+  CHECK(cost::stage_load(g, s, 1).parameters == Bytes(1000));
+}
+
+TEST_CASE("a device of a group keeps its part of weights and of divided tensors") {
+  const auto g = matrices(2);
+  const auto load = cost::stage_load(g, stage(0, 1, 2, 2));
+  CHECK(load.parameters == Bytes(4000));  // half of 8 kB
+  CHECK(load.kept == Bytes(500 + 1000));  // a's output divided, b's whole
+  CHECK(load.working == Bytes(500 + 1000));
+  CHECK(load.largest == Bytes(2000));
+}
+
+TEST_CASE("parts of an operator take at least as long together as the whole") {
+  const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(1);
+  const cost::AnalyticCosts costs;
+  const auto& type = cluster.type(DeviceId(0));
+  for (const std::int64_t samples : {1, 7, 64})
+    for (const int ways : {2, 4, 8})
+      for (const Partition how : {Partition::batch, Partition::output, Partition::input}) {
+        const auto whole = costs.op_time(g, OpId(1), type, samples);
+        const auto part =
+            costs.part_time(g, OpId(1), type, samples, cost::op_part(g.op(OpId(1)), how, 1.0 / ways));
+        CHECK(part.forward.value() * ways >= whole.forward.value() * (1 - 1e-12));
+        CHECK(part.backward().value() * ways >= whole.backward().value() * (1 - 1e-12));
+        CHECK(part.forward <= whole.forward);
+      }
+}
+
+TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {
+  const auto g = matrices(2);
+  auto s = stage(0, 1, 4, 1);
+  const auto memory = [&](int zero) {
+    s.zero = zero;
+    return cost::stage_memory(cost::stage_load(g, s), {}, plan::Optimizer::adam, 1, 0, {}, cost::zero_of(s));
+  };
+  using plan::MemoryKind;
+  // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas; two tensors of 1
+  // kB at work.
+  const std::int64_t weights[] = {8000, 8000, 8000, 2000}, gradients[] = {8000, 8000, 2000, 2000},
+                     state[] = {16000, 4000, 4000, 4000}, work[] = {2000, 2000, 6000, 14000};
+  for (int zero = 0; zero <= 3; ++zero) {
+    const auto m = memory(zero);
+    CHECK(at(m, MemoryKind::weights) == Bytes(weights[zero]));
+    CHECK(at(m, MemoryKind::gradients) == Bytes(gradients[zero]));
+    CHECK(at(m, MemoryKind::optimizer) == Bytes(state[zero]));
+    CHECK(at(m, MemoryKind::workspace) == Bytes(work[zero]));
+  }
+}
+
+TEST_CASE("ZeRO 2 scatters gradients in every backward pass, ZeRO 3 gathers weights in both") {
+  const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 1, 4, 1);
+  const double pass = 2 * 3 * 1e-6;  // two operators of 4 kB: three steps of 1 kB at 1 GB/s each
+  const auto collectives = [&](int zero) {
+    s.zero = zero;
+    return cost::stage_time(problem, s, 1).collectives;
+  };
+  CHECK(collectives(1).total().value() == 0);
+  CHECK(collectives(2).total().value() == doctest::Approx(pass));
+  CHECK(collectives(2).weight_gradient.value() == doctest::Approx(pass));
+  CHECK(collectives(3).total().value() == doctest::Approx(3 * pass));
+  CHECK(collectives(3).forward.value() == doctest::Approx(pass));
+  // After the mini-batch: 8 kB all-reduced (12 us), new weights gathered (6 us), nothing.
+  const auto after = [&](int zero) {
+    s.zero = zero;
+    double sum = 0;
+    for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(cluster, r).value();
+    return sum;
+  };
+  CHECK(after(0) == doctest::Approx(12e-6));
+  CHECK(after(1) == doctest::Approx(12e-6));
+  CHECK(after(2) == doctest::Approx(6e-6));
+  CHECK(after(3) == 0);
+}
+
+TEST_CASE(
+    "replicas of tensor-parallel groups reduce part by part, operators divided by samples on all devices") {
+  const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 1, 4, 2);
+  s.partition = {{OpId(0), Partition::batch}, {OpId(1), Partition::output}};
+  const auto out = cost::reductions(problem, s, s.operators);
+  REQUIRE(out.size() == 2);
+  CHECK(out[0].groups ==
+        std::vector<std::vector<DeviceId>>{{DeviceId(0), DeviceId(2)}, {DeviceId(1), DeviceId(3)}});
+  CHECK(out[0].bytes == Bytes(2000));
+  CHECK(out[1].groups == std::vector<std::vector<DeviceId>>{s.devices});
+  CHECK(out[1].bytes == Bytes(4000));
+}
+
+TEST_CASE("compressed gradients are fewer bytes, rounded up") {
+  const auto g = matrices(1);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(1, 1.0, 2.0);
+  cost::Problem problem{g, cluster, costs, {4}};
+  problem.training.compression.gradients = 0.1001;
+  const auto s = stage(0, 0, 2, 1);
+  CHECK(cost::reductions(problem, s, s.operators).front().bytes == Bytes(401));  // 400.4
+}
