@@ -295,7 +295,8 @@ Tensor Layers::concat(const std::string& name, const std::vector<Tensor>& parts,
 
 Tensor Layers::view(const std::string& name, const Tensor& x, Shape shape) {
   core::require(product(shape) <= x.elements(), "a view shows no more than there is");
-  return emit(named(name, OpKind::reshape, {{"elements", product(shape)}}), {x}, std::move(shape), 0);
+  Operator op = named(name, OpKind::reshape, {{"elements", product(shape)}});
+  return emit(std::move(op), {x}, std::move(shape), 0);
 }
 
 }  // namespace penstock::models

@@ -111,6 +111,7 @@ TEST_CASE("views and in-place activations keep nothing of their own") {
   net.activation("gelu", net.activation("relu", net.flatten("flat", x), Activation::relu), Activation::gelu);
   const auto g = net.build();
   CHECK(op(g, 2).kept_bytes == Bytes(0));
+  CHECK(op(g, 2).shape == std::vector<std::pair<std::string, std::int64_t>>{{"elements", 8}});
   CHECK(op(g, 2).output_bytes == Bytes(32));
   CHECK(op(g, 2).forward_flops == Flops(0));
   CHECK(op(g, 3).kept_bytes == Bytes(0));
