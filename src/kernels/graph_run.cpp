@@ -1,0 +1,348 @@
+#include "penstock/kernels/graph_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::kernels {
+
+using core::OpId;
+using graph::Operator;
+using graph::OpKind;
+using graph::Vertex;
+
+namespace {
+
+/// A sum that completes a gradient.
+struct Addition {
+  Buffer *to, *term;
+};
+
+struct Node {
+  std::unique_ptr<Kernel> kernel;  ///< null: an input, or a view of all of a tensor
+  bool part =
+      false;  ///< a view of a tensor's leading part; the kernel joins it and the rest: its input gradient
+              ///< takes the tensor apart, and its forward pass puts the view's gradient among zeros
+  Operands operands;
+  Operands joined;            ///< of that forward pass
+  std::vector<OpId> sources;  ///< per input slot
+  Buffer* output = nullptr;
+  Buffer* output_gradient = nullptr;
+  std::vector<Addition> additions;            ///< after the input gradient
+  std::vector<Addition> parameter_additions;  ///< after the weight gradient
+  bool trains = false;                        ///< parameters stand at or above it
+  bool passes_on = false;  ///< above it, or the weight gradient wants what this pass hands it
+};
+
+std::int64_t extent(const Operator& op, const std::string& name) {
+  for (const auto& [key, value] : op.shape)
+    if (key == name) return value;
+  throw core::BadInput(fmt::format("operator '{}': shape: {} is missing", op.name, name));
+}
+
+bool is_view(const Operator& op) {
+  return op.kind == OpKind::reshape;
+}
+
+/// A view of the first `leading` of `all` elements is the first part of what a concat joins.
+Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
+  Operator op;
+  op.name = view.name;
+  op.kind = OpKind::concat;
+  op.shape = {{"elements", all}, {"parts", 2}, {"rows", 1}, {"part0", leading}, {"part1", all - leading}};
+  return op;
+}
+
+}  // namespace
+
+/// Construction goes once down the graph, making kernels, outputs and parameters, and once up, giving
+/// gradients their places.
+struct GraphRun::Parts {
+  Parts(Backend& b, const graph::OpGraph& g, std::int64_t n, Number number_, std::uint64_t seed_)
+      : backend(b), graph(g), samples(n), number(number_), seed(seed_), nodes(g.size()) {
+    for (std::size_t v = 0; v < g.size(); ++v) go_down(OpId(v));
+    for (std::size_t v = g.size(); v-- > 0;) go_up(OpId(v));
+  }
+
+  Node& node(OpId id) { return nodes[id.index()]; }
+  std::vector<OpId> predecessors(OpId id) const {
+    std::vector<OpId> out;
+    for (const Vertex u : graph.dag().predecessors(static_cast<Vertex>(id.index())))
+      out.emplace_back(static_cast<std::size_t>(u));
+    return out;
+  }
+
+  Buffer* make(Element element, std::int64_t count) {
+    return buffers.emplace_back(backend.allocate(element, count)).get();
+  }
+  Buffer* like(const Buffer& other) { return make(other.element(), other.count()); }
+  Buffer* make(const Slot& slot) { return make(slot.element, slot.count()); }
+  Buffer* random(Buffer* buffer, double low, double high) {
+    write_random(backend, *buffer, seed++, low, high);
+    return buffer;
+  }
+
+  void go_down(OpId id);
+  void add_input(OpId id);
+  void add_view(OpId id);
+  void add_kernel(OpId id);
+  std::vector<OpId> match(OpId id, const std::vector<Slot>& slots);
+  void add_parameters(OpId id);
+  Buffer* tied_to(const Slot& slot);
+  double rows_pointed_at(OpId id) const;
+
+  void go_up(OpId id);
+  void share_gradient(Node& view);
+  void join_gradient(Node& view);
+  void gradients_of_inputs(Node& n);
+  void gradients_of_parameters(Node& n);
+  Buffer* place(OpId source, std::vector<Addition>& additions);
+
+  Backend& backend;
+  const graph::OpGraph& graph;
+  std::int64_t samples;
+  Number number;
+  std::uint64_t seed;
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<Node> nodes;
+  std::vector<Buffer*> own_parameters;           ///< that tied operators may share
+  std::map<const Buffer*, Buffer*> gradient_of;  ///< by parameter
+  std::vector<Buffer*> tables;                   ///< gradients that are added to
+};
+
+void GraphRun::Parts::go_down(OpId id) {
+  const Operator& op = graph.op(id);
+  for (const OpId source : predecessors(id)) node(id).passes_on |= node(source).trains;
+  if (op.kind == OpKind::input)
+    add_input(id);
+  else if (is_view(op))
+    add_view(id);
+  else
+    add_kernel(id);
+  node(id).trains = node(id).passes_on || !node(id).operands.parameters.empty();
+}
+
+/// The rows of the table that the tensor's numbers point into, read through views too; 0 where they do not.
+double GraphRun::Parts::rows_pointed_at(OpId id) const {
+  double rows = 0;
+  for (const Vertex v : graph.dag().successors(static_cast<Vertex>(id.index()))) {
+    const OpId reader(static_cast<std::size_t>(v));
+    const Operator& op = graph.op(reader);
+    if (op.kind == OpKind::embedding) rows = static_cast<double>(extent(op, "rows"));
+    if (is_view(op)) rows = std::max(rows, rows_pointed_at(reader));
+  }
+  return rows;
+}
+
+void GraphRun::Parts::add_input(OpId id) {
+  const double rows = rows_pointed_at(id);
+  const bool pointer = rows > 0;
+  Buffer* buffer =
+      make(pointer ? Element::int64 : storage(number), samples * extent(graph.op(id), "elements"));
+  node(id).output = random(buffer, pointer ? 0 : -1, pointer ? rows : 1);
+}
+
+void GraphRun::Parts::add_view(OpId id) {
+  Node& view = node(id);
+  view.sources = predecessors(id);
+  core::require(view.sources.size() == 1, "a view shows one tensor");
+  Buffer* whole = node(view.sources[0]).output;
+  const std::int64_t leading = extent(graph.op(id), "elements"), all = whole->count() / samples;
+  if (leading == all) {
+    view.output = whole;
+    return;
+  }
+  if (leading > all)
+    throw core::BadInput(fmt::format("operator '{}' shows more than there is", graph.op(id).name));
+  view.part = true;
+  view.kernel = backend.make_kernel(joining(graph.op(id), leading, all), samples, number);
+  view.output = make(view.kernel->slots().inputs[0]);
+  view.operands.inputs = {view.output, make(view.kernel->slots().inputs[1])};
+  view.operands.output = view.operands.output_gradient = whole;
+  view.operands.input_gradients = view.operands.inputs;
+}
+
+/// The sources of all slots: for each the first operand of its size that has no slot yet, else the first.
+std::vector<OpId> GraphRun::Parts::match(OpId id, const std::vector<Slot>& slots) {
+  std::vector<OpId> free = predecessors(id), sources;
+  const std::vector<OpId> all = free;
+  for (const Slot& slot : slots) {
+    const auto fits = [&](OpId source) {
+      const Buffer& output = *node(source).output;
+      return output.count() == slot.count() && output.element() == slot.element;
+    };
+    const auto fresh = std::find_if(free.begin(), free.end(), fits);
+    const auto any = std::find_if(all.begin(), all.end(), fits);
+    if (any == all.end())
+      throw core::BadInput(fmt::format("operator '{}': no input has the {} elements of {}", graph.op(id).name,
+                                       slot.count() / samples, slot.name));
+    sources.push_back(fresh != free.end() ? *fresh : *any);
+    if (fresh != free.end()) free.erase(fresh);
+  }
+  if (!free.empty())
+    throw core::BadInput(fmt::format("operator '{}': it has no place for the output of '{}'",
+                                     graph.op(id).name, graph.op(free[0]).name));
+  return sources;
+}
+
+void GraphRun::Parts::add_kernel(OpId id) {
+  Node& n = node(id);
+  n.kernel = backend.make_kernel(graph.op(id), samples, number);
+  const Slots& slots = n.kernel->slots();
+  n.sources = match(id, slots.inputs);
+  for (const OpId source : n.sources) n.operands.inputs.push_back(node(source).output);
+  for (const Slot& slot : slots.kept) n.operands.kept.push_back(make(slot));
+  for (const Slot& slot : slots.handed) n.operands.handed.push_back(make(slot));
+  n.passes_on |= !slots.handed.empty();
+  n.output = n.operands.output = make(slots.output);
+  add_parameters(id);
+}
+
+/// Of a tied operator: the first parameters of that size.
+Buffer* GraphRun::Parts::tied_to(const Slot& slot) {
+  const auto fits = [&](const Buffer* own) {
+    return own->count() == slot.count() && own->element() == slot.element;
+  };
+  const auto found = std::find_if(own_parameters.begin(), own_parameters.end(), fits);
+  return found == own_parameters.end() ? nullptr : *found;
+}
+
+void GraphRun::Parts::add_parameters(OpId id) {
+  Node& n = node(id);
+  const bool tied = graph.op(id).parameters == 0;
+  for (const Slot& slot : n.kernel->slots().parameters) {
+    Buffer* shared = tied ? tied_to(slot) : nullptr;
+    const double reach =
+        std::sqrt(3.0 * static_cast<double>(slot.shape[0]) / static_cast<double>(slot.count()));
+    n.operands.parameters.push_back(shared ? shared : random(make(slot), -reach, reach));
+    if (!tied) own_parameters.push_back(n.operands.parameters.back());
+  }
+}
+
+/// Where a pass writes the gradient of a tensor: the first one to the gradient itself.
+Buffer* GraphRun::Parts::place(OpId source, std::vector<Addition>& additions) {
+  Node& n = node(source);
+  if (!n.trains) return like(*n.output);
+  if (n.output_gradient == nullptr) return n.output_gradient = like(*n.output);
+  return additions.emplace_back(Addition{n.output_gradient, like(*n.output)}).term;
+}
+
+/// Outputs nobody reads get a random gradient.
+void GraphRun::Parts::go_up(OpId id) {
+  Node& n = node(id);
+  if (!n.trains) return;
+  if (n.output_gradient == nullptr) n.output_gradient = random(like(*n.output), -1, 1);
+  if (is_view(graph.op(id))) return n.part ? join_gradient(n) : share_gradient(n);
+  n.operands.output_gradient = n.output_gradient;
+  gradients_of_inputs(n);
+  gradients_of_parameters(n);
+}
+
+void GraphRun::Parts::share_gradient(Node& view) {
+  Node& shown = node(view.sources[0]);
+  if (shown.output_gradient == nullptr)
+    shown.output_gradient = view.output_gradient;
+  else
+    view.additions.push_back({shown.output_gradient, view.output_gradient});
+}
+
+void GraphRun::Parts::join_gradient(Node& view) {
+  Buffer* zeros = make(view.kernel->slots().inputs[1]);
+  write_random(backend, *zeros, 0, 0, 0);
+  view.joined.inputs = {view.output_gradient, zeros};
+  view.joined.output = place(view.sources[0], view.additions);
+}
+
+void GraphRun::Parts::gradients_of_inputs(Node& n) {
+  for (std::size_t i = 0; i < n.sources.size(); ++i) {
+    const bool pointer = n.kernel->slots().inputs[i].element == Element::int64;
+    const bool wanted = n.passes_on && !pointer;
+    n.operands.input_gradients.push_back(wanted ? place(n.sources[i], n.additions) : nullptr);
+  }
+}
+
+/// Shared parameters have one gradient: who comes first writes it, others add to it.
+void GraphRun::Parts::gradients_of_parameters(Node& n) {
+  const auto& slots = n.kernel->slots().parameters;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    Buffer*& gradient = gradient_of[n.operands.parameters[i]];
+    const bool first = gradient == nullptr;
+    if (first) gradient = make(slots[i]);
+    if (slots[i].added) tables.push_back(gradient);
+    const bool direct = first || slots[i].added;
+    n.operands.parameter_gradients.push_back(
+        direct ? gradient : n.parameter_additions.emplace_back(Addition{gradient, make(slots[i])}).term);
+  }
+}
+
+GraphRun::GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Number number,
+                   std::uint64_t seed)
+    : parts_(std::make_unique<Parts>(backend, graph, samples, number, seed)) {}
+
+GraphRun::~GraphRun() = default;
+
+bool GraphRun::runs(OpId id, Pass pass) const {
+  const Node& n = parts_->node(id);
+  if (n.kernel == nullptr) return pass == Pass::input_gradient && !n.additions.empty();
+  if (n.part) return pass == Pass::forward || (pass == Pass::input_gradient && n.trains);
+  return n.kernel->has(pass) && (pass != Pass::input_gradient || n.passes_on);
+}
+
+void GraphRun::run(OpId id, Pass pass, Stream& stream) {
+  Node& n = parts_->node(id);
+  if (n.part)
+    pass == Pass::forward ? n.kernel->run(Pass::input_gradient, n.operands, stream)
+                          : n.kernel->run(Pass::forward, n.joined, stream);
+  else if (n.kernel != nullptr)
+    n.kernel->run(pass, n.operands, stream);
+  if (pass == Pass::forward) return;
+  for (const Addition& sum : pass == Pass::input_gradient ? n.additions : n.parameter_additions)
+    parts_->backend.add(*sum.to, *sum.term, stream);
+}
+
+void GraphRun::forward(Stream& stream) {
+  for (std::size_t v = 0; v < parts_->nodes.size(); ++v)
+    if (runs(OpId(v), Pass::forward)) run(OpId(v), Pass::forward, stream);
+}
+
+void GraphRun::backward(Stream& stream) {
+  for (std::size_t v = parts_->nodes.size(); v-- > 0;)
+    for (const Pass pass : {Pass::input_gradient, Pass::weight_gradient})
+      if (runs(OpId(v), pass)) run(OpId(v), pass, stream);
+}
+
+void GraphRun::zero_tables(Stream& stream) {
+  for (Buffer* table : parts_->tables) parts_->backend.zero(*table, stream);
+}
+
+Buffer& GraphRun::output(OpId op) const {
+  return *parts_->node(op).output;
+}
+Buffer* GraphRun::output_gradient(OpId op) const {
+  return parts_->node(op).output_gradient;
+}
+const std::vector<Buffer*>& GraphRun::parameters(OpId op) const {
+  return parts_->node(op).operands.parameters;
+}
+
+std::vector<Buffer*> GraphRun::parameter_gradients(OpId op) const {
+  std::vector<Buffer*> out;
+  for (const Buffer* parameter : parameters(op)) out.push_back(parts_->gradient_of.at(parameter));
+  return out;
+}
+
+core::Bytes GraphRun::bytes(const graph::OpGraph& graph, std::int64_t samples) {
+  core::Bytes fixed, per_sample;
+  for (const Operator& op : graph.operators()) {
+    fixed += core::Bytes(op.parameters * graph.element_bytes() * 2);
+    per_sample += op.output_bytes * 3 + op.kept_bytes;
+  }
+  return fixed + per_sample * samples;
+}
+
+}  // namespace penstock::kernels
