@@ -1,0 +1,48 @@
+#pragma once
+// Times work on a stream by its marks.
+
+#include <functional>
+
+#include "penstock/calibrate/clock.hpp"
+#include "penstock/calibrate/sampling.hpp"
+#include "penstock/core/stop.hpp"
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::calibrate {
+
+/// Puts the same work on the stream every time it is called.
+using Body = std::function<void()>;
+
+/// Refers to stream and clock. Members throw Interrupted when `stop` says so.
+class Stopwatch {
+ public:
+  Stopwatch(kernels::Stream& stream, Clock& clock, const SamplingRule& rule, core::StopToken stop = {})
+      : stream_(stream), clock_(clock), rule_(rule), stop_(stop) {}
+
+  /// Runs until two runs in a row are no more than 5 % faster than the best before, at most 20 runs or 3 s.
+  /// Returns the best time.
+  core::Seconds warm_up(const Body& body);
+  /// Caches are evicted before each timing.
+  cost::Timing cold(const Body& body);
+  /// One after the other. Work shorter than 20 us is bundled, so that neither marks nor launches count.
+  cost::Timing back_to_back(const Body& body);
+  cost::Timing unbundled(const Body& body);  ///< the same, each run between marks of its own
+  cost::Timing after(const Body& before,
+                     const Body& body);  ///< `before` is run ahead of each timing, and not timed
+
+  std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
+  const SamplingRule& rule() const { return rule_; }
+
+ private:
+  core::Seconds time(const Body& body);
+  bool throttled();
+  cost::Timing sample(const Body& before, const Body& body, int copies);
+
+  kernels::Stream& stream_;
+  Clock& clock_;
+  SamplingRule rule_;
+  core::StopToken stop_;
+  std::int64_t rejected_ = 0;
+};
+
+}  // namespace penstock::calibrate

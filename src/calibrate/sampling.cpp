@@ -1,0 +1,37 @@
+#include "penstock/calibrate/sampling.hpp"
+
+#include <algorithm>
+
+namespace penstock::calibrate {
+namespace {
+
+// A clock that has no finer step than this has shown nothing below it.
+constexpr double kLeastTime = 1e-12;
+
+}  // namespace
+
+void Samples::add(core::Seconds time, core::Seconds spent) {
+  times_.push_back(std::max(time.value(), kLeastTime));
+  spent_ += spent.value();
+}
+
+bool Samples::reject(core::Seconds spent) {
+  if (rejected_ >= rule_.most_rejected) return false;
+  ++rejected_;
+  spent_ += spent.value();
+  return true;
+}
+
+/// Looked at after every `least` timings only: sorting is not free, and a criterion that is tried more often
+/// is met by luck more often.
+bool Samples::settled() const {
+  return std::ssize(times_) % rule_.least == 0 && noise(times_) <= rule_.noise;
+}
+
+bool Samples::enough() const {
+  if (times_.empty()) return false;
+  if (spent_ >= rule_.most.value()) return true;
+  return std::ssize(times_) >= rule_.least && (spent_ >= rule_.enough.value() || settled());
+}
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,130 @@
+#pragma once
+// A device whose time is told by a script: tests of measuring never wait.
+
+#include <deque>
+#include <functional>
+
+#include "penstock/calibrate/clock.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/backend.hpp"
+
+namespace scripted {
+
+using namespace penstock;
+
+/// What marks read, and what moves it.
+struct Script {
+  double now = 0;
+  double eviction = 0.01;  ///< s
+  bool cold = false;       ///< nothing has run since caches were evicted
+  int runs = 0, evictions = 0;
+  std::vector<int> bundles;  ///< copies asked for
+  std::function<double(const Script&)> duration = [](const Script&) { return 1e-3; };
+
+  void run() {
+    now += duration(*this);
+    ++runs;
+    cold = false;
+  }
+};
+
+struct Mark : kernels::Mark {
+  explicit Mark(double at) : time(at) {}
+  core::Seconds since(const kernels::Mark& earlier) const override {
+    return core::Seconds(time - dynamic_cast<const Mark&>(earlier).time);
+  }
+  double time;
+};
+
+struct Stream : kernels::Stream {
+  explicit Stream(Script& s) : script(s) {}
+  std::unique_ptr<kernels::Mark> mark() override { return std::make_unique<Mark>(script.now); }
+  void wait(const kernels::Mark&) override {}
+  void synchronise() override {}
+  void evict_caches() override {
+    script.now += script.eviction;
+    script.cold = true;
+    ++script.evictions;
+  }
+  std::function<void()> bundle(int copies, const std::function<void()>& body) override {
+    script.bundles.push_back(copies);
+    return [copies, body] {
+      for (int i = 0; i < copies; ++i) body();
+    };
+  }
+  Script& script;
+};
+
+/// Shares of the full clock, one per question, the last for ever.
+struct Clock : calibrate::Clock {
+  explicit Clock(std::deque<double> s = {}) : shares(std::move(s)) {}
+  std::optional<double> share() override {
+    if (shares.empty()) return std::nullopt;
+    const double share = shares.front();
+    if (shares.size() > 1) shares.pop_front();
+    return share;
+  }
+  std::string method() const override { return "script"; }
+  std::deque<double> shares;
+};
+
+struct Buffer : kernels::Buffer {
+  Buffer(kernels::Element element, std::int64_t count)
+      : kernels::Buffer(element, count), bytes_(static_cast<std::size_t>(bytes().value())) {}
+  void* data() const override { return bytes_.data(); }
+  mutable std::vector<std::byte> bytes_;
+};
+
+/// Passes of a linear layer; what each was asked to run is noted.
+struct Kernel : kernels::Kernel {
+  Kernel(Script& s, std::int64_t samples) : script(s) {
+    operands.inputs = {{"x", {samples, 2}}};
+    operands.parameters = {{"weights", {3, 2}}};
+    operands.output = {"y", {samples, 3}};
+  }
+  const kernels::Slots& slots() const override { return operands; }
+  bool has(kernels::Pass) const override { return true; }
+  void run(kernels::Pass pass, const kernels::Operands&, kernels::Stream&) override {
+    passes.push_back(pass);
+    script.run();
+  }
+  std::string algorithm(kernels::Pass pass) const override { return "best " + std::string(name(pass)); }
+  core::Bytes workspace(kernels::Pass) const override { return core::Bytes(64); }
+  Script& script;
+  kernels::Slots operands;
+  std::vector<kernels::Pass> passes;
+};
+
+struct Backend : kernels::Backend {
+  explicit Backend(Script& s) : script(s) {}
+  std::string name() const override { return "script"; }
+  std::vector<std::pair<std::string, std::string>> identity() const override {
+    return {{"device", "script"}};
+  }
+  bool supports(kernels::Number) const override { return true; }
+  std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
+    return std::make_unique<Buffer>(element, count);
+  }
+  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<Stream>(script); }
+  void write(kernels::Buffer& to, std::span<const std::byte> bytes) override {
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(to.data()));
+  }
+  void read(const kernels::Buffer& from, std::span<std::byte> bytes) override {
+    std::copy_n(static_cast<const std::byte*>(from.data()), bytes.size(), bytes.begin());
+  }
+  void copy(kernels::Buffer&, const kernels::Buffer&, kernels::Stream&) override { script.run(); }
+  void zero(kernels::Buffer&, kernels::Stream&) override {}
+  void add(kernels::Buffer&, const kernels::Buffer&, kernels::Stream&) override {}
+  std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
+                                               kernels::Number) override {
+    if (op.kind == graph::OpKind::softmax) throw core::BadInput("no softmax here");
+    return std::make_unique<Kernel>(script, samples);
+  }
+  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule&, std::int64_t,
+                                               kernels::Number) override {
+    return nullptr;
+  }
+  Script& script;
+};
+
+}  // namespace scripted
