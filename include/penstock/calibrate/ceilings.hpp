@@ -1,0 +1,28 @@
+#pragma once
+// The two roofs of a device and the price of a launch.
+
+#include "penstock/calibrate/stopwatch.hpp"
+
+namespace penstock::calibrate {
+
+/// Read plus write of a copy of `bytes`, which caches do not hold.
+core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                               core::Bytes bytes);
+
+/// The best rate of square products from 512 on, doubled up to `largest` or until one takes 0.2 s.
+core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                           cluster::Precision number, std::int64_t largest = 8192);
+
+/// From issuing the smallest kernel to issuing the next, a thousand in a row and unbundled: on a device that
+/// runs behind the caller what a launch takes, on the host what the library asks for a call.
+core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
+
+/// Time of a kernel under the two roofs alone.
+struct Roofline {
+  core::Bandwidth copy;
+  core::FlopRate matmul;
+  core::Seconds time(const cost::Work& work, cost::Pass pass, std::int64_t samples) const;
+};
+Roofline roofline(const cost::Calibration& calibration, cluster::Precision number);
+
+}  // namespace penstock::calibrate

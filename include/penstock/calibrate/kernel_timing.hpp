@@ -1,0 +1,27 @@
+#pragma once
+// Times one operator's kernels.
+
+#include <vector>
+
+#include "penstock/calibrate/stopwatch.hpp"
+
+namespace penstock::calibrate {
+
+/// One operator at one number of samples, ready to be timed: kernel made, operands filled, forward run once.
+class TimedKernel {
+ public:
+  /// Throws BadInput as Backend::make_kernel and Backend::allocate do.
+  TimedKernel(kernels::Backend& backend, kernels::Stream& stream, const graph::Operator& op,
+              std::int64_t samples, cluster::Precision number);
+  ~TimedKernel();
+
+  bool has(cost::Pass pass) const;
+  void run(cost::Pass pass);  ///< weight_gradient after input_gradient, which hands it what they share
+  cost::KernelPoint time(cost::Pass pass, Stopwatch& stopwatch);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace penstock::calibrate

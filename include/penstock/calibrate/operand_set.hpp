@@ -1,0 +1,35 @@
+#pragma once
+// All buffers one kernel wants, filled with random numbers.
+
+#include <memory>
+#include <vector>
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::calibrate {
+
+/// Zeros would be faster than what training meets: a device that toggles fewer wires draws less power and
+/// keeps a higher clock. Row numbers of a table lie within it. Outputs hold nothing until the forward pass
+/// has run.
+class OperandSet {
+ public:
+  /// Throws BadInput when the device has no such room.
+  OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
+             std::uint64_t seed);
+  const kernels::Operands& operands() const { return operands_; }
+
+ private:
+  kernels::Buffer* random(const kernels::Slot& slot);
+  kernels::Buffer* empty(const kernels::Slot& slot);
+
+  kernels::Backend& backend_;
+  double rows_;  ///< of the table that int64 inputs point into
+  std::uint64_t seed_;
+  std::vector<std::unique_ptr<kernels::Buffer>> buffers_;
+  kernels::Operands operands_;
+};
+
+/// Bytes all operands take.
+core::Bytes operand_bytes(const kernels::Slots& slots);
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,47 @@
+#pragma once
+// Which kernels are worth measuring, and in what order.
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/calibrate/ceilings.hpp"
+
+namespace penstock::calibrate {
+
+struct NamedModel {
+  std::string name;
+  std::map<std::string, std::string> parameters;  ///< that differ from the model's defaults
+  graph::OpGraph graph;
+};
+
+/// One distinct kernel of the models at one number of samples.
+struct KernelItem {
+  graph::Operator op;  ///< the first with that key
+  cost::KernelKey key;
+  cost::Work work;
+  std::array<bool, cost::kPasses> passes{};  ///< those that some model trains with
+  std::int64_t samples = 1;
+};
+
+struct WorkLimits {
+  std::int64_t most_samples = 64;  ///< powers of two up to it
+  core::Bytes memory;              ///< of all operands together
+  core::Seconds longest{2};        ///< of a pass, by the roofline; one sample is measured in any case
+};
+
+/// Every distinct kernel of the models times the powers of two that the limits allow. First all at one
+/// sample, then all at the most, then the sizes between, so that what a budget cuts off are points that can
+/// be interpolated: 1, 64, 8, 16, 2, 32, 4. Of one size, those first that hold the greatest share of the
+/// models' time on a device that does ten FLOPs per byte; so the order is the same everywhere.
+std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision number,
+                                     const Roofline& roofline, const WorkLimits& limits);
+
+/// Powers of two up to `most` (a power of two), the ends first, then always the middle of the widest gap.
+std::vector<std::int64_t> batch_sizes(std::int64_t most);
+
+/// What `item` is expected to take: preparing operands, then both ways of timing each pass.
+core::Seconds measuring_time(const KernelItem& item, const Roofline& roofline, const SamplingRule& rule);
+
+}  // namespace penstock::calibrate

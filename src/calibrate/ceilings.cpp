@@ -1,0 +1,74 @@
+#include "penstock/calibrate/ceilings.hpp"
+
+#include <algorithm>
+
+#include "penstock/calibrate/kernel_timing.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+constexpr std::int64_t kSmallestProduct = 512;
+constexpr double kLongProduct = 0.2;  // s
+constexpr int kLaunches = 1000;
+
+graph::Operator square_product(std::int64_t n) {
+  graph::Operator op;
+  op.name = "ceiling";
+  op.kind = graph::OpKind::matmul;
+  op.shape = {{"batch", 1}, {"rows", n}, {"inner", n}, {"columns", n}};
+  return op;
+}
+
+graph::Operator smallest_kernel() {
+  graph::Operator op;
+  op.name = "launch";
+  op.kind = graph::OpKind::activation;
+  op.shape = {{"elements", 1}, {"relu", 1}};
+  return op;
+}
+
+}  // namespace
+
+core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                               core::Bytes bytes) {
+  const std::int64_t count = bytes.value() / size(kernels::Element::fp32);
+  const auto from = backend.allocate(kernels::Element::fp32, count),
+             to = backend.allocate(kernels::Element::fp32, count);
+  kernels::write_random(backend, *from, 1);
+  const cost::Timing timing = stopwatch.back_to_back([&] { backend.copy(*to, *from, stream); });
+  return core::Bandwidth(2 * static_cast<double>(from->bytes().value()) / timing.median.value());
+}
+
+core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                           cluster::Precision number, std::int64_t largest) {
+  double best = 0;
+  for (std::int64_t n = kSmallestProduct; n <= largest; n *= 2) {
+    TimedKernel kernel(backend, stream, square_product(n), 1, number);
+    const double time = stopwatch.back_to_back([&] { kernel.run(cost::Pass::forward); }).median.value();
+    const auto extent = static_cast<double>(n);
+    best = std::max(best, 2 * extent * extent * extent / time);
+    if (time > kLongProduct) break;
+  }
+  return core::FlopRate(best);
+}
+
+core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch) {
+  TimedKernel kernel(backend, stream, smallest_kernel(), 1, cluster::Precision::fp32);
+  const Body launches = [&] {
+    for (int i = 0; i < kLaunches; ++i) kernel.run(cost::Pass::forward);
+  };
+  return stopwatch.back_to_back(launches).median / kLaunches;
+}
+
+core::Seconds Roofline::time(const cost::Work& work, cost::Pass pass, std::int64_t samples) const {
+  const auto n = static_cast<double>(samples);
+  const core::Seconds computing = work.flops[static_cast<std::size_t>(pass)] * n / matmul;
+  return std::max(computing, (work.moved * samples + work.weights) / copy);
+}
+
+Roofline roofline(const cost::Calibration& calibration, cluster::Precision number) {
+  return {calibration.ceilings.copy, calibration.ceilings.matmul[static_cast<std::size_t>(number)]};
+}
+
+}  // namespace penstock::calibrate

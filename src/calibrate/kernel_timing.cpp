@@ -1,0 +1,49 @@
+#include "penstock/calibrate/kernel_timing.hpp"
+
+#include "penstock/calibrate/numbers.hpp"
+#include "penstock/calibrate/operand_set.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+
+}  // namespace
+
+struct TimedKernel::Parts {
+  kernels::Stream& stream;
+  std::int64_t samples;
+  std::unique_ptr<kernels::Kernel> kernel;
+  OperandSet operands;
+};
+
+TimedKernel::TimedKernel(kernels::Backend& backend, kernels::Stream& stream, const graph::Operator& op,
+                         std::int64_t samples, cluster::Precision number) {
+  auto kernel = backend.make_kernel(op, samples, number_of(number));
+  OperandSet operands(backend, op, kernel->slots(), kSeed);
+  parts_ = std::make_unique<Parts>(Parts{stream, samples, std::move(kernel), std::move(operands)});
+  for (const cost::Pass pass : kAllPasses)
+    if (has(pass)) run(pass);
+}
+
+TimedKernel::~TimedKernel() = default;
+
+bool TimedKernel::has(cost::Pass pass) const {
+  return parts_->kernel->has(kernel_pass(pass));
+}
+
+void TimedKernel::run(cost::Pass pass) {
+  parts_->kernel->run(kernel_pass(pass), parts_->operands.operands(), parts_->stream);
+}
+
+cost::KernelPoint TimedKernel::time(cost::Pass pass, Stopwatch& stopwatch) {
+  const Body body = [this, pass] { run(pass); };
+  return {pass,
+          parts_->samples,
+          stopwatch.cold(body),
+          stopwatch.back_to_back(body),
+          parts_->kernel->algorithm(kernel_pass(pass)),
+          parts_->kernel->workspace(kernel_pass(pass))};
+}
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,61 @@
+#include "penstock/calibrate/operand_set.hpp"
+
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+using kernels::Buffer;
+using kernels::Element;
+using kernels::Slot;
+
+double table_rows(const graph::Operator& op) {
+  for (const auto& [extent, value] : op.shape)
+    if (extent == "rows") return static_cast<double>(value);
+  return 1;
+}
+
+}  // namespace
+
+Buffer* OperandSet::empty(const Slot& slot) {
+  return buffers_.emplace_back(kernels::allocate(backend_, slot)).get();
+}
+
+Buffer* OperandSet::random(const Slot& slot) {
+  Buffer* buffer = empty(slot);
+  const bool pointer = slot.element == Element::int64;
+  kernels::write_random(backend_, *buffer, seed_++, pointer ? 0 : -1, pointer ? rows_ : 1);
+  return buffer;
+}
+
+OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
+                       std::uint64_t seed)
+    : backend_(backend), rows_(table_rows(op)), seed_(seed) {
+  for (const Slot& slot : slots.inputs) {
+    operands_.inputs.push_back(random(slot));
+    operands_.input_gradients.push_back(slot.element == Element::int64 ? nullptr : empty(slot));
+  }
+  for (const Slot& slot : slots.parameters) {
+    operands_.parameters.push_back(random(slot));
+    operands_.parameter_gradients.push_back(random(slot));
+  }
+  for (const Slot& slot : slots.kept) operands_.kept.push_back(empty(slot));
+  for (const Slot& slot : slots.handed) operands_.handed.push_back(empty(slot));
+  operands_.output = empty(slots.output);
+  operands_.output_gradient = random(slots.output);
+}
+
+core::Bytes operand_bytes(const kernels::Slots& slots) {
+  core::Bytes once{}, twice{};
+  const auto add = [](core::Bytes& sum, const Slot& slot) {
+    sum += core::Bytes(slot.count() * size(slot.element));
+  };
+  for (const auto* both : {&slots.inputs, &slots.parameters})
+    for (const Slot& slot : *both) add(twice, slot);
+  for (const auto* own : {&slots.kept, &slots.handed})
+    for (const Slot& slot : *own) add(once, slot);
+  add(twice, slots.output);
+  return once + twice * 2;
+}
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,95 @@
+#include "penstock/calibrate/worklist.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "models/layers.hpp"
+
+using namespace penstock;
+using calibrate::KernelItem;
+using calibrate::NamedModel;
+using calibrate::Roofline;
+using calibrate::WorkLimits;
+using cost::Pass;
+
+namespace {
+
+constexpr auto kFp32 = cluster::Precision::fp32;
+const Roofline kRoofline{core::Bandwidth(1e10), core::FlopRate(1e11)};
+const WorkLimits kLoose{.most_samples = 4, .memory = core::Bytes(1 << 30), .longest = core::Seconds(10)};
+
+//  x --> a --> b --> c        a and b are alike, but only b hands a gradient on; c is larger
+NamedModel three_layers() {
+  models::Layers net("three");
+  const auto a = net.linear("a", net.input("x", {8}), 8);
+  net.linear("c", net.linear("b", a, 8), 64);
+  return {"three", {}, net.build()};
+}
+
+std::vector<std::string> names(const std::vector<KernelItem>& items) {
+  std::vector<std::string> out;
+  for (const KernelItem& item : items) out.push_back(item.op.name + " x " + std::to_string(item.samples));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("batch sizes start with the ends and fill the gaps") {
+  using Sizes = std::vector<std::int64_t>;
+  CHECK(calibrate::batch_sizes(1) == Sizes{1});
+  CHECK(calibrate::batch_sizes(2) == Sizes{1, 2});
+  CHECK(calibrate::batch_sizes(4) == Sizes{1, 4, 2});
+  CHECK(calibrate::batch_sizes(64) == Sizes{1, 64, 8, 16, 2, 32, 4});
+}
+
+TEST_CASE("equal operators are one item, and the heaviest comes first") {
+  const std::vector<NamedModel> models = {three_layers()};
+  const auto items = calibrate::kernel_items(models, kFp32, kRoofline, kLoose);
+  // c moves (8 + 64 + 8 * 64) numbers three times; a and b together 2 * (8 + 8 + 64), a's input gradient left
+  // out
+  CHECK(names(items) == std::vector<std::string>{"c x 1", "a x 1", "c x 4", "a x 4", "c x 2", "a x 2"});
+  CHECK(items[1].passes == std::array<bool, 3>{true, true, true});  // b's too
+  CHECK(items[1].work.flops[1].value() == 2 * 8 * 8);               // b's input gradient
+  CHECK(items[1].key == cost::key_of(models[0].graph.op(core::OpId(2)), kFp32));
+}
+
+TEST_CASE("a kernel of two models is measured once, and inputs and views not at all") {
+  const std::vector<NamedModel> once = {three_layers()}, twice = {three_layers(), three_layers()};
+  CHECK(names(calibrate::kernel_items(once, kFp32, kRoofline, kLoose)) ==
+        names(calibrate::kernel_items(twice, kFp32, kRoofline, kLoose)));
+}
+
+TEST_CASE("what needs more memory than there is, is left out") {
+  const std::vector<NamedModel> models = {three_layers()};
+  // c at 4 samples: twice (4 * 72 + 512) numbers and 4 * 64 kept ones, 7424 bytes; at 1 sample 4928
+  WorkLimits tight = kLoose;
+  tight.memory = core::Bytes(7424);
+  CHECK(calibrate::kernel_items(models, kFp32, kRoofline, tight).size() == 6);
+  tight.memory = core::Bytes(7423);
+  CHECK(names(calibrate::kernel_items(models, kFp32, kRoofline, tight)) ==
+        std::vector<std::string>{"c x 1", "a x 1", "a x 4", "c x 2", "a x 2"});
+}
+
+TEST_CASE("what takes too long is measured with one sample only") {
+  const std::vector<NamedModel> models = {three_layers()};
+  WorkLimits quick = kLoose;
+  quick.longest = core::Seconds(1e-12);
+  CHECK(names(calibrate::kernel_items(models, kFp32, kRoofline, quick)) ==
+        std::vector<std::string>{"c x 1", "a x 1"});
+}
+
+// One pass of 100 GFLOP, a second each run: operands at 300 MB/s both ways; four runs to warm up and ten
+// timings, cold and not; an eviction is 10 ms.
+TEST_CASE("the time to measure is that of warm-up and timings") {
+  KernelItem item;
+  item.work = {{core::Flops(1e11), {}, {}}, core::Bytes(3'000'000), core::Bytes(0)};
+  item.passes = {true, false, false};
+  CHECK(calibrate::measuring_time(item, kRoofline, {}).value() == doctest::Approx(0.02 + 14 + 14 * 1.01));
+  item.work.flops[0] = core::Flops(1e8);  // 1 ms: half a second each way, whatever it takes
+  CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
+        doctest::Approx(0.02 + 0.5 + 0.004 + 0.5 + 0.044));
+  item.work.flops[0] = core::Flops(1e12);  // 10 s: ten timings would pass the cap of 15 s
+  CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
+        doctest::Approx(0.02 + 15 + 40 + 15 + 40.04));
+}
