@@ -1,0 +1,33 @@
+#pragma once
+// Times transfers: copies, and collectives between threads of one machine.
+
+#include "penstock/calibrate/ring.hpp"
+#include "penstock/calibrate/stopwatch.hpp"
+
+namespace penstock::calibrate {
+
+/// What to time transfers with. Rank 0's stream bears the stopwatch's marks.
+struct LinkBench {
+  std::vector<Rank>& ranks;
+  Clock& clock;
+  SamplingRule rule;
+  core::StopToken stop;
+  Stopwatch stopwatch() const { return Stopwatch(*ranks[0].stream, clock, rule, stop); }
+};
+
+/// One transfer of `bytes`, rounded up to whole numbers; between two ranks for a peer copy, whose bytes the
+/// sender has just written; between all for collectives. Broadcast is not measured (an internal error).
+cost::LinkPoint time_link(const LinkBench& bench, cost::LinkKind kind, core::Bytes bytes);
+
+/// Two ranks copy within their memory, first one, then both at once.
+cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes);
+
+/// Rank 0 multiplies while rank 1 copies, and the other way round; both again and again.
+cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t product, core::Bytes copy,
+                               cluster::Precision number);
+
+/// Puts the point into the calibration's link of that kind and rank count, and fits it anew.
+void add_point(cost::Calibration& calibration, cost::LinkKind kind, int ranks, const cost::LinkPoint& point);
+bool has_point(const cost::Calibration& calibration, cost::LinkKind kind, int ranks, core::Bytes bytes);
+
+}  // namespace penstock::calibrate

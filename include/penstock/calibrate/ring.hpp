@@ -1,0 +1,60 @@
+#pragma once
+// Collectives between threads of one machine, made of copies and sums.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "penstock/calibrate/team.hpp"
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::calibrate {
+
+/// How a rank opens its device.
+using OpenDevice = std::function<std::unique_ptr<kernels::Backend>()>;
+
+/// A rank's own backend and stream; made and used by any thread, but by one at a time.
+struct Rank {
+  std::unique_ptr<kernels::Backend> backend;
+  std::unique_ptr<kernels::Stream> stream;
+};
+std::vector<Rank> open_ranks(int ranks, const OpenDevice& open);
+
+/// Ring all-reduce (Patarasuk and Yuan, JPDC 2009): r - 1 steps that each hand a sum of one r-th on to the
+/// next rank, then r - 1 steps that hand the finished parts round. Inputs stay as they are, so that it can be
+/// repeated.
+class Ring {
+ public:
+  /// `bytes`: the whole tensor, rounded up to ranks times four. Inputs are random, by rank. Two ranks or
+  /// more.
+  Ring(Team& team, std::vector<Rank>& ranks, core::Bytes bytes);
+  void all_reduce();
+  void reduce_scatter();  ///< rank r has the sum of part (r + 1) mod ranks afterwards
+  void all_gather();      ///< of what reduce_scatter left
+
+  kernels::Buffer& input(int rank, int part) { return *of(rank).input[static_cast<std::size_t>(part)]; }
+  kernels::Buffer& output(int rank, int part) { return *of(rank).output[static_cast<std::size_t>(part)]; }
+  core::Bytes bytes() const { return bytes_; }
+
+ private:
+  using Buffers = std::vector<std::unique_ptr<kernels::Buffer>>;
+  struct Memory {
+    Buffers input, output;  ///< per part
+    Buffers sums;           ///< two, in turn
+  };
+  Memory& of(int rank) { return memory_[static_cast<std::size_t>(rank)]; }
+  int wrapped(int rank) const { return (rank % team_.ranks() + team_.ranks()) % team_.ranks(); }
+  kernels::Buffer& sum(int rank, int step);
+  void reduce_step(int rank, int step);
+  void gather_step(int rank, int step);
+  void scatter_phase(int rank);
+  void gather_phase(int rank);
+  void finish(int rank);
+
+  Team& team_;
+  std::vector<Rank>& ranks_;
+  core::Bytes bytes_;
+  std::vector<Memory> memory_;
+};
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,42 @@
+#pragma once
+// Threads that work side by side, each with its own view of a device.
+
+#include <functional>
+#include <memory>
+
+namespace penstock::calibrate {
+
+/// `ranks` threads, the caller's the first of them.
+class Team {
+ public:
+  explicit Team(int ranks);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  /// work(rank) on all threads at once; returns when all are done, and throws on the first exception. One
+  /// rank's failure must not keep others waiting in `meet`: only work that cannot fail half-way meets.
+  void run(const std::function<void(int)>& work);
+  /// Called inside `work` by all ranks: returns when all have called it.
+  void meet();
+  int ranks() const;
+
+ private:
+  struct Threads;
+  std::unique_ptr<Threads> threads_;
+};
+
+/// Repeats `body` on a thread of its own while it lives; the destructor waits for the last repetition.
+class Background {
+ public:
+  explicit Background(std::function<void()> body);
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+ private:
+  struct Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,172 @@
+#include "penstock/calibrate/links.hpp"
+
+#include <algorithm>
+
+#include "penstock/calibrate/kernel_timing.hpp"
+#include "penstock/calibrate/link_fit.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+using cost::LinkKind;
+using kernels::Buffer;
+using kernels::Element;
+
+constexpr std::uint64_t kSeed = 1;
+
+std::int64_t numbers_in(core::Bytes bytes) {
+  return std::max<std::int64_t>(1, (bytes.value() + size(Element::fp32) - 1) / size(Element::fp32));
+}
+
+/// Two buffers of one rank and the copy from one to the other.
+class Copy {
+ public:
+  Copy(Rank& rank, core::Bytes bytes)
+      : rank_(rank),
+        from_(rank.backend->allocate(Element::fp32, numbers_in(bytes))),
+        to_(rank.backend->allocate(Element::fp32, numbers_in(bytes))) {
+    write_random(*rank.backend, *from_, kSeed);
+    rank.backend->zero(*to_, *rank.stream);
+  }
+  void operator()() { take(*from_); }
+  void take(const Buffer& from) { rank_.backend->copy(*to_, from, *rank_.stream); }
+  void finish() {
+    (*this)();
+    rank_.stream->synchronise();
+  }
+  void write_source() { rank_.backend->copy(*from_, *to_, *rank_.stream), rank_.stream->synchronise(); }
+  const Buffer& source() const { return *from_; }
+  Buffer& target() { return *to_; }
+  core::Bytes bytes() const { return from_->bytes(); }
+
+ private:
+  Rank& rank_;
+  std::unique_ptr<Buffer> from_, to_;
+};
+
+cost::LinkPoint copy_within(const LinkBench& bench, core::Bytes bytes) {
+  Copy copy(bench.ranks[0], bytes);
+  return {copy.bytes(), bench.stopwatch().back_to_back([&] { copy(); })};
+}
+
+cost::LinkPoint copy_with_host(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
+  kernels::Backend& backend = *bench.ranks[0].backend;
+  const auto buffer = backend.allocate(Element::fp32, numbers_in(bytes));
+  write_random(backend, *buffer, kSeed);
+  std::vector<std::byte> host(static_cast<std::size_t>(buffer->bytes().value()));
+  backend.read(*buffer, host);
+  const Body body = kind == LinkKind::host_to_device ? Body([&] { backend.write(*buffer, host); })
+                                                     : Body([&] { backend.read(*buffer, host); });
+  return {buffer->bytes(), bench.stopwatch().unbundled(body)};
+}
+
+/// The sender writes on its own thread, so that the bytes lie in its caches.
+cost::LinkPoint copy_between(const LinkBench& bench, core::Bytes bytes) {
+  Team team(2);
+  Copy receiver(bench.ranks[0], bytes), sender(bench.ranks[1], bytes);
+  const Body send = [&] {
+    team.run([&](int rank) {
+      if (rank == 1) sender.write_source();
+    });
+  };
+  return {sender.bytes(), bench.stopwatch().after(send, [&] { receiver.take(sender.source()); })};
+}
+
+cost::LinkPoint collective(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
+  Team team(static_cast<int>(bench.ranks.size()));
+  Ring ring(team, bench.ranks, bytes);
+  const Body body = kind == LinkKind::all_reduce       ? Body([&] { ring.all_reduce(); })
+                    : kind == LinkKind::reduce_scatter ? Body([&] { ring.reduce_scatter(); })
+                                                       : Body([&] { ring.all_gather(); });
+  return {ring.bytes(), bench.stopwatch().unbundled(body)};
+}
+
+graph::Operator product(std::int64_t n) {
+  graph::Operator op;
+  op.name = "product";
+  op.kind = graph::OpKind::matmul;
+  op.shape = {{"batch", 1}, {"rows", n}, {"inner", n}, {"columns", n}};
+  return op;
+}
+
+auto link_of(auto& calibration, LinkKind kind, int ranks) {
+  return std::ranges::find_if(calibration.links, [&](const cost::MeasuredLink& link) {
+    return link.kind == kind && link.ranks == ranks;
+  });
+}
+
+}  // namespace
+
+cost::LinkPoint time_link(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
+  core::require(kind != LinkKind::broadcast, "broadcast is not measured");
+  switch (kind) {
+    case LinkKind::device_copy:
+      return copy_within(bench, bytes);
+    case LinkKind::host_to_device:
+    case LinkKind::device_to_host:
+      return copy_with_host(bench, kind, bytes);
+    case LinkKind::peer_copy:
+      return copy_between(bench, bytes);
+    default:
+      return collective(bench, kind, bytes);
+  }
+}
+
+cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes) {
+  Team team(2);
+  Copy first(bench.ranks[0], bytes), second(bench.ranks[1], bytes);
+  Stopwatch stopwatch = bench.stopwatch();
+  const auto copies = [&](int flows) {
+    return Body([&, flows] {
+      team.run([&](int rank) {
+        if (rank < flows) (rank == 0 ? first : second).finish();
+      });
+    });
+  };
+  const cost::Timing alone = stopwatch.unbundled(copies(1));
+  return {LinkKind::device_copy, first.bytes(), alone, stopwatch.unbundled(copies(2))};
+}
+
+cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t extent, core::Bytes bytes,
+                               cluster::Precision number) {
+  Rank &computing = bench.ranks[0], &copying = bench.ranks[1];
+  TimedKernel kernel(*computing.backend, *computing.stream, product(extent), 1, number);
+  Copy copy(copying, bytes);
+  const Body compute = [&] { kernel.run(cost::Pass::forward); };
+  const Body compute_whole = [&] { compute(), computing.stream->synchronise(); };
+  Stopwatch of_compute = bench.stopwatch(), of_copy(*copying.stream, bench.clock, bench.rule, bench.stop);
+  cost::OverlapTest out;
+  out.compute_alone = of_compute.unbundled(compute);
+  out.copy_alone = of_copy.unbundled([&] { copy(); });
+  {
+    const Background copies([&] { copy.finish(); });
+    out.compute_with = of_compute.unbundled(compute);
+  }
+  const Background computes(compute_whole);
+  out.copy_with = of_copy.unbundled([&] { copy(); });
+  return out;
+}
+
+void add_point(cost::Calibration& calibration, LinkKind kind, int ranks, const cost::LinkPoint& point) {
+  auto link = link_of(calibration, kind, ranks);
+  if (link == calibration.links.end())
+    link = calibration.links.insert(calibration.links.end(), cost::MeasuredLink{kind, ranks, {}, {}});
+  auto& points = link->points;
+  const auto place = std::ranges::lower_bound(points, point.bytes, {}, &cost::LinkPoint::bytes);
+  if (place != points.end() && place->bytes == point.bytes)
+    *place = point;
+  else
+    points.insert(place, point);
+  link->segments = fit_link(points, kSeed);
+}
+
+bool has_point(const cost::Calibration& calibration, LinkKind kind, int ranks, core::Bytes bytes) {
+  const auto link = link_of(calibration, kind, ranks);
+  return link != calibration.links.end() &&
+         std::ranges::any_of(link->points,
+                             [&](const cost::LinkPoint& point) { return point.bytes == bytes; });
+}
+
+}  // namespace penstock::calibrate

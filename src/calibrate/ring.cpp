@@ -1,0 +1,91 @@
+#include "penstock/calibrate/ring.hpp"
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::calibrate {
+
+using kernels::Buffer;
+using kernels::Element;
+
+std::vector<Rank> open_ranks(int ranks, const OpenDevice& open) {
+  std::vector<Rank> out;
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto backend = open();
+    auto stream = backend->make_stream();
+    out.push_back({std::move(backend), std::move(stream)});
+  }
+  return out;
+}
+
+Ring::Ring(Team& team, std::vector<Rank>& ranks, core::Bytes bytes) : team_(team), ranks_(ranks) {
+  const int count = team.ranks();
+  core::require(count >= 2 && std::ssize(ranks) == count, "a ring has two ranks or more");
+  const std::int64_t part = (bytes.value() / size(Element::fp32) + count - 1) / count;
+  bytes_ = core::Bytes(part * count * size(Element::fp32));
+  memory_.resize(static_cast<std::size_t>(count));
+  for (int rank = 0; rank < count; ++rank) {
+    kernels::Backend& backend = *ranks[static_cast<std::size_t>(rank)].backend;
+    const auto make = [&](Buffers& buffers, int how_many) {
+      for (int i = 0; i < how_many; ++i)
+        write_random(backend, *buffers.emplace_back(backend.allocate(Element::fp32, part)),
+                     static_cast<std::uint64_t>(rank * count + i));
+    };
+    make(of(rank).input, count);
+    make(of(rank).output, count);
+    make(of(rank).sums, 2);
+  }
+}
+
+/// Where a rank's sum of that step lies; the last one is the result.
+Buffer& Ring::sum(int rank, int step) {
+  if (step == team_.ranks() - 2) return output(rank, wrapped(rank + 1));
+  return *of(rank).sums[static_cast<std::size_t>(step % 2)];
+}
+
+/// Takes what the left neighbour has summed of a part and adds the own share.
+void Ring::reduce_step(int rank, int step) {
+  const int left = wrapped(rank - 1), part = wrapped(rank - 1 - step);
+  Rank& me = ranks_[static_cast<std::size_t>(rank)];
+  me.backend->copy(sum(rank, step), step == 0 ? input(left, part) : sum(left, step - 1), *me.stream);
+  me.backend->add(sum(rank, step), input(rank, part), *me.stream);
+  finish(rank);
+}
+
+void Ring::gather_step(int rank, int step) {
+  const int left = wrapped(rank - 1), part = wrapped(rank - step);
+  Rank& me = ranks_[static_cast<std::size_t>(rank)];
+  me.backend->copy(output(rank, part), output(left, part), *me.stream);
+  finish(rank);
+}
+
+/// All ranks have done the step.
+void Ring::finish(int rank) {
+  ranks_[static_cast<std::size_t>(rank)].stream->synchronise();
+  team_.meet();
+}
+
+void Ring::scatter_phase(int rank) {
+  for (int step = 0; step < team_.ranks() - 1; ++step) reduce_step(rank, step);
+}
+
+void Ring::gather_phase(int rank) {
+  for (int step = 0; step < team_.ranks() - 1; ++step) gather_step(rank, step);
+}
+
+void Ring::all_reduce() {
+  team_.run([this](int rank) {
+    scatter_phase(rank);
+    gather_phase(rank);
+  });
+}
+
+void Ring::reduce_scatter() {
+  team_.run([this](int rank) { scatter_phase(rank); });
+}
+
+void Ring::all_gather() {
+  team_.run([this](int rank) { gather_phase(rank); });
+}
+
+}  // namespace penstock::calibrate
