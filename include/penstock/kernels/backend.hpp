@@ -80,6 +80,8 @@ struct Slots {
 ///   forward          inputs, parameters -> output, kept
 ///   input_gradient   inputs, parameters, output, kept, output_gradient -> input_gradients, handed
 ///   weight_gradient  inputs, output, kept, handed, output_gradient -> parameter_gradients
+/// Inputs may be one buffer. So may gradients of the terms of a sum, and the output gradient: it is handed on
+/// as it is.
 struct Operands {
   std::vector<Buffer*> inputs, parameters, kept, handed;
   std::vector<Buffer*> input_gradients;  ///< one per input; null for int64 inputs
@@ -89,8 +91,7 @@ struct Operands {
 };
 
 /// An operator made ready for one number of samples and one precision. Buffers are the caller's, so that
-/// micro-batches in flight share a kernel; workspace is the kernel's, so that it runs on one stream at a
-/// time.
+/// micro-batches in flight share a kernel; workspace is the kernel's, which runs on one stream at a time.
 class Kernel {
  public:
   virtual ~Kernel() = default;

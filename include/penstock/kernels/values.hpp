@@ -14,7 +14,8 @@ namespace penstock::kernels {
 void write_values(Backend& backend, Buffer& to, std::span<const double> values);
 std::vector<double> read_values(Backend& backend, const Buffer& from);
 
-/// Uniform in [low, high), by seed; in an int64 buffer whole numbers from low up to high - 1.
+/// Uniform in [low, high), by seed, before rounding; in an int64 buffer whole numbers from low up to high
+/// - 1.
 void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low = -1, double high = 1);
 /// NaN; in an int64 buffer the lowest number. What a kernel forgets to write then shows.
 void poison(Backend& backend, Buffer& to);
