@@ -38,7 +38,8 @@ class HostBuffer : public Buffer {
 std::string processor() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos)
+      return line.substr(colon + 2);
   return "unknown";
 }
 
@@ -47,7 +48,7 @@ std::string library() {
   return fmt::format("{}.{}.{}", v->major, v->minor, v->patch);
 }
 
-/// A bit of the instruction set that bf16 kernels are written in.
+/// Whether the processor has the instruction set that bf16 kernels are written in.
 bool has_bf16() {
   const auto isa = static_cast<int>(dnnl::get_effective_cpu_isa()),
              needed = static_cast<int>(dnnl::cpu_isa::avx512_core);

@@ -1,5 +1,8 @@
 #include "host/stream.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -10,6 +13,18 @@ namespace penstock::kernels::host {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// How much to sweep through: twice the last cache, in bytes. A larger one than this is shared by many cores.
+constexpr long kLeastSweep = 64 << 20, kMostSweep = 256 << 20;
+
+std::size_t sweep_size() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#else
+  const long cache = 0;
+#endif
+  return static_cast<std::size_t>(std::clamp(2 * cache, kLeastSweep, kMostSweep));
+}
 
 class HostMark : public Mark {
  public:
@@ -37,15 +52,14 @@ class HostStream : public Stream {
   }
 
  private:
-  static constexpr std::int64_t kSweep = std::int64_t{64} << 20;  ///< bytes; twice the caches of most hosts
   int threads_;
   std::vector<char> sweep_;
 };
 
 void HostStream::evict_caches() {
   const ThreadCount lent(threads_);
-  sweep_.resize(kSweep);
-  parallel_ranges(kSweep, [&](std::int64_t begin, std::int64_t end) {
+  if (sweep_.empty()) sweep_.resize(sweep_size());
+  parallel_ranges(std::ssize(sweep_), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) ++sweep_[static_cast<std::size_t>(i)];
   });
 }

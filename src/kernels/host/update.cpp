@@ -11,25 +11,34 @@ namespace {
 
 using Kind = UpdateRule::Kind;
 
+/// Addresses; null where the rule has no such state.
+struct Arrays {
+  void* parameters;
+  const void* gradient;
+  float *moment, *variance, *master;
+};
+
 /// The rule at one step, its powers worked out.
 struct Step {
   UpdateRule rule;
-  float first = 1, second = 1;  ///< 1 / (1 - beta^t)
+  float first, second;  ///< 1 / (1 - beta^t)
 
-  Step(const UpdateRule& r, std::int64_t t) : rule(r) {
-    const auto left = [t](float beta) {
-      return static_cast<float>(1 / (1 - std::pow(double{beta}, static_cast<double>(t))));
-    };
-    first = left(rule.beta1);
-    second = left(rule.beta2);
+  Step(const UpdateRule& r, std::int64_t t) : rule(r), first(left(r.beta1, t)), second(left(r.beta2, t)) {}
+  static float left(float beta, std::int64_t t) {
+    return static_cast<float>(1 / (1 - std::pow(double{beta}, static_cast<double>(t))));
   }
-  /// The parameter after the step; moment and variance are changed where the rule has them.
-  float operator()(float w, float g, float* moment, float* variance) const {
-    if (rule.kind == Kind::sgd) return w - rule.rate * g;
-    if (rule.kind == Kind::momentum) return w - rule.rate * (*moment = rule.momentum * *moment + g);
-    *moment = rule.beta1 * *moment + (1 - rule.beta1) * g;
-    *variance = rule.beta2 * *variance + (1 - rule.beta2) * g * g;
-    return w - rule.rate * (*moment * first) / (std::sqrt(*variance * second) + rule.epsilon);
+  /// Parameter i after the step; its moment and variance are changed where the rule has them.
+  template <Kind kind>
+  float next(float w, float g, const Arrays& a, std::int64_t i) const {
+    if constexpr (kind == Kind::sgd)
+      return w - rule.rate * g;
+    else if constexpr (kind == Kind::momentum)
+      return w - rule.rate * (a.moment[i] = rule.momentum * a.moment[i] + g);
+    else {
+      a.moment[i] = rule.beta1 * a.moment[i] + (1 - rule.beta1) * g;
+      a.variance[i] = rule.beta2 * a.variance[i] + (1 - rule.beta2) * g * g;
+      return w - rule.rate * (a.moment[i] * first) / (std::sqrt(a.variance[i] * second) + rule.epsilon);
+    }
   }
 };
 
@@ -41,25 +50,30 @@ std::vector<Slot> state_of(const UpdateRule& rule, std::int64_t count, Element e
   return state;
 }
 
-/// Addresses; null where the rule has no such state.
-struct Arrays {
-  void* parameters;
-  const void* gradient;
-  float *moment, *variance, *master;
-};
-
-template <class Numbers>
+template <class Numbers, Kind kind>
 void sweep(const Step& step, const Arrays& a, std::int64_t count) {
   auto* parameters = write<Numbers>(a.parameters);
   const auto* gradient = read<Numbers>(a.gradient);
   parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const float w = a.master != nullptr ? a.master[i] : Numbers::load(parameters[i]);
-      const float next = step(w, Numbers::load(gradient[i]), a.moment + i, a.variance + i);
+      const float next = step.next<kind>(w, Numbers::load(gradient[i]), a, i);
       if (a.master != nullptr) a.master[i] = next;
       parameters[i] = Numbers::store(next);
     }
   });
+}
+
+template <class Numbers>
+void sweep(const Step& step, const Arrays& a, std::int64_t count) {
+  switch (step.rule.kind) {
+    case Kind::sgd:
+      return sweep<Numbers, Kind::sgd>(step, a, count);
+    case Kind::momentum:
+      return sweep<Numbers, Kind::momentum>(step, a, count);
+    case Kind::adam:
+      return sweep<Numbers, Kind::adam>(step, a, count);
+  }
 }
 
 class HostUpdate : public Update {
