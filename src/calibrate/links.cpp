@@ -38,8 +38,6 @@ class Copy {
   }
   void write_source() { rank_.backend->copy(*from_, *to_, *rank_.stream), rank_.stream->synchronise(); }
   const Buffer& source() const { return *from_; }
-  Buffer& target() { return *to_; }
-  core::Bytes bytes() const { return from_->bytes(); }
 
  private:
   Rank& rank_;
@@ -48,7 +46,7 @@ class Copy {
 
 cost::LinkPoint copy_within(const LinkBench& bench, core::Bytes bytes) {
   Copy copy(bench.ranks[0], bytes);
-  return {copy.bytes(), bench.stopwatch().back_to_back([&] { copy(); })};
+  return {bytes, bench.stopwatch().back_to_back([&] { copy(); })};
 }
 
 cost::LinkPoint copy_with_host(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
@@ -59,7 +57,7 @@ cost::LinkPoint copy_with_host(const LinkBench& bench, LinkKind kind, core::Byte
   backend.read(*buffer, host);
   const Body body = kind == LinkKind::host_to_device ? Body([&] { backend.write(*buffer, host); })
                                                      : Body([&] { backend.read(*buffer, host); });
-  return {buffer->bytes(), bench.stopwatch().unbundled(body)};
+  return {bytes, bench.stopwatch().unbundled(body)};
 }
 
 /// The sender writes on its own thread, so that the bytes lie in its caches.
@@ -71,7 +69,7 @@ cost::LinkPoint copy_between(const LinkBench& bench, core::Bytes bytes) {
       if (rank == 1) sender.write_source();
     });
   };
-  return {sender.bytes(), bench.stopwatch().after(send, [&] { receiver.take(sender.source()); })};
+  return {bytes, bench.stopwatch().after(send, [&] { receiver.take(sender.source()); })};
 }
 
 cost::LinkPoint collective(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
@@ -80,7 +78,7 @@ cost::LinkPoint collective(const LinkBench& bench, LinkKind kind, core::Bytes by
   const Body body = kind == LinkKind::all_reduce       ? Body([&] { ring.all_reduce(); })
                     : kind == LinkKind::reduce_scatter ? Body([&] { ring.reduce_scatter(); })
                                                        : Body([&] { ring.all_gather(); });
-  return {ring.bytes(), bench.stopwatch().unbundled(body)};
+  return {bytes, bench.stopwatch().unbundled(body)};
 }
 
 graph::Operator product(std::int64_t n) {
@@ -126,7 +124,7 @@ cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes) {
     });
   };
   const cost::Timing alone = stopwatch.unbundled(copies(1));
-  return {LinkKind::device_copy, first.bytes(), alone, stopwatch.unbundled(copies(2))};
+  return {LinkKind::device_copy, bytes, alone, stopwatch.unbundled(copies(2))};
 }
 
 cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t extent, core::Bytes bytes,

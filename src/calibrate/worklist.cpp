@@ -76,13 +76,6 @@ bool allowed(const Found& found, std::int64_t samples, const Roofline& roofline,
          });
 }
 
-/// How long one way of timing takes when a run takes `time`.
-double sampling_time(double time, const SamplingRule& rule) {
-  const double least = static_cast<double>(rule.least) * time;
-  return kRunsToWarmUp * time +
-         std::min(std::max(least, rule.enough.value()), std::max(rule.most.value(), time));
-}
-
 }  // namespace
 
 std::vector<std::int64_t> batch_sizes(std::int64_t most) {
@@ -109,15 +102,19 @@ std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster
   return items;
 }
 
+core::Seconds sampling_time(core::Seconds run, const SamplingRule& rule) {
+  const core::Seconds least = run * static_cast<double>(rule.least);
+  return run * kRunsToWarmUp + std::min(std::max(least, rule.enough), std::max(rule.most, run));
+}
+
 core::Seconds measuring_time(const KernelItem& item, const Roofline& roofline, const SamplingRule& rule) {
-  double sum =
-      2 * static_cast<double>((item.work.moved * item.samples + item.work.weights).value()) / kFillRate;
+  core::Seconds sum = (item.work.moved * item.samples + item.work.weights) * 2 / core::Bandwidth(kFillRate);
   for (const cost::Pass pass : kAllPasses) {
     if (!item.passes[static_cast<std::size_t>(pass)]) continue;
-    const double time = roofline.time(item.work, pass, item.samples).value();
-    sum += sampling_time(time, rule) + sampling_time(time + kEviction, rule);
+    const core::Seconds time = roofline.time(item.work, pass, item.samples);
+    sum += sampling_time(time, rule) + sampling_time(time + core::Seconds(kEviction), rule);
   }
-  return core::Seconds(sum);
+  return sum;
 }
 
 }  // namespace penstock::calibrate

@@ -41,6 +41,9 @@ std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster
 /// Powers of two up to `most` (a power of two), the ends first, then always the middle of the widest gap.
 std::vector<std::int64_t> batch_sizes(std::int64_t most);
 
+/// How long one way of timing is expected to take when a run takes `run`: warm-up, then timings.
+core::Seconds sampling_time(core::Seconds run, const SamplingRule& rule);
+
 /// What `item` is expected to take: preparing operands, then both ways of timing each pass.
 core::Seconds measuring_time(const KernelItem& item, const Roofline& roofline, const SamplingRule& rule);
 

@@ -1,0 +1,29 @@
+#pragma once
+// A whole model's forward and backward pass against what its kernels take one by one.
+
+#include <optional>
+
+#include "penstock/calibrate/stopwatch.hpp"
+#include "penstock/calibrate/worklist.hpp"
+
+namespace penstock::calibrate {
+
+/// Sums of medians over the operators and passes that training runs.
+struct KernelSums {
+  core::Seconds cold, back_to_back;
+};
+/// None while some kernel of the model is not measured at that many samples.
+std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, const graph::OpGraph& graph,
+                                      std::int64_t samples, cluster::Precision number);
+
+/// Runs the model again and again, operators in order, activations handed on, gradients accumulated at joins; and puts
+/// the sums beside. Throws BadInput when a kernel is not measured yet, or buffers would take more than `memory`.
+cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend& backend, kernels::Stream& stream,
+                          Stopwatch& stopwatch, const NamedModel& model, std::int64_t samples,
+                          cluster::Precision number, core::Bytes memory);
+
+/// The kernel's point there; null where there is none.
+const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key, cost::Pass pass,
+                                    std::int64_t samples);
+
+}  // namespace penstock::calibrate

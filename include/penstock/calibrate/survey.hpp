@@ -1,0 +1,63 @@
+#pragma once
+// All that is to be measured, as jobs.
+
+#include "penstock/calibrate/job.hpp"
+#include "penstock/calibrate/links.hpp"
+#include "penstock/calibrate/model_run.hpp"
+#include "penstock/calibrate/worklist.hpp"
+
+namespace penstock::calibrate {
+
+/// What to measure, and on what. References outlive the survey.
+struct SurveyRequest {
+  kernels::Backend& backend;
+  OpenDevice open_rank;     ///< a further view of the device, for transfers between threads
+  int ranks = 2;            ///< of collectives; one leaves out all that takes two
+  bool host = true;         ///< threads share memory: copies between them, no copies to and from a host
+  Clock& clock;
+  const std::vector<NamedModel>& models;
+  cluster::Precision number = cluster::Precision::fp32;
+  core::Bytes memory;       ///< that operands and buffers may take
+  SamplingRule rule;
+  std::int64_t most_samples = 64;
+  core::StopToken stop;
+};
+
+/// Jobs refer to the survey.
+class Survey {
+ public:
+  explicit Survey(const SurveyRequest& request);
+
+  /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated.
+  std::vector<Job> ceilings();
+  /// Kernels at one sample, whole models, links, and then the other batch sizes. Estimates follow from the ceilings.
+  std::vector<Job> jobs(const Roofline& roofline);
+
+  std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
+
+ private:
+  Job kernel_job(const KernelItem& item, const Roofline& roofline);
+  Job model_job(const NamedModel& model, const Roofline& roofline);
+  void add_links(std::vector<Job>& jobs, const Roofline& roofline);
+  Job link_job(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
+  Job sharing_job();
+  Job overlap_job();
+  Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
+              std::function<void(cost::Calibration&, Stopwatch&)> measure);
+  void measure_kernel(const KernelItem& item, cost::Calibration& calibration);
+  std::vector<Rank>& ranks();
+  LinkBench link_bench();
+  /// Hands `measure` a stopwatch on the survey's stream.
+  void timed(const std::function<void(Stopwatch&)>& measure);
+
+  SurveyRequest request_;
+  std::unique_ptr<kernels::Stream> stream_;
+  std::vector<Rank> ranks_;  ///< opened when first asked for
+  std::int64_t rejected_ = 0;
+};
+
+/// The sampling rule whose timings are as long as the budget allows for all of `jobs`: half a second, or as little as a
+/// fiftieth of one. `estimate`: what everything takes under a rule.
+SamplingRule rule_within(core::Seconds budget, const std::function<core::Seconds(const SamplingRule&)>& estimate);
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,198 @@
+#include "penstock/calibrate/survey.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/calibrate/kernel_timing.hpp"
+#include "penstock/calibrate/numbers.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/kernels/graph_run.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+using cost::Calibration;
+using cost::LinkKind;
+using cost::Pass;
+
+constexpr std::int64_t kLargestCopy = std::int64_t{256} << 20, kLargestMessage = std::int64_t{1} << 30;
+constexpr std::int64_t kSmallestMessage = 1024;
+constexpr std::int64_t kSharedCopy = std::int64_t{64} << 20, kOverlapProduct = 1024;
+constexpr double kCeilingTime = 3;  // s, about
+constexpr double kFillRate = 300e6;  // B/s
+
+std::string title(const KernelItem& item) {
+  return fmt::format("{} {} x {}", graph::name(item.op.kind), item.op.name, item.samples);
+}
+
+bool measured(const Calibration& calibration, const KernelItem& item) {
+  return std::ranges::all_of(kAllPasses, [&](Pass pass) {
+    return !item.passes[static_cast<std::size_t>(pass)] || find_point(calibration, item.key, pass, item.samples);
+  });
+}
+
+/// Ascending by pass, then samples; an older point of the same is replaced.
+void add_kernel_point(Calibration& calibration, const KernelItem& item, cost::KernelPoint point) {
+  auto kernel = std::ranges::find(calibration.kernels, item.key, &cost::MeasuredKernel::key);
+  if (kernel == calibration.kernels.end())
+    kernel = calibration.kernels.insert(kernel, cost::MeasuredKernel{item.key, item.work, {}});
+  kernel->work = item.work;
+  const auto order = [](const cost::KernelPoint& p) { return std::pair(p.pass, p.samples); };
+  auto& points = kernel->points;
+  const auto place = std::ranges::lower_bound(points, order(point), {}, order);
+  if (place != points.end() && order(*place) == order(point))
+    *place = std::move(point);
+  else
+    points.insert(place, std::move(point));
+}
+
+bool same_model(const cost::ModelSum& sum, const NamedModel& model, cluster::Precision number) {
+  return sum.model == model.name && sum.parameters == model.parameters && sum.samples == 1 && sum.number == number;
+}
+
+/// Of one transfer, roughly.
+core::Seconds transfer_time(core::Bytes bytes, const Roofline& roofline) { return bytes * 4 / roofline.copy; }
+
+}  // namespace
+
+Survey::Survey(const SurveyRequest& request) : request_(request), stream_(request.backend.make_stream()) {}
+
+std::vector<Rank>& Survey::ranks() {
+  if (ranks_.empty()) ranks_ = open_ranks(request_.ranks, request_.open_rank);
+  return ranks_;
+}
+
+LinkBench Survey::link_bench() { return {ranks(), request_.clock, request_.rule, request_.stop}; }
+
+void Survey::timed(const std::function<void(Stopwatch&)>& measure) {
+  Stopwatch stopwatch(*stream_, request_.clock, request_.rule, request_.stop);
+  measure(stopwatch);
+  rejected_ += stopwatch.rejected();
+}
+
+Job Survey::ceiling(std::string name, std::function<bool(const Calibration&)> done,
+                    std::function<void(Calibration&, Stopwatch&)> measure) {
+  return {std::move(name), core::Seconds(kCeilingTime), true, std::move(done),
+          [this, measure = std::move(measure)](Calibration& calibration) {
+            timed([&](Stopwatch& stopwatch) { measure(calibration, stopwatch); });
+          }};
+}
+
+std::vector<Job> Survey::ceilings() {
+  kernels::Backend& backend = request_.backend;
+  const auto number = static_cast<std::size_t>(request_.number);
+  return {ceiling(
+              "copy bandwidth", [](const Calibration& c) { return c.ceilings.copy.value() > 0; },
+              [&](Calibration& c, Stopwatch& stopwatch) {
+                const core::Bytes bytes(std::min(kLargestCopy, request_.memory.value() / 2));
+                c.ceilings.copy = copy_bandwidth(backend, *stream_, stopwatch, bytes);
+              }),
+          ceiling(
+              fmt::format("{} matmul rate", name(request_.number)),
+              [=](const Calibration& c) { return c.ceilings.matmul[number].value() > 0; },
+              [&, number](Calibration& c, Stopwatch& stopwatch) {
+                c.ceilings.matmul[number] = matmul_rate(backend, *stream_, stopwatch, request_.number);
+              }),
+          ceiling(
+              "launch overhead", [](const Calibration& c) { return c.launch_overhead.value() > 0; },
+              [&](Calibration& c, Stopwatch& stopwatch) {
+                c.launch_overhead = launch_overhead(backend, *stream_, stopwatch);
+              })};
+}
+
+void Survey::measure_kernel(const KernelItem& item, Calibration& calibration) {
+  TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.number);
+  timed([&](Stopwatch& stopwatch) {
+    for (const Pass pass : kAllPasses) {
+      const bool wanted = item.passes[static_cast<std::size_t>(pass)] && kernel.has(pass);
+      if (wanted && !find_point(calibration, item.key, pass, item.samples))
+        add_kernel_point(calibration, item, kernel.time(pass, stopwatch));
+    }
+  });
+}
+
+Job Survey::kernel_job(const KernelItem& item, const Roofline& roofline) {
+  return {title(item), measuring_time(item, roofline, request_.rule), false,
+          [item](const Calibration& c) { return measured(c, item); },
+          [this, item](Calibration& c) { measure_kernel(item, c); }};
+}
+
+Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
+  const cluster::Precision number = request_.number;
+  const core::Bytes buffers = kernels::GraphRun::bytes(model.graph, 1);
+  const core::Seconds once = model.graph.forward_flops() * 3 / roofline.matmul + buffers / roofline.copy;
+  const core::Seconds estimate = buffers / core::Bandwidth(kFillRate) + sampling_time(once, request_.rule);
+  const auto done = [&model, number](const Calibration& c) {
+    return std::ranges::any_of(c.models, [&](const cost::ModelSum& sum) { return same_model(sum, model, number); });
+  };
+  const auto run = [this, &model, number](Calibration& c) {
+    timed([&](Stopwatch& stopwatch) {
+      c.models.push_back(
+          time_model(c, request_.backend, *stream_, stopwatch, model, 1, number, request_.memory));
+    });
+  };
+  return {"model " + model.name, estimate, false, done, run};
+}
+
+Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
+  const bool alone = kind == LinkKind::device_copy || kind == LinkKind::host_to_device || kind == LinkKind::device_to_host;
+  const int ranks = alone ? 1 : kind == LinkKind::peer_copy ? 2 : request_.ranks;
+  return {fmt::format("{} {}", name(kind), core::show(bytes)),
+          sampling_time(transfer_time(bytes, roofline), request_.rule), false,
+          [=](const Calibration& c) { return has_point(c, kind, ranks, bytes); },
+          [=, this](Calibration& c) { add_point(c, kind, ranks, time_link(link_bench(), kind, bytes)); }};
+}
+
+Job Survey::sharing_job() {
+  return {"two copies at once", request_.rule.enough * 2, false, [](const Calibration& c) { return !c.sharing.empty(); },
+          [this](Calibration& c) { c.sharing.push_back(time_sharing(link_bench(), core::Bytes(kSharedCopy))); }};
+}
+
+Job Survey::overlap_job() {
+  return {"a product beside a copy", request_.rule.enough * 4, false,
+          [](const Calibration& c) { return !c.overlap.empty(); },
+          [this](Calibration& c) {
+            c.overlap.push_back(
+                time_overlap(link_bench(), kOverlapProduct, core::Bytes(kSharedCopy), request_.number));
+          }};
+}
+
+/// A message is in memory three times and more on every rank.
+void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline) {
+  std::vector<LinkKind> kinds = {LinkKind::device_copy};
+  if (!request_.host) kinds.insert(kinds.end(), {LinkKind::host_to_device, LinkKind::device_to_host});
+  const bool threads = request_.host && request_.ranks >= 2;
+  if (threads)
+    kinds.insert(kinds.end(), {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
+  const std::int64_t most = std::min(kLargestMessage, request_.memory.value() / (4 * request_.ranks));
+  for (const LinkKind kind : kinds)
+    for (std::int64_t bytes = kSmallestMessage; bytes <= most; bytes *= 2)
+      jobs.push_back(link_job(kind, core::Bytes(bytes), roofline));
+  if (request_.ranks < 2) return;
+  jobs.push_back(sharing_job());
+  jobs.push_back(overlap_job());
+}
+
+std::vector<Job> Survey::jobs(const Roofline& roofline) {
+  const WorkLimits limits{.most_samples = request_.most_samples, .memory = request_.memory};
+  const auto items = kernel_items(request_.models, request_.number, roofline, limits);
+  const auto others = std::ranges::find_if(items, [](const KernelItem& item) { return item.samples > 1; });
+  std::vector<Job> out;
+  for (auto item = items.begin(); item != others; ++item) out.push_back(kernel_job(*item, roofline));
+  for (const NamedModel& model : request_.models) out.push_back(model_job(model, roofline));
+  add_links(out, roofline);
+  for (auto item = others; item != items.end(); ++item) out.push_back(kernel_job(*item, roofline));
+  return out;
+}
+
+SamplingRule rule_within(core::Seconds budget, const std::function<core::Seconds(const SamplingRule&)>& estimate) {
+  SamplingRule rule;
+  for (const double share : {1.0, 0.5, 0.2, 0.1, 0.04}) {
+    rule.enough = SamplingRule{}.enough * share;
+    if (estimate(rule) <= budget) break;
+  }
+  return rule;
+}
+
+}  // namespace penstock::calibrate
