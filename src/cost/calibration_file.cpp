@@ -215,7 +215,7 @@ ModelSum model_sum(const Yaml& node) {
 
 LeaveOneOutRow leave_one_out_row(const Yaml& node) {
   node.only({"kind", "fold", "count", "median", "p90"});
-  LeaveOneOutRow out{named(node.at("kind"), graph::op_kind), node.at("fold").text(),
+  LeaveOneOutRow out{named(node.at("kind"), graph::op_kind), named(node.at("fold"), fold),
                      node.at("count").integer(1, kMost), at_least_zero(node.at("median"), 1e9),
                      at_least_zero(node.at("p90"), 1e9)};
   if (out.median > out.p90) node.fail("the median is above p90");

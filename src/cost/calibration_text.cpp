@@ -117,7 +117,7 @@ std::string text(const ModelSum& sum) {
 
 std::string text(const LeaveOneOutRow& row) {
   return fmt::format("- {{kind: {}, fold: {}, count: {}, median: {:.5g}, p90: {:.5g}}}\n", name(row.kind),
-                     quoted(row.fold), row.count, row.median, row.p90);
+                     name(row.fold), row.count, row.median, row.p90);
 }
 
 template <class Item>

@@ -19,12 +19,15 @@ OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cl
   return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
 }
 
+core::Bytes step_traffic(core::Bytes weights, plan::Optimizer optimizer) {
+  const std::int64_t state = optimizer == plan::Optimizer::adam ? 2 : optimizer == plan::Optimizer::momentum ? 1 : 0;
+  return weights * (3 + 2 * state);
+}
+
 core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimizer,
                                    const cluster::DeviceType& device) const {
-  const double state = optimizer == plan::Optimizer::adam ? 2 : optimizer == plan::Optimizer::momentum ? 1 : 0;
-  const double traffic = (3 + 2 * state) * static_cast<double>(weights.value());
-  const double rate = device.memory_bandwidth.value() * AnalyticConstants{}.bandwidth_efficiency;
-  return device.launch_overhead + core::Seconds(traffic / rate);
+  const core::Bandwidth rate = device.memory_bandwidth * AnalyticConstants{}.bandwidth_efficiency;
+  return device.launch_overhead + step_traffic(weights, optimizer) / rate;
 }
 
 }  // namespace penstock::cost

@@ -58,7 +58,7 @@ inline cost::Calibration full_calibration() {
                  timing(0.5),
                  core::Seconds(0.6),
                  core::Seconds(0.49)}};
-  out.leave_one_out = {{graph::OpKind::linear, "samples inside", 7, 0.021, 0.08}};
+  out.leave_one_out = {{graph::OpKind::linear, cost::Fold::samples_inside, 7, 0.021, 0.08}};
   return out;
 }
 

@@ -140,10 +140,16 @@ struct ModelSum {
   core::Seconds cold_sum, back_to_back_sum;  ///< of medians over operators and passes
 };
 
+/// What a prediction had to do without: one batch size, or a whole shape; and whether others lie around it.
+enum class Fold : std::uint8_t { samples_inside, samples_frontier, shape_inside, shape_frontier };
+inline constexpr std::size_t kFolds = 4;
+std::string_view name(Fold fold);
+Fold fold(std::string_view name);  ///< throws BadInput for an unknown name
+
 /// How far predictions of held-out points were off, as shares of what was measured.
 struct LeaveOneOutRow {
   graph::OpKind kind = graph::OpKind::linear;
-  std::string fold;  ///< what was held out (leave_one_out.hpp)
+  Fold fold = Fold::samples_inside;
   std::int64_t count = 0;
   double median = 0, p90 = 0;
 };
