@@ -9,7 +9,7 @@ namespace penstock::calibrate {
 namespace {
 
 constexpr std::int64_t kSmallestProduct = 512;
-constexpr double kLongProduct = 0.2;  // s
+constexpr double kLongProduct = 0.1;  // s
 constexpr int kLaunches = 1000;
 
 graph::Operator square_product(std::int64_t n) {

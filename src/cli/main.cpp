@@ -26,7 +26,7 @@ core::StopToken catch_interrupts() {
 }
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan;\n"
+    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted;\n"
     "            30 interrupted (finished results are kept), 31 too large or out of time; 40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   for (auto add : {add_run, add_plan, add_compare, add_simulate, add_models, add_model, add_import, add_planners, add_schedule,
-                   add_schedules}) add(app, action);
+                   add_schedules, add_calibrate}) add(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

@@ -77,10 +77,10 @@ struct Buffer : kernels::Buffer {
 
 /// Passes of a linear layer; what each was asked to run is noted.
 struct Kernel : kernels::Kernel {
-  Kernel(Script& s, std::int64_t samples) : script(s) {
-    operands.inputs = {{"x", {samples, 2}}};
-    operands.parameters = {{"weights", {3, 2}}};
-    operands.output = {"y", {samples, 3}};
+  Kernel(Script& s, std::int64_t samples, std::int64_t in = 2, std::int64_t out = 3) : script(s) {
+    operands.inputs = {{"x", {samples, in}}};
+    operands.parameters = {{"weights", {out, in}}};
+    operands.output = {"y", {samples, out}};
   }
   const kernels::Slots& slots() const override { return operands; }
   bool has(kernels::Pass) const override { return true; }
@@ -118,7 +118,8 @@ struct Backend : kernels::Backend {
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                                kernels::Number) override {
     if (op.kind == graph::OpKind::softmax) throw core::BadInput("no softmax here");
-    return std::make_unique<Kernel>(script, samples);
+    if (op.kind != graph::OpKind::linear) return std::make_unique<Kernel>(script, samples);
+    return std::make_unique<Kernel>(script, samples, op.shape[1].second, op.shape[2].second);
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule&, std::int64_t,
                                                kernels::Number) override {

@@ -9,7 +9,7 @@ namespace penstock::calibrate {
 core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                                core::Bytes bytes);
 
-/// The best rate of square products from 512 on, doubled up to `largest` or until one takes 0.2 s.
+/// The best rate of square products from 512 on, doubled up to `largest` or until one takes 0.1 s.
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                            cluster::Precision number, std::int64_t largest = 8192);
 

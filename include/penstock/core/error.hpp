@@ -13,6 +13,7 @@ enum class ExitCode : int {
   bad_input = 11,      ///< a file is malformed or contradicts itself
   infeasible = 20,     ///< no plan fits the devices
   invalid_plan = 21,   ///< the plan given breaks a validity rule
+  drifted = 22,        ///< a device no longer does what its calibration says
   interrupted = 30,    ///< Ctrl-C; finished results are kept
   limit = 31,          ///< larger than Penstock handles, or than the time limit allows
   internal = 40,       ///< a defect of Penstock

@@ -1,0 +1,30 @@
+#pragma once
+// Whether a device still does what its calibration says.
+
+#include <vector>
+
+#include "penstock/calibrate/stopwatch.hpp"
+
+namespace penstock::calibrate {
+
+/// One point timed again, back to back.
+struct Recheck {
+  cost::KernelKey key;
+  cost::Pass pass = cost::Pass::forward;
+  std::int64_t samples = 1;
+  cost::Timing before, now;
+  double change() const { return now.median / before.median - 1; }
+  /// More than a tenth away, and not by noise: the new median's interval lies outside the old p10 to p90.
+  bool off() const;
+};
+
+/// Up to `count` points, evenly spaced in the order of their times; those of a second and more are left out.
+std::vector<Recheck> choose_points(const cost::Calibration& calibration, std::size_t count);
+
+/// Fills `now`. Throws BadInput where the device has no such kernel.
+void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
+
+/// More than a quarter of the points are off.
+bool drifted(const std::vector<Recheck>& points);
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,12 @@
+#pragma once
+// What the sub-commands of `penstock calibrate` share; one file per sub-command.
+
+#include "command.hpp"
+
+namespace penstock::cli {
+
+/// `penstock calibrate` itself, without a sub-command of its own.
+void add_calibrate_measure(CLI::App& calibrate, Action& action);
+void add_calibrate_verify(CLI::App& calibrate, Action& action);
+
+}  // namespace penstock::cli

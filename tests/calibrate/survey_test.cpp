@@ -1,0 +1,171 @@
+// A whole calibration of a scripted device, on which every kernel takes a millisecond.
+
+#include "penstock/calibrate/survey.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "models/layers.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/graph_run.hpp"
+#include "scripted.hpp"
+
+using namespace penstock;
+using calibrate::NamedModel;
+using calibrate::Outcome;
+using calibrate::Survey;
+using scripted::Script;
+
+namespace {
+
+constexpr auto kFp32 = cluster::Precision::fp32;
+
+//  x --> a --> b --> c        a and b are alike
+NamedModel three_layers() {
+  models::Layers net("three");
+  net.linear("c", net.linear("b", net.linear("a", net.input("x", {8}), 8), 8), 16);
+  return {"three", {}, net.build()};
+}
+
+struct Bench {
+  Script script;
+  scripted::Backend backend{script};
+  scripted::Clock clock;
+  std::vector<NamedModel> models = {three_layers()};
+  cost::Calibration calibration;
+  std::atomic<bool> stopped = false;
+
+  calibrate::SurveyRequest request(core::Bytes memory = core::Bytes(1 << 20)) {
+    return {.backend = backend,
+            .open_rank = [this] { return std::make_unique<scripted::Backend>(script); },
+            .ranks = 1,
+            .clock = clock,
+            .models = models,
+            .memory = memory,
+            .rule = {},
+            .most_samples = 2,
+            .stop = core::StopToken(&stopped)};
+  }
+  calibrate::Watch watch() {
+    return {[this] { return core::Seconds(script.now); }, [](const cost::Calibration&) {}, [](const calibrate::Progress&) {}};
+  }
+  Outcome ceilings() {
+    Survey survey(request());
+    return run_jobs(survey.ceilings(), calibration, {}, watch(), core::StopToken(&stopped));
+  }
+  Outcome measure(core::Bytes memory = core::Bytes(1 << 20)) {
+    Survey survey(request(memory));
+    return run_jobs(survey.jobs(roofline(calibration, kFp32)), calibration, {}, watch(), core::StopToken(&stopped));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ceilings come first") {
+  Bench b;
+  CHECK(b.ceilings().measured == 3);
+  // copies half the megabyte, read and written, in a millisecond; the largest product is 2 * 8192^3 FLOP
+  CHECK(b.calibration.ceilings.copy.value() == doctest::Approx(2 * (1 << 19) / 1e-3));
+  CHECK(b.calibration.ceilings.matmul[0].value() == doctest::Approx(2 * 8192. * 8192 * 8192 / 1e-3));
+  CHECK(b.calibration.launch_overhead.value() == doctest::Approx(1e-3));
+}
+
+// Training runs all of a but its input gradient, all of b and of c: 8 runs of a millisecond.
+TEST_CASE("a model is run whole, and its kernels' times are added up") {
+  Bench b;
+  b.ceilings();
+  const Outcome out = b.measure();
+  CHECK(out.refused.empty());
+  REQUIRE(b.calibration.kernels.size() == 2);
+  CHECK(b.calibration.kernels[0].points.size() == 6);  // three passes, one and two samples
+  REQUIRE(b.calibration.models.size() == 1);
+  const cost::ModelSum& sum = b.calibration.models[0];
+  CHECK(sum.whole.median.value() == doctest::Approx(8e-3));
+  CHECK(sum.back_to_back_sum.value() == doctest::Approx(8e-3));
+  CHECK(sum.cold_sum.value() == doctest::Approx(8e-3));
+}
+
+TEST_CASE("the points of a kernel ascend, whatever the order they came in") {
+  Bench b;
+  b.ceilings();
+  b.measure();
+  const auto& points = b.calibration.kernels[0].points;
+  for (std::size_t i = 1; i < points.size(); ++i)
+    CHECK(std::pair(points[i - 1].pass, points[i - 1].samples) < std::pair(points[i].pass, points[i].samples));
+}
+
+TEST_CASE("what is measured is not measured again") {
+  Bench b;
+  b.ceilings();
+  const Outcome first = b.measure(), second = b.measure();
+  CHECK(second.measured == 0);
+  CHECK(second.known == first.measured);
+}
+
+TEST_CASE("Ctrl-C within a kernel keeps the passes that are done") {
+  Bench b;
+  b.ceilings();
+  const int before = b.script.runs;
+  b.script.duration = [&](const Script& s) {
+    if (s.runs > before + 60) b.stopped = true;  // forward takes 3 + 10 runs, cold and not; so does each gradient
+    return 1e-3;
+  };
+  CHECK(b.measure().interrupted);
+  CHECK(b.calibration.kernels.at(0).points.size() == 2);
+  b.stopped = false;
+  b.script.duration = [](const Script&) { return 1e-3; };
+  CHECK_FALSE(b.measure().interrupted);
+  CHECK(b.calibration.kernels[0].points.size() == 6);
+}
+
+TEST_CASE("a model larger than memory is refused, its kernels are not") {
+  Bench b;
+  b.ceilings();
+  const core::Bytes needed = kernels::GraphRun::bytes(b.models[0].graph, 1);
+  const Outcome out = b.measure(needed - core::Bytes(1));
+  CHECK(b.calibration.models.empty());
+  REQUIRE(out.refused.size() == 1);
+  CHECK(out.refused[0].starts_with("model three: it takes "));
+  b.measure(needed);
+  CHECK(b.calibration.models.size() == 1);
+}
+
+TEST_CASE("no sum is made while a kernel is missing") {
+  Bench b;
+  CHECK_FALSE(calibrate::kernel_sums(b.calibration, b.models[0].graph, 1, kFp32).has_value());
+}
+
+TEST_CASE("a kernel the device lacks is refused") {
+  Bench b;
+  models::Layers net("soft");
+  net.softmax("s", net.linear("a", net.input("x", {8}), 8));
+  b.models = {{"soft", {}, net.build()}};
+  b.ceilings();
+  const Outcome out = b.measure();
+  CHECK(std::ranges::count(out.refused, "softmax s x 1: no softmax here") == 1);
+}
+
+TEST_CASE("a budget shortens timings as little as it has to") {
+  const auto estimate = [](const calibrate::SamplingRule& rule) { return rule.enough * 100; };
+  CHECK(calibrate::rule_within(core::Seconds(50), estimate).enough.value() == 0.5);
+  CHECK(calibrate::rule_within(core::Seconds(49), estimate).enough.value() == 0.25);
+  CHECK(calibrate::rule_within(core::Seconds(1), estimate).enough.value() == doctest::Approx(0.02));
+}
+
+TEST_CASE("link points are kept in order and fitted as they come") {
+  cost::Calibration calibration;
+  const auto add = [&](std::int64_t bytes) {
+    const core::Seconds time(1e-6 + 1e-9 * static_cast<double>(bytes));
+    calibrate::add_point(calibration, cost::LinkKind::device_copy, 1, {core::Bytes(bytes), {time, time, time, 10, time, time}});
+  };
+  for (const std::int64_t bytes : {4096, 1024, 2048, 2048}) add(bytes);
+  REQUIRE(calibration.links.size() == 1);
+  CHECK(calibration.links[0].points.size() == 3);
+  CHECK(calibration.links[0].points[0].bytes == core::Bytes(1024));
+  REQUIRE(calibration.links[0].segments.size() == 1);
+  CHECK(calibration.links[0].segments[0].per_byte.value == doctest::Approx(1e-9));
+  CHECK(has_point(calibration, cost::LinkKind::device_copy, 1, core::Bytes(2048)));
+  CHECK_FALSE(has_point(calibration, cost::LinkKind::device_copy, 2, core::Bytes(2048)));
+}
