@@ -281,11 +281,18 @@ bool same_device(const Calibration& calibration, const cluster::DeviceType& type
   return !asked.empty() && std::includes(known.begin(), known.end(), asked.begin(), asked.end());
 }
 
-std::vector<std::string> foreign_types(const Calibration& calibration, const cluster::Cluster& cluster) {
+cluster::DeviceType device_type(const Calibration& calibration) {
+  const Ceilings& ceilings = calibration.ceilings;
+  cluster::DeviceType out{calibration.identity.device, calibration.identity.memory, ceilings.copy,
+                          ceilings.matmul, 1, calibration.launch_overhead};
+  if (out.peak[0].value() == 0) out.peak[0] = *std::max_element(out.peak.begin(), out.peak.end());
+  return out;
+}
+
+std::vector<std::string> CalibratedCosts::foreign(const cluster::Cluster& cluster) const {
   std::set<std::string> out;
   for (const cluster::Device& device : cluster.devices())
-    if (const auto& type = cluster.types()[device.type]; !same_device(calibration, type))
-      out.insert(type.name);
+    if (const auto& type = cluster.types()[device.type]; !same_device(calibration_, type)) out.insert(type.name);
   return {out.begin(), out.end()};
 }
 

@@ -98,6 +98,8 @@ Ceilings ceilings(const Yaml& node) {
   for (const auto& [number, rate] : node.at("matmul").entries()) {
     out.matmul[static_cast<std::size_t>(named(rate, number, cluster::precision))] = rate.flop_rate();
   }
+  if (*std::max_element(out.matmul.begin(), out.matmul.end()) <= core::FlopRate(0))
+    node.at("matmul").fail("expected at least one rate above zero");
   return out;
 }
 

@@ -214,5 +214,9 @@ TEST_CASE("a device is known by the words of its name") {
   CHECK_FALSE(knows("T10"));
   CHECK_FALSE(knows("T1 32GB"));
   CHECK_FALSE(knows("-"));
-  CHECK(foreign_types(calibration, support::tiny_cluster(2)) == std::vector<std::string>{"tiny"});
+  const CalibratedCosts costs(calibration);
+  const auto cluster = support::tiny_cluster(2);
+  CHECK(costs.foreign(cluster) == std::vector<std::string>{"tiny"});
+  CHECK(source_of(costs, cluster) == "calibration of Maker T1 16GB, foreign to tiny");
+  CHECK(source_of(AnalyticCosts(), cluster) == "analytic");
 }

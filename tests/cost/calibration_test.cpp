@@ -114,6 +114,7 @@ TEST_CASE("contradictions are refused with their place") {
   CHECK(mentions(fault_of(with("    1: {cold", "    3: {cold")), "batch sizes do not ascend"));
   CHECK(mentions(fault_of(with("{fp32: 1e+12FLOP/s}", "{fp33: 1e+12FLOP/s}")),
                  "ceilings.matmul.fp33: unknown number format"));
+  CHECK(mentions(fault_of(with("{fp32: 1e+12FLOP/s}", "{}")), "expected at least one rate above zero"));
   CHECK(mentions(fault_of(with("copy: 1e+11B/s", "copy: 0B/s")), "expected a bandwidth above zero"));
   CHECK(mentions(fault_of(with("median: 0.021", "median: 0.21")), "the median is above p90"));
   CHECK(mentions(fault_of(with("    4096B:", "    512B:")), "sizes do not ascend"));

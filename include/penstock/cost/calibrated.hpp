@@ -29,6 +29,8 @@ struct Estimate {
   const PassEstimate& operator[](Pass pass) const { return passes[static_cast<std::size_t>(pass)]; }
   OpTime time() const { return {passes[0].time, passes[1].time, passes[2].time}; }
   core::Seconds total() const { return time().total(); }
+  core::Seconds low() const { return passes[0].low + passes[1].low + passes[2].low; }
+  core::Seconds high() const { return passes[0].high + passes[1].high + passes[2].high; }
   Origin origin() const;  ///< the worst among passes that take time
 };
 
@@ -67,6 +69,8 @@ class CalibratedCosts final : public CostModel {
   /// At the measured copy bandwidth.
   core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                           const cluster::DeviceType& device) const override;
+  std::string source() const override { return "calibration of " + calibration_.identity.device; }
+  std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 
   const Calibration& calibration() const { return calibration_; }
   Caches caches() const { return caches_; }
@@ -80,7 +84,7 @@ class CalibratedCosts final : public CostModel {
 
 /// Whether every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type);
-/// Those types of the cluster's devices that the calibration does not know, by name.
-std::vector<std::string> foreign_types(const Calibration& calibration, const cluster::Cluster& cluster);
+/// The measured device as a cluster would describe it, one multiprocessor.
+cluster::DeviceType device_type(const Calibration& calibration);
 
 }  // namespace penstock::cost
