@@ -57,8 +57,9 @@ class CalibratedCosts final : public CostModel {
 
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples) const;
-  /// Parts of linear layers, convolutions, attention and embeddings are looked up as operators of divided
-  /// extents, the utilisation of which their share of the work gets; others as CostModel says.
+  /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
+  /// operators of divided extents, whose utilisation their share of the work gets; others as CostModel says.
+  /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpPart& part) const;
 
@@ -77,6 +78,8 @@ class CalibratedCosts final : public CostModel {
 
  private:
   struct Index;
+  Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     std::int64_t samples, const Shape& shape, const OpPart& part) const;
   Calibration calibration_;
   Caches caches_;
   std::unique_ptr<Index> index_;
