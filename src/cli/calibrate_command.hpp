@@ -8,5 +8,7 @@ namespace penstock::cli {
 /// `penstock calibrate` itself, without a sub-command of its own.
 void add_calibrate_measure(CLI::App& calibrate, Action& action);
 void add_calibrate_verify(CLI::App& calibrate, Action& action);
+void add_calibrate_report(CLI::App& calibrate, Action& action);
+void add_calibrate_coverage(CLI::App& calibrate, Action& action);
 
 }  // namespace penstock::cli

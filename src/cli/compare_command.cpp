@@ -21,7 +21,7 @@ struct Flags {
   std::string planners = "all";
   std::string optimizer = "sgd";
   std::int64_t mini_batch = 0;
-  std::optional<std::string> costs;
+  CostFlags costs;
   std::string choose_by = "simulation";
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
@@ -54,7 +54,7 @@ report::CellResult row_of(const cost::Problem& problem, const experiment::Cell& 
   try {
     return experiment::try_search(problem, cell, setting, session.stop()).row;
   } catch (const core::BadInput& e) {
-    auto row = experiment::describe(cell);
+    auto row = experiment::describe(problem, cell);
     row.status = std::string("bad input: ") + e.what();
     return row;
   }
@@ -89,9 +89,10 @@ Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::
 /// What the table is about, and what no plan beats.
 std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
                     const sim::SimulationOptions& simulation) {
-  const auto row = experiment::describe(cell);
-  const std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices,
-                                       row.cluster, row.mini_batch);
+  const auto row = experiment::describe(problem, cell);
+  const std::string costs = row.costs == "analytic" ? "" : "costs: " + row.costs + "\n";
+  const std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n{}", row.model, row.devices,
+                                       row.cluster, row.mini_batch, costs);
   try {
     const auto best = score::problem_bounds(problem, experiment::reduction(simulation)).best();
     return fmt::format("{}no plan with a flush takes less than {} ({})\n\n", what, core::show(best.time),
@@ -114,7 +115,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto planners = chosen(flags.planners);
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
-  const auto costs = experiment::load_costs(flags.costs);
+  const auto costs = flags.costs.load(cluster);
   experiment::Cell cell{
       flags.model.ref(), flags.cluster.ref(), "", {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   cell.cluster.devices = static_cast<int>(cluster.size());
@@ -167,7 +168,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"sgd", "momentum", "adam"}));
-  add_costs(*command, flags->costs);
+  flags->costs.add(*command);
   command
       ->add_option("--choose-by", flags->choose_by,
                    "simulation or estimate: how planners that try several plans pick one")

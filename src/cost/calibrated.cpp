@@ -216,34 +216,33 @@ CalibratedCosts::CalibratedCosts(Calibration calibration)
 
 CalibratedCosts::~CalibratedCosts() = default;
 
-Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
-                                   const cluster::DeviceType& device, std::int64_t samples) const {
-  return estimate(graph, op, device, samples, {});
-}
-
 namespace {
 
+PassEstimate scaled(const PassEstimate& pass, double factor) {
+  return {pass.time * factor, pass.low * factor, pass.high * factor, pass.origin};
+}
+
 Estimate scaled(Estimate whole, double part) {
-  for (PassEstimate& pass : whole.passes)
-    pass.time = pass.time * part, pass.low = pass.low * part, pass.high = pass.high * part;
+  for (PassEstimate& pass : whole.passes) pass = scaled(pass, part);
   return whole;
+}
+
+/// No longer than the whole, no shorter than its part of that.
+PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, double share) {
+  if (part.time.value() <= 0) return part;
+  return scaled(part, std::clamp(part.time, whole.time * share, whole.time) / part.time);
 }
 
 }  // namespace
 
-Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId id,
-                                   const cluster::DeviceType& device, std::int64_t samples,
-                                   const OpPart& part) const {
-  using plan::Partition;
+Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
+                                    const cluster::DeviceType& device, std::int64_t samples,
+                                    const Shape& shape, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
-  if (part.partition == Partition::batch)
-    return estimate(graph, id, device, samples_of(samples, part.part), {});
-  const bool whole = part.partition == Partition::whole;
-  const auto shape = whole ? op.shape : divided(op, part);
-  if (!shape) return scaled(estimate(graph, id, device, samples, {}), part.part);
   const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const bool whole = part.partition == plan::Partition::whole;
   const Index::Ways& ways =
-      index_->ways({op.kind, number, *shape, part_work(graph, id, number, part), !whole});
+      index_->ways({op.kind, number, shape, part_work(graph, id, number, part), !whole});
   std::optional<OpTime> analytic;
   Estimate out;
   for (std::size_t i = 0; i < kPasses; ++i) {
@@ -257,6 +256,27 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId id,
     const core::Seconds time = time_in(*analytic, pass);
     out.passes[i] = {time, time / (1 + kUnknown), time * (1 + kUnknown), Origin::analytic};
   }
+  return out;
+}
+
+Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
+                                   const cluster::DeviceType& device, std::int64_t samples) const {
+  return looked_up(graph, op, device, samples, graph.op(op).shape, {});
+}
+
+Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
+                                   const cluster::DeviceType& device, std::int64_t samples,
+                                   const OpPart& part) const {
+  using plan::Partition;
+  const Estimate whole = estimate(graph, op, device, samples);
+  if (part.partition == Partition::whole) return whole;
+  const auto shape = divided(graph.op(op), part);
+  Estimate out = part.partition == Partition::batch
+                     ? estimate(graph, op, device, samples_of(samples, part.part))
+                 : shape ? looked_up(graph, op, device, samples, *shape, part)
+                         : scaled(whole, part.part);
+  for (std::size_t i = 0; i < kPasses; ++i)
+    out.passes[i] = enclosed(out.passes[i], whole.passes[i], part.part);
   return out;
 }
 
@@ -281,10 +301,19 @@ bool same_device(const Calibration& calibration, const cluster::DeviceType& type
   return !asked.empty() && std::includes(known.begin(), known.end(), asked.begin(), asked.end());
 }
 
-std::vector<std::string> foreign_types(const Calibration& calibration, const cluster::Cluster& cluster) {
+cluster::DeviceType device_type(const Calibration& calibration) {
+  const Ceilings& ceilings = calibration.ceilings;
+  cluster::DeviceType out{
+      calibration.identity.device, calibration.identity.memory, ceilings.copy, ceilings.matmul, 1,
+      calibration.launch_overhead};
+  if (out.peak[0].value() == 0) out.peak[0] = *std::max_element(out.peak.begin(), out.peak.end());
+  return out;
+}
+
+std::vector<std::string> CalibratedCosts::foreign(const cluster::Cluster& cluster) const {
   std::set<std::string> out;
   for (const cluster::Device& device : cluster.devices())
-    if (const auto& type = cluster.types()[device.type]; !same_device(calibration, type))
+    if (const auto& type = cluster.types()[device.type]; !same_device(calibration_, type))
       out.insert(type.name);
   return {out.begin(), out.end()};
 }

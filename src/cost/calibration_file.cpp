@@ -21,6 +21,8 @@ constexpr std::string_view kLastKey = "end: ";
 constexpr std::int64_t kMost = 1'000'000'000'000'000;  ///< extents, counts: sums of thousands stay exact
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
 constexpr double kMostFlops = 1e30;
+constexpr double kShortest =
+    0.999996e-12;  ///< s: a tick of the simulator's clock, before rounding to five digits
 
 int line_at(std::string_view text, std::size_t position) {
   return 1 + static_cast<int>(
@@ -57,7 +59,7 @@ Timing timing(const Yaml& node) {
   const auto parts = items(node, 6, "[median, p10, p90, count, low, high]");
   const Timing t{parts[0].seconds(),         parts[1].seconds(), parts[2].seconds(),
                  parts[3].integer(1, kMost), parts[4].seconds(), parts[5].seconds()};
-  if (t.median.value() <= 0) node.fail("expected a time above zero");
+  if (t.median.value() < kShortest) node.fail("expected a median of at least 1ps");
   if (t.p10 > t.median || t.median > t.p90) node.fail("the median is not between p10 and p90");
   if (t.low > t.median || t.median > t.high) node.fail("the median is not in its interval");
   return t;
@@ -94,10 +96,12 @@ Ceilings ceilings(const Yaml& node) {
   node.only({"copy", "matmul"});
   Ceilings out;
   out.copy = node.at("copy").bandwidth();
-  if (out.copy.value() <= 0) node.at("copy").fail("expected a bandwidth above zero");
+  if (out.copy.value() < 1) node.at("copy").fail("expected at least 1B/s");
   for (const auto& [number, rate] : node.at("matmul").entries()) {
+    if (rate.flop_rate().value() < 1) rate.fail("expected at least 1FLOP/s");
     out.matmul[static_cast<std::size_t>(named(rate, number, cluster::precision))] = rate.flop_rate();
   }
+  if (node.at("matmul").entries().empty()) node.at("matmul").fail("expected at least one rate");
   return out;
 }
 

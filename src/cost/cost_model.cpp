@@ -1,5 +1,8 @@
 #include "penstock/cost/cost_model.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -28,6 +31,13 @@ core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimize
                                    const cluster::DeviceType& device) const {
   const core::Bandwidth rate = device.memory_bandwidth * AnalyticConstants{}.bandwidth_efficiency;
   return device.launch_overhead + step_traffic(weights, optimizer) / rate;
+}
+
+std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const { return {}; }
+
+std::string source_of(const CostModel& costs, const cluster::Cluster& cluster) {
+  const auto foreign = costs.foreign(cluster);
+  return costs.source() + (foreign.empty() ? "" : fmt::format(", foreign to {}", fmt::join(foreign, ", ")));
 }
 
 }  // namespace penstock::cost

@@ -43,7 +43,7 @@ score::Reduction reduction(const sim::SimulationOptions& simulation) {
   return apart ? score::Reduction::closed_form : score::Reduction::free;
 }
 
-report::CellResult describe(const Cell& cell) {
+report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
   report::CellResult row;
   row.model = cell.model.name;
   for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
@@ -51,6 +51,7 @@ report::CellResult describe(const Cell& cell) {
   row.devices = cell.cluster.devices;
   row.planner = cell.planner;
   row.mini_batch = cell.training.mini_batch;
+  row.costs = cost::source_of(problem.costs, problem.cluster);
   return row;
 }
 
@@ -87,7 +88,7 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
   options.evaluate = simulated_time(problem, judge);
   planners::SearchResult found = planners::planner(cell.planner).plan(problem, options, stop);
   const std::chrono::duration<double> seconds = Clock::now() - begin;
-  report::CellResult row = describe(cell);
+  report::CellResult row = describe(problem, cell);
   if (setting.peak_memory) row.search_memory_bytes = setting.peak_memory();
   found.plan.model = cell.model;
   found.plan.cluster = cell.cluster;
@@ -102,7 +103,7 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
 }
 
 CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop) {
-  report::CellResult row = describe(cell);
+  report::CellResult row = describe(problem, cell);
   try {
     return search(problem, cell, setting, stop);
   } catch (const core::Infeasible& e) {

@@ -34,6 +34,7 @@ void each_field(const CellResult& row, Visit&& visit) {
   visit("search_s", row.search_s);
   visit("states", row.states);
   visit("search_memory_bytes", row.search_memory_bytes);
+  visit("costs", row.costs);
   visit("status", row.status);
 }
 

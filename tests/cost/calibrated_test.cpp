@@ -177,6 +177,17 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
   CHECK(forward(layer(), graph, 4, {plan::Partition::output, 0.5, true, false}).time.value() ==
         doctest::Approx(6e-3));
   CHECK(forward(layer(), graph, 8, {plan::Partition::batch, 0.5}).time == forward(layer(), graph, 4).time);
+  // Half of 50 outputs was not measured: at the utilisation of 50, half of 6 ms. Were 25 outputs measured at
+  // 1 or 20 ms, half of the layer would take no less than 3 and no more than 6 ms.
+  const auto layer50 = one(OpKind::linear, kLayer, 1e9);
+  const OpPart half{plan::Partition::output, 0.5, true, false};
+  CHECK(forward(layer(), layer50, 4, half).time.value() == doctest::Approx(3e-3));
+  for (const auto& [measured, expected] : {std::pair{1e-3, 3e-3}, {4e-3, 4e-3}, {20e-3, 6e-3}}) {
+    Calibration more = layer();
+    more.kernels.push_back(kernel(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 25}}, 0.5e9,
+                                  {point(Pass::forward, 4, measured)}));
+    CHECK(forward(more, layer50, 4, half).time.value() == doctest::Approx(expected));
+  }
   // A norm's shape does not say how it is divided: half of the whole.
   const auto norm = one(OpKind::norm, {{"elements", 100}}, 1e9);
   CHECK(forward(layer(), norm, 4, {plan::Partition::output, 0.5}).time.value() ==
@@ -214,5 +225,9 @@ TEST_CASE("a device is known by the words of its name") {
   CHECK_FALSE(knows("T10"));
   CHECK_FALSE(knows("T1 32GB"));
   CHECK_FALSE(knows("-"));
-  CHECK(foreign_types(calibration, support::tiny_cluster(2)) == std::vector<std::string>{"tiny"});
+  const CalibratedCosts costs(calibration);
+  const auto cluster = support::tiny_cluster(2);
+  CHECK(costs.foreign(cluster) == std::vector<std::string>{"tiny"});
+  CHECK(source_of(costs, cluster) == "calibration of Maker T1 16GB, foreign to tiny");
+  CHECK(source_of(AnalyticCosts(), cluster) == "analytic");
 }

@@ -29,6 +29,8 @@ struct Estimate {
   const PassEstimate& operator[](Pass pass) const { return passes[static_cast<std::size_t>(pass)]; }
   OpTime time() const { return {passes[0].time, passes[1].time, passes[2].time}; }
   core::Seconds total() const { return time().total(); }
+  core::Seconds low() const { return passes[0].low + passes[1].low + passes[2].low; }
+  core::Seconds high() const { return passes[0].high + passes[1].high + passes[2].high; }
   Origin origin() const;  ///< the worst among passes that take time
 };
 
@@ -55,8 +57,9 @@ class CalibratedCosts final : public CostModel {
 
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples) const;
-  /// Parts of linear layers, convolutions, attention and embeddings are looked up as operators of divided
-  /// extents, the utilisation of which their share of the work gets; others as CostModel says.
+  /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
+  /// operators of divided extents, whose utilisation their share of the work gets; others as CostModel says.
+  /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpPart& part) const;
 
@@ -67,12 +70,16 @@ class CalibratedCosts final : public CostModel {
   /// At the measured copy bandwidth.
   core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                           const cluster::DeviceType& device) const override;
+  std::string source() const override { return "calibration of " + calibration_.identity.device; }
+  std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 
   const Calibration& calibration() const { return calibration_; }
   Caches caches() const { return caches_; }
 
  private:
   struct Index;
+  Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     std::int64_t samples, const Shape& shape, const OpPart& part) const;
   Calibration calibration_;
   Caches caches_;
   std::unique_ptr<Index> index_;
@@ -80,7 +87,7 @@ class CalibratedCosts final : public CostModel {
 
 /// Whether every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type);
-/// Those types of the cluster's devices that the calibration does not know, by name.
-std::vector<std::string> foreign_types(const Calibration& calibration, const cluster::Cluster& cluster);
+/// The measured device as a cluster would describe it, one multiprocessor.
+cluster::DeviceType device_type(const Calibration& calibration);
 
 }  // namespace penstock::cost

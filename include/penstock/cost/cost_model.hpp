@@ -2,6 +2,8 @@
 // What one operator costs on one device: the seam every source of timings implements.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/graph/op_graph.hpp"
@@ -46,6 +48,13 @@ class CostModel {
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that streams
   /// step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer, const cluster::DeviceType& device) const;
+  /// Where the times come from, in a few words for results.
+  virtual std::string source() const { return "given"; }
+  /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such knowledge.
+  virtual std::vector<std::string> foreign(const cluster::Cluster& cluster) const;
 };
+
+/// The source, and what it is not about: "calibration of NVIDIA H200, foreign to V100".
+std::string source_of(const CostModel& costs, const cluster::Cluster& cluster);
 
 }  // namespace penstock::cost

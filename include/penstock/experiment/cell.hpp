@@ -50,7 +50,7 @@ std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Probl
 score::Reduction reduction(const sim::SimulationOptions& simulation);
 
 /// The part of a row that is known before anything runs.
-report::CellResult describe(const Cell& cell);
+report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a perfect world),
 /// simulation, memory.

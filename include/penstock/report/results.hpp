@@ -33,6 +33,7 @@ struct CellResult {
   std::optional<std::int64_t> states;             ///< table rows the planner computed
   std::optional<std::int64_t> search_memory_bytes;  ///< most the process held during the search, whatever else it held included;
                                                     ///< only where searches run one after the other
+  std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be "..., foreign to ..."
   std::string status;  ///< "ok", "timed out: ...", "infeasible: ...", "limit: ...", "bad input: ...", "interrupted"
 };
 
