@@ -20,15 +20,16 @@ std::vector<bool> trained_above(const graph::OpGraph& graph) {
   for (std::size_t v = 0; v < graph.size(); ++v)
     for (const graph::Vertex u : graph.dag().predecessors(static_cast<graph::Vertex>(v))) {
       const core::OpId source(static_cast<std::size_t>(u));
-      if (above[source.index()] || cost::has_pass(graph.op(source), cost::Pass::weight_gradient)) above[v] = true;
+      if (above[source.index()] || cost::has_pass(graph.op(source), cost::Pass::weight_gradient))
+        above[v] = true;
     }
   return above;
 }
 
 }  // namespace
 
-const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key, cost::Pass pass,
-                                    std::int64_t samples) {
+const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key,
+                                    cost::Pass pass, std::int64_t samples) {
   const auto kernel = std::ranges::find(calibration.kernels, key, &cost::MeasuredKernel::key);
   if (kernel == calibration.kernels.end()) return nullptr;
   const auto point = std::ranges::find_if(
@@ -54,9 +55,9 @@ std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, cons
   return sums;
 }
 
-cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend& backend, kernels::Stream& stream,
-                          Stopwatch& stopwatch, const NamedModel& model, std::int64_t samples,
-                          cluster::Precision number, core::Bytes memory) {
+cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend& backend,
+                          kernels::Stream& stream, Stopwatch& stopwatch, const NamedModel& model,
+                          std::int64_t samples, cluster::Precision number, core::Bytes memory) {
   const auto sums = kernel_sums(calibration, model.graph, samples, number);
   if (!sums) throw core::BadInput("not all of its kernels are measured");
   const core::Bytes needed = kernels::GraphRun::bytes(model.graph, samples);

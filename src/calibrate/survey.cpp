@@ -19,7 +19,7 @@ using cost::Pass;
 constexpr std::int64_t kLargestCopy = std::int64_t{256} << 20, kLargestMessage = std::int64_t{1} << 30;
 constexpr std::int64_t kSmallestMessage = 1024;
 constexpr std::int64_t kSharedCopy = std::int64_t{64} << 20, kOverlapProduct = 1024;
-constexpr double kCeilingTime = 3;  // s, about
+constexpr double kCeilingTime = 3;   // s, about
 constexpr double kFillRate = 300e6;  // B/s
 
 std::string title(const KernelItem& item) {
@@ -28,7 +28,8 @@ std::string title(const KernelItem& item) {
 
 bool measured(const Calibration& calibration, const KernelItem& item) {
   return std::ranges::all_of(kAllPasses, [&](Pass pass) {
-    return !item.passes[static_cast<std::size_t>(pass)] || find_point(calibration, item.key, pass, item.samples);
+    return !item.passes[static_cast<std::size_t>(pass)] ||
+           find_point(calibration, item.key, pass, item.samples);
   });
 }
 
@@ -48,11 +49,14 @@ void add_kernel_point(Calibration& calibration, const KernelItem& item, cost::Ke
 }
 
 bool same_model(const cost::ModelSum& sum, const NamedModel& model, cluster::Precision number) {
-  return sum.model == model.name && sum.parameters == model.parameters && sum.samples == 1 && sum.number == number;
+  return sum.model == model.name && sum.parameters == model.parameters && sum.samples == 1 &&
+         sum.number == number;
 }
 
 /// Of one transfer, roughly.
-core::Seconds transfer_time(core::Bytes bytes, const Roofline& roofline) { return bytes * 4 / roofline.copy; }
+core::Seconds transfer_time(core::Bytes bytes, const Roofline& roofline) {
+  return bytes * 4 / roofline.copy;
+}
 
 }  // namespace
 
@@ -63,7 +67,9 @@ std::vector<Rank>& Survey::ranks() {
   return ranks_;
 }
 
-LinkBench Survey::link_bench() { return {ranks(), request_.clock, request_.rule, request_.stop}; }
+LinkBench Survey::link_bench() {
+  return {ranks(), request_.clock, request_.rule, request_.stop};
+}
 
 void Survey::timed(const std::function<void(Stopwatch&)>& measure) {
   Stopwatch stopwatch(*stream_, request_.clock, request_.rule, request_.stop);
@@ -124,7 +130,8 @@ Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
   const core::Seconds once = model.graph.forward_flops() * 3 / roofline.matmul + buffers / roofline.copy;
   const core::Seconds estimate = buffers / core::Bandwidth(kFillRate) + sampling_time(once, request_.rule);
   const auto done = [&model, number](const Calibration& c) {
-    return std::ranges::any_of(c.models, [&](const cost::ModelSum& sum) { return same_model(sum, model, number); });
+    return std::ranges::any_of(c.models,
+                               [&](const cost::ModelSum& sum) { return same_model(sum, model, number); });
   };
   const auto run = [this, &model, number](Calibration& c) {
     timed([&](Stopwatch& stopwatch) {
@@ -136,7 +143,8 @@ Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
 }
 
 Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
-  const bool alone = kind == LinkKind::device_copy || kind == LinkKind::host_to_device || kind == LinkKind::device_to_host;
+  const bool alone =
+      kind == LinkKind::device_copy || kind == LinkKind::host_to_device || kind == LinkKind::device_to_host;
   const int ranks = alone ? 1 : kind == LinkKind::peer_copy ? 2 : request_.ranks;
   return {fmt::format("{} {}", name(kind), core::show(bytes)),
           sampling_time(transfer_time(bytes, roofline), request_.rule), false,
@@ -145,8 +153,10 @@ Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline)
 }
 
 Job Survey::sharing_job() {
-  return {"two copies at once", request_.rule.enough * 2, false, [](const Calibration& c) { return !c.sharing.empty(); },
-          [this](Calibration& c) { c.sharing.push_back(time_sharing(link_bench(), core::Bytes(kSharedCopy))); }};
+  return {
+      "two copies at once", request_.rule.enough * 2, false,
+      [](const Calibration& c) { return !c.sharing.empty(); },
+      [this](Calibration& c) { c.sharing.push_back(time_sharing(link_bench(), core::Bytes(kSharedCopy))); }};
 }
 
 Job Survey::overlap_job() {
@@ -164,7 +174,8 @@ void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline) {
   if (!request_.host) kinds.insert(kinds.end(), {LinkKind::host_to_device, LinkKind::device_to_host});
   const bool threads = request_.host && request_.ranks >= 2;
   if (threads)
-    kinds.insert(kinds.end(), {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
+    kinds.insert(kinds.end(),
+                 {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
   const std::int64_t most = std::min(kLargestMessage, request_.memory.value() / (4 * request_.ranks));
   for (const LinkKind kind : kinds)
     for (std::int64_t bytes = kSmallestMessage; bytes <= most; bytes *= 2)
@@ -186,7 +197,8 @@ std::vector<Job> Survey::jobs(const Roofline& roofline) {
   return out;
 }
 
-SamplingRule rule_within(core::Seconds budget, const std::function<core::Seconds(const SamplingRule&)>& estimate) {
+SamplingRule rule_within(core::Seconds budget,
+                         const std::function<core::Seconds(const SamplingRule&)>& estimate) {
   SamplingRule rule;
   for (const double share : {1.0, 0.5, 0.2, 0.1, 0.04}) {
     rule.enough = SamplingRule{}.enough * share;

@@ -36,7 +36,8 @@ std::vector<Recheck> choose_points(const cost::Calibration& calibration, std::si
   return chosen;
 }
 
-void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch) {
+void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream,
+             Stopwatch& stopwatch) {
   for (Recheck& point : points) {
     TimedKernel kernel(backend, stream, operator_of(point.key), point.samples, point.key.number);
     point.now = stopwatch.back_to_back([&] { kernel.run(point.pass); });

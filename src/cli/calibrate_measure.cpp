@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,7 @@ namespace {
 using calibrate::Job;
 using cost::Calibration;
 
-constexpr double kMemoryShare = 0.5;   // of what is free: operands and buffers
+constexpr double kMemoryShare = 0.5;    // of what is free: operands and buffers
 constexpr double kBudgetToSpend = 0.9;  // estimates err; the rest of the budget absorbs it
 constexpr int kMostRanks = 4;
 
@@ -43,10 +43,14 @@ double kibibytes(const std::string& key) {
   return 0;
 }
 
-core::Bytes memory(const std::string& key) { return core::Bytes(static_cast<std::int64_t>(kibibytes(key) * 1024)); }
+core::Bytes memory(const std::string& key) {
+  return core::Bytes(static_cast<std::int64_t>(kibibytes(key) * 1024));
+}
 
-core::Bytes usable_memory() {
-  return core::Bytes(static_cast<std::int64_t>(kibibytes("MemAvailable") * 1024 * kMemoryShare));
+/// On the host what is free counts, on a device that is ours alone all of it.
+core::Bytes usable_memory(const cost::Identity& id) {
+  const core::Bytes whole = id.backend == "host" ? memory("MemAvailable") : id.memory;
+  return core::Bytes(static_cast<std::int64_t>(static_cast<double>(whole.value()) * kMemoryShare));
 }
 
 double load_average() {
@@ -63,7 +67,8 @@ std::vector<calibrate::NamedModel> load_models(const std::vector<std::string>& n
 }
 
 /// What the backend says of itself, and what this process knows beside.
-cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock& clock, const Session& session) {
+cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock& clock,
+                        const Session& session) {
   const report::Provenance made = provenance(session);
   cost::Identity out;
   out.backend = backend.name();
@@ -77,6 +82,8 @@ cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock&
       out.device = value;
     else if (key == "threads")
       out.threads = std::stoi(value);
+    else if (key == "memory")
+      out.memory = core::parse_bytes(value).value_or(out.memory);
     else
       out.details.emplace_back(key, value);
   }
@@ -90,9 +97,10 @@ Calibration begin(const std::string& path, const cost::Identity& mine) {
   Calibration found = cost::load_calibration(path);
   const cost::Identity& theirs = found.identity;
   if (theirs.device != mine.device || theirs.backend != mine.backend || theirs.threads != mine.threads)
-    throw core::BadInput({path, 0, "identity"},
-                         fmt::format("measured on {} ({}, {} threads), not on {} ({}, {} threads); choose another file",
-                                     theirs.device, theirs.backend, theirs.threads, mine.device, mine.backend, mine.threads));
+    throw core::BadInput(
+        {path, 0, "identity"},
+        fmt::format("measured on {} ({}, {} threads), not on {} ({}, {} threads); choose another file",
+                    theirs.device, theirs.backend, theirs.threads, mine.device, mine.backend, mine.threads));
   auto& details = found.identity.details;
   std::erase_if(details, [](const auto& detail) { return detail.first == "continued"; });
   details.emplace_back("continued", mine.date + " by " + mine.commit);
@@ -100,7 +108,8 @@ Calibration begin(const std::string& path, const cost::Identity& mine) {
 }
 
 core::Seconds now() {
-  return core::Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return core::Seconds(
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
 /// A line that redraws itself on a terminal, a line every ten seconds elsewhere; both on standard error.
@@ -124,14 +133,15 @@ class ProgressLine {
 
 calibrate::Watch watch(const std::string& path) {
   const auto save = [path](const Calibration& calibration) {
-    if (!path.empty() && calibration.ceilings.copy.value() > 0) core::write_file(path, cost::to_yaml(calibration));
+    if (!path.empty() && calibration.ceilings.copy.value() > 0)
+      core::write_file(path, cost::to_yaml(calibration));
   };
   return {now, save, [line = std::make_shared<ProgressLine>()](const calibrate::Progress& p) { (*line)(p); }};
 }
 
 core::ExitCode report(const calibrate::Outcome& outcome, const Flags& flags, std::int64_t rejected) {
-  fmt::print("{} measured now, {} before, {} left out by the budget, {} refused\n", outcome.measured, outcome.known,
-             outcome.unmeasured.size(), outcome.refused.size());
+  fmt::print("{} measured now, {} before, {} left out by the budget, {} refused\n", outcome.measured,
+             outcome.known, outcome.unmeasured.size(), outcome.refused.size());
   for (const std::string& refusal : outcome.refused) fmt::print("  {}\n", refusal);
   if (rejected > 0) fmt::print("{} timings were thrown away: the clock was low\n", rejected);
   fmt::print("{}; penstock calibrate report {} shows it{}\n", flags.output, flags.output,
@@ -152,8 +162,10 @@ core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calib
 
 std::optional<core::Seconds> budget(const Flags& flags) {
   if (flags.budget.empty()) return std::nullopt;
-  const auto time = core::parse_seconds(flags.budget);
-  if (!time) throw core::Error(core::ExitCode::usage, "--budget: expected a time such as 5min, not '" + flags.budget + "'");
+  const auto time = core::parse_seconds(flags.budget.ends_with("m") ? flags.budget + "in" : flags.budget);
+  if (!time)
+    throw core::Error(core::ExitCode::usage,
+                      "--budget: expected a time such as 5m, not '" + flags.budget + "'");
   return time;
 }
 
@@ -182,7 +194,8 @@ class Measuring {
   }
 
  private:
-  core::ExitCode measure(const calibrate::Survey& survey, const std::vector<Job>& jobs, const calibrate::Watch& keep) {
+  core::ExitCode measure(const calibrate::Survey& survey, const std::vector<Job>& jobs,
+                         const calibrate::Watch& keep) {
     const auto outcome = run_jobs(jobs, calibration_, left(), keep, stop_);
     calibration_.leave_one_out = cost::leave_one_out(calibration_);
     keep.save(calibration_);
@@ -206,7 +219,7 @@ class Measuring {
             .clock = *clock_,
             .models = models_,
             .number = number(),
-            .memory = usable_memory(),
+            .memory = usable_memory(calibration_.identity),
             .rule = rule,
             .stop = stop_};
   }
@@ -230,7 +243,8 @@ class Measuring {
 };
 
 core::ExitCode run(const Flags& flags, const Session& session) {
-  if (flags.output.empty() && !flags.plan) throw core::Error(core::ExitCode::usage, "penstock calibrate: -o FILE says where the calibration goes");
+  if (flags.output.empty() && !flags.plan)
+    throw core::Error(core::ExitCode::usage, "penstock calibrate: -o FILE says where the calibration goes");
   return Measuring(flags, session).run();
 }
 
@@ -244,17 +258,41 @@ std::vector<std::string> model_names() {
 
 void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   auto flags = std::make_shared<Flags>();
-  calibrate.add_option("--device", flags->device, "what to measure: host, or cuda:0 and so on")->capture_default_str()->type_name("NAME");
+  calibrate.footer(
+      "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
+      "the models whole,\n"
+      "links, and then the kernels at other batch sizes, powers of two up to 64 as memory allows. The file "
+      "is whole at any time;\n"
+      "after Ctrl-C, or when the budget is over, the same command goes on. Measure on a machine that does "
+      "nothing else.\n\n"
+      "Examples:\n"
+      "  penstock calibrate --plan --models resnet50\n"
+      "  penstock calibrate --budget 30m -o host.yaml\n"
+      "  penstock calibrate verify host.yaml");
+  calibrate.add_option("--device", flags->device, "what to measure: host, or cuda:0 and so on")
+      ->capture_default_str()
+      ->type_name("NAME");
   calibrate.add_option("--models", flags->models, "whose kernels; default: the whole zoo")
-      ->delimiter(',')->type_name("NAME,...")->check(one_of(model_names()));
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->check(one_of(model_names()));
   calibrate.add_option("--number", flags->number, "format of numbers: fp32, tf32, bf16, fp16")
-      ->capture_default_str()->type_name("NAME")->check(one_of({"fp32", "tf32", "bf16", "fp16"}));
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"fp32", "tf32", "bf16", "fp16"}));
   calibrate.add_option("--threads", flags->threads, "of the host's kernels; default: one per processor")
-      ->check(CLI::Range(1, 1 << 10).description(""))->type_name("N");
-  calibrate.add_option("--budget", flags->budget, "how long it may take, such as 5min: timings get shorter, then the less valuable are left out")
+      ->check(CLI::Range(1, 1 << 10).description(""))
+      ->type_name("N");
+  calibrate
+      .add_option(
+          "--budget", flags->budget,
+          "how long it may take, such as 5m: timings get shorter, then the less valuable are left out")
       ->type_name("TIME");
   calibrate.add_flag("--plan", flags->plan, "only list what would be measured, and how long that takes");
-  calibrate.add_option("-o,--output", flags->output, "the calibration; measuring goes on where an earlier call left it")->type_name("FILE");
+  calibrate
+      .add_option("-o,--output", flags->output,
+                  "the calibration; measuring goes on where an earlier call left it")
+      ->type_name("FILE");
   calibrate.callback([flags, &action, &calibrate] {
     if (calibrate.get_subcommands().empty()) action = [flags](const Session& s) { return run(*flags, s); };
   });

@@ -49,7 +49,8 @@ struct Bench {
             .stop = core::StopToken(&stopped)};
   }
   calibrate::Watch watch() {
-    return {[this] { return core::Seconds(script.now); }, [](const cost::Calibration&) {}, [](const calibrate::Progress&) {}};
+    return {[this] { return core::Seconds(script.now); }, [](const cost::Calibration&) {},
+            [](const calibrate::Progress&) {}};
   }
   Outcome ceilings() {
     Survey survey(request());
@@ -57,7 +58,8 @@ struct Bench {
   }
   Outcome measure(core::Bytes memory = core::Bytes(1 << 20)) {
     Survey survey(request(memory));
-    return run_jobs(survey.jobs(roofline(calibration, kFp32)), calibration, {}, watch(), core::StopToken(&stopped));
+    return run_jobs(survey.jobs(calibrate::roofline(calibration, kFp32)), calibration, {}, watch(),
+                    core::StopToken(&stopped));
   }
 };
 
@@ -93,7 +95,8 @@ TEST_CASE("the points of a kernel ascend, whatever the order they came in") {
   b.measure();
   const auto& points = b.calibration.kernels[0].points;
   for (std::size_t i = 1; i < points.size(); ++i)
-    CHECK(std::pair(points[i - 1].pass, points[i - 1].samples) < std::pair(points[i].pass, points[i].samples));
+    CHECK(std::pair(points[i - 1].pass, points[i - 1].samples) <
+          std::pair(points[i].pass, points[i].samples));
 }
 
 TEST_CASE("what is measured is not measured again") {
@@ -109,7 +112,8 @@ TEST_CASE("Ctrl-C within a kernel keeps the passes that are done") {
   b.ceilings();
   const int before = b.script.runs;
   b.script.duration = [&](const Script& s) {
-    if (s.runs > before + 60) b.stopped = true;  // forward takes 3 + 10 runs, cold and not; so does each gradient
+    if (s.runs > before + 60)
+      b.stopped = true;  // forward takes 3 + 10 runs, cold and not; so does each gradient
     return 1e-3;
   };
   CHECK(b.measure().interrupted);
@@ -158,7 +162,8 @@ TEST_CASE("link points are kept in order and fitted as they come") {
   cost::Calibration calibration;
   const auto add = [&](std::int64_t bytes) {
     const core::Seconds time(1e-6 + 1e-9 * static_cast<double>(bytes));
-    calibrate::add_point(calibration, cost::LinkKind::device_copy, 1, {core::Bytes(bytes), {time, time, time, 10, time, time}});
+    calibrate::add_point(calibration, cost::LinkKind::device_copy, 1,
+                         {core::Bytes(bytes), {time, time, time, 10, time, time}});
   };
   for (const std::int64_t bytes : {4096, 1024, 2048, 2048}) add(bytes);
   REQUIRE(calibration.links.size() == 1);
@@ -166,6 +171,6 @@ TEST_CASE("link points are kept in order and fitted as they come") {
   CHECK(calibration.links[0].points[0].bytes == core::Bytes(1024));
   REQUIRE(calibration.links[0].segments.size() == 1);
   CHECK(calibration.links[0].segments[0].per_byte.value == doctest::Approx(1e-9));
-  CHECK(has_point(calibration, cost::LinkKind::device_copy, 1, core::Bytes(2048)));
-  CHECK_FALSE(has_point(calibration, cost::LinkKind::device_copy, 2, core::Bytes(2048)));
+  CHECK(calibrate::has_point(calibration, cost::LinkKind::device_copy, 1, core::Bytes(2048)));
+  CHECK_FALSE(calibrate::has_point(calibration, cost::LinkKind::device_copy, 2, core::Bytes(2048)));
 }

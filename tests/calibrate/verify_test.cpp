@@ -14,7 +14,8 @@ namespace {
 /// One linear layer with a forward point for each time.
 cost::Calibration measured(const std::vector<double>& times) {
   cost::Calibration out = support::bare_calibration();
-  cost::MeasuredKernel kernel{{graph::OpKind::linear, {{"rows", 1}, {"in", 8}, {"out", 16}}, cluster::Precision::fp32}, {}, {}};
+  cost::MeasuredKernel kernel{
+      {graph::OpKind::linear, {{"rows", 1}, {"in", 8}, {"out", 16}}, cluster::Precision::fp32}, {}, {}};
   for (std::size_t i = 0; i < times.size(); ++i)
     kernel.points.push_back(support::point(cost::Pass::forward, static_cast<std::int64_t>(i) + 1, times[i]));
   out.kernels = {kernel};

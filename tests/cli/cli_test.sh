@@ -174,6 +174,14 @@ expect 11 "cut.yaml:40: end: the file is truncated" "$penstock" plan --model cas
 sed 's/threads: 1/threads: 2/' t1.yaml >edited.yaml
 expect 11 "edited.yaml:41: end: the file is damaged or was edited" "$penstock" calibrate report edited.yaml
 expect 11 "day.yaml:1: not a calibration" "$penstock" calibrate report day.yaml
+sed 's/cuda:0/host/' "${clusters%/experiments/clusters}/tests/fuzz/seeds/calibration/full.yaml" >host_full.yaml
+seal host_full.yaml >host_t1.yaml
+expect 10 "-o FILE says where the calibration goes" "$penstock" calibrate
+expect 10 "did you mean 'vgg16'" "$penstock" calibrate --models vgg17 -o no.yaml
+expect 10 "--budget: expected a time such as 5m" "$penstock" calibrate --budget 5 -o no.yaml
+expect 11 "t1.yaml: identity: measured on Maker T1 16GB" "$penstock" calibrate -o t1.yaml
+expect 11 "measured on Maker T1 16GB; this is" "$penstock" calibrate verify host_t1.yaml
+[[ ! -e no.yaml ]] || { echo "FAILED: a calibration was written"; failures=$((failures + 1)); }
 calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --costs t1.yaml)
 expect 0 "costs: calibration of Maker T1 16GB; of compute time 0.0 % measured" "${calibrated[@]}" --cluster t1_cluster.yaml -o t1_plan.yaml
 expect 0 '"extrapolated": ' "$penstock" simulate t1_plan.yaml --costs t1.yaml --json

@@ -11,13 +11,13 @@ namespace penstock::calibrate {
 /// What to measure, and on what. References outlive the survey.
 struct SurveyRequest {
   kernels::Backend& backend;
-  OpenDevice open_rank;     ///< a further view of the device, for transfers between threads
-  int ranks = 2;            ///< of collectives; one leaves out all that takes two
-  bool host = true;         ///< threads share memory: copies between them, no copies to and from a host
+  OpenDevice open_rank;  ///< a further view of the device, for transfers between threads
+  int ranks = 2;         ///< of collectives; one leaves out all that takes two
+  bool host = true;      ///< threads share memory: copies between them, no copies to and from a host
   Clock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision number = cluster::Precision::fp32;
-  core::Bytes memory;       ///< that operands and buffers may take
+  core::Bytes memory;  ///< that operands and buffers may take
   SamplingRule rule;
   std::int64_t most_samples = 64;
   core::StopToken stop;
@@ -30,7 +30,8 @@ class Survey {
 
   /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated.
   std::vector<Job> ceilings();
-  /// Kernels at one sample, whole models, links, and then the other batch sizes. Estimates follow from the ceilings.
+  /// Kernels at one sample, whole models, links, and then the other batch sizes. Estimates follow from the
+  /// ceilings.
   std::vector<Job> jobs(const Roofline& roofline);
 
   std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
@@ -56,8 +57,9 @@ class Survey {
   std::int64_t rejected_ = 0;
 };
 
-/// The sampling rule whose timings are as long as the budget allows for all of `jobs`: half a second, or as little as a
-/// fiftieth of one. `estimate`: what everything takes under a rule.
-SamplingRule rule_within(core::Seconds budget, const std::function<core::Seconds(const SamplingRule&)>& estimate);
+/// The sampling rule whose timings are as long as the budget allows for all of `jobs`: half a second, or as
+/// little as a fiftieth of one. `estimate`: what everything takes under a rule.
+SamplingRule rule_within(core::Seconds budget,
+                         const std::function<core::Seconds(const SamplingRule&)>& estimate);
 
 }  // namespace penstock::calibrate

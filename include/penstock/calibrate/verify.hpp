@@ -22,7 +22,8 @@ struct Recheck {
 std::vector<Recheck> choose_points(const cost::Calibration& calibration, std::size_t count);
 
 /// Fills `now`. Throws BadInput where the device has no such kernel.
-void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
+void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream,
+             Stopwatch& stopwatch);
 
 /// More than a quarter of the points are off.
 bool drifted(const std::vector<Recheck>& points);
