@@ -45,17 +45,4 @@ OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op, con
   operands_.output_gradient = random(slots.output);
 }
 
-core::Bytes operand_bytes(const kernels::Slots& slots) {
-  core::Bytes once{}, twice{};
-  const auto add = [](core::Bytes& sum, const Slot& slot) {
-    sum += core::Bytes(slot.count() * size(slot.element));
-  };
-  for (const auto* both : {&slots.inputs, &slots.parameters})
-    for (const Slot& slot : *both) add(twice, slot);
-  for (const auto* own : {&slots.kept, &slots.handed})
-    for (const Slot& slot : *own) add(once, slot);
-  add(twice, slots.output);
-  return once + twice * 2;
-}
-
 }  // namespace penstock::calibrate

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "calibrate_command.hpp"
+#include "device_identity.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/calibrate/survey.hpp"
 #include "penstock/core/files.hpp"
@@ -23,7 +22,6 @@ namespace {
 using calibrate::Job;
 using cost::Calibration;
 
-constexpr double kMemoryShare = 0.5;    // of what is free: operands and buffers
 constexpr double kBudgetToSpend = 0.9;  // estimates err; the rest of the budget absorbs it
 constexpr int kMostRanks = 4;
 
@@ -34,60 +32,11 @@ struct Flags {
   bool plan = false;
 };
 
-double kibibytes(const std::string& key) {
-  std::ifstream in("/proc/meminfo");
-  std::string name;
-  double value = 0;
-  for (std::string rest; in >> name >> value; std::getline(in, rest))
-    if (name == key + ":") return value;
-  return 0;
-}
-
-core::Bytes memory(const std::string& key) {
-  return core::Bytes(static_cast<std::int64_t>(kibibytes(key) * 1024));
-}
-
-/// On the host what is free counts, on a device that is ours alone all of it.
-core::Bytes usable_memory(const cost::Identity& id) {
-  const core::Bytes whole = id.backend == "host" ? memory("MemAvailable") : id.memory;
-  return core::Bytes(static_cast<std::int64_t>(static_cast<double>(whole.value()) * kMemoryShare));
-}
-
-double load_average() {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
-}
-
 std::vector<calibrate::NamedModel> load_models(const std::vector<std::string>& names) {
   std::vector<calibrate::NamedModel> out;
   for (const models::ModelInfo& info : models::catalogue())
     if (names.empty() || std::ranges::find(names, info.name) != names.end())
       out.push_back({info.name, {}, models::build(info.name)});
-  return out;
-}
-
-/// What the backend says of itself, and what this process knows beside.
-cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock& clock,
-                        const Session& session) {
-  const report::Provenance made = provenance(session);
-  cost::Identity out;
-  out.backend = backend.name();
-  out.memory = memory("MemTotal");
-  out.load = load_average();
-  out.date = made.date;
-  out.commit = made.commit + (made.dirty ? "-dirty" : "");
-  out.command = made.command;
-  for (const auto& [key, value] : backend.identity()) {
-    if (key == "device")
-      out.device = value;
-    else if (key == "threads")
-      out.threads = std::stoi(value);
-    else if (key == "memory")
-      out.memory = core::parse_bytes(value).value_or(out.memory);
-    else
-      out.details.emplace_back(key, value);
-  }
-  out.details.emplace_back("clock watched by", clock.method());
   return out;
 }
 
@@ -115,8 +64,10 @@ core::Seconds now() {
 /// A line that redraws itself on a terminal, a line every ten seconds elsewhere; both on standard error.
 class ProgressLine {
  public:
+  explicit ProgressLine(std::optional<core::Seconds> end) : end_(end) {}
   void operator()(const calibrate::Progress& p) {
-    const std::string what = fmt::format("[{}/{}] {}; {} left", p.done, p.all, p.name, core::show(p.left));
+    const core::Seconds left = end_ ? std::clamp(*end_ - now(), core::Seconds(0), p.left) : p.left;
+    const std::string what = fmt::format("[{}/{}] {}; {} left", p.done, p.all, p.name, core::show(left));
     if (terminal_) {
       fmt::print(stderr, "\r\033[K{}{}", what.substr(0, 100), p.done == p.all ? "\n" : "");
     } else if ((now() - last_).value() > kPause) {
@@ -127,16 +78,17 @@ class ProgressLine {
 
  private:
   static constexpr double kPause = 10;  // s
+  std::optional<core::Seconds> end_;  ///< of the budget
   bool terminal_ = isatty(STDERR_FILENO) != 0;
   core::Seconds last_ = now();
 };
 
-calibrate::Watch watch(const std::string& path) {
+calibrate::Watch watch(const std::string& path, std::optional<core::Seconds> end) {
   const auto save = [path](const Calibration& calibration) {
     if (!path.empty() && calibration.ceilings.copy.value() > 0)
       core::write_file(path, cost::to_yaml(calibration));
   };
-  return {now, save, [line = std::make_shared<ProgressLine>()](const calibrate::Progress& p) { (*line)(p); }};
+  return {now, save, [line = std::make_shared<ProgressLine>(end)](const calibrate::Progress& p) { (*line)(p); }};
 }
 
 core::ExitCode report(const calibrate::Outcome& outcome, const Flags& flags, std::int64_t rejected) {
@@ -183,7 +135,7 @@ class Measuring {
         stop_(session.stop()) {}
 
   core::ExitCode run() {
-    const calibrate::Watch keep = watch(flags_.plan ? "" : flags_.output);
+    const calibrate::Watch keep = watch(flags_.plan ? "" : flags_.output, end());
     calibrate::Survey roofs(request({}));
     const auto first = run_jobs(roofs.ceilings(), calibration_, std::nullopt, keep, stop_);
     if (first.interrupted) return core::ExitCode::interrupted;
@@ -205,6 +157,9 @@ class Measuring {
   cluster::Precision number() const { return cluster::precision(flags_.number); }
   calibrate::Roofline roofline() const { return calibrate::roofline(calibration_, number()); }
 
+  std::optional<core::Seconds> end() const {
+    return budget_ ? std::optional(start_ + *budget_) : std::nullopt;
+  }
   std::optional<core::Seconds> left() const {
     return budget_ ? std::optional(*budget_ - (now() - start_)) : std::nullopt;
   }

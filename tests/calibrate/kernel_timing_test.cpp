@@ -40,12 +40,6 @@ TEST_CASE("a pass is timed cold and back to back, with the library's choice") {
   CHECK(point.workspace.value() == 64);
 }
 
-// x 2 * 2, weights 3 * 2 and y 2 * 3 numbers of 4 bytes, each with a gradient: 2 * 4 * (4 + 6 + 6) bytes.
-TEST_CASE("operands take what their slots say, gradients too") {
-  Script script;
-  CHECK(calibrate::operand_bytes(scripted::Kernel(script, 2).slots()).value() == 128);
-}
-
 TEST_CASE("operands are random, and row numbers lie within their table") {
   const auto host = kernels::open_device("host", 1);
   const auto kernel = host->make_kernel(embedding(), 40, kernels::Number::fp32);

@@ -29,7 +29,4 @@ class OperandSet {
   kernels::Operands operands_;
 };
 
-/// Bytes all operands take.
-core::Bytes operand_bytes(const kernels::Slots& slots);
-
 }  // namespace penstock::calibrate

@@ -1,0 +1,58 @@
+// Transfers on the host, two timings each: that they run, not how long they take.
+
+#include "penstock/calibrate/links.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "scripted.hpp"
+
+using namespace penstock;
+using cost::LinkKind;
+
+namespace {
+
+struct Bench {
+  std::vector<calibrate::Rank> ranks =
+      calibrate::open_ranks(2, [] { return kernels::open_device("host", 1); });
+  scripted::Clock clock;
+  calibrate::LinkBench bench{ranks, clock, {.least = 2, .enough = core::Seconds(0), .noise = 1}, {}};
+};
+
+bool timed(const cost::Timing& t) {
+  return t.count >= 2 && t.median.value() > 0 && t.low <= t.high;
+}
+
+}  // namespace
+
+TEST_CASE("every kind of link but broadcast is timed") {
+  Bench b;
+  for (const LinkKind kind :
+       {LinkKind::device_copy, LinkKind::host_to_device, LinkKind::device_to_host, LinkKind::peer_copy,
+        LinkKind::all_reduce, LinkKind::all_gather, LinkKind::reduce_scatter}) {
+    CAPTURE(name(kind));
+    const cost::LinkPoint point = time_link(b.bench, kind, core::Bytes(4096));
+    CHECK(point.bytes == core::Bytes(4096));
+    CHECK(timed(point.time));
+  }
+  CHECK_THROWS_AS(time_link(b.bench, LinkKind::broadcast, core::Bytes(4096)), core::Error);
+}
+
+TEST_CASE("copies are timed alone and together, and beside a product") {
+  Bench b;
+  const cost::SharingTest sharing = time_sharing(b.bench, core::Bytes(1 << 16));
+  CHECK(timed(sharing.alone));
+  CHECK(timed(sharing.together));
+  const cost::OverlapTest overlap = time_overlap(b.bench, 16, core::Bytes(1 << 16), cluster::Precision::fp32);
+  for (const cost::Timing& t :
+       {overlap.compute_alone, overlap.compute_with, overlap.copy_alone, overlap.copy_with})
+    CHECK(timed(t));
+}
+
+TEST_CASE("Ctrl-C ends a transfer's timing") {
+  const std::atomic<bool> stopped = true;
+  Bench b;
+  b.bench.stop = core::StopToken(&stopped);
+  CHECK_THROWS_AS(time_link(b.bench, LinkKind::all_reduce, core::Bytes(1024)), core::Interrupted);
+}
