@@ -19,10 +19,11 @@ double seconds(const cost::Problem& problem, ProblemBoundKind kind,
   return bounds.by_kind[static_cast<std::size_t>(kind)].time.value();
 }
 
-/// One operator of a million weights, 4 MB, and passes of 2 s per sample; devices at 1 MB/s, cables of 0.5 s.
+/// One operator of a million weights, 4 MB, and passes of 2 s per sample; cables of 1 MB/s and 0.5 s, memory
+/// of 2 MB/s.
 struct Lone {
   explicit Lone(std::int64_t memory = std::int64_t{1} << 40, std::int64_t parameters = 1000000)
-      : cluster(support::tiny_cluster(2, memory, 1e6, 0.5)) {
+      : cluster(slow_memory(support::tiny_cluster(2, memory, 1e6, 0.5))) {
     graph::GraphBuilder builder("one");
     builder.add(support::unit_op("a", 1e9, parameters));
     graph = builder.build();
@@ -30,6 +31,11 @@ struct Lone {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   support::LaunchCosts costs{{{0, 2}}};
+  static cluster::Cluster slow_memory(const cluster::Cluster& plain) {
+    cluster::DeviceType type = plain.types().front();
+    type.memory_bandwidth = core::Bandwidth(2e6);
+    return cluster::Cluster("lone", {type}, plain.devices(), 1, plain.links());
+  }
   cost::Problem problem() const { return {graph, cluster, costs, {8}}; }
   double update(std::int64_t bytes) const {
     return costs.step_time(core::Bytes(bytes), plan::Optimizer::sgd, cluster.types().front()).value();
