@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "command.hpp"
@@ -45,25 +46,28 @@ std::vector<std::string> chosen(const std::string& text) {
   return out;
 }
 
+struct Outcome {
+  std::vector<report::CellResult> rows;
+  std::set<score::PlanFamily> families{score::PlanFamily::replicated};  ///< of the plans found
+  bool interrupted = false;
+};
+
 /// A planner that cannot take the problem costs no other its row.
-report::CellResult row_of(const cost::Problem& problem, const experiment::Cell& cell,
-                          experiment::SearchSetting setting, const Session& session) {
+void add_row(const cost::Problem& problem, const experiment::Cell& cell, experiment::SearchSetting setting,
+             const Session& session, Outcome& out) {
   const Heartbeat alive(cell.planner);
   const PeakMemory memory;
   setting.peak_memory = [&] { return memory.bytes(); };
   try {
-    return experiment::try_search(problem, cell, setting, session.stop()).row;
+    auto found = experiment::try_search(problem, cell, setting, session.stop());
+    if (found.plan) out.families.insert(score::family_of(*found.plan));
+    out.rows.push_back(std::move(found.row));
   } catch (const core::BadInput& e) {
     auto row = experiment::describe(cell);
     row.status = std::string("bad input: ") + e.what();
-    return row;
+    out.rows.push_back(std::move(row));
   }
 }
-
-struct Outcome {
-  std::vector<report::CellResult> rows;
-  bool interrupted = false;
-};
 
 /// One planner after the other, each with all threads.
 Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::vector<std::string>& planners,
@@ -72,7 +76,7 @@ Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::
   try {
     for (const std::string& planner : planners) {
       cell.planner = planner;
-      out.rows.push_back(row_of(problem, cell, setting, session));
+      add_row(problem, cell, setting, session, out);
       const auto& row = out.rows.back();
       fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), planner,
                  row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
@@ -86,19 +90,26 @@ Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::
   return out;
 }
 
-/// What the table is about, and what no plan beats.
-std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
-                    const sim::SimulationOptions& simulation) {
-  const auto row = experiment::describe(cell);
-  const std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices,
-                                       row.cluster, row.mini_batch);
+/// What no plan of a family beats.
+std::string bound_line(const cost::Problem& problem, score::PlanFamily family, score::Reduction reduction) {
   try {
-    const auto best = score::problem_bounds(problem, experiment::reduction(simulation)).best();
-    return fmt::format("{}no plan with a flush takes less than {} ({})\n\n", what, core::show(best.time),
-                       name(best.kind));
+    const auto best = score::problem_bounds(problem, reduction, family).best();
+    return fmt::format("no plan with a flush takes less than {} {} ({})\n", core::show(best.time),
+                       name(family), name(best.kind));
   } catch (const core::Infeasible& e) {
-    return fmt::format("{}no plan fits: {}\n\n", what, e.what());
+    return fmt::format("no plan fits {}: {}\n", name(family), e.what());
   }
+}
+
+/// What the table is about, and what no plan beats, by what its plans divide.
+std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
+                    const sim::SimulationOptions& simulation, const std::set<score::PlanFamily>& families) {
+  const auto row = experiment::describe(cell);
+  std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
+                                 row.mini_batch);
+  for (const score::PlanFamily family : families)
+    what += bound_line(problem, family, experiment::reduction(simulation));
+  return what + "\n";
 }
 
 core::ExitCode exit_code(const Outcome& outcome) {
@@ -123,7 +134,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
   const Outcome outcome = compare(problem, cell, planners, setting, session);
-  const std::string table = heading(problem, cell, setting.simulation) + report::ranking(outcome.rows);
+  const std::string table =
+      heading(problem, cell, setting.simulation, outcome.families) + report::ranking(outcome.rows);
   const std::string json = report::to_json(outcome.rows, provenance(session)),
                     csv = report::to_csv(outcome.rows);
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
@@ -142,8 +154,9 @@ void add_compare(CLI::App& app, Action& action) {
   command->footer(
       "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
       "(estimated over\n"
-      "simulated), the gap to a lower bound on the iteration of any plan, memory of the fullest device, "
-      "search time, states\n"
+      "simulated), the gap to a lower bound on the iteration of any plan that divides as much (nothing but "
+      "samples, with\n"
+      "ZeRO weights, with tensor parallelism operators), memory of the fullest device, search time, states\n"
       "and memory of the whole process during the search. Planners run one after the other, each on all "
       "threads. One that\n"
       "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "

@@ -14,6 +14,7 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/schedule/list_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
+#include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 
@@ -53,11 +54,11 @@ std::string bound_line(const cost::Problem& problem, const experiment::CellOutco
       list_order_line(problem, *outcome.plan));
 }
 
-/// Of any plan, whoever makes it.
-std::string any_plan_line(const report::CellResult& row) {
+/// Of any plan that divides as much, whoever makes it.
+std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan) {
   if (!row.gap) return "";
-  return fmt::format("no plan for this problem takes less than {}: simulated {:.1f} % above\n",
-                     show(core::Seconds(*row.lower_bound_s)), *row.gap * 100);
+  return fmt::format("no plan for this problem takes less than {} {}: simulated {:.1f} % above\n",
+                     show(core::Seconds(*row.lower_bound_s)), name(score::family_of(plan)), *row.gap * 100);
 }
 
 /// Of a plan that was searched for.
@@ -126,7 +127,7 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
       "communication {:.1f} %, peak memory {}\n{}{}{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome), any_plan_line(row),
+      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome), any_plan_line(row, plan),
       search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 

@@ -26,7 +26,7 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
 std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                   const sim::SimulationOptions& simulation) {
   if (simulation.imperfection) return std::nullopt;
-  return score::problem_bounds(problem, reduction(simulation)).holds_for(plan).time.value();
+  return score::bound_for(problem, plan, reduction(simulation)).time.value();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
@@ -120,6 +121,30 @@ TEST_CASE("parts of an operator take at least as long together as the whole") {
         CHECK(part.backward().value() * ways >= whole.backward().value() * (1 - 1e-12));
         CHECK(part.forward <= whole.forward);
       }
+}
+
+TEST_CASE("a part of any operator takes its part of the whole or longer, and no longer than a larger part") {
+  const auto g = models::build("bert");
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(1);
+  const cost::AnalyticCosts costs;
+  std::size_t wrong = 0;
+  const auto check = [&](OpId id, std::int64_t samples, Partition how) {
+    const auto& type = cluster.type(DeviceId(0));
+    const auto whole = costs.op_time(g, id, type, samples);
+    cost::OpTime smaller;
+    for (const double p : {0.125, 0.3, 0.5, 0.9, 1.0}) {
+      const auto part = costs.part_time(g, id, type, samples, cost::op_part(g.op(id), how, p));
+      for (const auto pass :
+           {&cost::OpTime::forward, &cost::OpTime::input_gradient, &cost::OpTime::weight_gradient})
+        wrong += (part.*pass).value() < p * (whole.*pass).value() * (1 - 1e-12) || part.*pass < smaller.*pass;
+      smaller = part;
+    }
+  };
+  for (std::size_t v = 0; v < g.size(); ++v)
+    for (const std::int64_t samples : {1, 7, 64})
+      for (const Partition how : {Partition::whole, Partition::batch, Partition::output, Partition::input})
+        check(OpId(v), samples, how);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {

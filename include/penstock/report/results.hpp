@@ -23,7 +23,7 @@ struct CellResult {
   std::optional<double> estimate_s;               ///< iteration time the planner expects
   std::optional<double> iteration_s;              ///< iteration time of the trace
   std::optional<double> optimism;                 ///< estimate_s / iteration_s
-  std::optional<double> lower_bound_s;            ///< no plan for the problem is faster (score::problem_bounds)
+  std::optional<double> lower_bound_s;            ///< no plan of its family is faster (score::bound_for)
   std::optional<double> gap;                      ///< iteration_s / lower_bound_s - 1
   std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
   std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
