@@ -75,6 +75,22 @@ Operator named(const std::string& name, OpKind kind,
   return op;
 }
 
+void append(Operator& op, const Window& window) {
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::string along = axis == 0 ? "_height" : "_width";
+    op.shape.emplace_back("kernel" + along, window.kernel[axis]);
+    op.shape.emplace_back("stride" + along, window.stride[axis]);
+    op.shape.emplace_back("padding" + along, window.padding[axis]);
+  }
+}
+
+/// The window that averages `extent` cells into `size` cells without overlap; nothing but a window of one
+/// length and stride will do, so where `size` is no divisor it is the longest stride that fits.
+std::pair<std::int64_t, std::int64_t> adaptive(std::int64_t extent, std::int64_t size) {
+  const std::int64_t stride = extent / size;
+  return {extent - (size - 1) * stride, stride};
+}
+
 }  // namespace
 
 std::int64_t Tensor::elements() const {
@@ -125,7 +141,13 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
   const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
   core::require(width % heads == 0 && keys == value.rows(), "attention heads and keys match");
   Operator op = named(name, OpKind::attention,
-                      {{"queries", queries}, {"keys", keys}, {"hidden", width}, {"heads", heads}});
+                      {{"queries", queries},
+                       {"keys", keys},
+                       {"hidden", width},
+                       {"heads", heads},
+                       {"key_width", key.width()},
+                       {"value_width", value.width()}});
+  if (bias) op.shape.emplace_back("bias", 1);
   const auto project = [&](const Tensor& x) { return flops(2 * x.elements() * width); };
   const Flops to_output = project(query),
               projections = project(query) + project(key) + project(value) + to_output;
@@ -152,6 +174,7 @@ Tensor Layers::embedding(const std::string& name, const Tensor& rows, Table tabl
   const std::int64_t count = rows.elements(), gathered = count * table.width;
   Operator op =
       named(name, OpKind::embedding, {{"lookups", count}, {"rows", table.rows}, {"width", table.width}});
+  if (table.sum) op.shape.emplace_back("sum", 1);
   op.parameters = table.tied ? 0 : table.rows * table.width;
   op.gathered_parameters = gathered;
   set_work(op, flops(table.sum ? gathered : 0), Flops(0), flops(gathered));
@@ -166,16 +189,8 @@ Tensor Layers::conv2d(const std::string& name, const Tensor& x, std::int64_t cha
   const Shape shape = slide(x, channels, window);
   const std::int64_t weights = x.shape[0] * window.kernel[0] * window.kernel[1];  // of one output channel
   Operator op = named(name, OpKind::convolution,
-                      {{"in", x.shape[0]},
-                       {"height", x.shape[1]},
-                       {"width", x.shape[2]},
-                       {"out", channels},
-                       {"kernel_height", window.kernel[0]},
-                       {"kernel_width", window.kernel[1]},
-                       {"stride_height", window.stride[0]},
-                       {"stride_width", window.stride[1]},
-                       {"padding_height", window.padding[0]},
-                       {"padding_width", window.padding[1]}});
+                      {{"in", x.shape[0]}, {"height", x.shape[1]}, {"width", x.shape[2]}, {"out", channels}});
+  append(op, window);
   if (bias) op.shape.emplace_back("bias", 1);
   const Flops work = flops(2 * product(shape) * weights);
   set_work(op, work, if_needed(x, work), work);
@@ -184,8 +199,14 @@ Tensor Layers::conv2d(const std::string& name, const Tensor& x, std::int64_t cha
 }
 
 Tensor Layers::pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
-                    bool average) {
-  Operator op = named(name, OpKind::pool, {{"elements", product(shape)}, {"window", work_per_output}});
+                    const Window& window, bool average) {
+  Operator op = named(name, OpKind::pool,
+                      {{"elements", product(shape)},
+                       {"window", work_per_output},
+                       {"channels", x.shape[0]},
+                       {"height", x.shape[1]},
+                       {"width", x.shape[2]}});
+  append(op, window);
   if (average) op.shape.emplace_back("average", 1);
   const Flops work = flops(product(shape) * work_per_output);
   set_work(op, work, if_needed(x, work), Flops(0));
@@ -193,21 +214,25 @@ Tensor Layers::pool(const std::string& name, const Tensor& x, Shape shape, std::
 }
 
 Tensor Layers::max_pool(const std::string& name, const Tensor& x, Window window) {
-  return pool(name, x, slide(x, x.shape[0], window), window.kernel[0] * window.kernel[1], false);
+  return pool(name, x, slide(x, x.shape[0], window), window.kernel[0] * window.kernel[1], window, false);
 }
 
 Tensor Layers::average_pool(const std::string& name, const Tensor& x, Window window) {
-  return pool(name, x, slide(x, x.shape[0], window), window.kernel[0] * window.kernel[1], true);
+  return pool(name, x, slide(x, x.shape[0], window), window.kernel[0] * window.kernel[1], window, true);
 }
 
 Tensor Layers::adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size) {
   const Shape shape = {x.shape[0], size, size};
-  return pool(name, x, shape, std::max<std::int64_t>(1, x.elements() / product(shape)), true);
+  const auto [kernel_height, stride_height] = adaptive(x.shape[1], size);
+  const auto [kernel_width, stride_width] = adaptive(x.shape[2], size);
+  const Window window{{kernel_height, kernel_width}, {stride_height, stride_width}};
+  return pool(name, x, shape, std::max<std::int64_t>(1, x.elements() / product(shape)), window, true);
 }
 
-Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels,
-                    std::int64_t statistics) {
+Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
+                    bool batch) {
   Operator op = named(name, OpKind::norm, {{"elements", x.elements()}, {"channels", channels}});
+  if (batch) op.shape.emplace_back("batch", 1);
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient),
            per_element * kNormWeightGradient);
@@ -217,12 +242,12 @@ Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t chann
 
 // Keeps mean and deviation of every row.
 Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.width(), 2 * x.rows());
+  return norm(name, x, x.width(), 2 * x.rows(), false);
 }
 
 // Its statistics are per batch, not per sample.
 Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.shape[0], 0);
+  return norm(name, x, x.shape[0], 0, true);
 }
 
 Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind) {
@@ -258,8 +283,13 @@ Tensor Layers::concat(const std::string& name, const std::vector<Tensor>& parts,
     core::require(same == shape, "concatenated parts differ along one axis only");
   }
   shape[axis] = joined;
+  const bool image = shape.size() == 3;  // channels-last in memory: whole pixels are joined
+  core::require(!image || axis == 0, "images are concatenated along their channels");
+  const std::int64_t rows = image ? shape[1] * shape[2] : product({shape.begin(), shape.begin() + axis});
   Operator op = named(name, OpKind::concat,
-                      {{"elements", product(shape)}, {"parts", static_cast<std::int64_t>(parts.size())}});
+                      {{"elements", product(shape)}, {"parts", std::ssize(parts)}, {"rows", rows}});
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    op.shape.emplace_back("part" + std::to_string(i), parts[i].elements() / rows);
   return emit(std::move(op), parts, shape, product(shape));
 }
 

@@ -75,13 +75,17 @@ class Layers {
                 bool bias = false);
   Tensor max_pool(const std::string& name, const Tensor& x, Window window);
   Tensor average_pool(const std::string& name, const Tensor& x, Window window);
-  /// Averages over a grid of `size` x `size` cells; 1 is the global average.
+  /// Averages over a grid of `size` x `size` cells; 1 is the global average. Differs from torch where the
+  /// image is no multiple of `size`: all windows have one length. A smaller image leaves no window (stride
+  /// 0).
   Tensor adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size);
   Tensor layer_norm(const std::string& name, const Tensor& x);
   Tensor batch_norm(const std::string& name, const Tensor& x);
   Tensor activation(const std::string& name, const Tensor& x, Activation kind);
   Tensor softmax(const std::string& name, const Tensor& x);
   Tensor add(const std::string& name, const std::vector<Tensor>& terms);
+  /// In `shape`, as it lies in memory with channels last: `rows` rows of `part0`, `part1`, ... numbers side
+  /// by side.
   Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);
   /// The same numbers under another shape, or their leading part when `shape` is smaller.
   Tensor view(const std::string& name, const Tensor& x, Shape shape);
@@ -91,9 +95,10 @@ class Layers {
 
  private:
   Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements);
-  Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics);
+  Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
+              bool batch);
   Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
-              bool average);
+              const Window& window, bool average);
 
   graph::GraphBuilder builder_;
   int element_bytes_;

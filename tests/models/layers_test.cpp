@@ -141,3 +141,43 @@ TEST_CASE("a matrix product costs its forward work once per operand that needs a
   CHECK(op(g, 3).input_gradient_flops == Flops(48));
   CHECK(op(g, 3).weight_gradient_flops == Flops(0));
 }
+
+TEST_CASE("shapes say what a kernel has to know") {
+  Layers net("m");
+  const Tensor image = net.input("x", {2, 7, 6}), tokens = net.input("t", {3, 4});
+  net.max_pool("pool", image, {{3, 2}, {2, 1}, {1, 0}});
+  net.adaptive_average_pool("thirds", image, 3);  // 7 cells in 3: stride 2, the window 7 - 2 * 2 = 3
+  net.batch_norm("batch", image);
+  net.layer_norm("layer", tokens);
+  net.concat("channels", {image, net.input("y", {5, 7, 6})});
+  net.concat("ends", {tokens, net.input("u", {2, 4})});
+  net.attention("a", tokens, net.input("k", {9, 5}), net.input("v", {9, 6}), 2, true);
+  net.embedding("bag", net.indices("i", 5), {100, 4, true});
+  const auto g = net.build();
+  const auto extent = [&](const std::string& name, const std::string& key) -> std::int64_t {
+    for (const auto& one : g.operators())
+      for (const auto& [known, value] : one.shape)
+        if (one.name == name && known == key) return value;
+    return -1;
+  };
+  CHECK(extent("pool", "channels") == 2);
+  CHECK(extent("pool", "height") == 7);
+  CHECK(extent("pool", "kernel_height") == 3);
+  CHECK(extent("pool", "kernel_width") == 2);
+  CHECK(extent("pool", "stride_height") == 2);
+  CHECK(extent("pool", "padding_height") == 1);
+  CHECK(extent("thirds", "kernel_height") == 3);
+  CHECK(extent("thirds", "stride_height") == 2);
+  CHECK(extent("thirds", "kernel_width") == 2);
+  CHECK(extent("batch", "batch") == 1);
+  CHECK(extent("layer", "batch") == -1);
+  CHECK(extent("channels", "rows") == 42);  // pixels, of 2 and 5 channels
+  CHECK(extent("channels", "part0") == 2);
+  CHECK(extent("channels", "part1") == 5);
+  CHECK(extent("ends", "rows") == 1);
+  CHECK(extent("ends", "part1") == 8);
+  CHECK(extent("a", "key_width") == 5);
+  CHECK(extent("a", "value_width") == 6);
+  CHECK(extent("a", "bias") == 1);
+  CHECK(extent("bag", "sum") == 1);
+}

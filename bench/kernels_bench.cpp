@@ -1,0 +1,75 @@
+// How fast the host computes, per pass. Goals are for one core of an ordinary server with AVX-512, which
+// peaks at about 200 GFLOP/s in fp32.
+
+#include <benchmark/benchmark.h>
+
+#include "kernels/trial.hpp"
+#include "models/layers.hpp"
+#include "penstock/kernels/devices.hpp"
+
+using namespace penstock;
+using kernels::Pass;
+using models::Layers;
+
+namespace {
+
+/// The operator that stands last in a net of one layer and its inputs.
+graph::Operator last(const Layers& net) {
+  return net.build().operators().back();
+}
+
+graph::Operator dense() {
+  Layers net("bench");
+  net.linear("dense", net.input("x", {256, 1024}), 1024);
+  return last(net);
+}
+
+graph::Operator convolution() {
+  Layers net("bench");
+  net.conv2d("convolution", net.input("x", {64, 56, 56}), 64, {{3, 3}, {1, 1}, {1, 1}});
+  return last(net);
+}
+
+graph::Operator attention() {
+  Layers net("bench");
+  const auto x = net.input("x", {256, 1024});
+  net.attention("attention", x, x, x, 16);
+  return last(net);
+}
+
+graph::Operator norm() {
+  Layers net("bench");
+  net.layer_norm("norm", net.input("x", {1024, 768}));
+  return last(net);
+}
+
+/// `work`: of one pass and sample, in units counted as `unit`/s.
+void run(benchmark::State& state, const graph::Operator& op, Pass pass, double work, const char* unit,
+         const char* goal) {
+  const auto host = kernels::open_device("host", 1);
+  test::Trial trial(*host, op, 1, kernels::Number::fp32, 1);
+  trial.run_all();
+  for (auto _ : state) trial.run(pass);
+  state.counters[unit] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
+  state.SetLabel(goal);
+}
+
+void product(benchmark::State& state, graph::Operator (*make)(), Pass pass) {
+  const graph::Operator op = make();  // of dense layers and convolutions, every pass costs as much
+  run(state, op, pass, op.forward_flops.value(), "FLOP/s", "goal 100 GFLOP/s on one core");
+}
+BENCHMARK_CAPTURE(product, dense_forward, dense, Pass::forward);
+BENCHMARK_CAPTURE(product, dense_input_gradient, dense, Pass::input_gradient);
+BENCHMARK_CAPTURE(product, dense_weight_gradient, dense, Pass::weight_gradient);
+BENCHMARK_CAPTURE(product, convolution_forward, convolution, Pass::forward);
+BENCHMARK_CAPTURE(product, convolution_input_gradient, convolution, Pass::input_gradient);
+BENCHMARK_CAPTURE(product, convolution_weight_gradient, convolution, Pass::weight_gradient);
+BENCHMARK_CAPTURE(product, attention_forward, attention, Pass::forward);
+
+/// 1024 rows of 768 in fp32, read and written once.
+void moved(benchmark::State& state, Pass pass) {
+  run(state, norm(), pass, 2.0 * 4 * 1024 * 768, "B/s", "goal 20 GB/s on one core");
+}
+BENCHMARK_CAPTURE(moved, norm_forward, Pass::forward);
+
+}  // namespace

@@ -1,0 +1,26 @@
+#pragma once
+// Values in and out of buffers, whatever the device and the element.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels {
+
+/// Rounds to the buffer's element, to nearest even; int64 buffers take whole numbers. As many values as the
+/// buffer has (checked).
+void write_values(Backend& backend, Buffer& to, std::span<const double> values);
+std::vector<double> read_values(Backend& backend, const Buffer& from);
+
+/// Uniform in [low, high), by seed, before rounding; in an int64 buffer whole numbers from low up to high
+/// - 1.
+void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low = -1, double high = 1);
+/// NaN; in an int64 buffer the lowest number. What a kernel forgets to write then shows.
+void poison(Backend& backend, Buffer& to);
+
+/// Allocates a buffer for the slot.
+std::unique_ptr<Buffer> allocate(Backend& backend, const Slot& slot);
+
+}  // namespace penstock::kernels

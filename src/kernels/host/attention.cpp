@@ -1,0 +1,99 @@
+// Multi-head attention spelt out: four projections, two batched products, one softmax. Its gradient reads the
+// same way backwards; those of the projected query, key and value are handed on to the weight gradient.
+//
+// Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs in that keys and values may
+// be of other widths than the queries.
+
+#include "geometry.hpp"
+#include "host/dense.hpp"
+#include "host/product.hpp"
+#include "host/softmax.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+enum Projection : std::size_t { kQuery, kKey, kValue, kResult };  ///< order of inputs, weights and biases
+
+struct Sizes {
+  std::int64_t samples;
+  Attention a;
+  Type type;
+
+  Dense projection(std::size_t which) const {
+    const std::int64_t in[] = {a.hidden, a.key_width, a.value_width, a.hidden};
+    const bool of_keys = which == kKey || which == kValue;
+    return {samples * (of_keys ? a.keys : a.queries), in[which], a.hidden, a.bias, type};
+  }
+  /// samples x heads x tokens x head of a tensor that lies as samples x tokens x hidden.
+  Laid by_head(Where where, std::int64_t tokens) const {
+    const Dims strides = {tokens * a.hidden, a.head(), a.hidden, 1};
+    return {where, Desc({samples, a.heads, tokens, a.head()}, type, strides)};
+  }
+  Laid queries(Where where) const { return by_head(where, a.queries); }
+  Laid keys(Where where) const { return by_head(where, a.keys); }
+  Laid scores(Where where) const { return {where, plain({samples, a.heads, a.queries, a.keys}, type)}; }
+  Desc score_rows() const { return plain({samples * a.heads * a.queries, a.keys}, type); }
+};
+
+constexpr std::size_t kShares = 3, kContext = 4;  ///< kept beside the projected query, key and value
+
+Where weights(std::size_t which) {
+  return parameter(which);
+}
+Where bias(std::size_t which) {
+  return parameter(4 + which);
+}
+
+void add_slots(Draft& draft, const Attention& a) {
+  const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
+    return Slot{name, {draft.samples, rows, width}, draft.element};
+  };
+  draft.slots.kept = {slot("query", a.queries, a.hidden), slot("key", a.keys, a.hidden),
+                      slot("value", a.keys, a.hidden), slot("shares", a.heads * a.queries, a.keys),
+                      slot("context", a.queries, a.hidden)};
+  draft.slots.handed = {slot("query_gradient", a.queries, a.hidden), slot("key_gradient", a.keys, a.hidden),
+                        slot("value_gradient", a.keys, a.hidden)};
+}
+
+void attention_forward(Program& program, const Sizes& s) {
+  for (const std::size_t i : {kQuery, kKey, kValue})
+    dense_forward(program, s.projection(i), input(i), weights(i), bias(i), kept(i));
+  const Laid shares = s.scores(kept(kShares));
+  multiply(program, s.queries(kept(kQuery)), transposed(s.keys(kept(kKey))), shares, s.a.scale());
+  softmax_forward(program, s.score_rows(), shares.where, shares.where);
+  multiply(program, shares, s.keys(kept(kValue)), s.queries(kept(kContext)));
+  dense_forward(program, s.projection(kResult), kept(kContext), weights(kResult), bias(kResult), kOutput);
+}
+
+void attention_input_gradient(Program& program, const Sizes& s) {
+  const Where context = program.scratch(s.projection(kResult).x()).where;
+  dense_input_gradient(program, s.projection(kResult), kOutputGradient, weights(kResult), context);
+  const Laid shares = s.scores(kept(kShares)), gradient = s.scores(program.scratch(s.score_rows()).where);
+  multiply(program, transposed(shares), s.queries(context), s.keys(handed(kValue)));
+  multiply(program, s.queries(context), transposed(s.keys(kept(kValue))), gradient);
+  softmax_gradient(program, s.score_rows(), shares.where, gradient.where, gradient.where);
+  multiply(program, gradient, s.keys(kept(kKey)), s.queries(handed(kQuery)), s.a.scale());
+  multiply(program, transposed(gradient), s.queries(kept(kQuery)), s.keys(handed(kKey)), s.a.scale());
+  for (const std::size_t i : {kQuery, kKey, kValue})
+    dense_input_gradient(program, s.projection(i), handed(i), weights(i), input_gradient(i));
+}
+
+void attention_weight_gradient(Program& program, const Sizes& s) {
+  for (const std::size_t i : {kQuery, kKey, kValue})
+    dense_weight_gradient(program, s.projection(i), input(i), handed(i), parameter_gradient(i),
+                          parameter_gradient(4 + i));
+  dense_weight_gradient(program, s.projection(kResult), kept(kContext), kOutputGradient,
+                        parameter_gradient(kResult), parameter_gradient(4 + kResult));
+}
+
+}  // namespace
+
+void build_attention(Draft& draft) {
+  const Sizes sizes{draft.samples, attention(draft.op), draft.type};
+  add_slots(draft, sizes.a);
+  attention_forward(draft.forward, sizes);
+  attention_input_gradient(draft.input_gradient, sizes);
+  attention_weight_gradient(draft.weight_gradient, sizes);
+}
+
+}  // namespace penstock::kernels::host

@@ -1,0 +1,13 @@
+#pragma once
+// The host: oneDNN for what computes, plain loops for what moves.
+
+#include <memory>
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels {
+
+/// `threads` as in open_device.
+std::unique_ptr<Backend> open_host(int threads);
+
+}  // namespace penstock::kernels

@@ -1,0 +1,49 @@
+#include "host/dense.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+using Forward = dnnl::inner_product_forward;
+using ToInput = dnnl::inner_product_backward_data;
+using ToWeights = dnnl::inner_product_backward_weights;
+
+Forward::primitive_desc forward_of(const Program& program, const Dense& d,
+                                   const dnnl::primitive_attr& attributes) {
+  return {Forward::desc(dnnl::prop_kind::forward_training, d.x(), d.weights(), d.shift(), d.y()), attributes,
+          program.engine()};
+}
+
+}  // namespace
+
+void dense_forward(Program& program, const Dense& d, Where x, Where weights, Where bias, Where y,
+                   const dnnl::post_ops& after) {
+  dnnl::primitive_attr attributes = own_scratchpad();
+  attributes.set_post_ops(after);
+  std::vector<std::pair<int, Laid>> arguments = {
+      {DNNL_ARG_SRC, {x, d.x()}}, {DNNL_ARG_WEIGHTS, {weights, d.weights()}}, {DNNL_ARG_DST, {y, d.y()}}};
+  if (d.bias) arguments.push_back({DNNL_ARG_BIAS, {bias, d.shift()}});
+  program.primitive(forward_of(program, d, attributes), arguments);
+}
+
+void dense_input_gradient(Program& program, const Dense& d, Where y_gradient, Where weights,
+                          Where x_gradient) {
+  const ToInput::primitive_desc description(ToInput::desc(d.x(), d.weights(), d.y()), own_scratchpad(),
+                                            program.engine(), forward_of(program, d, own_scratchpad()));
+  program.primitive(description, {{DNNL_ARG_DIFF_DST, {y_gradient, d.y()}},
+                                  {DNNL_ARG_WEIGHTS, {weights, d.weights()}},
+                                  {DNNL_ARG_DIFF_SRC, {x_gradient, d.x()}}});
+}
+
+void dense_weight_gradient(Program& program, const Dense& d, Where x, Where y_gradient,
+                           Where weights_gradient, Where bias_gradient) {
+  const ToWeights::primitive_desc description(ToWeights::desc(d.x(), d.weights(), d.shift(), d.y()),
+                                              own_scratchpad(), program.engine(),
+                                              forward_of(program, d, own_scratchpad()));
+  std::vector<std::pair<int, Laid>> arguments = {{DNNL_ARG_SRC, {x, d.x()}},
+                                                 {DNNL_ARG_DIFF_DST, {y_gradient, d.y()}},
+                                                 {DNNL_ARG_DIFF_WEIGHTS, {weights_gradient, d.weights()}}};
+  if (d.bias) arguments.push_back({DNNL_ARG_DIFF_BIAS, {bias_gradient, d.shift()}});
+  program.primitive(description, arguments);
+}
+
+}  // namespace penstock::kernels::host

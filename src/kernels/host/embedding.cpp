@@ -1,0 +1,102 @@
+// Rows of a table looked up, or summed over a bag. The gradient is added row by row in the order of the
+// look-ups, one thread per row, so that its bits do not depend on how many threads there are.
+
+#include <algorithm>
+#include <numeric>
+
+#include "geometry.hpp"
+#include "host/kernel.hpp"
+#include "host/numbers.hpp"
+#include "host/threads.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+using Find = Program::Find;
+
+/// The look-ups of all samples.
+struct Bags {
+  std::int64_t samples;
+  Embedding e;
+  std::int64_t lookups() const { return samples * e.lookups; }
+  std::int64_t outputs() const { return e.sum ? samples : lookups(); }  ///< rows of the output
+  std::int64_t output_of(std::int64_t lookup) const { return e.sum ? lookup / e.lookups : lookup; }
+};
+
+const std::int64_t* rows_at(const Find& at, const Bags& bags) {
+  const auto* rows = static_cast<const std::int64_t*>(at(input(0)));
+  const bool inside = std::all_of(rows, rows + bags.lookups(),
+                                  [&](std::int64_t row) { return row >= 0 && row < bags.e.rows; });
+  if (!inside) throw core::BadInput("an embedding looks up a row that its table does not have");
+  return rows;
+}
+
+/// One output row: the sum of the `count` rows of the table.
+template <class Numbers>
+void gather(const Bags& bags, const typename Numbers::Stored* table, const std::int64_t* rows,
+            std::int64_t count, typename Numbers::Stored* out) {
+  for (std::int64_t j = 0; j < bags.e.width; ++j) {
+    float value = Numbers::load(table[rows[0] * bags.e.width + j]);
+    for (std::int64_t i = 1; i < count; ++i) value += Numbers::load(table[rows[i] * bags.e.width + j]);
+    out[j] = Numbers::store(value);
+  }
+}
+
+template <class Numbers>
+void forward(const Find& at, const Bags& bags) {
+  const std::int64_t* rows = rows_at(at, bags);
+  const auto* table = read<Numbers>(at(parameter(0)));
+  auto* out = write<Numbers>(at(kOutput));
+  const std::int64_t count = bags.e.sum ? bags.e.lookups : 1;
+  parallel_each(bags.outputs(), count * bags.e.width, [&](std::int64_t i) {
+    gather<Numbers>(bags, table, rows + i * count, count, out + i * bags.e.width);
+  });
+}
+
+/// The look-ups by row, and where each row's begin (one more entry than rows).
+struct Sorted {
+  std::vector<std::int64_t> lookups, starts;
+};
+
+Sorted by_row(const std::int64_t* rows, std::int64_t count) {
+  Sorted s;
+  s.lookups.resize(static_cast<std::size_t>(count));
+  std::iota(s.lookups.begin(), s.lookups.end(), 0);
+  std::ranges::stable_sort(s.lookups, {}, [rows](std::int64_t i) { return rows[i]; });
+  for (std::int64_t i = 0; i < count; ++i)
+    if (i == 0 || rows[s.lookups[i]] != rows[s.lookups[i - 1]]) s.starts.push_back(i);
+  s.starts.push_back(count);
+  return s;
+}
+
+template <class Numbers>
+void weight_gradient(const Find& at, const Bags& bags) {
+  const std::int64_t* rows = rows_at(at, bags);
+  const auto* from = read<Numbers>(at(kOutputGradient));
+  auto* table = write<Numbers>(at(parameter_gradient(0)));
+  const Sorted sorted = by_row(rows, bags.lookups());
+  parallel_each(std::ssize(sorted.starts) - 1, bags.e.width, [&](std::int64_t i) {
+    auto* to = table + rows[sorted.lookups[sorted.starts[i]]] * bags.e.width;
+    for (std::int64_t j = 0; j < bags.e.width; ++j) {
+      float value = Numbers::load(to[j]);
+      for (std::int64_t k = sorted.starts[i]; k < sorted.starts[i + 1]; ++k)
+        value += Numbers::load(from[bags.output_of(sorted.lookups[k]) * bags.e.width + j]);
+      to[j] = Numbers::store(value);
+    }
+  });
+}
+
+}  // namespace
+
+void build_embedding(Draft& draft) {
+  const Bags bags{draft.samples, embedding(draft.op)};
+  draft.forward.call("gather", [=, element = draft.element](const Find& at) {
+    with_numbers(element, [&](auto numbers) { forward<decltype(numbers)>(at, bags); });
+  });
+  draft.weight_gradient.call("scatter", [=, element = draft.element](const Find& at) {
+    with_numbers(element, [&](auto numbers) { weight_gradient<decltype(numbers)>(at, bags); });
+  });
+}
+
+}  // namespace penstock::kernels::host

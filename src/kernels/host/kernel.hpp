@@ -1,0 +1,62 @@
+#pragma once
+// One program per pass, and who writes the programs: one builder per kind of operator.
+
+#include <array>
+
+#include "host/program.hpp"
+#include "operands.hpp"
+
+namespace penstock::kernels::host {
+
+using Dims = dnnl::memory::dims;
+using Type = dnnl::memory::data_type;
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+
+Type type_of(Element element);
+/// Row-major.
+Desc plain(const Dims& dims, Type type);
+
+/// What a builder gets to know, and what it fills.
+struct Draft {
+  const graph::Operator& op;
+  std::int64_t samples;
+  Type type;  ///< of activations, weights and their gradients
+  Element element;
+  Slots& slots;  ///< of slots_of; the builder adds kept and handed
+  Program &forward, &input_gradient, &weight_gradient;
+};
+
+void build_linear(Draft& draft);
+void build_matmul(Draft& draft);
+void build_convolution(Draft& draft);
+void build_pool(Draft& draft);
+void build_norm(Draft& draft);
+void build_softmax(Draft& draft);
+void build_activation(Draft& draft);
+void build_elementwise(Draft& draft);
+void build_attention(Draft& draft);
+void build_embedding(Draft& draft);
+void build_concat(Draft& draft);
+
+class HostKernel : public Kernel {
+ public:
+  /// Throws BadInput as make_kernel does; `threads` is the count in force.
+  HostKernel(const graph::Operator& op, std::int64_t samples, Number number, int threads);
+  const Slots& slots() const override { return slots_; }
+  bool has(Pass pass) const override { return has_pass(slots_, pass); }
+  void run(Pass pass, const Operands& operands, Stream& stream) override;
+  std::string algorithm(Pass pass) const override { return program(pass).algorithm(); }
+  core::Bytes workspace(Pass pass) const override { return program(pass).workspace(); }
+
+ private:
+  const Program& program(Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
+
+  Slots slots_;
+  int threads_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  std::array<Program, 3> programs_;
+};
+
+}  // namespace penstock::kernels::host

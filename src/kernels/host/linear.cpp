@@ -1,0 +1,41 @@
+// A dense layer, with its function fused where the derivative follows from the output.
+
+#include "host/dense.hpp"
+#include "host/function.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
+  Program& program = draft.forward;
+  const Where bias = parameter(1);
+  if (l.fused == Function::none) return dense_forward(program, d, input(0), parameter(0), bias, kOutput);
+  if (from_output(l.fused))
+    return dense_forward(program, d, input(0), parameter(0), bias, kOutput, fused(l.fused));
+  draft.slots.kept.push_back({"argument", draft.slots.output.shape, draft.element});
+  dense_forward(program, d, input(0), parameter(0), bias, kept(0));
+  function_forward(program, l.fused, d.y(), kept(0), kOutput);
+}
+
+/// The gradient of what the function is applied to.
+Where argument_gradient(Program& program, const Linear& l, const Dense& d) {
+  if (l.fused == Function::none) return kOutputGradient;
+  const Laid gradient = program.scratch(d.y());
+  function_gradient(program, l.fused, d.y(), from_output(l.fused) ? kOutput : kept(0), kOutputGradient,
+                    gradient.where);
+  return gradient.where;
+}
+
+}  // namespace
+
+void build_linear(Draft& draft) {
+  const Linear l = linear(draft.op);
+  const Dense d{draft.samples * l.rows, l.in, l.out, l.bias, draft.type};
+  linear_forward(draft, l, d);
+  dense_input_gradient(draft.input_gradient, d, argument_gradient(draft.input_gradient, l, d), parameter(0),
+                       input_gradient(0));
+  dense_weight_gradient(draft.weight_gradient, d, input(0), argument_gradient(draft.weight_gradient, l, d),
+                        parameter_gradient(0), parameter_gradient(1));
+}
+
+}  // namespace penstock::kernels::host

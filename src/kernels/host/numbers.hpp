@@ -1,0 +1,40 @@
+#pragma once
+// Plain loops over fp32 or bf16 alike: computed in float, rounded when stored.
+
+#include "half.hpp"
+#include "penstock/kernels/number.hpp"
+
+namespace penstock::kernels::host {
+
+struct Fp32 {
+  using Stored = float;
+  static float load(float stored) { return stored; }
+  static float store(float value) { return value; }
+};
+
+struct Bf16 {
+  using Stored = std::uint16_t;
+  static float load(std::uint16_t stored) { return from_bf16(stored); }
+  static std::uint16_t store(float value) { return to_bf16(value); }
+};
+
+/// body(Fp32{}) or body(Bf16{}).
+template <class Body>
+void with_numbers(Element element, const Body& body) {
+  if (element == Element::bf16)
+    body(Bf16{});
+  else
+    body(Fp32{});
+}
+
+template <class Numbers>
+const typename Numbers::Stored* read(const void* data) {
+  return static_cast<const typename Numbers::Stored*>(data);
+}
+
+template <class Numbers>
+typename Numbers::Stored* write(void* data) {
+  return static_cast<typename Numbers::Stored*>(data);
+}
+
+}  // namespace penstock::kernels::host

@@ -1,0 +1,43 @@
+// A window slid over each channel. The largest of a window keeps where it stood.
+
+#include "geometry.hpp"
+#include "host/kernel.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+using Forward = dnnl::pooling_forward;
+using Backward = dnnl::pooling_backward;
+
+Dims dims(const std::array<std::int64_t, 2>& axes) {
+  return {axes[0], axes[1]};
+}
+
+}  // namespace
+
+void build_pool(Draft& draft) {
+  const Pool p = pool(draft.op);
+  const Window& w = p.window;
+  const Desc x({draft.samples, w.channels, w.image[0], w.image[1]}, draft.type, Tag::nhwc);
+  const Desc y({draft.samples, w.channels, w.output(0), w.output(1)}, draft.type, Tag::nhwc);
+  const auto how = p.average ? dnnl::algorithm::pooling_avg_include_padding : dnnl::algorithm::pooling_max;
+  const Dims stride = dims(w.stride), kernel = dims(w.kernel), padding = dims(w.padding);
+  const Forward::primitive_desc forward(
+      Forward::desc(dnnl::prop_kind::forward_training, how, x, y, stride, kernel, padding, padding),
+      own_scratchpad(), draft.forward.engine());
+  const Backward::primitive_desc backward(Backward::desc(how, x, y, stride, kernel, padding, padding),
+                                          own_scratchpad(), draft.input_gradient.engine(), forward);
+  std::vector<std::pair<int, Laid>> there = {{DNNL_ARG_SRC, {input(0), x}}, {DNNL_ARG_DST, {kOutput, y}}};
+  std::vector<std::pair<int, Laid>> back = {{DNNL_ARG_DIFF_DST, {kOutputGradient, y}},
+                                            {DNNL_ARG_DIFF_SRC, {input_gradient(0), x}}};
+  if (const Desc places = forward.workspace_desc(); places.get_size() > 0) {
+    const auto words = static_cast<std::int64_t>((places.get_size() + 3) / 4);
+    draft.slots.kept.push_back({"places", {words}, Element::fp32});  // bytes of the library's own
+    there.push_back({DNNL_ARG_WORKSPACE, {kept(0), places}});
+    back.push_back({DNNL_ARG_WORKSPACE, {kept(0), places}});
+  }
+  draft.forward.primitive(forward, there);
+  draft.input_gradient.primitive(backward, back);
+}
+
+}  // namespace penstock::kernels::host

@@ -1,0 +1,103 @@
+#pragma once
+// A pass as a list of steps over the operands: oneDNN primitives, and plain loops.
+
+#include <dnnl.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels::host {
+
+/// Where a step finds a tensor: among the operands, or in the program's own memory.
+struct Where {
+  enum class Role : std::uint8_t {
+    input,
+    parameter,
+    kept,
+    handed,
+    output,
+    input_gradient,
+    parameter_gradient,
+    output_gradient,
+    scratch
+  };
+  Role role;
+  std::size_t index = 0;
+};
+
+inline Where input(std::size_t i) {
+  return {Where::Role::input, i};
+}
+inline Where parameter(std::size_t i) {
+  return {Where::Role::parameter, i};
+}
+inline Where kept(std::size_t i) {
+  return {Where::Role::kept, i};
+}
+inline Where handed(std::size_t i) {
+  return {Where::Role::handed, i};
+}
+inline Where input_gradient(std::size_t i) {
+  return {Where::Role::input_gradient, i};
+}
+inline Where parameter_gradient(std::size_t i) {
+  return {Where::Role::parameter_gradient, i};
+}
+inline constexpr Where kOutput{Where::Role::output};
+inline constexpr Where kOutputGradient{Where::Role::output_gradient};
+
+/// A tensor in memory: place and layout.
+struct Laid {
+  Where where;
+  dnnl::memory::desc layout;
+};
+
+class Program {
+ public:
+  explicit Program(dnnl::engine engine) : engine_(std::move(engine)) {}
+
+  /// Finds the address of a tensor while the program runs.
+  using Find = std::function<void*(Where)>;
+
+  /// Appends a plain step.
+  void call(std::string name, std::function<void(const Find&)> step);
+  /// Appends a primitive; `arguments` by DNNL_ARG_*. Layouts are the primitive's.
+  template <class Description>
+  void primitive(const Description& description, std::vector<std::pair<int, Laid>> arguments);
+
+  /// `tensor` in the layout a primitive wants: itself, or a copy that an appended step makes.
+  Laid bring(const Laid& tensor, const dnnl::memory::desc& wanted);
+  /// Where a primitive that writes `given` puts it, to end up as `tensor`; `deliver` comes after it.
+  Laid prepare(const Laid& tensor, const dnnl::memory::desc& given);
+  void deliver(const Laid& from, const Laid& to);
+
+  Laid scratch(const dnnl::memory::desc& layout);
+
+  void run(const Operands& operands, dnnl::stream& stream);
+  std::string algorithm() const;
+  core::Bytes workspace() const;
+  const dnnl::engine& engine() const { return engine_; }
+
+ private:
+  void append(const dnnl::primitive& primitive, const std::string& name, const dnnl::memory::desc& scratchpad,
+              std::vector<std::pair<int, Laid>> arguments);
+
+  dnnl::engine engine_;
+  std::vector<std::function<void(const Find&, dnnl::stream&)>> steps_;
+  std::vector<std::string> names_;
+  std::vector<dnnl::memory> scratch_;
+};
+
+/// Primitives use the program's memory for what they need on the side.
+dnnl::primitive_attr own_scratchpad();
+
+template <class Description>
+void Program::primitive(const Description& description, std::vector<std::pair<int, Laid>> arguments) {
+  append(dnnl::primitive(description.get()), description.impl_info_str(), description.scratchpad_desc(),
+         std::move(arguments));
+}
+
+}  // namespace penstock::kernels::host

@@ -1,0 +1,36 @@
+#include "host/softmax.hpp"
+
+#include "geometry.hpp"
+
+namespace penstock::kernels::host {
+namespace {
+
+using Forward = dnnl::softmax_forward;
+using Backward = dnnl::softmax_backward;
+
+Forward::primitive_desc forward_of(const Program& program, const Desc& layout) {
+  return {Forward::desc(dnnl::prop_kind::forward_training, layout, 1), own_scratchpad(), program.engine()};
+}
+
+}  // namespace
+
+void softmax_forward(Program& program, const Desc& layout, Where x, Where y) {
+  program.primitive(forward_of(program, layout), {{DNNL_ARG_SRC, {x, layout}}, {DNNL_ARG_DST, {y, layout}}});
+}
+
+void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gradient, Where x_gradient) {
+  const Backward::primitive_desc description(Backward::desc(layout, layout, 1), own_scratchpad(),
+                                             program.engine(), forward_of(program, layout));
+  program.primitive(description, {{DNNL_ARG_DST, {y, layout}},
+                                  {DNNL_ARG_DIFF_DST, {y_gradient, layout}},
+                                  {DNNL_ARG_DIFF_SRC, {x_gradient, layout}}});
+}
+
+void build_softmax(Draft& draft) {
+  const Matrix m = softmax(draft.op);
+  const Desc layout = plain({draft.samples * m.rows, m.width}, draft.type);
+  softmax_forward(draft.forward, layout, input(0), kOutput);
+  softmax_gradient(draft.input_gradient, layout, kOutput, kOutputGradient, input_gradient(0));
+}
+
+}  // namespace penstock::kernels::host

@@ -1,0 +1,18 @@
+#pragma once
+// Slots as every backend has them, and the check of the operands handed in.
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels {
+
+/// Inputs, parameters and output; what is kept and handed on is the backend's own. Norms hold their
+/// parameters in fp32 whatever the number. Throws BadInput as make_kernel does.
+Slots slots_of(const graph::Operator& op, std::int64_t samples, Number number);
+
+/// Whether an operator with these slots has the pass.
+bool has_pass(const Slots& slots, Pass pass);
+
+/// Throws an internal error when a buffer that `pass` needs is missing or does not fit its slot.
+void check(const Slots& slots, Pass pass, const Operands& operands);
+
+}  // namespace penstock::kernels

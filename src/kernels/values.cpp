@@ -1,0 +1,88 @@
+#include "penstock/kernels/values.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "half.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+
+namespace penstock::kernels {
+namespace {
+
+void encode(Element element, double value, std::byte* to) {
+  const auto put = [to](auto number) { std::memcpy(to, &number, sizeof number); };
+  switch (element) {
+    case Element::fp32:
+      return put(static_cast<float>(value));
+    case Element::bf16:
+      return put(to_bf16(static_cast<float>(value)));
+    case Element::fp16:
+      return put(to_fp16(static_cast<float>(value)));
+    case Element::int64:
+      return put(static_cast<std::int64_t>(value));
+  }
+}
+
+double decode(Element element, const std::byte* from) {
+  const auto get = [from](auto number) { return std::memcpy(&number, from, sizeof number), number; };
+  switch (element) {
+    case Element::fp32:
+      return get(float{});
+    case Element::bf16:
+      return from_bf16(get(std::uint16_t{}));
+    case Element::fp16:
+      return from_fp16(get(std::uint16_t{}));
+    case Element::int64:
+      return static_cast<double>(get(std::int64_t{}));
+  }
+  return 0;
+}
+
+/// Fills the buffer with value(i).
+template <class Value>
+void write_each(Backend& backend, Buffer& to, const Value& value) {
+  const std::int64_t step = size(to.element());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(to.bytes().value()));
+  for (std::int64_t i = 0; i < to.count(); ++i) encode(to.element(), value(i), bytes.data() + i * step);
+  backend.write(to, bytes);
+}
+
+}  // namespace
+
+void write_values(Backend& backend, Buffer& to, std::span<const double> values) {
+  core::require(std::ssize(values) == to.count(), "as many values as the buffer has");
+  write_each(backend, to, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+}
+
+std::vector<double> read_values(Backend& backend, const Buffer& from) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes().value()));
+  backend.read(from, bytes);
+  std::vector<double> values(static_cast<std::size_t>(from.count()));
+  const auto step = static_cast<std::size_t>(size(from.element()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = decode(from.element(), bytes.data() + i * step);
+  return values;
+}
+
+void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low, double high) {
+  core::Random random(seed);
+  const bool whole = to.element() == Element::int64;
+  write_each(backend, to, [&](std::int64_t) {
+    const double value = low + (high - low) * random.unit();
+    return whole ? std::floor(value) : value;
+  });
+}
+
+void poison(Backend& backend, Buffer& to) {
+  const double value = to.element() == Element::int64
+                           ? static_cast<double>(std::numeric_limits<std::int64_t>::min())
+                           : std::numeric_limits<double>::quiet_NaN();
+  write_each(backend, to, [value](std::int64_t) { return value; });
+}
+
+std::unique_ptr<Buffer> allocate(Backend& backend, const Slot& slot) {
+  return backend.allocate(slot.element, slot.count());
+}
+
+}  // namespace penstock::kernels

@@ -1,0 +1,13 @@
+#pragma once
+// Small operators of every kind and option, as the zoo's layers make them; odd sizes, ones and primes.
+
+#include <string>
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::test {
+
+std::vector<graph::Operator> kernel_cases();
+
+}  // namespace penstock::test

@@ -1,0 +1,102 @@
+#include "kernels/trial.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::test {
+
+using kernels::Buffer;
+using kernels::Pass;
+using kernels::Slot;
+using kernels::Slots;
+
+Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
+             kernels::Number number, std::uint64_t seed)
+    : backend_(backend), stream_(backend.make_stream()), kernel_(backend.make_kernel(op, samples, number)) {
+  const Slots& slots = kernel_->slots();
+  buffers_.inputs = add(slots.inputs);
+  buffers_.parameters = add(slots.parameters);
+  buffers_.kept = add(slots.kept);
+  buffers_.handed = add(slots.handed);
+  buffers_.output = add(slots.output);
+  buffers_.output_gradient = add(slots.output);
+  add_gradients();
+  for (Buffer* buffer : buffers_.inputs)
+    if (buffer->element() != kernels::Element::int64)
+      kernels::write_random(backend, *buffer, ++seed);
+    else
+      kernels::write_random(backend, *buffer, ++seed, 0, static_cast<double>(slots.parameters[0].shape[0]));
+  for (Buffer* buffer : buffers_.parameters) kernels::write_random(backend, *buffer, ++seed);
+  kernels::write_random(backend, *buffers_.output_gradient, ++seed);
+}
+
+Buffer* Trial::add(const Slot& slot) {
+  owned_.push_back(kernels::allocate(backend_, slot));
+  kernels::poison(backend_, *owned_.back());
+  return owned_.back().get();
+}
+
+Trial::Buffers Trial::add(const std::vector<Slot>& slots) {
+  Buffers buffers;
+  for (const Slot& slot : slots) buffers.push_back(add(slot));
+  return buffers;
+}
+
+void Trial::add_gradients() {
+  for (const Slot& slot : kernel_->slots().inputs)
+    buffers_.input_gradients.push_back(slot.element == kernels::Element::int64 ? nullptr : add(slot));
+  for (const Slot& slot : kernel_->slots().parameters) {
+    buffers_.parameter_gradients.push_back(add(slot));
+    if (slot.added) backend_.zero(*buffers_.parameter_gradients.back(), *stream_);
+  }
+}
+
+void Trial::run(Pass pass) {
+  kernel_->run(pass, buffers_, *stream_);
+  stream_->synchronise();
+}
+
+void Trial::run_all() {
+  for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient})
+    if (kernel_->has(pass)) run(pass);
+}
+
+std::vector<reference::Values> Trial::values(const Buffers& buffers) const {
+  std::vector<reference::Values> result;
+  for (const Buffer* buffer : buffers)
+    result.push_back(buffer != nullptr ? kernels::read_values(backend_, *buffer) : reference::Values{});
+  return result;
+}
+
+reference::Operands Trial::operands() const {
+  return {values(buffers_.inputs), values(buffers_.parameters)};
+}
+
+reference::Operands Trial::gradients() const {
+  return {values(buffers_.input_gradients), values(buffers_.parameter_gradients)};
+}
+
+reference::Values Trial::output() const {
+  return kernels::read_values(backend_, *buffers_.output);
+}
+
+reference::Values Trial::output_gradient() const {
+  return kernels::read_values(backend_, *buffers_.output_gradient);
+}
+
+double length(const reference::Values& a) {
+  return std::sqrt(std::inner_product(a.begin(), a.end(), a.begin(), 0.0));
+}
+
+double distance(const reference::Values& a, const reference::Values& b, double least) {
+  if (a.size() != b.size()) return NAN;
+  reference::Values difference = a;
+  for (std::size_t i = 0; i < a.size(); ++i) difference[i] -= b[i];
+  const double size = std::max(length(b), least);
+  return size > 0 ? length(difference) / size : length(difference);
+}
+
+}  // namespace penstock::test
