@@ -38,6 +38,27 @@ std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const 
   return sizes;
 }
 
+Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {
+  if (!by_evaluation(options)) return {false, estimate};
+  try {
+    return {false, options.evaluate(plan)};
+  } catch (const core::LimitHit&) {
+    return {true, estimate};
+  }
+}
+
+bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::atomic<bool> complete{true};
+  core::parallel_for(count, [&](std::size_t i) {
+    try {
+      body(i);
+    } catch (const core::LimitHit&) {
+      complete = false;
+    }
+  });
+  return complete;
+}
+
 namespace {
 
 std::vector<int> replica_counts(int devices, bool any) {
@@ -128,7 +149,7 @@ class Sweep {
     try {
       stop_.check();
       return search_on(search, give_up, rows);
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       late_ = true;
       return std::nullopt;
     }
@@ -160,7 +181,7 @@ class Sweep {
                                    [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
       candidate.iteration = by_evaluation(options_) ? options_.evaluate(tightened).value() : estimated(tightened);
       candidate.plan = std::move(tightened);
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       late_ = true;
       candidate.judged = false;
       candidate.iteration = estimated(candidate.plan);
@@ -176,7 +197,7 @@ class Sweep {
     std::optional<Candidate>* chosen = nullptr;
     for (auto& candidate : found)
       if (candidate && (!chosen || better(*candidate, **chosen))) chosen = &candidate;
-    if (!chosen && late_) throw core::TimedOut();
+    if (!chosen && late_) stop_.give_up();
     if (!chosen) explain();
     SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, 0};
     for (std::uint64_t n : rows) out.states += n;
