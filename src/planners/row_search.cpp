@@ -89,7 +89,7 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   complete = until_limit(first, search) && complete;
   std::size_t best = sizes.size();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    complete = complete && !(found[i] && found[i]->verdict.late);
+    complete = complete && !(found[i] && (found[i]->verdict.late || !found[i]->complete));
     if (found[i] && (best == sizes.size() || found[i]->verdict < found[best]->verdict)) best = i;
   }
   if (best == sizes.size() && !complete) stop.give_up();

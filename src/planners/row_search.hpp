@@ -27,6 +27,7 @@ struct RowPlan {
   double bottleneck = 0;    ///< seconds per micro-batch of the slowest stage
   core::Seconds estimate;   ///< of the iteration, by the planner's own formula
   Verdict verdict;          ///< what the choice goes by: `judged`
+  bool complete = true;     ///< false: the best until a limit
 };
 
 /// What a planner is asked for at a time.

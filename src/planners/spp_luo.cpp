@@ -94,6 +94,10 @@ class SppLuo {
     states += mapping.states();
     std::optional<RowPlan> best;
     for (int count : by_bottleneck(mapping)) {
+      if (best && stop_.limit_hit()) {
+        best->complete = false;
+        break;
+      }
       stop_.check();
       const auto stages = mapping.stages(count);
       const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
