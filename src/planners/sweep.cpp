@@ -122,6 +122,7 @@ class Sweep {
     // The largest size goes first: it is the most efficient, and what it attains lets the others give up early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
+    if (found[first] && found[first]->judged) to_beat_ = core::Seconds(found[first]->iteration);
     const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster)
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
@@ -167,8 +168,14 @@ class Sweep {
       late_ = true;
       if (!score::faults(problem_, out.plan).empty()) return std::nullopt;
     }
+    if (hopeless(out.plan)) return std::nullopt;
     judge(out, search.choices.k);
     return out;
+  }
+
+  /// Not worth an evaluation.
+  bool hopeless(const plan::Plan& plan) const {
+    return by_evaluation(options_) && options_.at_least && to_beat_ && options_.at_least(plan) >= *to_beat_;
   }
 
   /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
@@ -220,6 +227,7 @@ class Sweep {
   std::vector<Search> searches_;
   Units units_;
   graph::SpTree tree_;
+  std::optional<core::Seconds> to_beat_;   ///< by evaluation of the first search
   mutable std::atomic<bool> late_{false};  ///< some search was cut short; searches run side by side
 };
 

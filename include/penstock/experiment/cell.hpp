@@ -46,6 +46,10 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                      const sim::SimulationOptions& simulation);
 
+/// Compute of a plan's busiest device in an iteration: its simulated time is never less, in a perfect world. Nothing is
+/// promised of plans without a flush: 0 s.
+core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan);
+
 /// What lower bounds may assume of the simulation's all-reduces.
 score::Reduction reduction(const sim::SimulationOptions& simulation);
 

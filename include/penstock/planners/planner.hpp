@@ -27,6 +27,7 @@ struct SearchOptions {
   /// in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must be callable
   /// from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
+  std::function<core::Seconds(const plan::Plan&)> at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
   bool judge_by_estimate = false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
   OwnOptions own{};
 };

@@ -30,6 +30,7 @@ struct CellResult {
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
   std::optional<double> search_s;                 ///< wall time of the planner, its judging of candidates included;
                                                   ///< cells run side by side share the cores
+  std::optional<double> judging_s;                ///< of that, simulating candidates, summed over threads
   std::optional<std::int64_t> states;             ///< table rows the planner computed
   std::optional<std::int64_t> search_memory_bytes;  ///< growth of the process's resident memory during the search, at its
                                                     ///< peak; only where searches run one after the other
