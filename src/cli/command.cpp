@@ -121,14 +121,14 @@ void add_threads(CLI::App& command, int& threads) {
 
 void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "print JSON instead of a table"); }
 
+/// Made in place: a copy of oneTBB's control ends with the first of the two.
 struct ThreadLimit::Control {
+  explicit Control(int threads) : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)) {}
   tbb::global_control limit;
 };
 
 ThreadLimit::ThreadLimit(int threads) {
-  if (threads > 0)
-    control_ = std::make_unique<Control>(
-        Control{tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads))});
+  if (threads > 0) control_ = std::make_unique<Control>(threads);
 }
 ThreadLimit::~ThreadLimit() = default;
 

@@ -120,6 +120,11 @@ expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
 expect 31 "the memory limit is reached, and no plan was found until then" "${plan[@]}" --memory-limit 0B -o bad.yaml
 expect 10 "--memory-limit: expected bytes such as 4GiB, or none, not 'much'" "${plan[@]}" --memory-limit much -o bad.yaml
 expect 0 '"search_memory_bytes": ' "${plan[@]}" --micro-batch 4 --json
+
+# One thread is one thread: what candidates take to simulate, over all threads, is part of the search.
+"$penstock" plan --model dlrm --cluster "$clusters/summit.yaml" --devices 32 --mini-batch 8192 --planner spp -j 1 --json >alone.json
+awk -F'[:,]' '/"search_s"/ { search = $2 } /"judging_s"/ { judging = $2 } END { exit !(judging > 0 && judging <= search) }' alone.json ||
+  { echo "FAILED: -j 1 takes several threads"; failures=$((failures + 1)); }
 expect 11 "did you mean 'spp'" "${compare[@]}" --planners sppp --csv bad.yaml
 expect 11 "spp is given twice" "${compare[@]}" --planners spp,spp --csv bad.yaml
 expect 11 "unknown planner ''" "${compare[@]}" --planners , --csv bad.yaml
