@@ -74,6 +74,13 @@ struct TimeLimitFlag {
   std::optional<core::Seconds> value() const;  ///< throws a usage error for what is no time
 };
 
+/// --memory-limit, of each search; a default as text, none by default.
+struct MemoryLimitFlag {
+  std::string text = "none";
+  void add(CLI::App& command);
+  std::optional<core::Bytes> value() const;  ///< throws a usage error for what is no amount
+};
+
 void add_threads(CLI::App& command, int& threads);
 void add_json(CLI::App& command, bool& json);
 

@@ -6,7 +6,6 @@
 
 #include "command.hpp"
 #include "heartbeat.hpp"
-#include "peak_memory.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
@@ -26,22 +25,27 @@ struct Flags {
   std::string choose_by = "simulation";
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
+  MemoryLimitFlag memory_limit{"4GiB"};
   std::string csv;
   std::string output;
   int threads = 0;
   bool json = false;
 };
 
-/// The whole catalogue, or those named, in the order given.
-std::vector<std::string> chosen(const std::string& text) {
-  if (text == "all") return planner_names();
-  std::vector<std::string> out;
+using planners::PlannerChoice;
+
+/// Those named in the order given; "all" stands for the whole catalogue.
+std::vector<PlannerChoice> chosen(const std::string& text) {
+  std::vector<PlannerChoice> out;
+  const auto add = [&](const std::string& planner) {
+    const PlannerChoice choice = planners::planner_choice(planner);
+    if (std::find(out.begin(), out.end(), choice) != out.end())
+      throw core::BadInput("--planners: " + planner + " is given twice");
+    out.push_back(choice);
+  };
   std::istringstream in(text);
-  for (std::string name; std::getline(in, name, ',');) {
-    if (std::find(out.begin(), out.end(), planners::planner(name).name) != out.end())
-      throw core::BadInput("--planners: " + name + " is given twice");
-    out.push_back(name);
-  }
+  for (std::string item; std::getline(in, item, ',');)
+    for (const std::string& planner : item == "all" ? planner_names() : std::vector{item}) add(planner);
   if (out.empty()) throw core::BadInput("--planners: expected all, or names with commas between");
   return out;
 }
@@ -53,11 +57,9 @@ struct Outcome {
 };
 
 /// A planner that cannot take the problem costs no other its row.
-void add_row(const cost::Problem& problem, const experiment::Cell& cell, experiment::SearchSetting setting,
+void add_row(const cost::Problem& problem, const experiment::Cell& cell, const experiment::SearchSetting& setting,
              const Session& session, Outcome& out) {
-  const Heartbeat alive(cell.planner);
-  const PeakMemory memory;
-  setting.peak_memory = [&] { return memory.bytes(); };
+  const Heartbeat alive(written(cell.planner));
   try {
     auto found = experiment::try_search(problem, cell, setting, session.stop());
     if (found.plan) out.families.insert(score::family_of(*found.plan));
@@ -70,15 +72,16 @@ void add_row(const cost::Problem& problem, const experiment::Cell& cell, experim
 }
 
 /// One planner after the other, each with all threads.
-Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::vector<std::string>& planners,
-                const experiment::SearchSetting& setting, const Session& session) {
+Outcome compare(const cost::Problem& problem, experiment::Cell cell,
+                const std::vector<PlannerChoice>& planners, const experiment::SearchSetting& setting,
+                const Session& session) {
   Outcome out;
   try {
-    for (const std::string& planner : planners) {
+    for (const PlannerChoice& planner : planners) {
       cell.planner = planner;
       add_row(problem, cell, setting, session, out);
       const auto& row = out.rows.back();
-      fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), planner,
+      fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), row.planner,
                  row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
                                                  core::show(core::Seconds(*row.search_s)))
                                    : row.status);
@@ -127,10 +130,11 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
   const auto costs = experiment::load_costs(flags.costs);
   experiment::Cell cell{
-      flags.model.ref(), flags.cluster.ref(), "", {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
+      flags.model.ref(), flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   cell.cluster.devices = static_cast<int>(cluster.size());
   const cost::Problem problem{graph, cluster, *costs, cell.training};
-  experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value(), {}};
+  experiment::SearchSetting setting{
+      {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
   const Outcome outcome = compare(problem, cell, planners, setting, session);
@@ -157,7 +161,7 @@ void add_compare(CLI::App& app, Action& action) {
       "simulated), the gap to a lower bound on the iteration of any plan that divides as much (nothing but "
       "samples, with\n"
       "ZeRO weights, with tensor parallelism operators), memory of the fullest device, search time, states\n"
-      "and memory of the whole process during the search. Planners run one after the other, each on all "
+      "and growth of the process's memory during the search. Planners run one after the other, each on all "
       "threads. One that\n"
       "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "
       "finds any.\n\n"
@@ -165,11 +169,15 @@ void add_compare(CLI::App& app, Action& action) {
       "  penstock compare --model mmt --cluster experiments/clusters/summit.yaml --devices 16 --mini-batch "
       "256\n"
       "  penstock compare --model dlrm --cluster experiments/clusters/dgx_a100.yaml --mini-batch 4096 \\\n"
-      "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv");
+      "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
+      "  penstock compare --model vgg16 --cluster experiments/clusters/summit.yaml --mini-batch 512 \\\n"
+      "      --planners all,piper:flush=true,pipedream:formula=code:straight=true");
   auto flags = std::make_shared<Flags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
-  command->add_option("--planners", flags->planners, "all, or names with commas between (penstock planners)")
+  command
+      ->add_option("--planners", flags->planners,
+                   "all, or names with commas between, a planner's options behind colons (penstock planners)")
       ->capture_default_str()
       ->type_name("NAMES");
   command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
@@ -189,6 +197,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->check(one_of({"simulation", "estimate"}));
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
+  flags->memory_limit.add(*command);
   command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
   command->add_option("-o,--output", flags->output, "write PATH.txt, PATH.csv, and PATH.json with provenance")
       ->type_name("PATH");

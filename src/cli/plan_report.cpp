@@ -64,8 +64,9 @@ std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan)
 /// Of a plan that was searched for.
 std::string search_line(const report::CellResult& row) {
   if (!row.search_s) return "";
-  return fmt::format("search {}, {} states; estimate {:.3f} of simulated{}\n", show(core::Seconds(*row.search_s)), *row.states,
-                     *row.optimism, row.status == "ok" ? "" : "; " + row.status);
+  const auto memory = row.search_memory_bytes;
+  return fmt::format("search {}, simulating candidates {} (over all threads), {} states, memory {}; estimate {:.3f} of simulated{}\n",
+                     show(core::Seconds(*row.search_s)), show(core::Seconds(row.judging_s.value_or(0))), *row.states, memory ? show(core::Bytes(*memory)) : "n/a", *row.optimism, row.status == "ok" ? "" : "; " + row.status);
 }
 
 /// Null where a number is missing.
@@ -148,7 +149,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"applied", imperfect->what},
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
-  if (row.search_s) out.update({{"search_s", *row.search_s}, {"states", *row.states}, {"status", row.status}});
+  if (row.search_s) out.update({{"search_s", *row.search_s}, {"judging_s", or_null(row.judging_s)}, {"states", *row.states}, {"search_memory_bytes", or_null(row.search_memory_bytes)}, {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];

@@ -103,7 +103,7 @@ core::ExitCode warn_of_memory(const trace::Trace& trace) {
 core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
                     const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
-      problem, plan, experiment::describe({plan.model, plan.cluster, plan.planner, plan.training, {}}), options);
+      problem, plan, experiment::describe({plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
   if (flags.verify) verify(problem, plan, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;

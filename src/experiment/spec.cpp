@@ -21,7 +21,7 @@ using plan::kMostSamples;
 
 /// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
 template <class F>
-auto at_node(const Yaml& node, F&& check) {
+decltype(auto) at_node(const Yaml& node, F&& check) {
   try {
     return check();
   } catch (const core::BadInput& e) {
@@ -89,18 +89,32 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
   return out;
 }
 
-std::vector<std::string> read_planners(const Yaml& node) {
-  std::vector<std::string> out;
-  for (const Yaml& item : node.items())
-    out.push_back(at_node(item, [&] { return planners::planner(item.text()).name; }));
+/// A name, or a name with its options: {piper: {flush: true}}.
+planners::PlannerChoice read_planner(const Yaml& node) {
+  if (node.is_scalar()) return {at_node(node, [&] { return planners::planner(node.text()).name; })};
+  const auto entries = node.entries();
+  if (entries.size() != 1) node.fail("expected a planner, or {planner: {option: value}}");
+  const auto& [name, options] = entries.front();
+  const auto& info = at_node(node, [&]() -> const planners::PlannerInfo& { return planners::planner(name); });
+  planners::PlannerChoice out{info.name};
+  for (const auto& [option, value] : options.entries()) {
+    out.options[option] = value.text();
+    at_node(value, [&] { planners::check_options(info, {{option, value.text()}}); });
+  }
+  return out;
+}
+
+std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
+  std::vector<planners::PlannerChoice> out;
+  for (const Yaml& item : node.items()) out.push_back(read_planner(item));
   if (out.empty()) node.fail("expected at least one planner");
   return out;
 }
 
 void add_cells(Spec& spec, const ModelAxis& axis, const plan::ClusterRef& cluster,
-               const std::vector<std::string>& planners, const Cell& common) {
+               const std::vector<planners::PlannerChoice>& planners, const Cell& common) {
   for (std::int64_t size : axis.mini_batches)
-    for (const std::string& planner : planners) {
+    for (const planners::PlannerChoice& planner : planners) {
       Cell cell = common;
       cell.model = axis.model;
       cell.cluster = cluster;
@@ -171,7 +185,8 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {
     spec.baseline = node->text();
-    if (std::find(planners.begin(), planners.end(), spec.baseline) == planners.end())
+    const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == spec.baseline; };
+    if (std::none_of(planners.begin(), planners.end(), is_baseline))
       node->fail("the baseline is none of the planners");
   }
   const Cell common = read_common(root);
@@ -193,7 +208,7 @@ Spec parse_spec(const std::string& text, const std::string& path) {
 
 std::string cell_name(const Cell& cell) {
   std::string name = fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(),
-                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices, cell.planner,
+                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices, planners::written(cell.planner),
                                  cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)

@@ -95,7 +95,7 @@ class Dapple {
                                 slice.times[range].both() + slice.times[range].reduce / costs.micro_batches);
     }
     out.estimate = core::Seconds(found.latency);
-    out.iteration = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate);
     return out;
   }
 

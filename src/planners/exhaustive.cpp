@@ -6,6 +6,7 @@
 
 #include "assemble.hpp"
 #include "families.hpp"
+#include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -20,8 +21,6 @@ namespace {
 
 using plan::Plan;
 
-constexpr std::size_t kMostUnits = 12, kMostPlans = std::size_t{1} << 18;
-
 [[noreturn]] void too_large(const std::string& what) {
   throw core::Error(core::ExitCode::limit, "exhaustive tries every plan: " + what);
 }
@@ -35,15 +34,19 @@ struct Shape {
 /// All shapes of `stages` stages that use every device and leave every replica a sample.
 class Shapes {
  public:
-  Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages)
-      : options_(options), stages_(stages), sizes_(micro_batch_sizes(problem, options)) {
+  Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages,
+         std::size_t most_plans)
+      : options_(options),
+        stages_(stages),
+        most_steps_(16 * most_plans),
+        sizes_(micro_batch_sizes(problem, options)) {
     choose_replicas(static_cast<int>(problem.cluster.size()));
   }
   std::vector<Shape> all;
 
  private:
   void count_step() {
-    if (++steps_ > 16 * kMostPlans) too_large("the devices can be shared out in too many ways");
+    if (++steps_ > most_steps_) too_large("the devices can be shared out in too many ways");
   }
 
   void choose_replicas(int left) {
@@ -76,7 +79,7 @@ class Shapes {
   }
 
   const SearchOptions& options_;
-  std::size_t stages_;
+  std::size_t stages_, most_steps_;
   std::vector<std::int64_t> sizes_;
   Shape shape_;
   std::size_t steps_ = 0;
@@ -94,9 +97,12 @@ class Exhaustive {
  public:
   Exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
+    const OwnValues own("exhaustive", exhaustive_options(), options.own);
+    const auto most_units = static_cast<std::size_t>(own.number("operators"));
+    most_plans_ = static_cast<std::size_t>(own.number("plans"));
     if (options.k < 1) throw core::BadInput("k must be at least 1");
-    if (units_.operators.size() > kMostUnits)
-      too_large(fmt::format("{} operators are more than {}", units_.operators.size(), kMostUnits));
+    if (units_.operators.size() > most_units)
+      too_large(fmt::format("{} operators are more than {}", units_.operators.size(), most_units));
     list();
   }
 
@@ -121,17 +127,17 @@ class Exhaustive {
   void list() {
     const std::size_t most = std::min(units_.operators.size(), problem_.cluster.size());
     for (std::size_t stages = 1; stages <= most; ++stages)
-      shapes_.push_back(Shapes(problem_, options_, stages).all);
+      shapes_.push_back(Shapes(problem_, options_, stages, most_plans_).all);
     for_each_stage_partition(units_.dag, most, [&](const StagePartition& partition) {
       stop_.check();
       plans_ += shapes_[partition.size() - 1].size();
-      if (plans_ > kMostPlans) too_large(fmt::format("there are more than {}", kMostPlans));
+      if (plans_ > most_plans_) too_large(fmt::format("there are more than {}", most_plans_));
       if (!shapes_[partition.size() - 1].empty()) partitions_.push_back(partition);
     });
   }
 
   [[noreturn]] void explain(const std::vector<Best>& found, bool complete) const {
-    if (!complete) throw core::TimedOut();
+    if (!complete) stop_.give_up();
     const auto thriftier = [](const Best& a, const Best& b) { return a.least_need < b.least_need; };
     fail_on(problem_, std::min_element(found.begin(), found.end(), thriftier)->thriftiest);
   }
@@ -157,7 +163,7 @@ class Exhaustive {
   Best best_of(const StagePartition& partition) const {
     Best best;
     for (const Shape& shape : shapes_[partition.size() - 1]) {
-      if (stop_.timed_out()) break;
+      if (stop_.limit_hit()) break;
       stop_.check();
       ++best.tried;
       Plan plan = made(partition, shape);
@@ -181,10 +187,18 @@ class Exhaustive {
   Units units_;
   std::vector<std::vector<Shape>> shapes_;  ///< [stages - 1]
   std::vector<StagePartition> partitions_;  ///< those that some shape suits
-  std::size_t plans_ = 0;
+  std::size_t plans_ = 0, most_plans_ = 0;
 };
 
 }  // namespace
+
+const std::vector<PlannerOption>& exhaustive_options() {
+  static const std::vector<PlannerOption> options = {
+      number("operators", 12, 1, 20, "most operators that are looked at"),
+      number("plans", std::int64_t{1} << 18, 1, std::int64_t{1} << 22, "most plans that are tried"),
+  };
+  return options;
+}
 
 // Ours: the least iteration time, by options.evaluate or score::estimate, over every partition into stages
 // that wait for the data they read alone, every replica count (powers of two unless any degree will do) and

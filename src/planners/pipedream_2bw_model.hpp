@@ -39,6 +39,12 @@ double two_bw_bytes(const TwoBwStage& stage, const TwoBwShape& shape, int depth)
 /// runs. At most as many parts as there are works.
 std::vector<std::size_t> balanced_ends(const std::vector<double>& work, int parts);
 
+/// The dropped planner's formulas, see below, for the slowest stage; arguments are counts of numbers, not
+/// bytes. Seconds per micro-batch of all `width` replicas together.
+double dropped_two_bw_seconds(double compute, double parameters, double output, int width);
+/// Bytes per worker of a pipeline `depth` deep.
+double dropped_two_bw_bytes(double parameters, double activations, int depth);
+
 /// A model of equal blocks, as the planner of the public code's first version took it. It counts elements as
 /// bytes in times, and four bytes each in memory.
 struct TwoBwBlocks {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "families.hpp"
-#include "penstock/core/parallel.hpp"
+#include "own_options.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/score/estimate.hpp"
@@ -17,33 +17,44 @@ namespace {
 
 using core::Bytes;
 
-struct Variant {
-  bool in_row = false;
-  bool flush = false;
-};
+/// Which layers of a stage may recompute. A stage of which some do recomputes as a whole when it runs.
+void choose_recompute(const std::string& word, PiperRules& rules) {
+  rules.recompute = word == "never"    ? Recompute::never
+                    : word == "always" ? Recompute::always
+                    : word == "stage"  ? Recompute::per_stage
+                                       : Recompute::per_layer;
+  rules.knapsack = word == "greedy" ? Knapsack::greedy : Knapsack::exact;
+}
+
+PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
+  PiperOptions out;
+  choose_recompute(own.word("recompute"), out.rules);
+  out.rules.data_parallel = own.word("data_parallel") == "true";
+  out.rules.powers_of_two = !options.any_degree;
+  out.flush = own.flag("flush");
+  out.all_devices = true;
+  return out;
+}
 
 struct Candidate {
   plan::Plan plan;
-  double estimate = 0;   ///< seconds of an iteration, by Piper's own formula
-  double iteration = 0;  ///< seconds, by which micro-batch sizes are compared
+  double estimate = 0;  ///< seconds of an iteration, by Piper's own formula
+  bool complete = true;
+  Verdict verdict;  ///< by which micro-batch sizes are compared
 };
 
 /// The search at one micro-batch size.
 class AtSize {
  public:
-  AtSize(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-         const PiperLattice& lattice, std::int64_t samples, Variant variant, core::StopToken stop)
+  AtSize(const cost::Problem& problem, const PiperOptions& rules, const Units& units,
+         const PiperLattice& lattice, std::int64_t samples, bool in_row, core::StopToken stop)
       : problem_(problem),
         units_(units),
         lattice_(lattice),
         samples_(samples),
         stop_(stop),
-        workload_(piper_workload(problem, units, samples, variant.in_row)) {
-    rules_.rules.recompute = Recompute::per_stage;
-    rules_.rules.powers_of_two = !options.any_degree;
-    rules_.flush = variant.flush;
-    rules_.all_devices = true;
-  }
+        workload_(piper_workload(problem, units, samples, in_row)),
+        rules_(rules) {}
 
   /// A plan that keeps to `memory` on every device as score::faults counts it. What Piper does not count is
   /// taken off its memory until the plan fits.
@@ -53,7 +64,7 @@ class AtSize {
       const auto found = piper_search(workload_, lattice_, rules_, stop_);
       if (!found) return std::nullopt;
       states_ += found->states;
-      Candidate out{assembled(*found), found->iteration, 0};
+      Candidate out{assembled(*found), found->iteration, found->complete, {}};
       const std::int64_t missing = fullest(out.plan).value() - memory.value();
       if (missing <= 0) return out;
       workload_.setting.memory -=
@@ -80,7 +91,7 @@ class AtSize {
       std::sort(stage.operators.begin(), stage.operators.end());
       for (int d = 0; d < from.data_degree; ++d) stage.devices.emplace_back(device++);
       stage.micro_batch = samples_ * from.data_degree;
-      stage.recompute = from.configurations.front() == 1;
+      stage.recompute = std::count(from.configurations.begin(), from.configurations.end(), 1) > 0;
       if (plan.stages.size() > 1) stage.after = {core::StageId(plan.stages.size() - 2)};
     }
     schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
@@ -100,9 +111,13 @@ class AtSize {
   std::int64_t samples_;
   core::StopToken stop_;
   graph::PiperWorkload workload_;
-  PiperOptions rules_;
+  const PiperOptions& rules_;
   std::uint64_t states_ = 0;
 };
+
+core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
+  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration;
+}
 
 /// Says how much memory a device would need for some plan.
 [[noreturn]] void explain(AtSize& size, const cost::Problem& problem, std::int64_t samples) {
@@ -122,36 +137,34 @@ class AtSize {
       samples, core::show(high), core::show(has), core::show(high - has)));
 }
 
-SearchResult search(const cost::Problem& problem, const SearchOptions& options, Variant variant,
+SearchResult search(const cost::Problem& problem, const SearchOptions& options, const char* name, bool in_row,
                     core::StopToken stop) {
   if (options.per_stage_micro_batch) throw core::BadInput("piper: all replicas have one micro-batch size");
   if (options.k != 1) throw core::BadInput("piper: k must be 1");
+  const PiperOptions rules = rules_of(OwnValues(name, piper_options(), options.own), options);
   const auto sizes = micro_batch_sizes(problem, options);
   const Units units = planning_units(problem.graph);
-  const PiperLattice lattice(dag_of(piper_workload(problem, units, sizes.front(), variant.in_row)),
-                             kMostDownsets, stop);
+  const PiperLattice lattice(dag_of(piper_workload(problem, units, sizes.front(), in_row)), kMostDownsets,
+                             stop);
   std::vector<std::optional<Candidate>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
-  core::parallel_for(sizes.size(), [&](std::size_t i) {
-    AtSize size(problem, options, units, lattice, sizes[i], variant, stop);
+  SearchResult out;
+  out.complete = until_limit(sizes.size(), [&](std::size_t i) {
+    AtSize size(problem, rules, units, lattice, sizes[i], in_row, stop);
     found[i] = size.best(smallest_device(problem.cluster));
     states[i] = size.states();
-    if (!found[i]) return;
-    const plan::Plan& plan = found[i]->plan;
-    found[i]->iteration =
-        (by_evaluation(options)
-             ? options.evaluate(plan)
-             : score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration)
-            .value();
+    if (found[i]) found[i]->verdict = judged(options, found[i]->plan, estimated(problem, found[i]->plan));
   });
   std::optional<Candidate>* best = nullptr;
-  for (auto& candidate : found)
-    if (candidate && (!best || candidate->iteration < (*best)->iteration)) best = &candidate;
+  for (auto& candidate : found) {
+    out.complete = out.complete && !(candidate && (candidate->verdict.late || !candidate->complete));
+    if (candidate && (!best || candidate->verdict < (*best)->verdict)) best = &candidate;
+  }
+  if (!best && !out.complete) stop.give_up();
   if (!best) {
-    AtSize smallest(problem, options, units, lattice, sizes.front(), variant, stop);
+    AtSize smallest(problem, rules, units, lattice, sizes.front(), in_row, stop);
     explain(smallest, problem, sizes.front());
   }
-  SearchResult out;
   out.plan = std::move((*best)->plan);
   out.bottleneck = (*best)->estimate / static_cast<double>(problem.training.mini_batch);
   out.estimate = core::Seconds((*best)->estimate);
@@ -161,22 +174,32 @@ SearchResult search(const cost::Problem& problem, const SearchOptions& options, 
 
 }  // namespace
 
+const std::vector<PlannerOption>& piper_options() {
+  static const std::vector<PlannerOption> options = {
+      words("recompute", {"stage", "layer", "greedy", "never", "always"},
+            "stages recompute as a whole where that pays; or layer by layer in the search, by an exact "
+            "knapsack or the "
+            "published program's greedy one, and as a whole when they run; or none, or all"),
+      words("data_parallel", {"true", "false"},
+            "stages may have replicas; false: the published program's nodp"),
+      flag("flush",
+           "filling and draining count, by GPipe's formula: fewer stages may pay; ours, an open item of the "
+           "authors"),
+  };
+  return options;
+}
+
 // Tarnawski, Narayanan, Phanishayee, "Piper: Multidimensional Planner for DNN Parallelization", NeurIPS 2021.
 // Differs in that plans have no tensor-parallel degree yet; that a stage recomputes as a whole; that no
 // device stays idle; that memory is Penstock's, in-flight micro-batches of 1F1B included; and in the choice
 // of micro-batch size.
 SearchResult piper(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return search(problem, options, {}, stop);
+  return search(problem, options, "piper", false, stop);
 }
 
 // Ours: the same over one row of operators, which never has too many downsets.
 SearchResult piper_row(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return search(problem, options, {.in_row = true}, stop);
-}
-
-// Ours: the authors name the flush as an open item.
-SearchResult piper_flush(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return search(problem, options, {.flush = true}, stop);
+  return search(problem, options, "piper_row", true, stop);
 }
 
 }  // namespace penstock::planners

@@ -31,10 +31,14 @@ class Search {
     const int any = options_.flush ? static_cast<int>(workload_.layers.size()) : 0;
     auto best = attempt(kNoBound, any);
     if (!best) return std::nullopt;
-    double low = work / workload_.setting.devices;
-    approach(*best, low, any);
-    improve(*best, low, any);
-    if (options_.flush) shorten(*best);
+    try {
+      double low = work / workload_.setting.devices;
+      approach(*best, low, any);
+      improve(*best, low, any);
+      if (options_.flush) shorten(*best);
+    } catch (const core::LimitHit&) {
+      best->complete = false;
+    }
     best->states = states_;
     return best;
   }
@@ -47,7 +51,7 @@ class Search {
     auto found = table_.plan();
     table_.remember(found.has_value());
     if (!found) return std::nullopt;
-    PiperPlan plan{std::move(*found), 0, 0, 0};
+    PiperPlan plan{.stages = std::move(*found)};
     plan.time_per_micro_batch = piper_time(workload_, plan.stages);
     plan.iteration = plan.time_per_micro_batch * factor(static_cast<int>(plan.stages.size()));
     return plan;

@@ -133,7 +133,7 @@ Candidate candidate(const cost::Problem& problem, const SearchOptions& options, 
     stop.check();
     out.plan = row_plan(problem, units, row, cut(row));
     if (score::faults(problem, *out.plan).empty()) out.seconds = judged_seconds(problem, options, *out.plan);
-  } catch (const core::TimedOut&) {
+  } catch (const core::LimitHit&) {
   }
   return out;
 }
@@ -156,7 +156,7 @@ SearchResult fastest(const cost::Problem& problem, const SearchOptions& options,
   Candidate* best = &found.front();
   for (Candidate& c : found)
     if (c.seconds && (!best->seconds || *c.seconds < *best->seconds)) best = &c;
-  if (!best->seconds && !complete) throw core::TimedOut();
+  if (!best->seconds && !complete) stop.give_up();
   if (!best->seconds)
     fail_on(problem,
             *std::min_element(found.begin(), found.end(), [&](const Candidate& a, const Candidate& b) {

@@ -65,7 +65,7 @@ core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);
 
 /// The fastest valid plan, the first of equals; all rows are cut and judged in parallel, those not reached at
 /// the deadline left out. Throws Infeasible with the fault of the row that needs least memory, or `none`
-/// where there is no row at all; TimedOut when the deadline left no plan.
+/// where there is no row at all; LimitHit when the deadline left no plan.
 SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
                      core::StopToken stop);

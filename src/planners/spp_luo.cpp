@@ -94,13 +94,17 @@ class SppLuo {
     states += mapping.states();
     std::optional<RowPlan> best;
     for (int count : by_bottleneck(mapping)) {
+      if (best && stop_.limit_hit()) {
+        best->complete = false;
+        break;
+      }
       stop_.check();
       const auto stages = mapping.stages(count);
-      const double to_beat = best ? best->iteration.value() : trial.give_up;
+      const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
       if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
       RowPlan plan = scheduled(layers, costs, stages, trial.micro_batch);
       plan.bottleneck = mapping.bottleneck(count);
-      if (!best || plan.iteration < best->iteration) best = std::move(plan);
+      if (!best || plan.verdict < best->verdict) best = std::move(plan);
     }
     return best;
   }
@@ -162,7 +166,7 @@ class SppLuo {
       out.plan.stages[s].in_flight = std::min(out.plan.stages[s].in_flight, room * micro_batch);
     }
     out.estimate = to_seconds(schedule::list_order(score::pipeline_of(problem_, out.plan)).makespan);
-    out.iteration = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate);
     return out;
   }
 

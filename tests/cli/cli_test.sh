@@ -110,6 +110,21 @@ expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o a
 expect 0 '"lower_bound_s": ' "${compare[@]}" --planners spp --json
 expect 0 "[2/2] graphpipe: " "${compare[@]}" --planners spp,graphpipe
 expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
+expect 0 "piper:flush=true" "${compare[@]}" --planners piper,piper:flush=true,pipedream:formula=code:straight=true
+expect 11 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
+expect 11 "piper: flush: expected false, true, not 'yes'" "${plan[@]}" --planner piper --option flush=yes -o bad.yaml
+expect 11 "graphpipe has no options" "${plan[@]}" --option flush=true -o bad.yaml
+expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners
+expect 20 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
+expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
+expect 31 "the memory limit is reached, and no plan was found until then" "${plan[@]}" --memory-limit 0B -o bad.yaml
+expect 10 "--memory-limit: expected bytes such as 4GiB, or none, not 'much'" "${plan[@]}" --memory-limit much -o bad.yaml
+expect 0 '"search_memory_bytes": ' "${plan[@]}" --micro-batch 4 --json
+
+# One thread is one thread: what candidates take to simulate, over all threads, is part of the search.
+"$penstock" plan --model dlrm --cluster "$clusters/summit.yaml" --devices 32 --mini-batch 8192 --planner spp -j 1 --json >alone.json
+awk -F'[:,]' '/"search_s"/ { search = $2 } /"judging_s"/ { judging = $2 } END { exit !(judging > 0 && judging <= search) }' alone.json ||
+  { echo "FAILED: -j 1 takes several threads"; failures=$((failures + 1)); }
 expect 11 "did you mean 'spp'" "${compare[@]}" --planners sppp --csv bad.yaml
 expect 11 "spp is given twice" "${compare[@]}" --planners spp,spp --csv bad.yaml
 expect 11 "unknown planner ''" "${compare[@]}" --planners , --csv bad.yaml
@@ -151,7 +166,7 @@ expect 10 "" "$penstock" import
 workload=${clusters%/experiments/clusters}/tests/fuzz/seeds/piper/two.json
 expect 0 "two: 2 operators" "$penstock" import piper-json "$workload" --unit ms -o two.json --costs two.yaml
 expect 0 "estimated iteration" "$penstock" plan --model two.json --costs two.yaml --cluster "$clusters/summit.yaml" --devices 2 --mini-batch 8 --planner piper
-expect 0 "samples/s" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planner piper_flush -o piper.yaml
+expect 0 "samples/s" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planner piper --option flush=true -o piper.yaml
 expect 0 "samples/s" "$penstock" simulate piper.yaml --verify
 expect 31 "more than 40000 downsets" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper -o bad.yaml
 expect 0 "samples/s" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper_row
