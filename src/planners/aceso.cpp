@@ -7,6 +7,7 @@
 
 #include "alleviation.hpp"
 #include "balanced_cuts.hpp"
+#include "candidates.hpp"
 #include "families.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/plan_file.hpp"

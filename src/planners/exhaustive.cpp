@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "assemble.hpp"
+#include "candidates.hpp"
 #include "families.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
