@@ -32,6 +32,10 @@ const std::vector<PlannerInfo>& catalogue() {
        "the usual baseline; micro-batches are accumulation steps, the best power of two by iteration time; "
        "Rajbhandari et al., ZeRO, SC 2020, stages 1 to 3 only where nothing fits with less",
        data_parallel},
+      {"accpar", "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as devices are fast",
+       "Song et al., AccPar, HPCA 2020, reconstructed; ours: replicas of groups of every size, one type per operator and one "
+       "share per device, any graph by variable elimination, a price on memory",
+       accpar},
       {"gpipe_equal", "one stage per device, fill-drain: least time of the slowest stage of the row, without transfers",
        "Huang et al., GPipe, NeurIPS 2019; cut exact, recomputes only where that is needed or faster; one replica each",
        gpipe_equal},
