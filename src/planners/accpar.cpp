@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +11,7 @@
 #include "penstock/score/validate.hpp"
 #include "row_plan.hpp"
 #include "shares.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -56,7 +55,7 @@ class Search {
 
   std::vector<plan::Stage> shapes() const {
     std::vector<plan::Stage> out;
-    for (const int t : rank_sizes(problem_, options_)) {
+    for (const int t : group_sizes()) {
       const auto size = static_cast<std::size_t>(t);
       const int replicas = static_cast<int>(problem_.cluster.size() / size);
       for (const auto& devices : arrangements(problem_.cluster, size))
@@ -87,6 +86,13 @@ class Search {
   }
 
  private:
+  /// As replica counts, and all devices in any case.
+  std::vector<int> group_sizes() const {
+    auto out = rank_sizes(problem_, options_);
+    const int all = static_cast<int>(problem_.cluster.size());
+    if (out.back() != all) out.push_back(all);
+    return out;
+  }
   plan::Plan plan_of(const plan::Stage& stage) const {
     plan::Plan out;
     out.training = problem_.training;
@@ -158,15 +164,13 @@ SearchResult accpar(const cost::Problem& problem, const SearchOptions& options, 
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   stop.check();
   const Search search(problem, options, stop);
-  const auto shapes = search.shapes();
-  if (shapes.empty()) throw core::Infeasible("no group of devices has a sample");
+  const auto shapes = search.shapes();  // one group of all devices at least
   std::vector<Candidate> found(shapes.size());
   std::vector<std::uint64_t> solved(shapes.size());
   core::parallel_for(shapes.size(),
                      [&](std::size_t i) { found[i] = search.candidate(shapes[i], solved[i]); });
   bool complete = in_time(found);
-  if (options.evaluate && !options.judge_by_estimate)
-    complete = evaluate_leading(found, options, kMostEvaluated, stop) && complete;
+  if (by_evaluation(options)) complete = evaluate_leading(found, options, kMostEvaluated, stop) && complete;
   plan::Plan& plan = *winner(problem, found).plan;
   SearchResult out{std::move(plan), 0, shapes.size(), {}, complete};
   for (const std::uint64_t n : solved) out.states += n;

@@ -19,41 +19,30 @@ std::size_t at(int v) {
 /// Who is eliminated when, on a graph that shrinks.
 class MinSum::Order {
  public:
+  struct Entry {
+    int variable;
+    bool held;
+    std::vector<int> scope;
+  };
+
   Order(const MinSum& sum, std::size_t most_cells)
-      : sum_(sum), most_cells_(most_cells), near_(sum.variables_.size()) {
+      : sum_(sum), most_cells_(static_cast<double>(most_cells)), near_(sum.variables_.size()) {
     for (const auto& [a, b] : sum.pairs_) {
-      if (sum.held_[at(a)] || sum.held_[at(b)]) continue;
       near_[at(a)].insert(b);
       near_[at(b)].insert(a);
     }
-    for (std::size_t v = 0; v < near_.size(); ++v)
-      waiting_.insert({cells(static_cast<int>(v)), static_cast<int>(v)});
+    for (std::size_t v = 0; v < near_.size(); ++v) enter(static_cast<int>(v));
   }
 
-  /// The next variable and those that it depends on; -1 where all need too large a table.
-  std::pair<int, std::vector<int>> next() {
-    const auto [size, v] = *waiting_.begin();
-    if (size > static_cast<double>(most_cells_) && could_hold() >= 0) return {-1, {}};
-    const std::vector<int> scope(near_[at(v)].begin(), near_[at(v)].end());
-    for (const int a : scope) waiting_.erase({cells(a), a});
-    waiting_.erase(waiting_.begin());
-    for (const int a : scope) {
-      near_[at(a)].insert(scope.begin(), scope.end());
-      near_[at(a)].erase(a);
-      near_[at(a)].erase(v);
+  std::vector<Entry> find() {
+    std::vector<Entry> out;
+    while (!waiting_.empty()) {
+      const auto [cells, v] = *waiting_.begin();
+      const int held = cells > most_cells_ ? most_joined() : -1;
+      out.push_back(held < 0 ? Entry{v, false, take_out(v, true)} : Entry{held, true, {}});
+      if (held >= 0) take_out(held, false);
     }
-    for (const int a : scope) waiting_.insert({cells(a), a});
-    return {v, scope};
-  }
-  bool done() const { return waiting_.empty(); }
-
-  /// Of those that wait and have a fallback the one with most neighbours; -1: none.
-  int could_hold() const {
-    int best = -1;
-    for (const auto& [size, v] : waiting_)
-      if (sum_.variables_[at(v)].fallback >= 0 && (best < 0 || near_[at(v)].size() > near_[at(best)].size()))
-        best = v;
-    return best;
+    return out;
   }
 
  private:
@@ -63,37 +52,55 @@ class MinSum::Order {
     for (const int a : near_[at(v)]) out *= static_cast<double>(sum_.labels(a));
     return out;
   }
+  void enter(int v) { waiting_.insert({cells(v), v}); }
+
+  /// Of those that wait and may be held the one with most neighbours; -1: none.
+  int most_joined() const {
+    int best = -1;
+    for (const auto& [cells, v] : waiting_)
+      if (sum_.variables_[at(v)].fallback >= 0 && (best < 0 || near_[at(v)].size() > near_[at(best)].size()))
+        best = v;
+    return best;
+  }
+
+  /// Its neighbours, which then are neighbours of each other where `joined`.
+  std::vector<int> take_out(int v, bool joined) {
+    const std::vector<int> scope(near_[at(v)].begin(), near_[at(v)].end());
+    waiting_.erase({cells(v), v});
+    for (const int a : scope) waiting_.erase({cells(a), a});
+    for (const int a : scope) {
+      if (joined) near_[at(a)].insert(scope.begin(), scope.end());
+      near_[at(a)].erase(a);
+      near_[at(a)].erase(v);
+    }
+    for (const int a : scope) enter(a);
+    return scope;
+  }
 
   const MinSum& sum_;
-  std::size_t most_cells_;
+  double most_cells_;
   std::vector<std::set<int>> near_;
   std::set<std::pair<double, int>> waiting_;  ///< cells, variable
 };
 
 MinSum::MinSum(std::vector<Variable> variables, std::vector<Pair> pairs, std::size_t most_cells)
     : variables_(std::move(variables)), pairs_(std::move(pairs)), held_(variables_.size()) {
-  std::vector<std::pair<int, std::vector<int>>> order;
-  for (bool found = false; !found;) {  // once more for every variable held
-    order.clear();
-    Order search(*this, most_cells);
-    while (!search.done()) {
-      order.push_back(search.next());
-      if (order.back().first < 0) break;
-    }
-    found = order.empty() || order.back().first >= 0;
-    if (!found) held_[at(search.could_hold())] = true;
-    exact_ = exact_ && found;
+  const auto order = Order(*this, most_cells).find();
+  std::vector<std::size_t> when(variables_.size());
+  for (const Order::Entry& entry : order) {
+    when[at(entry.variable)] = static_cast<std::size_t>(&entry - order.data());
+    held_[at(entry.variable)] = entry.held;
+    exact_ = exact_ && !entry.held;
+  }
+  for (const Order::Entry& entry : order) {
+    Step& step = steps_.emplace_back();
+    step.variable = entry.variable;
+    for (const int v : entry.scope)
+      if (!held_[at(v)]) step.scope.push_back(v);
+    for (const int v : step.scope) step.cells *= labels(v);
+    read(step, at(step.variable), {step.variable});
   }
   // A table is read by the step of its first variable, held variables aside.
-  std::vector<std::size_t> when(variables_.size());
-  for (std::size_t s = 0; s < order.size(); ++s) when[at(order[s].first)] = s;
-  for (const auto& [variable, scope] : order) {
-    Step& step = steps_.emplace_back();
-    step.variable = variable;
-    step.scope = scope;
-    for (const int v : scope) step.cells *= labels(v);
-    read(step, at(variable), {variable});
-  }
   const auto reader = [&](const std::vector<int>& scope) -> Step& {
     std::size_t first = steps_.size();
     for (const int v : scope)

@@ -22,7 +22,7 @@ class MinSum {
   using Table = std::vector<double>;
 
   MinSum(std::vector<Variable> variables, std::vector<Pair> pairs,
-         std::size_t most_cells = std::size_t{1} << 18);
+         std::size_t most_cells = std::size_t{1} << 14);
 
   std::size_t size() const { return variables_.size(); }
   bool exact() const { return exact_; }

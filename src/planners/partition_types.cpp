@@ -135,7 +135,11 @@ PartitionTypes::Choice PartitionTypes::solve(const Tables& tables, const TypeCos
 
 plan::Stage PartitionTypes::typed(plan::Stage stage, const std::vector<int>& labels) const {
   stage.partition.clear();
-  for (std::size_t v = 0; v < problem_.graph.size(); ++v) stage.partition[OpId(v)] = type(labels[v]);
+  for (std::size_t v = 0; v < problem_.graph.size(); ++v) {
+    const bool implied =
+        problem_.graph.op(OpId(v)).kind == graph::OpKind::input && type(labels[v]) == Partition::whole;
+    if (!implied) stage.partition[OpId(v)] = type(labels[v]);
+  }
   return stage;
 }
 

@@ -141,6 +141,31 @@ TEST_CASE("partition types are the best of all 4^n on devices that are alike") {
   CHECK(with_branches > 20);
 }
 
+TEST_CASE("the dynamic programme is exact on every network of the zoo") {
+  const auto cluster = support::tiny_cluster(2);
+  for (const auto& info : models::catalogue()) {
+    CAPTURE(info.name);
+    const auto graph = models::build(info.name);
+    CHECK(planners::PartitionTypes({graph, cluster, kCosts, {8, plan::Optimizer::sgd}}).exact());
+  }
+}
+
+TEST_CASE(
+    "where every tensor is read by all later operators some conversions are held, and a plan is found") {
+  std::vector<std::pair<int, int>> edges;
+  for (int a = 0; a < 24; ++a)
+    for (int b = a + 1; b < 24; ++b) edges.emplace_back(a, b);
+  const auto graph = support::tiny_graph(24, edges);
+  const auto cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e6);
+  const auto costs = support::FixedCosts::uniform(24, 1, 2);
+  const cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
+  const planners::PartitionTypes types(problem);
+  CHECK_FALSE(types.exact());
+  // By samples nothing is told: 24 operators x 4 samples x 3 s.
+  CHECK(types.best(stage_of(problem, 2, 8), 0, {}).seconds >= 288);
+  CHECK(planned(problem).estimate.value().value() == doctest::Approx(288));
+}
+
 TEST_CASE("on two types of devices the least of all lies between the bound and what is found") {
   int compared = 0, equal = 0;
   double worst = 1;
@@ -233,6 +258,15 @@ TEST_CASE("a device that is three times as fast takes three quarters") {
   REQUIRE(found.plan.stages.front().shares.size() == 2);
   // 48 samples x 3 passes x 1 s = 16 samples x 3 passes x 3 s.
   CHECK(found.estimate.value().value() == doctest::Approx(144).epsilon(0.005));
+}
+
+TEST_CASE("three devices make one group though three is no power of two") {
+  const auto graph = support::tiny_graph(2, {{0, 1}});
+  const auto cluster = support::tiny_cluster(3);
+  const auto costs = support::FixedCosts::uniform(2, 1, 2);
+  const auto found =
+      planned({graph, cluster, costs, {2, plan::Optimizer::sgd}});  // too few samples for three replicas
+  CHECK(found.plan.stages.front().tensor_parallel == 3);
 }
 
 TEST_CASE("the plan's estimate is the formula's, and no worse than data parallelism's") {

@@ -234,6 +234,21 @@ double best_of_grid(const cost::Problem& problem) {
 
 }  // namespace
 
+TEST_CASE("megatron evaluates 64 plans at most, those of least estimate") {
+  const Chain chain(std::vector<double>(64, 1), 8);
+  std::atomic<int> calls = 0;
+  planners::SearchOptions counted;
+  counted.evaluate = [&](const plan::Plan& plan) {
+    ++calls;
+    return core::Seconds(estimate(chain.problem(256), plan));
+  };
+  const auto found = planned("megatron", chain.problem(256), counted);
+  CHECK(found.states > 64);
+  CHECK(calls == 64);
+  CHECK(estimate(chain.problem(256), found.plan) ==
+        estimate(chain.problem(256), planned("megatron", chain.problem(256)).plan));
+}
+
 TEST_CASE("megatron finds the best of its grid") {
   int interleaved = 0, feasible = 0, divided = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
