@@ -99,11 +99,6 @@ void refuse_k(const SearchOptions& options, const char* planner) {
   if (options.k != 1) throw BadInput(fmt::format("k belongs to 1f1b, {} has another schedule", planner));
 }
 
-double judged_seconds(const cost::Problem& problem, const SearchOptions& options, const plan::Plan& plan) {
-  if (by_evaluation(options)) return options.evaluate(plan).value();
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
-}
-
 namespace {
 
 double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
@@ -126,6 +121,10 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
 }
 
 }  // namespace
+
+double judged_seconds(const cost::Problem& problem, const SearchOptions& options, const plan::Plan& plan) {
+  return by_evaluation(options) ? options.evaluate(plan).value() : estimated_seconds(problem, plan);
+}
 
 SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
