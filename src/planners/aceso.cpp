@@ -7,6 +7,7 @@
 
 #include "alleviation.hpp"
 #include "balanced_cuts.hpp"
+#include "candidates.hpp"
 #include "families.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"

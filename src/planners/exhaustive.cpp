@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "assemble.hpp"
+#include "candidates.hpp"
 #include "families.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"

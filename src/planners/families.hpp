@@ -17,6 +17,7 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
 SearchResult gpipe_equal(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult gpipe_memory(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult accpar(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);

@@ -35,13 +35,15 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
   }
 }
 
-/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation, replica counts as allowed.
+/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation, tensor parallelism or
+/// ZeRO, replica counts as allowed.
 bool in_space(const plan::Plan& plan, bool any_degree) {
   const auto rank = plan::rank_of_stage(plan);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end())) + 1;
   return plan.schedule == "1f1b" && ranks == plan.stages.size() &&
          std::all_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
-           return !stage.recompute && stage.micro_batch == plan.stages.front().micro_batch &&
+           return !stage.recompute && stage.tensor_parallel == 1 && stage.zero == 0 &&
+                  stage.micro_batch == plan.stages.front().micro_batch &&
                   (any_degree || std::has_single_bit(stage.devices.size()));
          });
 }
