@@ -38,7 +38,9 @@ graph::PiperLayer layer(const cost::Problem& problem, const std::vector<OpId>& o
   };
   const double always = bytes(0), kept = bytes(1) - always;
   const PassTimes time = slowest(problem, operators, samples);
-  graph::PiperDegree degree{1, static_cast<double>(load.parameters.value()), {}};
+  const plan::Compression& compression = problem.training.compression;
+  const double weights = static_cast<double>(load.parameters.value()) * compression.gradients / compression.activations;
+  graph::PiperDegree degree{1, weights, {}};
   degree.configurations = {{"plain", time.total, kept, always},
                            {"recomputed", time.total + time.forward, 0, always + kept}};
   return {problem.graph.op(operators.back()).name, {degree}};
