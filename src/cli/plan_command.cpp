@@ -19,6 +19,7 @@ struct Flags {
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
+  CompressionFlags compression;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   std::string output;
@@ -34,7 +35,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
-  const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  flags.compression.apply(problem.training.compression);
   experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), {}};
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
@@ -78,6 +80,7 @@ void add_plan(CLI::App& app, Action& action) {
                       "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, and counts one "
                       "micro-batch of the slowest stage too many")
       ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
+  flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
