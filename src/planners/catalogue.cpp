@@ -18,9 +18,9 @@ const std::vector<PlannerInfo>& catalogue() {
       {"pipedream_2bw", "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
        "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts gradients and optimizer state",
        pipedream_2bw},
-      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, recomputation",
+      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, tensor parallelism, recomputation",
        "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, uses all devices, "
-       "tensor-parallel degree 1 (plans have none yet)",
+       "tensor-parallel degrees are powers of two within a node",
        piper},
       {"piper_row", "piper over the operators in one row, for models with too many downsets",
        "Piper's model on a linearised graph", piper_row},
@@ -44,7 +44,7 @@ const std::vector<PlannerInfo>& catalogue() {
       {"aceso", "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
        "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops, 64 rounds; stages recompute whole",
        aceso},
-      {"exhaustive", "every partition into stages, replica count and micro-batch size; at most 12 operators and 2^18 plans",
+      {"exhaustive", "every partition into stages, replica count, tensor-parallel degree and micro-batch size; at most 12 operators and 2^18 plans",
        "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order", exhaustive},
       {"dapple", "partition, replication and placement on machines by the latency L = T_w + T_s + T_e, run as 1F1B",
        "Fan et al., DAPPLE, PPoPP 2021; ours: the pivot of largest L, all partial plans that none beats (at most 256 per cut), "

@@ -6,11 +6,12 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/schedule/in_flight.hpp"
-#include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "piper_search.hpp"
 #include "piper_workload.hpp"
+#include "row_plan.hpp"
 #include "sweep.hpp"
+#include "tensor_groups.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -32,22 +33,24 @@ struct Candidate {
 class AtSize {
  public:
   AtSize(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-         const PiperLattice& lattice, std::int64_t samples, Variant variant, core::StopToken stop)
+         const PiperLattice& lattice, const std::vector<ShardedOperators>& sharded, std::int64_t samples,
+         Variant variant, core::StopToken stop)
       : problem_(problem),
         units_(units),
         lattice_(lattice),
         samples_(samples),
         stop_(stop),
-        workload_(piper_workload(problem, units, samples, variant.in_row)) {
+        workload_(piper_workload(problem, units, samples, variant.in_row, sharded)) {
     rules_.rules.recompute = Recompute::per_stage;
     rules_.rules.powers_of_two = !options.any_degree;
     rules_.flush = variant.flush;
     rules_.all_devices = true;
   }
 
-  /// A plan that keeps to `memory` on every device as score::faults counts it. What Piper does not count is
-  /// taken off its memory until the plan fits.
-  std::optional<Candidate> best(Bytes memory) {
+  /// A plan that keeps to `memory` on every device as score::faults counts it, and takes less than `below`
+  /// seconds by Piper's formula. What Piper does not count is taken off its memory until the plan fits.
+  std::optional<Candidate> best(Bytes memory, double below = std::numeric_limits<double>::infinity()) {
+    rules_.below = below;
     workload_.setting.memory = static_cast<double>(memory.value());
     for (int round = 0; round < kRounds; ++round) {
       const auto found = piper_search(workload_, lattice_, rules_, stop_);
@@ -68,7 +71,7 @@ class AtSize {
   static constexpr int kRounds = 24;
 
   /// Stages follow one another even where no data flows; d replicas take d micro-batches at once. Devices are
-  /// consecutive.
+  /// consecutive, unless that would spread a group over nodes.
   plan::Plan assembled(const PiperPlan& found) const {
     plan::Plan plan;
     plan.training = problem_.training;
@@ -78,11 +81,13 @@ class AtSize {
       for (graph::Vertex unit : from.layers)
         for (core::OpId op : units_.operators[static_cast<std::size_t>(unit)]) stage.operators.push_back(op);
       std::sort(stage.operators.begin(), stage.operators.end());
-      for (int d = 0; d < from.data_degree; ++d) stage.devices.emplace_back(device++);
+      stage.tensor_parallel = from.tensor_degree;
+      for (int d = 0; d < from.data_degree * from.tensor_degree; ++d) stage.devices.emplace_back(device++);
       stage.micro_batch = samples_ * from.data_degree;
       stage.recompute = from.configurations.front() == 1;
       if (plan.stages.size() > 1) stage.after = {core::StageId(plan.stages.size() - 2)};
     }
+    unite_groups(problem_.cluster, plan);
     schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
     return plan;
   }
@@ -122,49 +127,86 @@ class AtSize {
       samples, core::show(high), core::show(has), core::show(high - has)));
 }
 
+std::vector<ShardedOperators> sharded_operators(const cost::Problem& problem, const SearchOptions& options) {
+  std::vector<ShardedOperators> out;
+  for (int degree : tensor_degrees(problem.cluster, options))
+    if (degree > 1) out.emplace_back(problem, degree);
+  return out;
+}
+
+class Search {
+ public:
+  Search(const cost::Problem& problem, const SearchOptions& options, Variant variant, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        variant_(variant),
+        stop_(stop),
+        sizes_(micro_batch_sizes(problem, options)),
+        units_(planning_units(problem.graph)),
+        sharded_(sharded_operators(problem, options)),
+        lattice_(dag_of(piper_workload(problem, units_, sizes_.front(), variant.in_row, {})), kMostDownsets,
+                 stop) {}
+
+  SearchResult run() {
+    double below = std::numeric_limits<double>::infinity();
+    auto found = at_all_sizes({}, below);
+    for (const Candidate& plain : found) below = std::min(below, plain.estimate);
+    if (!sharded_.empty())
+      for (Candidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
+    if (found.empty()) {
+      AtSize smallest(problem_, options_, units_, lattice_, sharded_, sizes_.front(), variant_, stop_);
+      explain(smallest, problem_, sizes_.front());
+    }
+    const auto best =
+        std::min_element(found.begin(), found.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.iteration < b.iteration; });
+    const double bottleneck = best->estimate / static_cast<double>(problem_.training.mini_batch);
+    return {std::move(best->plan), bottleneck, states_, core::Seconds(best->estimate)};
+  }
+
+ private:
+  /// The best plan of each size, as far as there is one.
+  std::vector<Candidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
+    std::vector<std::optional<Candidate>> found(sizes_.size());
+    std::vector<std::uint64_t> states(sizes_.size());
+    core::parallel_for(sizes_.size(), [&](std::size_t i) {
+      AtSize size(problem_, options_, units_, lattice_, sharded, sizes_[i], variant_, stop_);
+      found[i] = size.best(smallest_device(problem_.cluster), below);
+      states[i] = size.states();
+      if (found[i]) found[i]->iteration = judged_seconds(problem_, options_, found[i]->plan);
+    });
+    std::vector<Candidate> out;
+    for (auto& candidate : found)
+      if (candidate) out.push_back(std::move(*candidate));
+    for (std::uint64_t n : states) states_ += n;
+    return out;
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  Variant variant_;
+  core::StopToken stop_;
+  std::vector<std::int64_t> sizes_;
+  Units units_;
+  std::vector<ShardedOperators> sharded_;
+  PiperLattice lattice_;
+  std::uint64_t states_ = 0;
+};
+
 SearchResult search(const cost::Problem& problem, const SearchOptions& options, Variant variant,
                     core::StopToken stop) {
   if (options.per_stage_micro_batch) throw core::BadInput("piper: all replicas have one micro-batch size");
   if (options.k != 1) throw core::BadInput("piper: k must be 1");
-  const auto sizes = micro_batch_sizes(problem, options);
-  const Units units = planning_units(problem.graph);
-  const PiperLattice lattice(dag_of(piper_workload(problem, units, sizes.front(), variant.in_row)),
-                             kMostDownsets, stop);
-  std::vector<std::optional<Candidate>> found(sizes.size());
-  std::vector<std::uint64_t> states(sizes.size());
-  core::parallel_for(sizes.size(), [&](std::size_t i) {
-    AtSize size(problem, options, units, lattice, sizes[i], variant, stop);
-    found[i] = size.best(smallest_device(problem.cluster));
-    states[i] = size.states();
-    if (!found[i]) return;
-    const plan::Plan& plan = found[i]->plan;
-    found[i]->iteration =
-        (by_evaluation(options)
-             ? options.evaluate(plan)
-             : score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration)
-            .value();
-  });
-  std::optional<Candidate>* best = nullptr;
-  for (auto& candidate : found)
-    if (candidate && (!best || candidate->iteration < (*best)->iteration)) best = &candidate;
-  if (!best) {
-    AtSize smallest(problem, options, units, lattice, sizes.front(), variant, stop);
-    explain(smallest, problem, sizes.front());
-  }
-  SearchResult out;
-  out.plan = std::move((*best)->plan);
-  out.bottleneck = (*best)->estimate / static_cast<double>(problem.training.mini_batch);
-  out.estimate = core::Seconds((*best)->estimate);
-  for (std::uint64_t n : states) out.states += n;
-  return out;
+  return Search(problem, options, variant, stop).run();
 }
 
 }  // namespace
 
 // Tarnawski, Narayanan, Phanishayee, "Piper: Multidimensional Planner for DNN Parallelization", NeurIPS 2021.
-// Differs in that plans have no tensor-parallel degree yet; that a stage recomputes as a whole; that no
-// device stays idle; that memory is Penstock's, in-flight micro-batches of 1F1B included; and in the choice
-// of micro-batch size.
+// Differs in that a stage recomputes as a whole; that no device stays idle; that memory is Penstock's,
+// in-flight micro-batches of 1F1B included; that tensor-parallel degrees are powers of two within a node, at
+// the times of ShardedTimes, and looked for where Piper's model takes less than by any plan without them; and
+// in the choice of micro-batch size.
 SearchResult piper(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   return search(problem, options, {}, stop);
 }
