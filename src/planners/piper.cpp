@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "families.hpp"
 #include "penstock/core/parallel.hpp"
@@ -153,6 +154,7 @@ class Search {
     for (const Candidate& plain : found) below = std::min(below, plain.estimate);
     if (!sharded_.empty())
       for (Candidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
+    if (found.empty() && !complete_) throw core::TimedOut();
     if (found.empty()) {
       AtSize smallest(problem_, options_, units_, lattice_, sharded_, sizes_.front(), variant_, stop_);
       explain(smallest, problem_, sizes_.front());
@@ -161,19 +163,25 @@ class Search {
         std::min_element(found.begin(), found.end(),
                          [](const Candidate& a, const Candidate& b) { return a.iteration < b.iteration; });
     const double bottleneck = best->estimate / static_cast<double>(problem_.training.mini_batch);
-    return {std::move(best->plan), bottleneck, states_, core::Seconds(best->estimate)};
+    return {std::move(best->plan), bottleneck, states_, core::Seconds(best->estimate), complete_};
   }
 
  private:
-  /// The best plan of each size, as far as there is one.
+  /// The best plan of each size, as far as there is one and time to find it.
   std::vector<Candidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
     std::vector<std::optional<Candidate>> found(sizes_.size());
     std::vector<std::uint64_t> states(sizes_.size());
     core::parallel_for(sizes_.size(), [&](std::size_t i) {
-      AtSize size(problem_, options_, units_, lattice_, sharded, sizes_[i], variant_, stop_);
-      found[i] = size.best(smallest_device(problem_.cluster), below);
-      states[i] = size.states();
-      if (found[i]) found[i]->iteration = judged_seconds(problem_, options_, found[i]->plan);
+      try {
+        AtSize size(problem_, options_, units_, lattice_, sharded, sizes_[i], variant_, stop_);
+        auto candidate = size.best(smallest_device(problem_.cluster), below);
+        states[i] = size.states();
+        if (!candidate) return;
+        candidate->iteration = judged_seconds(problem_, options_, candidate->plan);
+        found[i] = std::move(candidate);
+      } catch (const core::TimedOut&) {
+        complete_ = false;
+      }
     });
     std::vector<Candidate> out;
     for (auto& candidate : found)
@@ -191,6 +199,7 @@ class Search {
   std::vector<ShardedOperators> sharded_;
   PiperLattice lattice_;
   std::uint64_t states_ = 0;
+  std::atomic<bool> complete_ = true;  ///< false: some size was cut short
 };
 
 SearchResult search(const cost::Problem& problem, const SearchOptions& options, Variant variant,
