@@ -83,6 +83,34 @@ sim::SimulationOptions SimulationFlags::options() const {
   return {sim::network_model(network), sim::collective(collective), *bytes};
 }
 
+namespace {
+
+CLI::Validator ratio() {
+  return CLI::Validator(
+      [](std::string& given) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(given, value) && value > 0 && value <= 1) return std::string();
+        return "expected a ratio above 0 and at most 1, not '" + given + "'";
+      },
+      "");
+}
+
+}  // namespace
+
+void CompressionFlags::add(CLI::App& command) {
+  command.add_option("--gradient-compression", gradients,
+                     "bytes sent per byte of gradients that replicas reduce, above 0 and at most 1")
+      ->type_name("R")->check(ratio());
+  command.add_option("--activation-compression", activations,
+                     "bytes sent per byte between stages, forward and backward, above 0 and at most 1")
+      ->type_name("R")->check(ratio());
+}
+
+void CompressionFlags::apply(plan::Compression& compression) const {
+  compression.gradients = gradients.value_or(compression.gradients);
+  compression.activations = activations.value_or(compression.activations);
+}
+
 void TimeLimitFlag::add(CLI::App& command) {
   command.add_option("--time-limit", text,
                      "when it is over a planner returns its best plan so far, marked as such; default: none. Results then "

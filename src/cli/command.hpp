@@ -67,6 +67,14 @@ struct SimulationFlags {
   sim::SimulationOptions options() const;
 };
 
+/// --gradient-compression and --activation-compression.
+struct CompressionFlags {
+  std::optional<double> gradients, activations;
+  void add(CLI::App& command);
+  /// Leaves alone what no flag names.
+  void apply(plan::Compression& compression) const;
+};
+
 /// --time-limit, of each search.
 struct TimeLimitFlag {
   std::string text;

@@ -23,6 +23,7 @@ struct Flags {
   std::int64_t mini_batch = 0;
   std::optional<std::string> costs;
   std::string choose_by = "simulation";
+  CompressionFlags compression;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit{"4GiB"};
@@ -132,6 +133,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   experiment::Cell cell{
       flags.model.ref(), flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   cell.cluster.devices = static_cast<int>(cluster.size());
+  flags.compression.apply(cell.training.compression);
   const cost::Problem problem{graph, cluster, *costs, cell.training};
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
@@ -195,6 +197,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
+  flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);

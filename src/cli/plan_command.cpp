@@ -20,6 +20,7 @@ struct Flags {
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
+  CompressionFlags compression;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit;
@@ -43,7 +44,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = experiment::load_costs(flags.costs);
-  const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  flags.compression.apply(problem.training.compression);
   experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(),
                                     true, flags.memory_limit.value()};
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
@@ -90,6 +92,7 @@ void add_plan(CLI::App& app, Action& action) {
                       "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, and counts one "
                       "micro-batch of the slowest stage too many")
       ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
+  flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);

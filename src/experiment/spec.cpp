@@ -9,6 +9,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
 
 namespace penstock::experiment {
@@ -128,6 +129,7 @@ Cell read_common(const Yaml& root) {
   Cell common;
   if (const auto node = root.find("optimizer"))
     common.training.optimizer = at_node(*node, [&] { return plan::optimizer(node->text()); });
+  if (const auto node = root.find("compression")) common.training.compression = plan::read_compression(*node);
   if (const auto node = root.find("micro_batch")) common.micro_batch = node->integer(1, kMostSamples);
   return common;
 }
@@ -167,7 +169,7 @@ Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path
 
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "choose_by",
+  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression", "micro_batch", "costs", "choose_by",
              "baseline", "memory", "simulation", "time_limit"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;

@@ -3,6 +3,7 @@
 
 #include "candidates.hpp"
 #include "families.hpp"
+#include "own_options.hpp"
 #include "partition_types.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -91,6 +92,7 @@ class Search {
     auto out = rank_sizes(problem_, options_);
     const int all = static_cast<int>(problem_.cluster.size());
     if (out.back() != all) out.push_back(all);
+    std::erase_if(out, [&](int size) { return size > options_.max_tensor_parallel.value_or(size); });
     return out;
   }
   plan::Plan plan_of(const plan::Stage& stage) const {
@@ -160,11 +162,13 @@ class Search {
 // long whatever the shares, so that shares balance compute alone. Memory, which the paper leaves out, has a
 // price until the plan fits. What is chosen is lone_stage_seconds; where plans are evaluated the 8 best by
 // that are.
-SearchResult accpar(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+SearchResult accpar(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
+  const SearchOptions options = limited(asked, OwnValues("accpar", tensor_parallel_options(), asked.own));
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   stop.check();
   const Search search(problem, options, stop);
-  const auto shapes = search.shapes();  // one group of all devices at least
+  const auto shapes = search.shapes();
+  if (shapes.empty()) throw core::Infeasible("no group of devices has a sample for each of its replicas");
   std::vector<Candidate> found(shapes.size());
   std::vector<std::uint64_t> solved(shapes.size());
   core::parallel_for(shapes.size(),

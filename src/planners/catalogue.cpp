@@ -18,9 +18,9 @@ const std::vector<PlannerInfo>& catalogue() {
       {"pipedream_2bw", "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
        "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts gradients and optimizer state",
        pipedream_2bw, pipedream_2bw_options()},
-      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, recomputation",
+      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, tensor parallelism, recomputation",
        "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, uses all devices, "
-       "tensor-parallel degree 1 (plans have none yet)",
+       "tensor-parallel degrees are powers of two within a node",
        piper, piper_options()},
       {"piper_row", "piper over the operators in one row, for models with too many downsets",
        "Piper's model on a linearised graph", piper_row, piper_options()},
@@ -33,7 +33,7 @@ const std::vector<PlannerInfo>& catalogue() {
       {"accpar", "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as devices are fast",
        "Song et al., AccPar, HPCA 2020, reconstructed; ours: replicas of groups of every size, one type per operator and one "
        "share per device, any graph by variable elimination, a price on memory",
-       accpar},
+       accpar, tensor_parallel_options()},
       {"gpipe_equal", "one stage per device, fill-drain: least time of the slowest stage of the row, without transfers",
        "Huang et al., GPipe, NeurIPS 2019; cut exact, recomputes only where that is needed or faster; one replica each",
        gpipe_equal},
@@ -42,14 +42,14 @@ const std::vector<PlannerInfo>& catalogue() {
       {"megatron", "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where they divide",
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits estimated, the best 64 "
        "judged",
-       megatron},
+       megatron, tensor_parallel_options()},
       {"autopipe", "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without transfers",
        "Liu et al., AutoPipe, CLUSTER 2022; critical path in closed form, every stage count tried, no micro-batch slicing",
        autopipe},
       {"aceso", "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
        "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops; stages recompute whole",
        aceso, aceso_options()},
-      {"exhaustive", "every partition into stages, replica count and micro-batch size, of small problems",
+      {"exhaustive", "every partition into stages, replica count, tensor-parallel degree and micro-batch size, of small problems",
        "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order", exhaustive, exhaustive_options()},
       {"dapple", "partition, replication and placement on machines by the latency L = T_w + T_s + T_e, run as 1F1B",
        "Fan et al., DAPPLE, PPoPP 2021; ours: the pivot of largest L, all partial plans that none beats (at most 256 per cut), "

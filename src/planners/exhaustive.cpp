@@ -16,6 +16,7 @@
 #include "row_plan.hpp"
 #include "stage_partitions.hpp"
 #include "sweep.hpp"
+#include "tensor_groups.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -26,9 +27,9 @@ using plan::Plan;
   throw core::Error(core::ExitCode::limit, "exhaustive tries every plan: " + what);
 }
 
-/// Replicas and micro-batch size of each stage.
+/// Replicas, devices of a replica and micro-batch size of each stage.
 struct Shape {
-  std::vector<int> replicas;
+  std::vector<int> replicas, degrees;
   std::vector<std::int64_t> sizes;
 };
 
@@ -40,7 +41,8 @@ class Shapes {
       : options_(options),
         stages_(stages),
         most_steps_(16 * most_plans),
-        sizes_(micro_batch_sizes(problem, options)) {
+        sizes_(micro_batch_sizes(problem, options)),
+        degrees_(tensor_degrees(problem.cluster, options)) {
     choose_replicas(static_cast<int>(problem.cluster.size()));
   }
   std::vector<Shape> all;
@@ -58,12 +60,15 @@ class Shapes {
       return;
     }
     const int most = left - static_cast<int>(stages_ - chosen - 1);
-    for (int r = chosen + 1 == stages_ ? std::max(1, left) : 1; r <= most; ++r) {
-      if (!options_.any_degree && !std::has_single_bit(static_cast<unsigned>(r))) continue;
-      shape_.replicas.push_back(r);
-      choose_replicas(left - r);
-      shape_.replicas.pop_back();
-    }
+    for (int t : degrees_)
+      for (int r = chosen + 1 == stages_ ? std::max(1, left / t) : 1; r * t <= most; ++r) {
+        if (!options_.any_degree && !std::has_single_bit(static_cast<unsigned>(r))) continue;
+        shape_.replicas.push_back(r);
+        shape_.degrees.push_back(t);
+        choose_replicas(left - r * t);
+        shape_.replicas.pop_back();
+        shape_.degrees.pop_back();
+      }
   }
 
   void choose_sizes() {
@@ -82,6 +87,7 @@ class Shapes {
   const SearchOptions& options_;
   std::size_t stages_, most_steps_;
   std::vector<std::int64_t> sizes_;
+  std::vector<int> degrees_;
   Shape shape_;
   std::size_t steps_ = 0;
 };
@@ -146,6 +152,7 @@ class Exhaustive {
   Plan made(const StagePartition& partition, const Shape& shape) const {
     Plan plan;
     plan.training = problem_.training;
+    std::vector<int> devices;
     for (std::size_t s = 0; s < partition.size(); ++s) {
       plan::Stage& stage = plan.stages.emplace_back();
       for (std::size_t u = 0; u < units_.operators.size(); ++u)
@@ -155,8 +162,11 @@ class Exhaustive {
       std::sort(stage.operators.begin(), stage.operators.end());
       stage.micro_batch = shape.sizes[s];
       stage.k = options_.k;
+      stage.tensor_parallel = shape.degrees[s];
+      devices.push_back(shape.replicas[s] * shape.degrees[s]);
     }
-    place(plan, shape.replicas);
+    place(plan, devices);
+    unite_groups(problem_.cluster, plan);
     schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
     return plan;
   }
@@ -197,17 +207,20 @@ const std::vector<PlannerOption>& exhaustive_options() {
   static const std::vector<PlannerOption> options = {
       number("operators", 12, 1, 20, "most operators that are looked at"),
       number("plans", std::int64_t{1} << 18, 1, std::int64_t{1} << 22, "most plans that are tried"),
+      tensor_parallel_limit(),
   };
   return options;
 }
 
 // Ours: the least iteration time, by options.evaluate or score::estimate, over every partition into stages
-// that wait for the data they read alone, every replica count (powers of two unless any degree will do) and
-// micro-batch size (one for all stages, or one each). Under the estimate, on devices of one type, no 1f1b
-// plan without recomputation and with stages on devices of their own is better: an order imposed beyond the
-// data only adds to paths and samples in flight.
+// that wait for the data they read alone, every replica count (powers of two unless any degree will do),
+// tensor-parallel degree (powers of two, operators divided by the rule of cost/sharding.hpp) and micro-batch
+// size (one for all stages, or one each). Under the estimate, on devices of one type, no 1f1b plan without
+// recomputation and with stages on devices of their own is better: an order imposed beyond the data only adds
+// to paths and samples in flight.
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return Exhaustive(problem, options, stop).run();
+  const SearchOptions within = limited(options, OwnValues("exhaustive", exhaustive_options(), options.own));
+  return Exhaustive(problem, within, stop).run();
 }
 
 }  // namespace penstock::planners

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "families.hpp"
+#include "own_options.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
 
@@ -34,6 +35,7 @@ std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& 
   const auto& devices = problem.cluster.devices();
   auto sizes = rank_sizes(problem, options);
   std::erase_if(sizes, [&](int size) {
+    if (size > options.max_tensor_parallel.value_or(size)) return true;
     for (std::size_t d = 1; d < devices.size(); ++d)
       if (d % static_cast<std::size_t>(size) != 0 && devices[d].node != devices[d - 1].node) return true;
     return false;
@@ -46,13 +48,19 @@ constexpr std::size_t kMostEvaluated = 64;
 
 }  // namespace
 
+const std::vector<PlannerOption>& tensor_parallel_options() {
+  static const std::vector<PlannerOption> options = {tensor_parallel_limit()};
+  return options;
+}
+
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
 // 2021: pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
 // node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
 // layer is a planning unit of any model in one row, divided by the rule of cost/sharding.hpp; where layers do
 // not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
 // is estimated, and where plans are evaluated the 64 of least estimate are.
-SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
+  const SearchOptions options = limited(asked, OwnValues("megatron", tensor_parallel_options(), asked.own));
   refuse_size_per_stage(options, "megatron");
   refuse_k(options, "megatron");
   const Units units = planning_units(problem.graph);

@@ -28,4 +28,9 @@ class OwnValues {
   OwnOptions given_;
 };
 
+/// `max_tensor_parallel`, which all planners that divide operators have.
+PlannerOption tensor_parallel_limit();
+/// `options` with that limit.
+SearchOptions limited(const SearchOptions& options, const OwnValues& own);
+
 }  // namespace penstock::planners

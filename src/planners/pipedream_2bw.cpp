@@ -128,9 +128,10 @@ class AtSize {
       stage.recompute = recompute;
       stages.push_back(described(stage, unit));
     }
+    const plan::Compression& compression = problem_.training.compression;
     const TwoBwShape shape{static_cast<int>(width), turns_ / static_cast<std::int64_t>(width), recompute,
-                           slowest_route(problem_.cluster, 1, width),
-                           slowest_route(problem_.cluster, width, 0)};
+                           slowest_route(problem_.cluster, 1, width) / compression.gradients,
+                           slowest_route(problem_.cluster, width, 0) / compression.activations};
     const double seconds = this->seconds(stages, shape) / static_cast<double>(samples_);
     if (best && best->seconds <= seconds) return;
     if (fits(plan, stages, shape)) best = Candidate{std::move(plan), seconds, {}};

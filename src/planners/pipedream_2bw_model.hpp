@@ -21,8 +21,8 @@ struct TwoBwShape {
   int width = 1;           ///< w: replicas of every stage
   std::int64_t turns = 1;  ///< m: micro-batches of a replica per update
   bool recompute = false;
-  double width_bandwidth = 0;  ///< B/s between replicas
-  double depth_bandwidth = 0;  ///< B/s between stages
+  double width_bandwidth = 0;  ///< B/s between replicas, in bytes of weights before compression
+  double depth_bandwidth = 0;  ///< B/s between stages, likewise of activations
 };
 
 /// Seconds per micro-batch of a replica: the slowest stage's compute and transfers, or its share of an

@@ -28,11 +28,12 @@ class Search {
   std::optional<PiperPlan> run() {
     const double work = costs_.work(lattice_.size() - 1);
     if (!std::isfinite(work)) return std::nullopt;  // some layer offers no degree there are devices for
+    double low = work / workload_.setting.devices;
+    if (low >= options_.below / factor(1)) return std::nullopt;
     const int any = options_.flush ? static_cast<int>(workload_.layers.size()) : 0;
-    auto best = attempt(kNoBound, any);
+    auto best = attempt(std::min(kNoBound, options_.below / factor(1) * kJustBelow), any);
     if (!best) return std::nullopt;
     try {
-      double low = work / workload_.setting.devices;
       approach(*best, low, any);
       improve(*best, low, any);
       if (options_.flush) shorten(*best);

@@ -2,6 +2,7 @@
 // Piper's problem: the straight pipeline of least time per micro-batch, over all partitions of a DAG.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct PiperOptions {
   /// none.
   bool flush = false;
   bool all_devices = false;  ///< leave no device idle
+  double below = std::numeric_limits<double>::infinity();  ///< seconds of an iteration: slower plans may be missed
 };
 
 struct PiperStage {

@@ -23,8 +23,9 @@ constexpr std::size_t kMostForAnyDegree = 64;             // devices: transfers 
 /// The cluster seen along the order; the same for all micro-batch sizes.
 class OrderedDevices {
  public:
-  explicit OrderedDevices(const cluster::Cluster& cluster) : routes_(cluster) {
-    for (std::size_t d : device_order(device_bandwidths(cluster))) order_.emplace_back(d);
+  explicit OrderedDevices(const cost::Problem& problem)
+      : routes_(problem.cluster, problem.training.compression) {
+    for (std::size_t d : device_order(device_bandwidths(problem.cluster))) order_.emplace_back(d);
   }
   int size() const { return static_cast<int>(order_.size()); }
   std::vector<DeviceId> slice(int first, int count) const {
@@ -84,7 +85,7 @@ class SppLuo {
       : problem_(problem),
         options_(options),
         stop_(stop),
-        devices_(problem.cluster),
+        devices_(problem),
         replicas_(row_degrees(options, static_cast<int>(problem.cluster.size()))) {}
 
   /// The plan whose iteration is shortest, over all stage counts.

@@ -45,6 +45,20 @@ TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of t
   CHECK(experiment::cell_name(spec.cells[1]) == "mmt-summit-4-graphpipe-64");
 }
 
+TEST_CASE("messages are sent whole unless the file says what is left of them") {
+  const support::Scratch scratch("spec_test");
+  const auto compression = [&](const std::string& rest) {
+    core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\n" + rest));
+    return experiment::load_spec(scratch.path("e.yaml")).cells.back().training.compression;
+  };
+  CHECK(compression("").gradients == 1);
+  CHECK(compression("compression: {gradients: 0.1}\n").gradients == 0.1);
+  CHECK(compression("compression: {gradients: 0.1}\n").activations == 1);
+  CHECK(compression("compression: {activations: 0.5}\n").activations == 0.5);
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\ncompression: {gradients: 1.5}\n")) ==
+        "e.yaml:7: compression.gradients: expected a ratio above 0 and at most 1");
+}
+
 TEST_CASE("a profile must know every operator before anything runs") {
   const support::Scratch scratch("spec_test");
   core::write_file(scratch.path("p.yaml"), "penstock_profile: 1\ndevice: V100\noperators: {x: {total: {1: 1ms}}}\n");

@@ -39,9 +39,11 @@ std::string result(const planners::PlannerInfo& planner, const cost::Problem& pr
   }
 }
 
-/// Values worth trying: all words, or the least number and the default.
+/// Values worth trying: all words, or the least number and the default, the next where they are one.
 std::vector<std::string> tried(const PlannerOption& option) {
-  return option.values.empty() ? std::vector{std::to_string(option.low), option.standard} : option.values;
+  if (!option.values.empty()) return option.values;
+  const std::string low = std::to_string(option.low);
+  return {low, option.standard == low ? std::to_string(option.low + 1) : option.standard};
 }
 
 /// Pairs of values that have not led to different results yet.

@@ -78,7 +78,7 @@ TEST_CASE("planners that judge many plans return the best until the deadline, or
     if (++calls > 4) std::this_thread::sleep_for(std::chrono::milliseconds(250));
     return core::Seconds(1);
   };
-  for (const char* planner : {"megatron", "autopipe", "aceso"}) {
+  for (const char* planner : {"megatron", "autopipe", "aceso", "piper"}) {
     CAPTURE(planner);
     calls = 0;
     const auto found =

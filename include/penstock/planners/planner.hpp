@@ -23,6 +23,9 @@ struct SearchOptions {
   bool per_stage_micro_batch = false;       ///< every stage chooses its own power of two
   int k = 1;                                ///< kFkB for all stages
   bool any_degree = false;                  ///< replica counts of any size, not only powers of two
+  /// Most devices that run a replica of a stage together, for planners that try tensor parallelism, by powers of two;
+  /// default: as many as a node has. 1: none do.
+  std::optional<int> max_tensor_parallel;
   /// Seconds of one iteration of a finished plan: by which the best micro-batch size is chosen, and with k > 1 the
   /// in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must be callable
   /// from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
