@@ -58,8 +58,21 @@ std::vector<std::string> planner_names() {
   return names;
 }
 
-void add_costs(CLI::App& command, std::optional<std::string>& costs) {
-  command.add_option("--costs", costs, "a profile of measured operator times; default: the analytic model")->type_name("FILE");
+void CostFlags::add(CLI::App& command) {
+  auto* costs = command.add_option("--costs", file, "a calibration of the devices, or a profile of operator times; default: the analytic model")
+                    ->type_name("FILE");
+  command.add_flag("--allow-foreign", allow_foreign, "take a calibration of another device; results say so")->needs(costs);
+}
+
+std::shared_ptr<const cost::CostModel> CostFlags::load(const cluster::Cluster& cluster) const {
+  auto costs = experiment::load_costs(file);
+  if (allow_foreign) return costs;
+  try {
+    experiment::check_device(*costs, cluster);
+  } catch (const core::BadInput& e) {
+    throw core::BadInput({*file, 0, ""}, std::string(e.what()) + " (--allow-foreign)");
+  }
+  return costs;
 }
 
 void SimulationFlags::add(CLI::App& command) {

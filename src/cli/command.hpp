@@ -30,6 +30,7 @@ void add_compare(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_planners(CLI::App& app, Action& action);
 void add_schedule(CLI::App& app, Action& action);
@@ -56,7 +57,13 @@ CLI::Validator samples();
 CLI::Validator one_of(std::vector<std::string> known);
 std::vector<std::string> planner_names();
 
-void add_costs(CLI::App& command, std::optional<std::string>& costs);
+/// --costs FILE and --allow-foreign.
+struct CostFlags {
+  std::optional<std::string> file;
+  bool allow_foreign = false;
+  void add(CLI::App& command);
+  std::shared_ptr<const cost::CostModel> load(const cluster::Cluster& cluster) const;  ///< throws BadInput for another device's
+};
 
 /// What the simulator assumes: --network, --collective, --bucket.
 struct SimulationFlags {

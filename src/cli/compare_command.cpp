@@ -21,7 +21,7 @@ struct Flags {
   std::string planners = "all";
   std::string optimizer = "sgd";
   std::int64_t mini_batch = 0;
-  std::optional<std::string> costs;
+  CostFlags costs;
   std::string choose_by = "simulation";
   CompressionFlags compression;
   SimulationFlags simulation;
@@ -66,7 +66,7 @@ void add_row(const cost::Problem& problem, const experiment::Cell& cell, const e
     if (found.plan) out.families.insert(score::family_of(*found.plan));
     out.rows.push_back(std::move(found.row));
   } catch (const core::BadInput& e) {
-    auto row = experiment::describe(cell);
+    auto row = experiment::describe(problem, cell);
     row.status = std::string("bad input: ") + e.what();
     out.rows.push_back(std::move(row));
   }
@@ -108,9 +108,10 @@ std::string bound_line(const cost::Problem& problem, score::PlanFamily family, s
 /// What the table is about, and what no plan beats, by what its plans divide.
 std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
                     const sim::SimulationOptions& simulation, const std::set<score::PlanFamily>& families) {
-  const auto row = experiment::describe(cell);
+  const auto row = experiment::describe(problem, cell);
   std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
                                  row.mini_batch);
+  if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
   for (const score::PlanFamily family : families)
     what += bound_line(problem, family, experiment::reduction(simulation));
   return what + "\n";
@@ -129,7 +130,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto planners = chosen(flags.planners);
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
-  const auto costs = experiment::load_costs(flags.costs);
+  const auto costs = flags.costs.load(cluster);
   experiment::Cell cell{
       flags.model.ref(), flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   cell.cluster.devices = static_cast<int>(cluster.size());
@@ -190,7 +191,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"sgd", "momentum", "adam"}));
-  add_costs(*command, flags->costs);
+  flags->costs.add(*command);
   command
       ->add_option("--choose-by", flags->choose_by,
                    "simulation or estimate: how planners that try several plans pick one")

@@ -34,6 +34,7 @@ struct RunsSummary {
   AppliedImperfection applied;
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
+  std::string costs;  ///< of operators
   Spread iteration;  ///< seconds
   Spread samples_per_second;
 
@@ -47,9 +48,9 @@ std::string table(const RunsSummary& summary) {
   for (const Statistic& statistic : kStatistics)
     out.add({statistic.name, show(Seconds(summary.iteration.*statistic.of)),
              fmt::format("{:.1f}", summary.samples_per_second.*statistic.of)});
-  return fmt::format("{}\n{}, seeds {} to {}: {}; each column has quantiles of its own\n", out.text(),
+  return fmt::format("{}\n{}, seeds {} to {}: {}; each column has quantiles of its own\n{}", out.text(),
                      summary.applied.file, summary.applied.seed, summary.applied.seed + summary.runs - 1,
-                     summary.applied.what);
+                     summary.applied.what, summary.costs == "analytic" ? "" : "costs: " + summary.costs + "\n");
 }
 
 std::string json(const RunsSummary& summary) {
@@ -58,6 +59,7 @@ std::string json(const RunsSummary& summary) {
                                 {"applied", summary.applied.what},
                                 {"seed", summary.applied.seed},
                                 {"runs", summary.runs},
+                                {"costs", summary.costs},
                                 {"perfect_iteration_s", perfect.value()},
                                 {"perfect_samples_per_s", summary.throughput(perfect.value())}};
   for (const Statistic& statistic : kStatistics) {
@@ -114,6 +116,7 @@ std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& pro
   summary.applied = applied(flags, *options.imperfection, perfect);
   summary.runs = flags.runs;
   summary.mini_batch = plan.training.mini_batch;
+  summary.costs = cost::source_of(problem.costs, problem.cluster);
   std::vector<double> seconds, throughput;
   for (const core::Picoseconds time : times) seconds.push_back(to_seconds(time).value());
   for (const double time : seconds) throughput.push_back(summary.throughput(time));

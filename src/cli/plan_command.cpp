@@ -16,7 +16,7 @@ struct Flags {
   std::vector<std::string> planner_options;
   std::string optimizer = "sgd";
   std::int64_t mini_batch = 0;
-  std::optional<std::string> costs;
+  CostFlags costs;
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
@@ -43,7 +43,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
   cluster_ref.devices = static_cast<int>(cluster.size());
-  const auto costs = experiment::load_costs(flags.costs);
+  const auto costs = flags.costs.load(cluster);
   cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
   flags.compression.apply(problem.training.compression);
   experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(),
@@ -82,7 +82,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(samples())->type_name("B");
   command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
       ->capture_default_str()->type_name("NAME")->check(one_of({"sgd", "momentum", "adam"}));
-  add_costs(*command, flags->costs);
+  flags->costs.add(*command);
   command->add_option("--micro-batch", flags->micro_batch, "pin the micro-batch size; default: all powers of two are tried")
       ->check(samples())->type_name("b");
   command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch, "let every stage choose its own size");

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "penstock/cost/coverage.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -69,6 +70,30 @@ std::string search_line(const report::CellResult& row) {
                      show(core::Seconds(*row.search_s)), show(core::Seconds(row.judging_s.value_or(0))), *row.states, memory ? show(core::Bytes(*memory)) : "n/a", *row.optimism, row.status == "ok" ? "" : "; " + row.status);
 }
 
+/// Nothing of analytic costs; of calibrated ones, what was measured.
+std::string costs_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+  if (outcome.row.costs == "analytic") return "";
+  std::string out = "costs: " + outcome.row.costs;
+  if (const auto* calibrated = dynamic_cast<const cost::CalibratedCosts*>(&problem.costs)) {
+    const auto coverage = cost::coverage(*calibrated, problem.graph, problem.cluster, *outcome.plan);
+    for (std::size_t i = 0; i < cost::kOrigins; ++i)
+      out += fmt::format("{} {:.1f} % {}", i ? "," : "; of compute time", coverage.time_share(static_cast<cost::Origin>(i)) * 100,
+                         name(static_cast<cost::Origin>(i)));
+  }
+  return out + "\n";
+}
+
+/// Shares of compute time; null of other costs than calibrated ones.
+nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Plan& plan) {
+  const auto* calibrated = dynamic_cast<const cost::CalibratedCosts*>(&problem.costs);
+  if (!calibrated) return {};
+  const auto coverage = cost::coverage(*calibrated, problem.graph, problem.cluster, plan);
+  nlohmann::ordered_json out;
+  for (std::size_t i = 0; i < cost::kOrigins; ++i)
+    out[std::string(name(static_cast<cost::Origin>(i)))] = coverage.time_share(static_cast<cost::Origin>(i));
+  return out;
+}
+
 /// Null where a number is missing.
 template <class T>
 nlohmann::ordered_json or_null(const std::optional<T>& value) {
@@ -125,10 +150,10 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                 : "";
   return fmt::format(
       "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
-      "communication {:.1f} %, peak memory {}\n{}{}{}{}{}",
+      "communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome), any_plan_line(row, plan),
+      show(core::Bytes(*row.peak_memory_bytes)), costs_line(problem, outcome), world, bound_line(problem, outcome), any_plan_line(row, plan),
       search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
@@ -143,7 +168,8 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                                 {"any_plan_lower_bound_s", or_null(row.lower_bound_s)}, {"gap", or_null(row.gap)},
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
-                                {"peak_memory_bytes", *row.peak_memory_bytes}};
+                                {"peak_memory_bytes", *row.peak_memory_bytes}, {"costs", row.costs},
+                                {"origins", origins_json(problem, plan)}};
   if (const auto& imperfect = beside.imperfect)
     out.update({{"imperfection", imperfect->file},
                 {"applied", imperfect->what},

@@ -19,7 +19,7 @@ struct Flags {
   std::string file;
   ModelFlags model;
   ClusterFlags cluster;
-  std::optional<std::string> costs;
+  CostFlags costs;
   std::optional<std::string> schedule;
   CompressionFlags compression;
   SimulationFlags simulation;
@@ -104,7 +104,7 @@ core::ExitCode warn_of_memory(const trace::Trace& trace) {
 core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
                     const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
-      problem, plan, experiment::describe({plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
+      problem, plan, experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
   if (flags.verify) verify(problem, plan, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
@@ -129,7 +129,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   flags.compression.apply(plan.training.compression);
   if (flags.schedule) reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty()) refuse(flags.file, faults);
-  const auto costs = experiment::load_costs(flags.costs);
+  const auto costs = flags.costs.load(cluster);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
   const auto faults = flags.allow_oom ? score::rule_faults(problem, plan) : score::faults(problem, plan);
@@ -161,7 +161,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
-  add_costs(*command, flags->costs);
+  flags->costs.add(*command);
   command->add_option("--schedule", flags->schedule,
                       "run the plan in another order: a family of `penstock schedules`, list_order, or a grid file (.csv)")
       ->type_name("NAME|FILE");

@@ -7,12 +7,18 @@
 #include <set>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/spelling.hpp"
 
 namespace penstock::cluster {
+namespace {
 
-std::string_view name(Precision precision) {
-  constexpr std::array<std::string_view, kPrecisions> names = {"fp32", "tf32", "bf16", "fp16"};
-  return names[static_cast<std::size_t>(precision)];
+constexpr std::array<std::string_view, kPrecisions> kPrecisionNames = {"fp32", "tf32", "bf16", "fp16"};
+
+}  // namespace
+
+std::string_view name(Precision precision) { return kPrecisionNames[static_cast<std::size_t>(precision)]; }
+Precision precision(std::string_view given) {
+  return static_cast<Precision>(core::index_of(given, kPrecisionNames, "number format"));
 }
 
 core::FlopRate DeviceType::peak_rate(Precision precision) const {

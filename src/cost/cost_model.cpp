@@ -1,5 +1,8 @@
 #include "penstock/cost/cost_model.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -19,12 +22,22 @@ OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cl
   return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
 }
 
+core::Bytes step_traffic(core::Bytes weights, plan::Optimizer optimizer) {
+  const std::int64_t state = optimizer == plan::Optimizer::adam ? 2 : optimizer == plan::Optimizer::momentum ? 1 : 0;
+  return weights * (3 + 2 * state);
+}
+
 core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimizer,
                                    const cluster::DeviceType& device) const {
-  const double state = optimizer == plan::Optimizer::adam ? 2 : optimizer == plan::Optimizer::momentum ? 1 : 0;
-  const double traffic = (3 + 2 * state) * static_cast<double>(weights.value());
-  const double rate = device.memory_bandwidth.value() * AnalyticConstants{}.bandwidth_efficiency;
-  return device.launch_overhead + core::Seconds(traffic / rate);
+  const core::Bandwidth rate = device.memory_bandwidth * AnalyticConstants{}.bandwidth_efficiency;
+  return device.launch_overhead + step_traffic(weights, optimizer) / rate;
+}
+
+std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const { return {}; }
+
+std::string source_of(const CostModel& costs, const cluster::Cluster& cluster) {
+  const auto foreign = costs.foreign(cluster);
+  return costs.source() + (foreign.empty() ? "" : fmt::format(", foreign to {}", fmt::join(foreign, ", ")));
 }
 
 }  // namespace penstock::cost

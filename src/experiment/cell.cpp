@@ -107,7 +107,7 @@ score::Reduction reduction(const sim::SimulationOptions& simulation) {
   return apart ? score::Reduction::closed_form : score::Reduction::free;
 }
 
-report::CellResult describe(const Cell& cell) {
+report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
   report::CellResult row;
   row.model = cell.model.name;
   for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
@@ -115,6 +115,7 @@ report::CellResult describe(const Cell& cell) {
   row.devices = cell.cluster.devices;
   row.planner = planners::written(cell.planner);
   row.mini_batch = cell.training.mini_batch;
+  row.costs = cost::source_of(problem.costs, problem.cluster);
   return row;
 }
 
@@ -146,7 +147,7 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
   std::optional<core::MemoryWatch> watch;
   if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
-  report::CellResult row = describe(cell);
+  report::CellResult row = describe(problem, cell);
   planners::SearchResult found = measured_search(problem, cell.planner, setting, stop, row);
   found.plan.model = cell.model;
   found.plan.cluster = cell.cluster;
@@ -158,7 +159,7 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
 }
 
 CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop) {
-  report::CellResult row = describe(cell);
+  report::CellResult row = describe(problem, cell);
   try {
     return search(problem, cell, setting, stop);
   } catch (const core::Infeasible& e) {

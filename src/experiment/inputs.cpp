@@ -1,8 +1,13 @@
 #include "penstock/experiment/inputs.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/calibrated.hpp"
 #include "penstock/cost/profile.hpp"
 #include "penstock/graph/graph_file.hpp"
 
@@ -26,7 +31,16 @@ cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
 
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
   if (!path) return std::make_shared<cost::AnalyticCosts>();
-  return std::make_shared<cost::ProfileCosts>(cost::load_profile(*path));
+  const std::string text = core::read_file(*path);
+  if (cost::is_calibration(text)) return std::make_shared<cost::CalibratedCosts>(cost::parse_calibration(text, *path));
+  return std::make_shared<cost::ProfileCosts>(cost::parse_profile(text, *path));
+}
+
+void check_device(const cost::CostModel& costs, const cluster::Cluster& cluster) {
+  const auto foreign = costs.foreign(cluster);
+  if (foreign.empty()) return;
+  throw core::BadInput(fmt::format("the costs are a {}, but cluster {} has {}; allow foreign costs to use them all the same",
+                                   costs.source(), cluster.name(), fmt::join(foreign, ", ")));
 }
 
 }  // namespace penstock::experiment

@@ -58,10 +58,12 @@ ModelAxis read_model(const Yaml& node, const fs::path& folder) {
   return axis;
 }
 
-/// A profile must know every operator before anything runs.
-void check_costs(const Yaml& node, const Spec& spec, const std::string& path) {
+/// A profile must know every operator before anything runs, a calibration the devices.
+void check_costs(const Yaml& node, const Spec& spec, bool allow_foreign) {
   at_node(node, [&] {
-    const auto costs = load_costs(path);
+    const auto costs = load_costs(spec.costs);
+    for (const Cell& cell : spec.cells)
+      if (!allow_foreign) check_device(*costs, load_cluster(cell.cluster));
     for (const Cell& cell : spec.cells) {
       const auto graph = load_model(cell.model);
       for (std::size_t v = 0; v < graph.size(); ++v) costs->op_time(graph, core::OpId(v), {}, 1);
@@ -169,7 +171,7 @@ Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path
 
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression", "micro_batch", "costs", "choose_by",
+  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression", "micro_batch", "costs", "allow_foreign", "choose_by",
              "baseline", "memory", "simulation", "time_limit"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
@@ -200,7 +202,8 @@ Spec parse_spec(const std::string& text, const std::string& path) {
     for (const auto& cluster : clusters) add_cells(spec, axis, cluster, planners, common);
   }
   check_names(root, spec);
-  if (spec.costs) check_costs(root.at("costs"), spec, *spec.costs);
+  const auto foreign = root.find("allow_foreign");
+  if (spec.costs) check_costs(root.at("costs"), spec, foreign && foreign->flag());
   for (const Cell& cell : spec.cells)
     if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
       root.at("micro_batch").fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,

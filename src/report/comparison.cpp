@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
@@ -75,6 +76,10 @@ std::string comparison(std::span<const CellResult> rows, const std::string& base
   if (best)
     out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n", best->planner,
                        largest, baseline, best->model, best->devices, best->mini_batch);
+  std::set<std::string> costs;
+  for (const CellResult& row : rows)
+    if (!row.costs.empty() && row.costs != "analytic") costs.insert(row.costs);
+  for (const std::string& source : costs) out += fmt::format("{}Costs: {}.\n", best ? "" : "\n", source);
   return out;
 }
 

@@ -35,6 +35,7 @@ void each_field(const CellResult& row, Visit&& visit) {
   visit("judging_s", row.judging_s);
   visit("states", row.states);
   visit("search_memory_bytes", row.search_memory_bytes);
+  visit("costs", row.costs);
   visit("status", row.status);
 }
 

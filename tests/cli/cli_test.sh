@@ -186,6 +186,38 @@ sed 's/"timePerSample": 3/"timePerSample": -3/' "$workload" >negative.json
 expect 11 "negative.json: nodes[1].TMPCs.1[1].timePerSample: expected a number" "$penstock" import piper-json negative.json --unit s -o bad.yaml
 expect 10 "--unit is required" "$penstock" import piper-json "$workload" -o bad.yaml
 
+# A calibration: made by hand, sealed by its check sum; known by device, shown, and covering what it measured.
+seal() { cat "$1"; echo "end: $(gzip -c "$1" | tail -c 8 | od -An -N4 -tx4 | tr -d ' ')"; }
+seal "${clusters%/experiments/clusters}/tests/fuzz/seeds/calibration/full.yaml" >t1.yaml
+sed 's/v100/t1/g' "$clusters/summit.yaml" >t1_cluster.yaml
+expect 0 "Maker T1 16GB (cuda:0), 14.9 GiB, 1 threads, load 0.25" "$penstock" calibrate report t1.yaml
+expect 0 "samples_inside       7         2.1 %  8.0 %" "$penstock" calibrate report t1.yaml
+expect 0 "two at once, device_copy of 1.00 MiB: 1.90 times as long (fair sharing: 2)" "$penstock" calibrate report t1.yaml
+expect 0 "600 ms (+20.0 %)" "$penstock" calibrate report t1.yaml
+expect 0 "extrapolated" "$penstock" calibrate coverage t1.yaml --model case_study --micro-batch 1,4 --worst 3
+head -n -1 t1.yaml >cut.yaml
+expect 11 "cut.yaml:40: end: the file is truncated" "$penstock" calibrate report cut.yaml
+expect 11 "cut.yaml:40: end: the file is truncated" "$penstock" plan --model case_study --cluster t1_cluster.yaml --mini-batch 8 --costs cut.yaml -o bad.yaml
+sed 's/threads: 1/threads: 2/' t1.yaml >edited.yaml
+expect 11 "edited.yaml:41: end: the file is damaged or was edited" "$penstock" calibrate report edited.yaml
+expect 11 "day.yaml:1: not a calibration" "$penstock" calibrate report day.yaml
+calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --costs t1.yaml)
+expect 0 "costs: calibration of Maker T1 16GB; of compute time 0.0 % measured" "${calibrated[@]}" --cluster t1_cluster.yaml -o t1_plan.yaml
+expect 0 '"extrapolated": ' "$penstock" simulate t1_plan.yaml --costs t1.yaml --json
+expect 11 "t1.yaml: the costs are a calibration of Maker T1 16GB, but cluster summit has v100" "${calibrated[@]}" --cluster "$clusters/summit.yaml" -o bad.yaml
+foreign="costs: calibration of Maker T1 16GB, foreign to v100"
+expect 0 "$foreign" "${calibrated[@]}" --cluster "$clusters/summit.yaml" --allow-foreign -o foreign.yaml
+expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-foreign
+expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-foreign --imperfection day.yaml --runs 2
+expect 0 "$foreign" "$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planners spp --costs t1.yaml --allow-foreign
+expect 10 "--allow-foreign requires --costs" "$penstock" plan --model case_study --cluster t1_cluster.yaml --mini-batch 8 --allow-foreign
+printf 'experiment: foreign\nmodels: [{name: case_study, mini_batch: [32]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp]\ncosts: t1.yaml\n' "$clusters/summit.yaml" >foreign_run.yaml
+expect 11 "foreign_run.yaml:5: costs: the costs are a calibration of Maker T1 16GB, but cluster summit has v100" "$penstock" run foreign_run.yaml
+echo 'allow_foreign: true' >>foreign_run.yaml
+expect 0 "Costs: calibration of Maker T1 16GB, foreign to v100." "$penstock" run foreign_run.yaml
+expect 0 '"calibration of Maker T1 16GB, foreign to v100",ok' cat results/foreign/results.csv
+rm -r results
+
 # Schedules: made, written, read back, drawn; times in steps or with units.
 expect 0 "dualpipev" "$penstock" schedules
 expect 0 "0 |F0--F1--" "$penstock" schedule 1f1b --ranks 2 --microbatches 4

@@ -17,6 +17,7 @@ namespace penstock::cluster {
 enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16 };
 inline constexpr std::size_t kPrecisions = 4;
 std::string_view name(Precision precision);
+Precision precision(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// What the data sheet says of an accelerator.
 struct DeviceType {

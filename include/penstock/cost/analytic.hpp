@@ -33,6 +33,7 @@ class AnalyticCosts final : public CostModel {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device, std::int64_t samples,
                    const OpPart& part) const override;
+  std::string source() const override { return "analytic"; }
 
  private:
   AnalyticConstants constants_;

@@ -2,6 +2,8 @@
 // What one operator costs on one device: the seam every source of timings implements.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/graph/op_graph.hpp"
@@ -29,6 +31,9 @@ struct OpPart {
 /// Samples that fall to a device, at least one of them.
 std::int64_t samples_of(std::int64_t samples, double part);
 
+/// Bytes an optimizer's update reads and writes: weights (both), gradients (read), state (both).
+core::Bytes step_traffic(core::Bytes weights, plan::Optimizer optimizer);
+
 /// Immutable; safe to call from any thread.
 class CostModel {
  public:
@@ -41,8 +46,15 @@ class CostModel {
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpPart& part) const;
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that streams
-  /// weights (read, written), gradients (read) and state (read, written) at AnalyticConstants::bandwidth_efficiency.
+  /// step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer, const cluster::DeviceType& device) const;
+  /// Where the times come from, in a few words for results.
+  virtual std::string source() const { return "given"; }
+  /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such knowledge.
+  virtual std::vector<std::string> foreign(const cluster::Cluster& cluster) const;
 };
+
+/// The source, and what it is not about: "calibration of NVIDIA H200, foreign to V100".
+std::string source_of(const CostModel& costs, const cluster::Cluster& cluster);
 
 }  // namespace penstock::cost

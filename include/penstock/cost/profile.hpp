@@ -38,6 +38,7 @@ class ProfileCosts final : public CostModel {
   /// is BadInput. The device type is not looked at: a profile knows one device.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
+  std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
 

@@ -54,7 +54,7 @@ core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& pl
 score::Reduction reduction(const sim::SimulationOptions& simulation);
 
 /// The part of a row that is known before anything runs.
-report::CellResult describe(const Cell& cell);
+report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a perfect world),
 /// simulation, memory.

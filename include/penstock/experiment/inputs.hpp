@@ -19,7 +19,10 @@ graph::OpGraph load_model(const plan::ModelRef& model);
 /// The first `devices` of a cluster file; all of them when `devices` is 0. Throws BadInput.
 cluster::Cluster load_cluster(const plan::ClusterRef& ref);
 
-/// The analytic model, or a profile file. Throws BadInput.
+/// The analytic model; or a file, whose first key tells a calibration from a profile. Throws BadInput.
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path);
+
+/// Throws BadInput when the costs are known not to hold for a device of the cluster.
+void check_device(const cost::CostModel& costs, const cluster::Cluster& cluster);
 
 }  // namespace penstock::experiment

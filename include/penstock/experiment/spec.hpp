@@ -25,7 +25,7 @@ struct Cell {
 struct Spec {
   std::string name;
   std::string summary;
-  std::optional<std::string> costs;  ///< profile file; default: analytic
+  std::optional<std::string> costs;  ///< profile or calibration file; default: analytic
   bool choose_by_simulation = true;   ///< how the best micro-batch size is picked; else by estimate
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
   cost::MemoryRule memory;            ///< how memory is counted

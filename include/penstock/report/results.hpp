@@ -34,6 +34,7 @@ struct CellResult {
   std::optional<std::int64_t> states;             ///< table rows the planner computed
   std::optional<std::int64_t> search_memory_bytes;  ///< growth of the process's resident memory during the search, at its
                                                     ///< peak; only where searches run one after the other
+  std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be "..., foreign to ..."
   std::string status;  ///< "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad input: ...", "interrupted"
 };
 

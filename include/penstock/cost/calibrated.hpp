@@ -1,0 +1,93 @@
+#pragma once
+// Operator times from a calibration: every estimate says where it comes from and how far to trust it.
+
+#include <memory>
+
+#include "penstock/cost/calibration.hpp"
+#include "penstock/cost/cost_model.hpp"
+
+namespace penstock::cost {
+
+/// Worst last.
+enum class Origin : std::uint8_t {
+  measured,
+  interpolated,  ///< between batch sizes, sequence lengths or shapes
+  extrapolated,  ///< beyond them, utilisation of the roofline held
+  analytic,      ///< nothing of its kind was measured
+};
+inline constexpr std::size_t kOrigins = 4;
+std::string_view name(Origin origin);
+
+struct PassEstimate {
+  core::Seconds time, low, high;
+  Origin origin = Origin::measured;
+};
+
+/// All zero for passes the operator does not have.
+struct Estimate {
+  std::array<PassEstimate, kPasses> passes;
+  const PassEstimate& operator[](Pass pass) const { return passes[static_cast<std::size_t>(pass)]; }
+  OpTime time() const { return {passes[0].time, passes[1].time, passes[2].time}; }
+  core::Seconds total() const { return time().total(); }
+  core::Seconds low() const { return passes[0].low + passes[1].low + passes[2].low; }
+  core::Seconds high() const { return passes[0].high + passes[1].high + passes[2].high; }
+  Origin origin() const;  ///< the worst among passes that take time
+};
+
+/// Which timings count.
+enum class Caches : std::uint8_t { cold, back_to_back };
+std::string_view name(Caches caches);
+/// Those whose sums came nearer to whole models' runs, by the median error; back_to_back when no model was
+/// run.
+Caches better_caches(const Calibration& calibration);
+
+/// Exact hits first; linear between batch sizes; between sequence lengths of attention linear in the square
+/// root of time; other shapes by the utilisation of the nearest of their kind; beyond the data utilisation of
+/// the measured roofline is held; analytic where nothing of the kind was measured (facts and errors of each
+/// step: AIConfigurator's published leave-one-out tables). Operators whose samples are only more rows of one
+/// product share their points. Intervals: the bootstrap's where measured; else the leave-one-out table's 90th
+/// percentile for that step, up and down, or a factor of 2 where the table has no such row (and for analytic
+/// times). Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16
+/// likewise.
+class CalibratedCosts final : public CostModel {
+ public:
+  explicit CalibratedCosts(Calibration calibration);
+  CalibratedCosts(Calibration calibration, Caches caches);
+  ~CalibratedCosts() override;
+
+  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                    std::int64_t samples) const;
+  /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
+  /// operators of divided extents, whose utilisation their share of the work gets; others as CostModel says.
+  /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
+  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                    std::int64_t samples, const OpPart& part) const;
+
+  OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                 std::int64_t samples) const override;
+  OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part) const override;
+  /// At the measured copy bandwidth.
+  core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
+                          const cluster::DeviceType& device) const override;
+  std::string source() const override { return "calibration of " + calibration_.identity.device; }
+  std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
+
+  const Calibration& calibration() const { return calibration_; }
+  Caches caches() const { return caches_; }
+
+ private:
+  struct Index;
+  Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     std::int64_t samples, const Shape& shape, const OpPart& part) const;
+  Calibration calibration_;
+  Caches caches_;
+  std::unique_ptr<Index> index_;
+};
+
+/// Whether every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".
+bool same_device(const Calibration& calibration, const cluster::DeviceType& type);
+/// The measured device as a cluster would describe it, one multiprocessor.
+cluster::DeviceType device_type(const Calibration& calibration);
+
+}  // namespace penstock::cost

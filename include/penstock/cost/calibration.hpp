@@ -1,0 +1,190 @@
+#pragma once
+// What was measured on one device: kernels, links, whole models. The file that `--costs` takes.
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "penstock/cluster/cluster.hpp"
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::cost {
+
+/// Which of an operator's three kernels.
+enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
+inline constexpr std::size_t kPasses = 3;
+std::string_view name(Pass pass);
+
+/// Repeated timings of one thing; low and high enclose the median, 95 % by bootstrap.
+struct Timing {
+  core::Seconds median, p10, p90;
+  std::int64_t count = 0;  ///< timings kept, at least one
+  core::Seconds low, high;
+};
+
+/// Where and how the numbers came about. No text is empty.
+struct Identity {
+  std::string device;   ///< as its maker names it, such as "NVIDIA H200"
+  std::string backend;  ///< "host", "cuda:0"
+  core::Bytes memory;
+  int threads = 1;
+  double load = 0;   ///< one-minute average when measuring began
+  std::string date;  ///< ISO 8601, UTC
+  std::string commit;
+  std::string command;
+  std::vector<std::pair<std::string, std::string>>
+      details;  ///< driver, libraries' versions, clocks; names unique
+};
+
+/// The two roofs, measured.
+struct Ceilings {
+  core::Bandwidth copy;                                       ///< read plus write of a large copy
+  std::array<core::FlopRate, cluster::kPrecisions> matmul{};  ///< of a large product; zero: not measured, but one is
+};
+
+using Shape = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Which kernel: operators with equal keys run the same code on the same extents.
+struct KernelKey {
+  graph::OpKind kind = graph::OpKind::linear;
+  Shape shape;  ///< graph::Operator::shape, in its order
+  cluster::Precision number = cluster::Precision::fp32;
+  friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
+};
+
+/// What a pass over n samples does: n * flops[pass], and n * moved + weights bytes read and written. Where
+/// operators with one key differ (the first layer's inputs want no gradient), the most any of them does.
+struct Work {
+  std::array<core::Flops, kPasses> flops{};  ///< per sample
+  core::Bytes moved;                         ///< per sample: inputs, output, rows gathered from a table
+  core::Bytes weights;                       ///< read or written once, however many samples
+};
+
+struct KernelPoint {
+  Pass pass = Pass::forward;
+  std::int64_t samples = 1;
+  Timing cold;            ///< operands come from memory
+  Timing back_to_back;    ///< operands are where the run before left them
+  std::string algorithm;  ///< the library's choice; may be empty
+  core::Bytes workspace;
+};
+
+struct MeasuredKernel {
+  KernelKey key;
+  Work work;
+  std::vector<KernelPoint> points;  ///< ascending by pass, then samples; no two alike
+};
+
+enum class LinkKind : std::uint8_t {
+  device_copy,  ///< within one device's memory
+  host_to_device,
+  device_to_host,
+  peer_copy,   ///< between two devices
+  all_reduce,  ///< ring, as the three that follow; bytes are those of the whole tensor
+  all_gather,
+  reduce_scatter,
+  broadcast,
+};
+std::string_view name(LinkKind kind);
+LinkKind link_kind(std::string_view name);  ///< throws BadInput for an unknown name
+
+/// A fitted constant and its 95 % interval.
+struct Fitted {
+  double value = 0, low = 0, high = 0;
+};
+
+/// One piece of time = latency + bytes * per_byte.
+struct LinkSegment {
+  core::Bytes from, to;  ///< holds for these sizes, both included
+  Fitted latency;        ///< s
+  Fitted per_byte;       ///< s/B
+};
+
+struct LinkPoint {
+  core::Bytes bytes;
+  Timing time;
+};
+
+struct MeasuredLink {
+  LinkKind kind = LinkKind::device_copy;
+  int ranks = 1;                      ///< devices (or threads) that take part
+  std::vector<LinkPoint> points;      ///< ascending by bytes
+  std::vector<LinkSegment> segments;  ///< ascending; may be empty
+};
+
+/// Two transfers over one link at once. Fair sharing says twice the time alone.
+struct SharingTest {
+  LinkKind kind = LinkKind::device_copy;
+  core::Bytes bytes;  ///< of each
+  Timing alone, together;
+};
+
+/// A kernel beside a copy. Slow-down is `with` by `alone`.
+struct OverlapTest {
+  Timing compute_alone, compute_with;
+  Timing copy_alone, copy_with;
+};
+
+/// A whole forward and backward run against what its kernels take one by one.
+struct ModelSum {
+  std::string model;
+  std::map<std::string, std::string> parameters;  ///< of the zoo's model; those that differ from its defaults
+  std::int64_t samples = 1;
+  cluster::Precision number = cluster::Precision::fp32;
+  Timing whole;
+  core::Seconds cold_sum, back_to_back_sum;  ///< of medians over operators and passes
+};
+
+/// What a prediction had to do without: one batch size, or a whole shape; and whether others lie around it.
+enum class Fold : std::uint8_t { samples_inside, samples_frontier, shape_inside, shape_frontier };
+inline constexpr std::size_t kFolds = 4;
+std::string_view name(Fold fold);
+Fold fold(std::string_view name);  ///< throws BadInput for an unknown name
+
+/// How far predictions of held-out points were off, as shares of what was measured.
+struct LeaveOneOutRow {
+  graph::OpKind kind = graph::OpKind::linear;
+  Fold fold = Fold::samples_inside;
+  std::int64_t count = 0;
+  double median = 0, p90 = 0;
+};
+
+struct Calibration {
+  Identity identity;
+  core::Seconds launch_overhead;
+  Ceilings ceilings;
+  std::vector<MeasuredKernel> kernels;  ///< keys unique
+  std::vector<MeasuredLink> links;      ///< (kind, ranks) unique
+  std::vector<SharingTest> sharing;
+  std::vector<OverlapTest> overlap;
+  std::vector<ModelSum> models;
+  std::vector<LeaveOneOutRow> leave_one_out;
+};
+
+/// What a calibration knows an operator by.
+KernelKey key_of(const graph::Operator& op, cluster::Precision number);
+/// Traffic as AnalyticCosts counts it, every tensor once, in elements of that number's size.
+Work work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision number);
+/// Whether training runs this kernel of it. Not so: weights it does not have; inputs that want no gradient.
+bool has_pass(const graph::Operator& op, Pass pass);
+
+/// The file form: version, identity, numbers with units, one line per point, and last a check sum over what
+/// stands above it. Times keep five digits, so to_yaml(parse_calibration(x)) gives x again, byte for byte.
+std::string to_yaml(const Calibration& calibration);
+
+/// Throws BadInput with file, line and key for what is no calibration, has a newer version, is truncated or
+/// damaged (check sum), or contradicts itself.
+Calibration parse_calibration(const std::string& text, const std::string& file);
+Calibration load_calibration(const std::string& path);
+
+/// Whether the first line says so; what else is in the text does not matter.
+bool is_calibration(std::string_view text);
+/// The text with the last line that parse_calibration asks for: `end: ` and CRC-32 of all before.
+std::string sealed(std::string body);
+
+}  // namespace penstock::cost

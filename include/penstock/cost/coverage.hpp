@@ -1,0 +1,34 @@
+#pragma once
+// How much of a model, or of a plan, a calibration has measured.
+
+#include "penstock/cost/calibrated.hpp"
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::cost {
+
+/// Sums by origin: operators with work by their worst pass, seconds by pass.
+struct Coverage {
+  std::array<std::int64_t, kOrigins> operators{};
+  std::array<double, kOrigins> seconds{};
+  void add(const Estimate& estimate, double times = 1);  ///< `times`: how often it runs
+  double time_share(Origin origin) const;                ///< 0 without any time
+};
+
+/// Of one pass over all operators on the measured device.
+Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
+
+/// Of one iteration: each stage's operators, for every micro-batch and on every device.
+Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                  const plan::Plan& plan);
+
+/// An operator that stands for all of its shape.
+struct Gap {
+  core::OpId op;  ///< the first of them
+  std::int64_t operators = 0;
+  Estimate estimate;  ///< of one
+  core::Seconds time() const { return estimate.total() * static_cast<double>(operators); }
+};
+/// Shapes that were not measured: the most time first.
+std::vector<Gap> gaps(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
+
+}  // namespace penstock::cost

@@ -1,0 +1,11 @@
+#pragma once
+// What the sub-commands of `penstock calibrate` share; one file per sub-command.
+
+#include "command.hpp"
+
+namespace penstock::cli {
+
+void add_calibrate_report(CLI::App& calibrate, Action& action);
+void add_calibrate_coverage(CLI::App& calibrate, Action& action);
+
+}  // namespace penstock::cli

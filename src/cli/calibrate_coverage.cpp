@@ -1,0 +1,108 @@
+// penstock calibrate coverage: which of a model's operators a calibration has measured.
+#include <fmt/format.h>
+
+#include "calibrate_command.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/coverage.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using core::show;
+using cost::CalibratedCosts;
+using cost::Origin;
+using report::Align;
+using report::Table;
+
+struct Flags {
+  std::string file;
+  ModelFlags model;
+  std::vector<std::int64_t> micro_batches = {1, 8, 64};
+  std::size_t worst = 10;
+};
+
+std::string shares(const CalibratedCosts& costs, const graph::OpGraph& graph,
+                   const std::vector<std::int64_t>& micro_batches) {
+  std::vector<report::Column> columns = {{"samples", Align::right}, {"time", Align::right}};
+  for (std::size_t i = 0; i < cost::kOrigins; ++i)
+    columns.push_back({std::string(name(static_cast<Origin>(i))), Align::right});
+  Table table(columns);
+  for (const std::int64_t samples : micro_batches) {
+    const cost::Coverage coverage = cost::coverage(costs, graph, samples);
+    double sum = 0;
+    for (const double seconds : coverage.seconds) sum += seconds;
+    std::vector<std::string> cells = {std::to_string(samples), show(core::Seconds(sum))};
+    for (std::size_t i = 0; i < cost::kOrigins; ++i)
+      cells.push_back(fmt::format("{} ops, {:.1f} %", coverage.operators[i],
+                                  coverage.time_share(static_cast<Origin>(i)) * 100));
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string in_words(const graph::Operator& op) {
+  std::string out;
+  for (const auto& [extent, value] : op.shape)
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", extent, value);
+  return out;
+}
+
+std::string worst(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples,
+                  std::size_t most) {
+  const auto gaps = cost::gaps(costs, graph, samples);
+  if (gaps.empty() || most == 0) return "";
+  Table table({{"operator"},
+               {"kind"},
+               {"shape"},
+               {"alike", Align::right},
+               {"origin"},
+               {"time", Align::right},
+               {"from", Align::right},
+               {"to", Align::right}});
+  for (std::size_t i = 0; i < std::min(most, gaps.size()); ++i) {
+    const cost::Gap& gap = gaps[i];
+    const graph::Operator& op = graph.op(gap.op);
+    const auto alike = static_cast<double>(gap.operators);
+    table.add({op.name, std::string(name(op.kind)), in_words(op), std::to_string(gap.operators),
+               std::string(name(gap.estimate.origin())), show(gap.time()), show(gap.estimate.low() * alike),
+               show(gap.estimate.high() * alike)});
+  }
+  return fmt::format("\nnot measured, for {} samples: {} shapes, the most time first\n{}", samples,
+                     gaps.size(), table.text());
+}
+
+core::ExitCode coverage(const Flags& flags) {
+  const CalibratedCosts costs(cost::load_calibration(flags.file));
+  const graph::OpGraph graph = experiment::load_model(flags.model.ref());
+  fmt::print("{} on {}: operators and share of time by origin\n{}{}", graph.name(),
+             costs.calibration().identity.device, shares(costs, graph, flags.micro_batches),
+             worst(costs, graph, flags.micro_batches.back(), flags.worst));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
+  auto* command = calibrate.add_subcommand(
+      "coverage", "Say which operators of a model are measured, interpolated, extrapolated or analytic.");
+  command->footer(
+      "An operator counts by its worst pass, time by pass. The list is about the last micro-batch size.\n\n"
+      "Example:\n"
+      "  penstock calibrate coverage results/hardware/host.yaml --model bert -p layers=12 --micro-batch "
+      "1,4,16");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  flags->model.add(*command, true);
+  command->add_option("--micro-batch", flags->micro_batches, "samples per device, with commas between")
+      ->delimiter(',')
+      ->check(samples())
+      ->type_name("b")
+      ->capture_default_str();
+  command->add_option("--worst", flags->worst, "how many shapes that were not measured to list")
+      ->type_name("N")
+      ->capture_default_str();
+  command->callback([flags, &action] { action = [flags](const Session&) { return coverage(*flags); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,130 @@
+// penstock calibrate report: a calibration file for people.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "calibrate_command.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/leave_one_out.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using core::show;
+using cost::Calibration;
+using report::Align;
+using report::Table;
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string identity(const Calibration& c) {
+  const cost::Identity& id = c.identity;
+  std::string out =
+      fmt::format("{} ({}), {}, {} threads, load {:.2f}\n{}, commit {}: {}\n", id.device, id.backend,
+                  show(id.memory), id.threads, id.load, id.date, id.commit, id.command);
+  for (const auto& [key, value] : id.details) out += fmt::format("{}: {}\n", key, value);
+  return out;
+}
+
+std::string ceilings(const Calibration& c) {
+  std::string out = fmt::format("\nlaunch overhead {}; copy {:.4g} GB/s", show(c.launch_overhead),
+                                c.ceilings.copy.value() / 1e9);
+  for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
+    if (const double rate = c.ceilings.matmul[i].value(); rate > 0)
+      out += fmt::format("; {} matmul {:.4g} TFLOP/s", name(static_cast<cluster::Precision>(i)), rate / 1e12);
+  return out + "\n";
+}
+
+std::string kernels(const Calibration& c) {
+  std::size_t points = 0;
+  for (const auto& kernel : c.kernels) points += kernel.points.size();
+  return fmt::format("{} kernels, {} points; estimates take {} times\n", c.kernels.size(), points,
+                     name(better_caches(c)));
+}
+
+std::string errors(const Calibration& c) {
+  const auto rows = c.leave_one_out.empty() ? cost::leave_one_out(c) : c.leave_one_out;
+  if (rows.empty()) return "";
+  const Align right = Align::right;
+  Table table({{"kind"}, {"left out"}, {"points", right}, {"median error", right}, {"p90", right}});
+  for (const auto& row : rows)
+    table.add({std::string(name(row.kind)), std::string(name(row.fold)), std::to_string(row.count),
+               percent(row.median), percent(row.p90)});
+  return fmt::format("\nleave-one-out{}\n{}",
+                     c.leave_one_out.empty() ? ", computed now: the file has no table" : "", table.text());
+}
+
+std::string links(const Calibration& c) {
+  if (c.links.empty()) return "";
+  const Align right = Align::right;
+  Table table(
+      {{"link"}, {"ranks", right}, {"from", right}, {"to", right}, {"latency", right}, {"bandwidth", right}});
+  for (const auto& link : c.links)
+    for (const auto& segment : link.segments)
+      table.add(
+          {std::string(name(link.kind)), std::to_string(link.ranks), show(segment.from), show(segment.to),
+           fmt::format("{:.3g} us", segment.latency.value * 1e6),
+           segment.per_byte.value > 0 ? fmt::format("{:.3g} GB/s", 1e-9 / segment.per_byte.value) : "-"});
+  return "\n" + table.text();
+}
+
+std::string tests(const Calibration& c) {
+  std::string out;
+  for (const auto& test : c.sharing)
+    out += fmt::format("two at once, {} of {}: {:.2f} times as long (fair sharing: 2)\n", name(test.kind),
+                       show(test.bytes), test.together.median / test.alone.median);
+  for (const auto& test : c.overlap)
+    out += fmt::format("side by side, computing takes {:.2f} times as long, copying {:.2f} times\n",
+                       test.compute_with.median / test.compute_alone.median,
+                       test.copy_with.median / test.copy_alone.median);
+  return out.empty() ? "" : "\n" + out;
+}
+
+std::string models(const Calibration& c) {
+  if (c.models.empty()) return "";
+  const Align right = Align::right;
+  Table table({{"model"},
+               {"samples", right},
+               {"number"},
+               {"whole run", right},
+               {"sum of kernels, cold", right},
+               {"back to back", right}});
+  for (const auto& sum : c.models) {
+    const auto beside = [&](core::Seconds parts) {
+      return fmt::format("{} ({:+.1f} %)", show(parts), (parts / sum.whole.median - 1) * 100);
+    };
+    std::string model = sum.model;
+    for (const auto& [key, value] : sum.parameters) model += " " + key + "=" + value;
+    table.add({model, std::to_string(sum.samples), std::string(name(sum.number)), show(sum.whole.median),
+               beside(sum.cold_sum), beside(sum.back_to_back_sum)});
+  }
+  return "\n" + table.text();
+}
+
+core::ExitCode report(const std::string& file) {
+  const Calibration c = cost::load_calibration(file);
+  fmt::print("{}{}{}{}{}{}{}", identity(c), ceilings(c), kernels(c), errors(c), links(c), tests(c),
+             models(c));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_calibrate_report(CLI::App& calibrate, Action& action) {
+  auto* command = calibrate.add_subcommand(
+      "report", "Print what a calibration says of its device, and how far to trust it.");
+  command->footer(
+      "Prints where and how it was measured, the two ceilings, the error of predicting each point from the "
+      "others\n"
+      "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
+      "was fitted,\n"
+      "and whole models against the sums of their kernels.");
+  auto file = std::make_shared<std::string>();
+  command->add_option("FILE", *file, "the calibration")->required()->type_name("FILE");
+  command->callback([file, &action] { action = [file](const Session&) { return report(*file); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,321 @@
+#include "penstock/cost/calibrated.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "kernel_curves.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/cost/leave_one_out.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using cluster::Precision;
+using graph::OpKind;
+
+constexpr std::string_view kOriginNames[] = {"measured", "interpolated", "extrapolated", "analytic"};
+constexpr double kUnknown = 1;  ///< error taken where none was measured: a factor of 2. AIConfigurator's 90th
+                                ///< percentile far beyond its data is 1.12
+
+Origin origin_of(const Predicted& predicted) {
+  if (predicted.measured) return Origin::measured;
+  const bool inside = predicted.fold == Fold::samples_inside || predicted.fold == Fold::shape_inside;
+  return inside ? Origin::interpolated : Origin::extrapolated;
+}
+
+core::Seconds time_in(const OpTime& time, Pass pass) {
+  return pass == Pass::forward          ? time.forward
+         : pass == Pass::input_gradient ? time.input_gradient
+                                        : time.weight_gradient;
+}
+
+/// The extents that a part has less of.
+std::vector<std::string_view> divided_extents(OpKind kind, plan::Partition how) {
+  switch (kind) {
+    case OpKind::linear:
+    case OpKind::convolution:
+      return {how == plan::Partition::input ? "in" : "out"};
+    case OpKind::attention:
+      return {"hidden", "heads"};
+    case OpKind::embedding:
+      return {"rows"};
+    case OpKind::activation:
+    case OpKind::elementwise:
+      return {"elements"};
+    default:
+      return {};
+  }
+}
+
+/// The shape an operator's part has by itself; nothing where the shape does not say.
+std::optional<Shape> divided(const graph::Operator& op, const OpPart& part) {
+  const auto names = divided_extents(op.kind, part.partition);
+  Shape shape = op.shape;
+  std::size_t found = 0;
+  for (auto& [extent, value] : shape)
+    if (std::find(names.begin(), names.end(), extent) != names.end()) {
+      value = std::max<std::int64_t>(1, std::llround(static_cast<double>(value) * part.part));
+      ++found;
+    }
+  return !names.empty() && found == names.size() ? std::optional(shape) : std::nullopt;
+}
+
+core::Bytes scaled(core::Bytes bytes, double share) {
+  return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * share));
+}
+
+/// As AnalyticCosts counts parts.
+Work part_work(const graph::OpGraph& graph, core::OpId id, Precision number, const OpPart& part) {
+  Work work = work_of(graph, id, number);
+  if (part.partition == plan::Partition::whole) return work;
+  const graph::Operator& op = graph.op(id);
+  double read = 0;
+  for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+    read += static_cast<double>(graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value());
+  const double written = static_cast<double>(op.output_bytes.value());
+  const double gathered = static_cast<double>(op.gathered_parameters * graph.element_bytes());
+  const double whole = read + written + gathered;
+  const double kept = read * (part.whole_input ? 1 : part.part) +
+                      written * (part.whole_output ? 1 : part.part) + gathered * part.part;
+  for (core::Flops& flops : work.flops) flops = flops * part.part;
+  if (whole > 0) work.moved = scaled(work.moved, kept / whole);
+  work.weights = scaled(work.weights, part.part);
+  return work;
+}
+
+/// What the way to an estimate depends on.
+struct WayKey {
+  OpKind kind;
+  Precision number;
+  Shape shape;
+  Work work;
+  bool divided;
+};
+
+bool operator==(const WayKey& a, const WayKey& b) {
+  return a.kind == b.kind && a.number == b.number && a.divided == b.divided && a.work.flops == b.work.flops &&
+         a.work.moved == b.work.moved && a.work.weights == b.work.weights && a.shape == b.shape;
+}
+
+struct WayHash {
+  std::size_t operator()(const WayKey& key) const {
+    std::size_t out = static_cast<std::size_t>(key.kind) * 31 + static_cast<std::size_t>(key.number);
+    const auto mix = [&out](std::int64_t value) {
+      out = (out ^ static_cast<std::size_t>(value)) * 0x9e3779b97f4a7c15u, out ^= out >> 29;
+    };
+    for (const auto& [extent, value] : key.shape) mix(value), mix(static_cast<std::int64_t>(extent.size()));
+    mix(key.work.moved.value());
+    mix(static_cast<std::int64_t>(std::hash<double>()(key.work.flops[0].value())));
+    mix(key.divided);
+    return out;
+  }
+};
+
+std::set<std::string> words(std::string_view text) {
+  std::set<std::string> out;
+  std::string word;
+  for (const char c : std::string(text) + " ") {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte)) {
+      word += static_cast<char>(std::tolower(byte));
+    } else if (!word.empty()) {
+      out.insert(std::exchange(word, {}));
+    }
+  }
+  return out;
+}
+
+/// Of the medians of |sum / whole - 1|.
+double sum_error(const Calibration& calibration, Caches caches) {
+  std::vector<double> errors;
+  for (const ModelSum& sum : calibration.models) {
+    const core::Seconds parts = caches == Caches::cold ? sum.cold_sum : sum.back_to_back_sum;
+    errors.push_back(std::abs(parts / sum.whole.median - 1));
+  }
+  std::sort(errors.begin(), errors.end());
+  return errors.empty() ? 0 : errors[errors.size() / 2];
+}
+
+}  // namespace
+
+std::string_view name(Origin origin) {
+  return kOriginNames[static_cast<std::size_t>(origin)];
+}
+std::string_view name(Caches caches) {
+  return caches == Caches::cold ? "cold" : "back_to_back";
+}
+
+Origin Estimate::origin() const {
+  Origin worst = Origin::measured;
+  for (const PassEstimate& pass : passes)
+    if (pass.time.value() > 0) worst = std::max(worst, pass.origin);
+  return worst;
+}
+
+Caches better_caches(const Calibration& calibration) {
+  const bool cold = sum_error(calibration, Caches::cold) < sum_error(calibration, Caches::back_to_back);
+  return cold ? Caches::cold : Caches::back_to_back;
+}
+
+/// The curves, the errors to expect, and the ways found so far: one per shape and work asked for.
+struct CalibratedCosts::Index {
+  using Ways = std::array<std::optional<Way>, kPasses>;
+
+  Index(const Calibration& calibration, Caches caches) : curves(calibration, caches) {
+    for (const LeaveOneOutRow& row :
+         calibration.leave_one_out.empty() ? leave_one_out(calibration, caches) : calibration.leave_one_out)
+      p90[{row.kind, row.fold}] = row.p90;
+    four =
+        curves.knows(Precision::fp32) || !curves.knows(Precision::tf32) ? Precision::fp32 : Precision::tf32;
+    two = curves.knows(Precision::bf16) || !curves.knows(Precision::fp16) ? Precision::bf16 : Precision::fp16;
+  }
+
+  const Ways& ways(const WayKey& key) {
+    {
+      const std::shared_lock reading(mutex);
+      if (const auto found = known.find(key); found != known.end()) return found->second;
+    }
+    Ways ways;
+    for (std::size_t i = 0; i < kPasses; ++i)
+      ways[i] = curves.way({{key.kind, key.shape, key.number}, key.work, static_cast<Pass>(i), key.divided});
+    const std::unique_lock writing(mutex);
+    return known.try_emplace(key, std::move(ways)).first->second;  // which does not move
+  }
+
+  PassEstimate estimate(const Way& way, OpKind kind, std::int64_t samples) const {
+    const Predicted predicted = curves.predict(way, static_cast<double>(samples));
+    double error = 0;
+    if (!predicted.measured) {
+      const auto found = p90.find({kind, predicted.fold});
+      error = found == p90.end() ? kUnknown : found->second;
+    }
+    return {core::Seconds(predicted.seconds), core::Seconds(predicted.low / (1 + error)),
+            core::Seconds(predicted.high * (1 + error)), origin_of(predicted)};
+  }
+
+  KernelCurves curves;
+  std::map<std::pair<OpKind, Fold>, double> p90;
+  Precision four, two;
+  std::shared_mutex mutex;
+  std::unordered_map<WayKey, Ways, WayHash> known;
+};
+
+CalibratedCosts::CalibratedCosts(Calibration calibration, Caches caches)
+    : calibration_(std::move(calibration)),
+      caches_(caches),
+      index_(std::make_unique<Index>(calibration_, caches)) {}
+
+CalibratedCosts::CalibratedCosts(Calibration calibration)
+    : CalibratedCosts(calibration, better_caches(calibration)) {}
+
+CalibratedCosts::~CalibratedCosts() = default;
+
+namespace {
+
+PassEstimate scaled(const PassEstimate& pass, double factor) {
+  return {pass.time * factor, pass.low * factor, pass.high * factor, pass.origin};
+}
+
+Estimate scaled(Estimate whole, double part) {
+  for (PassEstimate& pass : whole.passes) pass = scaled(pass, part);
+  return whole;
+}
+
+/// No longer than the whole, no shorter than its part of that.
+PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, double share) {
+  if (part.time.value() <= 0) return part;
+  return scaled(part, std::clamp(part.time, whole.time * share, whole.time) / part.time);
+}
+
+}  // namespace
+
+Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
+                                    const cluster::DeviceType& device, std::int64_t samples,
+                                    const Shape& shape, const OpPart& part) const {
+  const graph::Operator& op = graph.op(id);
+  const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const bool whole = part.partition == plan::Partition::whole;
+  const Index::Ways& ways =
+      index_->ways({op.kind, number, shape, part_work(graph, id, number, part), !whole});
+  std::optional<OpTime> analytic;
+  Estimate out;
+  for (std::size_t i = 0; i < kPasses; ++i) {
+    const Pass pass = static_cast<Pass>(i);
+    if (!has_pass(op, pass)) continue;
+    if (ways[i]) {
+      out.passes[i] = index_->estimate(*ways[i], op.kind, samples);
+      continue;
+    }
+    if (!analytic) analytic = AnalyticCosts().part_time(graph, id, device, samples, part);
+    const core::Seconds time = time_in(*analytic, pass);
+    out.passes[i] = {time, time / (1 + kUnknown), time * (1 + kUnknown), Origin::analytic};
+  }
+  return out;
+}
+
+Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
+                                   const cluster::DeviceType& device, std::int64_t samples) const {
+  return looked_up(graph, op, device, samples, graph.op(op).shape, {});
+}
+
+Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
+                                   const cluster::DeviceType& device, std::int64_t samples,
+                                   const OpPart& part) const {
+  using plan::Partition;
+  const Estimate whole = estimate(graph, op, device, samples);
+  if (part.partition == Partition::whole) return whole;
+  const auto shape = divided(graph.op(op), part);
+  Estimate out = part.partition == Partition::batch
+                     ? estimate(graph, op, device, samples_of(samples, part.part))
+                 : shape ? looked_up(graph, op, device, samples, *shape, part)
+                         : scaled(whole, part.part);
+  for (std::size_t i = 0; i < kPasses; ++i)
+    out.passes[i] = enclosed(out.passes[i], whole.passes[i], part.part);
+  return out;
+}
+
+OpTime CalibratedCosts::op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                                std::int64_t samples) const {
+  return estimate(graph, op, device, samples).time();
+}
+
+OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
+                                  const cluster::DeviceType& device, std::int64_t samples,
+                                  const OpPart& part) const {
+  return estimate(graph, op, device, samples, part).time();
+}
+
+core::Seconds CalibratedCosts::step_time(core::Bytes weights, plan::Optimizer optimizer,
+                                         const cluster::DeviceType&) const {
+  return calibration_.launch_overhead + step_traffic(weights, optimizer) / calibration_.ceilings.copy;
+}
+
+bool same_device(const Calibration& calibration, const cluster::DeviceType& type) {
+  const auto known = words(calibration.identity.device), asked = words(type.name);
+  return !asked.empty() && std::includes(known.begin(), known.end(), asked.begin(), asked.end());
+}
+
+cluster::DeviceType device_type(const Calibration& calibration) {
+  const Ceilings& ceilings = calibration.ceilings;
+  cluster::DeviceType out{
+      calibration.identity.device, calibration.identity.memory, ceilings.copy, ceilings.matmul, 1,
+      calibration.launch_overhead};
+  if (out.peak[0].value() == 0) out.peak[0] = *std::max_element(out.peak.begin(), out.peak.end());
+  return out;
+}
+
+std::vector<std::string> CalibratedCosts::foreign(const cluster::Cluster& cluster) const {
+  std::set<std::string> out;
+  for (const cluster::Device& device : cluster.devices())
+    if (const auto& type = cluster.types()[device.type]; !same_device(calibration_, type))
+      out.insert(type.name);
+  return {out.begin(), out.end()};
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,65 @@
+#include "penstock/cost/calibration.hpp"
+
+#include <fmt/format.h>
+
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using cluster::Precision;
+using graph::OpKind;
+
+constexpr std::string_view kPassNames[] = {"forward", "input_gradient", "weight_gradient"};
+constexpr std::string_view kLinkNames[] = {"device_copy", "host_to_device", "device_to_host", "peer_copy",
+                                           "all_reduce",  "all_gather",     "reduce_scatter", "broadcast"};
+constexpr std::string_view kFoldNames[] = {"samples_inside", "samples_frontier", "shape_inside", "shape_frontier"};
+
+double element_bytes(Precision number) {
+  return number == Precision::bf16 || number == Precision::fp16 ? 2 : 4;
+}
+
+}  // namespace
+
+std::string_view name(Pass pass) {
+  return kPassNames[static_cast<std::size_t>(pass)];
+}
+std::string_view name(LinkKind kind) {
+  return kLinkNames[static_cast<std::size_t>(kind)];
+}
+LinkKind link_kind(std::string_view name) {
+  return static_cast<LinkKind>(core::index_of(name, kLinkNames, "link"));
+}
+
+std::string_view name(Fold fold) { return kFoldNames[static_cast<std::size_t>(fold)]; }
+Fold fold(std::string_view name) { return static_cast<Fold>(core::index_of(name, kFoldNames, "fold")); }
+
+KernelKey key_of(const graph::Operator& op, Precision number) {
+  return {op.kind, op.shape, number};
+}
+
+Work work_of(const graph::OpGraph& graph, core::OpId id, Precision number) {
+  const graph::Operator& op = graph.op(id);
+  std::int64_t moved = op.output_bytes.value();
+  for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+    moved += graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value();
+  moved += op.gathered_parameters * graph.element_bytes();
+  const std::int64_t weights = op.gathered_parameters > 0 ? 0 : op.parameters * graph.element_bytes();
+  const auto scaled = [&](std::int64_t bytes) {
+    const double share = element_bytes(number) / graph.element_bytes();
+    return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes) * share));
+  };
+  return {
+      {op.forward_flops, op.input_gradient_flops, op.weight_gradient_flops}, scaled(moved), scaled(weights)};
+}
+
+bool has_pass(const graph::Operator& op, Pass pass) {
+  if (op.kind == OpKind::input || op.kind == OpKind::reshape) return false;
+  const bool weighs =
+      op.parameters > 0 || op.weight_gradient_flops.value() > 0;  // tied operators have work only
+  if (pass == Pass::forward) return true;
+  if (pass == Pass::weight_gradient) return weighs;
+  return op.input_gradient_flops.value() > 0 || !weighs;
+}
+
+}  // namespace penstock::cost

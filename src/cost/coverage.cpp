@@ -1,0 +1,77 @@
+#include "penstock/cost/coverage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "penstock/cost/sharding.hpp"
+
+namespace penstock::cost {
+namespace {
+
+/// What one device of a stage runs of each of its operators.
+std::vector<OpPart> parts(const graph::OpGraph& graph, const plan::Stage& stage) {
+  std::vector<OpPart> out(stage.operators.size());
+  if (stage.tensor_parallel == 1) return out;
+  const auto how = sharding(graph, stage).partition;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = op_part(graph.op(stage.operators[i]), how[i], part_of(stage, 0));
+  return out;
+}
+
+}  // namespace
+
+void Coverage::add(const Estimate& estimate, double times) {
+  if (estimate.total().value() > 0) ++operators[static_cast<std::size_t>(estimate.origin())];
+  for (const PassEstimate& pass : estimate.passes)
+    seconds[static_cast<std::size_t>(pass.origin)] += pass.time.value() * times;
+}
+
+double Coverage::time_share(Origin origin) const {
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return sum > 0 ? seconds[static_cast<std::size_t>(origin)] / sum : 0;
+}
+
+Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+  const auto device = device_type(costs.calibration());
+  Coverage out;
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    out.add(costs.estimate(graph, core::OpId(i), device, samples));
+  return out;
+}
+
+Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                  const plan::Plan& plan) {
+  Coverage out;
+  for (const plan::Stage& stage : plan.stages) {
+    const auto replicas = static_cast<std::int64_t>(stage.devices.size()) / stage.tensor_parallel;
+    const std::int64_t samples = plan::samples_per_device(plan, stage);
+    const double micro_batches =
+        static_cast<double>(plan.training.mini_batch) / static_cast<double>(samples * replicas);
+    const double times = micro_batches * static_cast<double>(stage.devices.size());
+    const auto part = parts(graph, stage);
+    for (std::size_t i = 0; i < stage.operators.size(); ++i)
+      out.add(
+          costs.estimate(graph, stage.operators[i], cluster.type(stage.devices.front()), samples, part[i]),
+          times);
+  }
+  return out;
+}
+
+std::vector<Gap> gaps(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+  const auto device = device_type(costs.calibration());
+  std::map<KernelKey, Gap> found;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const core::OpId op(i);
+    const Estimate estimate = costs.estimate(graph, op, device, samples);
+    if (estimate.origin() == Origin::measured) continue;
+    Gap& gap = found.try_emplace(key_of(graph.op(op), {}), Gap{op, 0, estimate}).first->second;
+    ++gap.operators;
+  }
+  std::vector<Gap> out;
+  for (const auto& [key, gap] : found) out.push_back(gap);
+  std::stable_sort(out.begin(), out.end(), [](const Gap& a, const Gap& b) { return a.time() > b.time(); });
+  return out;
+}
+
+}  // namespace penstock::cost

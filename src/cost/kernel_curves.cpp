@@ -1,0 +1,278 @@
+#include "kernel_curves.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace penstock::cost {
+namespace {
+
+using graph::OpKind;
+using Curves = std::vector<const KernelCurve*>;
+
+constexpr std::size_t kNeighbours = 3;
+constexpr double kSame = 1e-6;     ///< relative difference of works that are one
+constexpr double kClosest = 1e-3;  ///< octaves: nearer shapes count no more than this
+
+/// The extent that only says how many rows or elements there are; empty: none does.
+std::string_view rows_extent(OpKind kind) {
+  switch (kind) {
+    case OpKind::linear:
+    case OpKind::softmax:
+      return "rows";
+    case OpKind::matmul:
+      return "batch";
+    case OpKind::norm:
+    case OpKind::activation:
+    case OpKind::elementwise:
+    case OpKind::pool:
+    case OpKind::concat:
+      return "elements";
+    default:
+      return "";
+  }
+}
+
+bool same(double a, double b) {
+  return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b));
+}
+
+double octaves(std::int64_t extent) {
+  return std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1)));
+}
+
+/// Of shapes sorted by name, in octaves; an extent that only one of them has counts one.
+double distance(const Shape& a, const Shape& b) {
+  double squares = 0;
+  for (auto i = a.begin(), j = b.begin(); i != a.end() || j != b.end();) {
+    const bool both = i != a.end() && j != b.end() && i->first == j->first;
+    const double apart = both ? octaves(i->second) - octaves(j->second) : 1;
+    squares += apart * apart;
+    const bool left = i != a.end() && (j == b.end() || i->first <= j->first);
+    const bool right = j != b.end() && (i == a.end() || j->first <= i->first);
+    i += left;
+    j += right;
+  }
+  return std::sqrt(squares);
+}
+
+std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
+  for (const auto& [key, value] : shape)
+    if (key == name) return value;
+  return std::nullopt;
+}
+
+/// The length of self-attention's sequence.
+std::optional<std::int64_t> sequence(const KernelKey& key) {
+  const auto queries = extent(key.shape, "queries");
+  return key.kind == OpKind::attention && queries == extent(key.shape, "keys") ? queries : std::nullopt;
+}
+
+bool same_but_sequence(const Shape& a, const Shape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && (x.second == y.second || x.first == "queries" || x.first == "keys");
+  });
+}
+
+/// Whether each extent is enclosed by those of the curves.
+bool inside(const Shape& shape, const Curves& curves) {
+  return std::all_of(shape.begin(), shape.end(), [&](const auto& one) {
+    bool below = false, above = false;
+    for (const KernelCurve* curve : curves)
+      if (const auto measured = extent(curve->key.shape, one.first)) {
+        below |= *measured <= one.second;
+        above |= *measured >= one.second;
+      }
+    return below && above;
+  });
+}
+
+const KernelCurve* own_curve(const Way& way, const KernelKey& key, const Curves& curves) {
+  for (const KernelCurve* curve : curves)
+    if (curve->key == key && same(curve->flops, way.flops) && same(curve->moved, way.moved) &&
+        same(curve->weights, way.weights))
+      return curve;
+  return nullptr;
+}
+
+void find_sequences(Way& way, const KernelKey& key, const Curves& curves) {
+  const auto length = sequence(key);
+  if (!length) return;
+  std::int64_t below = 0, above = 0;
+  for (const KernelCurve* curve : curves) {
+    const auto measured = sequence(curve->key);
+    if (!measured || !same_but_sequence(curve->key.shape, key.shape)) continue;
+    if (*measured<*length&& * measured> below) way.shorter = curve, below = *measured;
+    if (*measured > *length && (!way.longer || *measured < above)) way.longer = curve, above = *measured;
+  }
+  if (way.shorter && way.longer)
+    way.along = static_cast<double>(*length - below) / static_cast<double>(above - below);
+}
+
+std::vector<Way::Neighbour> nearest(const KernelKey& key, const Curves& curves) {
+  std::vector<std::pair<double, std::size_t>> far;
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    far.emplace_back(distance(key.shape, curves[i]->key.shape), i);
+  const auto count = static_cast<std::ptrdiff_t>(std::min(kNeighbours, far.size()));
+  std::partial_sort(far.begin(), far.begin() + count, far.end());
+  std::vector<Way::Neighbour> out;
+  double sum = 0;
+  for (auto it = far.begin(); it != far.begin() + count; ++it) {
+    const double near = std::max(it->first, kClosest);
+    out.push_back({curves[it->second], 1 / (near * near)});
+    sum += out.back().weight;
+  }
+  for (Way::Neighbour& neighbour : out) neighbour.weight /= sum;
+  return out;
+}
+
+/// Points at one number of units become their mean.
+void merge(std::vector<KernelCurve::Point>& points) {
+  std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.units, a.seconds) < std::tie(b.units, b.seconds);
+  });
+  std::vector<KernelCurve::Point> out;
+  for (std::size_t i = 0; i < points.size();) {
+    KernelCurve::Point mean = points[i];
+    std::size_t j = i + 1;
+    for (; j < points.size() && points[j].units == mean.units; ++j) {
+      mean.seconds += points[j].seconds;
+      mean.low = std::min(mean.low, points[j].low);
+      mean.high = std::max(mean.high, points[j].high);
+    }
+    mean.seconds /= static_cast<double>(j - i);
+    out.push_back(mean);
+    i = j;
+  }
+  points = std::move(out);
+}
+
+Predicted between(const Predicted& a, const Predicted& b, double along, bool square_root) {
+  const auto mix = [&](double x, double y) {
+    if (!square_root) return x + along * (y - x);
+    const double root = std::sqrt(x) + along * (std::sqrt(y) - std::sqrt(x));
+    return root * root;
+  };
+  return {mix(a.seconds, b.seconds), mix(a.low, b.low), mix(a.high, b.high), Fold::samples_inside, false};
+}
+
+}  // namespace
+
+Unrolled unrolled(KernelKey key) {
+  Unrolled out{std::move(key), 1};
+  Shape& shape = out.key.shape;
+  const auto rows = std::find_if(shape.begin(), shape.end(),
+                                 [&](const auto& one) { return one.first == rows_extent(out.key.kind); });
+  if (rows != shape.end() && rows->second > 0) {
+    out.units = static_cast<double>(rows->second);
+    shape.erase(rows);
+  }
+  std::sort(shape.begin(), shape.end());
+  return out;
+}
+
+KernelCurves::KernelCurves(const Calibration& calibration, Caches caches)
+    : launch_(calibration.launch_overhead.value()), copy_(calibration.ceilings.copy.value()) {
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
+    const auto& matmul = calibration.ceilings.matmul;
+    rates_[i] = matmul[i].value() > 0 ? matmul[i].value() : matmul[0].value();
+  }
+  using Rounded =
+      std::tuple<KernelKey, Pass, float, float, float>;  // works that differ in their last digits are one
+  std::map<Rounded, KernelCurve> found;
+  for (const MeasuredKernel& kernel : calibration.kernels) {
+    const auto [key, units] = unrolled(kernel.key);
+    for (const KernelPoint& point : kernel.points) {
+      const Timing& time = caches == Caches::cold ? point.cold : point.back_to_back;
+      const double flops = kernel.work.flops[static_cast<std::size_t>(point.pass)].value() / units;
+      const double moved = static_cast<double>(kernel.work.moved.value()) / units;
+      const auto weights = static_cast<double>(kernel.work.weights.value());
+      const Rounded rounded{key, point.pass, static_cast<float>(flops), static_cast<float>(moved),
+                            static_cast<float>(weights)};
+      KernelCurve& curve =
+          found.try_emplace(rounded, KernelCurve{key, point.pass, flops, moved, weights, {}}).first->second;
+      curve.points.push_back({units * static_cast<double>(point.samples), time.median.value(),
+                              time.low.value(), time.high.value()});
+    }
+  }
+  for (auto& [rounded, curve] : found) {
+    merge(curve.points);
+    curves_.push_back(std::move(curve));
+  }
+}
+
+std::optional<Way> KernelCurves::way(const KernelQuery& query, const KernelKey* without) const {
+  const auto [key, units] = unrolled(query.key);
+  Curves curves;
+  for (const KernelCurve& curve : curves_)
+    if (curve.key.kind == key.kind && curve.key.number == key.number && curve.pass == query.pass &&
+        (!without || curve.key != *without))
+      curves.push_back(&curve);
+  if (curves.empty()) return std::nullopt;
+  Way out;
+  out.units = units;
+  out.flops = query.work.flops[static_cast<std::size_t>(query.pass)].value() / units;
+  out.moved = static_cast<double>(query.work.moved.value()) / units;
+  out.weights = static_cast<double>(query.work.weights.value());
+  out.number = key.number;
+  out.own = own_curve(out, key, curves);
+  if (!query.divided) find_sequences(out, key, curves);
+  out.neighbours = nearest(key, curves);
+  out.inside = inside(key.shape, curves);
+  return out;
+}
+
+Predicted KernelCurves::on(const KernelCurve& curve, double units) const {
+  const auto above = std::lower_bound(curve.points.begin(), curve.points.end(), units,
+                                      [](const auto& point, double n) { return point.units < n; });
+  if (above != curve.points.end() && above->units == units)
+    return {above->seconds, above->low, above->high, Fold::samples_inside, true};
+  if (above != curve.points.begin() && above != curve.points.end()) {
+    const auto below = std::prev(above);
+    const auto at = [](const KernelCurve::Point& p) {
+      return Predicted{p.seconds, p.low, p.high, {}, false};
+    };
+    return between(at(*below), at(*above), (units - below->units) / (above->units - below->units), false);
+  }
+  const KernelCurve::Point& end = above == curve.points.end() ? curve.points.back() : curve.points.front();
+  const double held = roofline(curve, units) / roofline(curve, end.units);
+  return {end.seconds * held, end.low * held, end.high * held, Fold::samples_frontier, false};
+}
+
+Predicted KernelCurves::predict(const Way& way, double samples) const {
+  const double units = way.units * samples;
+  if (way.own) return on(*way.own, units);
+  if (way.shorter && way.longer && way.shorter->covers(units) && way.longer->covers(units)) {
+    Predicted out = between(on(*way.shorter, units), on(*way.longer, units), way.along, true);
+    out.fold = Fold::shape_inside;
+    return out;
+  }
+  double logarithm = 0;
+  bool covered = false;
+  for (const auto& [curve, weight] : way.neighbours) {
+    logarithm += weight * std::log(roofline(*curve, units) / on(*curve, units).seconds);
+    covered |= curve->covers(units);
+  }
+  const double seconds =
+      roofline(way.flops * units, way.moved * units + way.weights, way.number) / std::exp(logarithm);
+  return {seconds, seconds, seconds, way.inside && covered ? Fold::shape_inside : Fold::shape_frontier,
+          false};
+}
+
+bool KernelCurves::knows(cluster::Precision number) const {
+  return std::any_of(curves_.begin(), curves_.end(),
+                     [&](const KernelCurve& c) { return c.key.number == number; });
+}
+
+double KernelCurves::roofline(double flops, double bytes, cluster::Precision number) const {
+  constexpr double kLeast = 1e-12;  // s: so that utilisation is above zero
+  const double rate = rates_[static_cast<std::size_t>(number)];
+  return std::max(launch_ + std::max(rate > 0 ? flops / rate : 0, bytes / copy_), kLeast);
+}
+
+double KernelCurves::roofline(const KernelCurve& curve, double units) const {
+  return roofline(curve.flops * units, curve.moved * units + curve.weights, curve.key.number);
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,233 @@
+#include "penstock/cost/calibrated.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "penstock/cost/analytic.hpp"
+#include "penstock/graph/graph_builder.hpp"
+#include "support/small_calibration.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using namespace penstock::cost;
+using graph::OpKind;
+using support::point;
+
+namespace {
+
+/// One operator without inputs, weights or traffic: `flops` per sample forward, nothing else.
+graph::OpGraph one(OpKind kind, Shape shape, double flops, int element_bytes = 4) {
+  graph::GraphBuilder builder("one", element_bytes);
+  graph::Operator op;
+  op.name = "op";
+  op.kind = kind;
+  op.shape = std::move(shape);
+  op.forward_flops = core::Flops(flops);
+  builder.add(op);
+  return builder.build();
+}
+
+MeasuredKernel kernel(OpKind kind, Shape shape, double flops, std::vector<KernelPoint> points) {
+  return {
+      {kind, std::move(shape), cluster::Precision::fp32}, {{core::Flops(flops)}, {}, {}}, std::move(points)};
+}
+
+Calibration of(std::vector<MeasuredKernel> kernels) {
+  Calibration out = support::bare_calibration();
+  out.kernels = std::move(kernels);
+  return out;
+}
+
+const cluster::DeviceType kDevice{"T1", core::Bytes(1 << 30), core::Bandwidth(1e11), {core::FlopRate(1e12)},
+                                  1,    core::Seconds(0)};
+
+PassEstimate forward(const Calibration& calibration, const graph::OpGraph& graph, std::int64_t samples,
+                     const OpPart& part = {}) {
+  return CalibratedCosts(calibration).estimate(graph, core::OpId(0), kDevice, samples, part)[Pass::forward];
+}
+
+/// On the device of 1 TFLOP/s 1 GFLOP per sample takes 1 ms at best; measured are 4, 6 and 10 ms.
+const Shape kLayer = {{"rows", 1}, {"in", 100}, {"out", 50}};
+Calibration layer() {
+  return of({kernel(
+      OpKind::linear, kLayer, 1e9,
+      {point(Pass::forward, 2, 4e-3), point(Pass::forward, 4, 6e-3), point(Pass::forward, 8, 10e-3)})});
+}
+
+}  // namespace
+
+TEST_CASE("a measured point is taken as it is, with its interval") {
+  const auto hit = forward(layer(), one(OpKind::linear, kLayer, 1e9), 4);
+  CHECK(hit.origin == Origin::measured);
+  CHECK(hit.time.value() == 6e-3);
+  CHECK(hit.low.value() == doctest::Approx(6e-3 * 0.99));
+  CHECK(hit.high.value() == doctest::Approx(6e-3 * 1.01));
+}
+
+TEST_CASE("rows of a product count as samples") {
+  // 4 samples of 2 rows are 8 rows: measured, 10 ms. 3 rows of one sample: halfway from 2 to 4.
+  const Shape two = {{"rows", 2}, {"in", 100}, {"out", 50}}, three = {{"rows", 3}, {"in", 100}, {"out", 50}};
+  const auto eight = forward(layer(), one(OpKind::linear, two, 2e9), 4);
+  CHECK(eight.origin == Origin::measured);
+  CHECK(eight.time.value() == 10e-3);
+  CHECK(forward(layer(), one(OpKind::linear, three, 3e9), 1).time.value() == doctest::Approx(5e-3));
+}
+
+TEST_CASE("between batch sizes time is linear, and as far off as points left out were") {
+  // 3 of 2..4 samples: halfway from 4 to 6 ms. Left out, 4 samples would be 4 + (10 - 4) / 3 = 6 ms: no error
+  // at all.
+  const auto exact = forward(layer(), one(OpKind::linear, kLayer, 1e9), 3);
+  CHECK(exact.origin == Origin::interpolated);
+  CHECK(exact.time.value() == doctest::Approx(5e-3));
+  CHECK(exact.high.value() == doctest::Approx(5e-3 * 1.01));
+  Calibration told = layer();
+  told.leave_one_out = {{OpKind::linear, Fold::samples_inside, 3, 0.1, 0.25}};
+  const auto wide = forward(told, one(OpKind::linear, kLayer, 1e9), 3);
+  CHECK(wide.high.value() == doctest::Approx(5e-3 * 1.01 * 1.25));
+  CHECK(wide.low.value() == doctest::Approx(5e-3 * 0.99 / 1.25));
+}
+
+TEST_CASE("beyond the measured batch sizes utilisation is held") {
+  // At 8 samples 8 of 10 ms are work: 80 %. 16 samples at 80 %: 20 ms. At 2 samples 50 %: one sample takes 2
+  // ms.
+  const auto more = forward(layer(), one(OpKind::linear, kLayer, 1e9), 16);
+  CHECK(more.origin == Origin::extrapolated);
+  CHECK(more.time.value() == doctest::Approx(20e-3));
+  const auto fewer = forward(layer(), one(OpKind::linear, kLayer, 1e9), 1);
+  CHECK(fewer.origin == Origin::extrapolated);
+  CHECK(fewer.time.value() == doctest::Approx(2e-3));
+}
+
+TEST_CASE("the launch overhead is no part of utilisation") {
+  // 1 ms of launch: 2 samples take 1 + 2 ms at best and 4 measured, 75 %; one sample (1 + 1) / 75 %.
+  Calibration slow = layer();
+  slow.launch_overhead = core::Seconds(1e-3);
+  CHECK(forward(slow, one(OpKind::linear, kLayer, 1e9), 1).time.value() == doctest::Approx(2e-3 / 0.75));
+}
+
+TEST_CASE("a shape between measured ones borrows their utilisation") {
+  // One octave from 50 outputs (50 %) and one from 200 (25 %): the geometric mean, 2 samples of 2 GFLOP
+  // at 35.4 %.
+  const Shape wide = {{"rows", 1}, {"in", 100}, {"out", 200}},
+              asked = {{"rows", 1}, {"in", 100}, {"out", 100}};
+  const auto both = of({kernel(OpKind::linear, kLayer, 1e9, {point(Pass::forward, 2, 4e-3)}),
+                        kernel(OpKind::linear, wide, 4e9, {point(Pass::forward, 2, 32e-3)})});
+  const auto borrowed = forward(both, one(OpKind::linear, asked, 2e9), 2);
+  CHECK(borrowed.origin == Origin::interpolated);
+  CHECK(borrowed.time.value() == doctest::Approx(4e-3 / std::sqrt(0.5 * 0.25)));
+  // The wider one alone does not enclose it.
+  const auto alone = forward(of({both.kernels[1]}), one(OpKind::linear, asked, 2e9), 2);
+  CHECK(alone.origin == Origin::extrapolated);
+  CHECK(alone.time.value() == doctest::Approx(4e-3 / 0.25));
+  CHECK(alone.high.value() ==
+        doctest::Approx(2 * alone.time.value()));  // no other shape to leave out: a factor of 2
+  CHECK(alone.low.value() == doctest::Approx(alone.time.value() / 2));
+  // Between the shapes, but for more samples than either was measured with.
+  CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == Origin::extrapolated);
+}
+
+TEST_CASE("between sequence lengths of attention the square root of time is linear") {
+  // Time grows with the square: 1 ms at 128 and 9 ms at 384 are 4 ms at 256, where a line would say 5.
+  const auto shape = [](std::int64_t length) -> Shape {
+    return {{"queries", length}, {"keys", length}, {"hidden", 64}, {"heads", 4}};
+  };
+  const auto measured = of({kernel(OpKind::attention, shape(128), 1e6, {point(Pass::forward, 1, 1e-3)}),
+                            kernel(OpKind::attention, shape(384), 9e6, {point(Pass::forward, 1, 9e-3)})});
+  const auto middle = forward(measured, one(OpKind::attention, shape(256), 4e6), 1);
+  CHECK(middle.origin == Origin::interpolated);
+  CHECK(middle.time.value() == doctest::Approx(4e-3));
+  CHECK(forward(measured, one(OpKind::attention, shape(512), 16e6), 1).origin == Origin::extrapolated);
+  Shape crossed = shape(256);
+  crossed[1].second = 128;  // keys of another sequence: no self-attention, so the nearest shapes count
+  CHECK(forward(measured, one(OpKind::attention, crossed, 2e6), 1).time.value() ==
+        doctest::Approx(2e-6 / 1e-3));
+}
+
+TEST_CASE("a kind, pass or number nobody measured is analytic") {
+  const auto graph = one(OpKind::norm, {{"elements", 100}}, 1e9);
+  const auto unknown = forward(layer(), graph, 4);
+  CHECK(unknown.origin == Origin::analytic);
+  CHECK(unknown.time == AnalyticCosts().op_time(graph, core::OpId(0), kDevice, 4).forward);
+  CHECK(unknown.high.value() == doctest::Approx(2 * unknown.time.value()));
+  CHECK(forward(layer(), one(OpKind::linear, kLayer, 1e9, 2), 4).origin ==
+        Origin::analytic);  // two bytes: bf16
+  Calibration half = layer();
+  half.kernels[0].key.number = cluster::Precision::fp16;
+  CHECK(forward(half, one(OpKind::linear, kLayer, 1e9, 2), 4).origin == Origin::measured);
+  const auto whole =
+      CalibratedCosts(layer()).estimate(one(OpKind::linear, kLayer, 1e9), core::OpId(0), kDevice, 4);
+  CHECK(whole[Pass::input_gradient].origin == Origin::analytic);
+  CHECK(whole.origin() == Origin::measured);  // which takes no time, having no work
+  CHECK(CalibratedCosts(layer()).estimate(graph, core::OpId(0), kDevice, 4).origin() == Origin::analytic);
+  CHECK(whole[Pass::weight_gradient].time.value() == 0);  // it has no weights
+}
+
+TEST_CASE("views and inputs cost nothing") {
+  for (const OpKind kind : {OpKind::input, OpKind::reshape})
+    CHECK(CalibratedCosts(layer())
+              .op_time(one(kind, {{"elements", 9}}, 0), core::OpId(0), kDevice, 4)
+              .total()
+              .value() == 0);
+}
+
+TEST_CASE("a part of an operator runs like one of divided extents") {
+  // Half of 100 outputs: the utilisation of 50 (4 samples: 4 of 6 ms) for half of 2 GFLOP, so 6 ms.
+  const auto graph = one(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 100}}, 2e9);
+  CHECK(forward(layer(), graph, 4, {plan::Partition::output, 0.5, true, false}).time.value() ==
+        doctest::Approx(6e-3));
+  CHECK(forward(layer(), graph, 8, {plan::Partition::batch, 0.5}).time == forward(layer(), graph, 4).time);
+  // Half of 50 outputs was not measured: at the utilisation of 50, half of 6 ms. Were 25 outputs measured at
+  // 1 or 20 ms, half of the layer would take no less than 3 and no more than 6 ms.
+  const auto layer50 = one(OpKind::linear, kLayer, 1e9);
+  const OpPart half{plan::Partition::output, 0.5, true, false};
+  CHECK(forward(layer(), layer50, 4, half).time.value() == doctest::Approx(3e-3));
+  for (const auto& [measured, expected] : {std::pair{1e-3, 3e-3}, {4e-3, 4e-3}, {20e-3, 6e-3}}) {
+    Calibration more = layer();
+    more.kernels.push_back(kernel(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 25}}, 0.5e9,
+                                  {point(Pass::forward, 4, measured)}));
+    CHECK(forward(more, layer50, 4, half).time.value() == doctest::Approx(expected));
+  }
+  // A norm's shape does not say how it is divided: half of the whole.
+  const auto norm = one(OpKind::norm, {{"elements", 100}}, 1e9);
+  CHECK(forward(layer(), norm, 4, {plan::Partition::output, 0.5}).time.value() ==
+        doctest::Approx(forward(layer(), norm, 4).time.value() / 2));
+}
+
+TEST_CASE("the kind of timing is chosen by whole models") {
+  Calibration calibration = support::full_calibration();  // 0.5 s whole; cold 0.6, back to back 0.49
+  CHECK(better_caches(calibration) == Caches::back_to_back);
+  calibration.models[0].cold_sum = core::Seconds(0.505);
+  CHECK(better_caches(calibration) == Caches::cold);
+  CHECK(better_caches(support::bare_calibration()) == Caches::back_to_back);
+  const auto graph = one(OpKind::linear, kLayer, 1e9);
+  const CalibratedCosts cold(layer(), Caches::cold);
+  CHECK(cold.op_time(graph, core::OpId(0), kDevice, 4).forward.value() ==
+        12e-3);  // hand-made: twice the other
+}
+
+TEST_CASE("the optimizer streams at the measured copy bandwidth") {
+  // adam: 7 * 1 GB at 100 GB/s.
+  const CalibratedCosts costs(support::bare_calibration());
+  CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::adam, kDevice).value() ==
+        doctest::Approx(0.07));
+}
+
+TEST_CASE("a device is known by the words of its name") {
+  const auto calibration = support::bare_calibration();  // Maker T1 16GB
+  const auto knows = [&](const std::string& name) {
+    auto type = kDevice;
+    type.name = name;
+    return same_device(calibration, type);
+  };
+  CHECK(knows("T1"));
+  CHECK(knows("t1-16GB"));
+  CHECK_FALSE(knows("T10"));
+  CHECK_FALSE(knows("T1 32GB"));
+  CHECK_FALSE(knows("-"));
+  const CalibratedCosts costs(calibration);
+  const auto cluster = support::tiny_cluster(2);
+  CHECK(costs.foreign(cluster) == std::vector<std::string>{"tiny"});
+  CHECK(source_of(costs, cluster) == "calibration of Maker T1 16GB, foreign to tiny");
+  CHECK(source_of(AnalyticCosts(), cluster) == "analytic");
+}

@@ -1,0 +1,100 @@
+#include "penstock/cost/coverage.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/graph/graph_builder.hpp"
+#include "support/small_calibration.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using namespace penstock::cost;
+using graph::OpKind;
+using support::point;
+
+namespace {
+
+graph::Operator layer(const std::string& name, OpKind kind, double flops) {
+  graph::Operator op;
+  op.name = name;
+  op.kind = kind;
+  op.shape = {{"in", 8}};
+  op.forward_flops = op.weight_gradient_flops = core::Flops(flops);
+  return op;
+}
+
+/// x -> a -> b: an input, a tied linear layer and a softmax nobody measured.
+graph::OpGraph model() {
+  graph::GraphBuilder builder("m");
+  const auto x = builder.add(layer("x", OpKind::input, 0)), a = builder.add(layer("a", OpKind::linear, 1e9)),
+             b = builder.add(layer("b", OpKind::softmax, 3e9));
+  builder.add_edge(x, a);
+  builder.add_edge(a, b);
+  return builder.build();
+}
+
+/// a was measured: for 1 and 3 samples forward in 2 and 6 ms, for one sample backward in 4 ms.
+CalibratedCosts costs() {
+  Calibration out = support::bare_calibration();
+  out.kernels = {{{OpKind::linear, {{"in", 8}}, cluster::Precision::fp32},
+                  {{core::Flops(1e9), {}, core::Flops(1e9)}, {}, {}},
+                  {point(Pass::forward, 1, 2e-3), point(Pass::forward, 3, 6e-3),
+                   point(Pass::weight_gradient, 1, 4e-3)}}};
+  return CalibratedCosts(out);
+}
+
+double seconds(const Coverage& coverage, Origin origin) {
+  return coverage.seconds[static_cast<std::size_t>(origin)];
+}
+std::int64_t operators(const Coverage& coverage, Origin origin) {
+  return coverage.operators[static_cast<std::size_t>(origin)];
+}
+
+}  // namespace
+
+TEST_CASE("operators count by their worst pass, time by pass") {
+  // Two samples: a takes 4 ms forward, halfway, and 8 ms backward, beyond the one sample measured.
+  const Coverage two = coverage(costs(), model(), 2);
+  CHECK(seconds(two, Origin::interpolated) == doctest::Approx(4e-3));
+  CHECK(seconds(two, Origin::extrapolated) == doctest::Approx(8e-3));
+  CHECK(operators(two, Origin::extrapolated) == 1);
+  CHECK(operators(two, Origin::interpolated) == 0);
+  CHECK(operators(two, Origin::analytic) == 1);
+  const Coverage one = coverage(costs(), model(), 1);
+  CHECK(operators(one, Origin::measured) == 1);  // the input is no work
+  CHECK(one.time_share(Origin::measured) + one.time_share(Origin::analytic) == doctest::Approx(1));
+  CHECK(Coverage{}.time_share(Origin::measured) == 0);
+}
+
+TEST_CASE("a plan counts every micro-batch on every device") {
+  // a on two devices, 4 samples in micro-batches of 2: twice one sample on each, 4 times 2 + 4 ms.
+  // b on one: 2 micro-batches of 2 samples.
+  const auto graph = model();
+  const auto cluster = support::tiny_cluster(3);
+  plan::Plan plan;
+  plan.training.mini_batch = 4;
+  plan.stages.resize(2);
+  plan.stages[0].operators = {core::OpId(0), core::OpId(1)};
+  plan.stages[0].devices = {core::DeviceId(0), core::DeviceId(1)};
+  plan.stages[1].operators = {core::OpId(2)};
+  plan.stages[1].devices = {core::DeviceId(2)};
+  for (plan::Stage& stage : plan.stages) stage.micro_batch = 2;
+  const auto calibrated = costs();
+  const Coverage all = coverage(calibrated, graph, cluster, plan);
+  CHECK(seconds(all, Origin::measured) == doctest::Approx(4 * 6e-3));
+  const auto b = calibrated.estimate(graph, core::OpId(2), cluster.type(core::DeviceId(2)), 2);
+  CHECK(seconds(all, Origin::analytic) == doctest::Approx(2 * b.total().value()));
+}
+
+TEST_CASE("gaps are shapes, the most time first") {
+  graph::GraphBuilder builder("m");
+  builder.add(layer("a", OpKind::linear, 1e9));
+  builder.add(layer("b", OpKind::softmax, 1e6));
+  builder.add(layer("c", OpKind::softmax, 1e6));
+  builder.add(layer("d", OpKind::norm, 1e9));
+  const auto found = gaps(costs(), builder.build(), 1);
+  REQUIRE(found.size() == 2);  // a was measured
+  CHECK(found[0].op == core::OpId(3));
+  CHECK(found[1].op == core::OpId(1));
+  CHECK(found[1].operators == 2);
+  CHECK(found[1].time().value() == doctest::Approx(2 * found[1].estimate.total().value()));
+}
