@@ -67,6 +67,15 @@ TEST_CASE("tables, shared buffers, misfits and streams keep the contract") {
   });
 }
 
+TEST_CASE("caches are evicted, once and again, in a bundle too") {
+  on_each([](kernels::Backend& backend) {
+    const auto stream = backend.make_stream();
+    stream->evict_caches();
+    stream->bundle(2, [&] { stream->evict_caches(); })();
+    CHECK_NOTHROW(stream->synchronise());
+  });
+}
+
 TEST_CASE("kernels tell their algorithm and workspace") {
   on_each([](kernels::Backend& backend) { test::check_algorithms(backend, Number::fp16); });
 }
