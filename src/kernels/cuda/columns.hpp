@@ -32,10 +32,12 @@ void column_sums(const Queue& queue, const Columns& c, float* partial, const Ter
     for (std::int64_t row = begin; row < end; ++row) sum += term(row, column);
     partial[i] = sum;
   });
-  each(queue, c.columns, [=] PENSTOCK_DEVICE(std::int64_t column) {
+  each_by_team(queue, c.columns, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t column) {
     float sum = 0;
-    for (std::int64_t piece = 0; piece < c.pieces(); ++piece) sum += partial[piece * c.columns + column];
-    finish(column, sum);
+    for (std::int64_t piece = team.rank(); piece < c.pieces(); piece += team.size())
+      sum += partial[piece * c.columns + column];
+    sum = team.sum(sum);
+    if (team.rank() == 0) finish(column, sum);
   });
 }
 
