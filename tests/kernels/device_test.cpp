@@ -50,10 +50,20 @@ TEST_CASE("kernels agree with float64 in every number format") {
   });
 }
 
+TEST_CASE("sizes that fill tiles and teams agree, too") {
+  on_each([](kernels::Backend& backend) {
+    for (const graph::Operator& op : test::larger_kernel_cases())
+      for (const Number number : kNumbers) test::check_kernel(backend, op, 2, number, tolerance(number));
+  });
+}
+
 TEST_CASE("a second run gives the same bits") {
   on_each([](kernels::Backend& backend) {
-    for (const graph::Operator& op : test::kernel_cases())
-      CHECK(test::results(backend, op, Number::bf16) == test::results(backend, op, Number::bf16));
+    for (const graph::Operator& op : test::larger_kernel_cases()) {
+      CAPTURE(op.name);
+      for (const Number number : {Number::fp32, Number::bf16})
+        CHECK(test::results(backend, op, number) == test::results(backend, op, number));
+    }
   });
 }
 

@@ -12,46 +12,23 @@ using kernels::Number;
 
 namespace {
 
-std::vector<graph::Operator> cases() {
-  std::vector<graph::Operator> some;
-  for (const graph::Operator& op : test::kernel_cases())
-    if (op.kind != graph::OpKind::convolution) some.push_back(op);
-  return some;
-}
-
-/// More rows than one piece of a column sum has, and a width beyond one team.
-graph::Operator tall_and_wide(graph::OpKind kind, const char* option) {
-  graph::Operator op;
-  op.name = std::string("tall and wide ") + option;
-  op.kind = kind;
-  op.shape = {{"elements", 70 * 300}, {"channels", 300}, {"rows", 70}, {"in", 5}, {"out", 300}, {option, 1}};
-  return op;
-}
-
-graph::Operator sum_of(std::int64_t terms, bool product) {
-  graph::Operator op;
-  op.name = "many terms";
-  op.kind = graph::OpKind::elementwise;
-  op.shape = {{"elements", 5}, {"terms", terms}, {"product", product ? 1 : 0}};
-  return op;
+std::vector<graph::Operator> without_convolution(std::vector<graph::Operator> cases) {
+  std::erase_if(cases, [](const graph::Operator& op) { return op.kind == graph::OpKind::convolution; });
+  return cases;
 }
 
 }  // namespace
 
 TEST_CASE("steps and kernels agree with float64 in every number format") {
   const auto twin = test::open_twin();
-  for (const graph::Operator& op : cases())
+  for (const graph::Operator& op : without_convolution(test::kernel_cases()))
     for (const Number number : {Number::fp32, Number::bf16, Number::fp16})
       for (const std::int64_t samples : {1, 3}) test::check_kernel(*twin, op, samples, number);
 }
 
-TEST_CASE("column sums of several pieces, and sums of more terms than one sweep takes") {
+TEST_CASE("sums of several pieces and sweeps agree, too") {
   const auto twin = test::open_twin();
-  using graph::OpKind;
-  for (const graph::Operator& op :
-       {tall_and_wide(OpKind::norm, "batch"), tall_and_wide(OpKind::norm, "layer"),
-        tall_and_wide(OpKind::linear, "bias"), sum_of(16, false), sum_of(17, false), sum_of(33, false),
-        sum_of(16, true), sum_of(17, true)})
+  for (const graph::Operator& op : without_convolution(test::larger_kernel_cases()))
     test::check_kernel(*twin, op, 2, Number::fp32);
 }
 

@@ -18,7 +18,7 @@ using Filter = Owned<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnn
 using Sliding =
     Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
 
-constexpr std::int64_t kMostWorkspace = std::int64_t{1} << 30;
+constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
 
 cudnnDataType_t type_of(Element element) {
   switch (element) {
@@ -72,109 +72,137 @@ Layouts::Layouts(const Draft& draft, const Convolution& c) {
   check(cudnnSetConvolutionMathType(slide.get(), arithmetic(draft.number)), "cudnnSetConvolutionMathType");
 }
 
-/// The first that will do; the arithmetic it was ranked for is set on `slide`, but fp32 stays fp32.
+/// An algorithm, and the workspace it needs.
 template <class Ranked>
-Ranked first_fit(const std::vector<Ranked>& ranked, const Draft& draft, const Sliding& slide) {
+struct Choice {
+  decltype(Ranked::algo) algorithm;
+  std::size_t bytes;
+};
+
+/// The heuristics' ranking; `rank` is cudnnGetConvolution...Algorithm_v7, named `call`, bound to its
+/// descriptors.
+template <class Ranked, class Rank>
+std::vector<Ranked> ranking(const char* call, const Rank& rank) {
+  constexpr int kMost = 16;
+  std::vector<Ranked> ranked(kMost);
+  int count = 0;
+  const cudnnStatus_t status = rank(kMost, &count, ranked.data());
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return {};
+  check(status, call);
+  ranked.resize(static_cast<std::size_t>(count));
+  return ranked;
+}
+
+/// The first that will do; `measure` is cudnnGetConvolution...WorkspaceSize, bound likewise. The arithmetic
+/// it was ranked for is set on `slide`, but fp32 stays fp32.
+template <class Ranked, class Measure>
+Choice<Ranked> first_fit(const Draft& draft, const Sliding& slide, const std::vector<Ranked>& ranked,
+                         const Measure& measure) {
   for (const Ranked& one : ranked) {
     if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
-    if (static_cast<std::int64_t>(one.memory) > kMostWorkspace) continue;
     const auto math = draft.number == Number::fp32 ? CUDNN_FMA_MATH : one.mathType;
     check(cudnnSetConvolutionMathType(slide.get(), math), "cudnnSetConvolutionMathType");
-    return one;
+    std::size_t bytes = 0;
+    if (measure(one.algo, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= kMostWorkspace)
+      return {one.algo, bytes};
   }
   throw core::BadInput(fmt::format("operator '{}' (convolution): cuDNN has no deterministic {} kernel for it",
                                    draft.op.name, name(draft.number)));
 }
 
-/// The heuristics' ranking; `ask` is one of cudnnGetConvolution...Algorithm_v7, bound to its descriptors.
-template <class Ranked, class Ask>
-std::vector<Ranked> ranking(const Ask& ask) {
-  constexpr int kMost = 16;
-  std::vector<Ranked> ranked(kMost);
-  int count = 0;
-  check(ask(kMost, &count, ranked.data()), "cudnnGetConvolution...Algorithm_v7");
-  ranked.resize(static_cast<std::size_t>(count));
-  return ranked;
+using Forward = cudnnConvolutionFwdAlgoPerf_t;
+using ToInput = cudnnConvolutionBwdDataAlgoPerf_t;
+using ToWeights = cudnnConvolutionBwdFilterAlgoPerf_t;
+
+Choice<Forward> choose_forward(const Draft& draft, const Layouts& l) {
+  const cudnnHandle_t dnn = draft.libraries.dnn;
+  const auto rank = [&](int most, int* count, Forward* ranked) {
+    return cudnnGetConvolutionForwardAlgorithm_v7(dnn, l.x.get(), l.weights.get(), l.slide.get(), l.y.get(),
+                                                  most, count, ranked);
+  };
+  const auto measure = [&](auto algorithm, std::size_t* bytes) {
+    return cudnnGetConvolutionForwardWorkspaceSize(dnn, l.x.get(), l.weights.get(), l.slide.get(), l.y.get(),
+                                                   algorithm, bytes);
+  };
+  return first_fit(draft, l.slide, ranking<Forward>("cudnnGetConvolutionForwardAlgorithm_v7", rank), measure);
 }
 
-void forward(Draft& draft, const Convolution& c) {
-  using Ranked = cudnnConvolutionFwdAlgoPerf_t;
-  const auto l = std::make_shared<Layouts>(draft, c);
+Choice<ToInput> choose_to_input(const Draft& draft, const Layouts& l) {
   const cudnnHandle_t dnn = draft.libraries.dnn;
-  const Ranked chosen =
-      first_fit(ranking<Ranked>([&](int most, int* count, Ranked* ranked) {
-                  return cudnnGetConvolutionForwardAlgorithm_v7(
-                      dnn, l->x.get(), l->weights.get(), l->slide.get(), l->y.get(), most, count, ranked);
-                }),
-                draft, l->slide);
-  std::size_t bytes = 0;
-  check(cudnnGetConvolutionForwardWorkspaceSize(dnn, l->x.get(), l->weights.get(), l->slide.get(), l->y.get(),
-                                                chosen.algo, &bytes),
-        "cudnnGetConvolutionForwardWorkspaceSize");
-  const Where workspace = draft.forward.scratch(static_cast<std::int64_t>(bytes));
-  draft.forward.call(
-      fmt::format("cudnn:forward:{}", static_cast<int>(chosen.algo)), [=](const Program::Run& run) {
-        const float alpha = 1, beta = 0;
-        check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
-        check(cudnnConvolutionForward(dnn, &alpha, l->x.get(), run.at(input(0)), l->weights.get(),
-                                      run.at(parameter(0)), l->slide.get(), chosen.algo, run.at(workspace),
-                                      bytes, &beta, l->y.get(), run.at(kOutput)),
-              "cudnnConvolutionForward");
-      });
+  const auto rank = [&](int most, int* count, ToInput* ranked) {
+    return cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, l.weights.get(), l.y.get(), l.slide.get(),
+                                                       l.x.get(), most, count, ranked);
+  };
+  const auto measure = [&](auto algorithm, std::size_t* bytes) {
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, l.weights.get(), l.y.get(), l.slide.get(),
+                                                        l.x.get(), algorithm, bytes);
+  };
+  return first_fit(draft, l.slide, ranking<ToInput>("cudnnGetConvolutionBackwardDataAlgorithm_v7", rank),
+                   measure);
 }
 
-void input_gradient_step(Draft& draft, const Convolution& c) {
-  using Ranked = cudnnConvolutionBwdDataAlgoPerf_t;
-  const auto l = std::make_shared<Layouts>(draft, c);
+Choice<ToWeights> choose_to_weights(const Draft& draft, const Layouts& l) {
   const cudnnHandle_t dnn = draft.libraries.dnn;
-  const Ranked chosen =
-      first_fit(ranking<Ranked>([&](int most, int* count, Ranked* ranked) {
-                  return cudnnGetConvolutionBackwardDataAlgorithm_v7(
-                      dnn, l->weights.get(), l->y.get(), l->slide.get(), l->x.get(), most, count, ranked);
-                }),
-                draft, l->slide);
-  std::size_t bytes = 0;
-  check(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, l->weights.get(), l->y.get(), l->slide.get(),
-                                                     l->x.get(), chosen.algo, &bytes),
-        "cudnnGetConvolutionBackwardDataWorkspaceSize");
-  const Where workspace = draft.input_gradient.scratch(static_cast<std::int64_t>(bytes));
-  draft.input_gradient.call(
-      fmt::format("cudnn:backward data:{}", static_cast<int>(chosen.algo)), [=](const Program::Run& run) {
-        const float alpha = 1, beta = 0;
-        check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
-        check(cudnnConvolutionBackwardData(dnn, &alpha, l->weights.get(), run.at(parameter(0)), l->y.get(),
-                                           run.at(kOutputGradient), l->slide.get(), chosen.algo,
-                                           run.at(workspace), bytes, &beta, l->x.get(),
-                                           run.at(input_gradient(0))),
-              "cudnnConvolutionBackwardData");
-      });
+  const auto rank = [&](int most, int* count, ToWeights* ranked) {
+    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, l.x.get(), l.y.get(), l.slide.get(),
+                                                         l.weights.get(), most, count, ranked);
+  };
+  const auto measure = [&](auto algorithm, std::size_t* bytes) {
+    return cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, l.x.get(), l.y.get(), l.slide.get(),
+                                                          l.weights.get(), algorithm, bytes);
+  };
+  return first_fit(draft, l.slide, ranking<ToWeights>("cudnnGetConvolutionBackwardFilterAlgorithm_v7", rank),
+                   measure);
 }
 
-void weight_gradient_step(Draft& draft, const Convolution& c) {
-  using Ranked = cudnnConvolutionBwdFilterAlgoPerf_t;
+constexpr float kOne = 1,
+                kZero = 0;  ///< result = 1 x what is computed + 0 x what was there, which is not read
+
+void forward(const Draft& draft, const Convolution& c) {
   const auto l = std::make_shared<Layouts>(draft, c);
   const cudnnHandle_t dnn = draft.libraries.dnn;
-  const Ranked chosen =
-      first_fit(ranking<Ranked>([&](int most, int* count, Ranked* ranked) {
-                  return cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                      dnn, l->x.get(), l->y.get(), l->slide.get(), l->weights.get(), most, count, ranked);
-                }),
-                draft, l->slide);
-  std::size_t bytes = 0;
-  check(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, l->x.get(), l->y.get(), l->slide.get(),
-                                                       l->weights.get(), chosen.algo, &bytes),
-        "cudnnGetConvolutionBackwardFilterWorkspaceSize");
-  const Where workspace = draft.weight_gradient.scratch(static_cast<std::int64_t>(bytes));
-  draft.weight_gradient.call(
-      fmt::format("cudnn:backward filter:{}", static_cast<int>(chosen.algo)), [=](const Program::Run& run) {
-        const float alpha = 1, beta = 0;
-        check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
-        check(cudnnConvolutionBackwardFilter(dnn, &alpha, l->x.get(), run.at(input(0)), l->y.get(),
-                                             run.at(kOutputGradient), l->slide.get(), chosen.algo,
-                                             run.at(workspace), bytes, &beta, l->weights.get(),
-                                             run.at(parameter_gradient(0))),
-              "cudnnConvolutionBackwardFilter");
-      });
+  const auto how = choose_forward(draft, *l);
+  const Where workspace = draft.forward.scratch(static_cast<std::int64_t>(how.bytes));
+  const auto step = [=](const Program::Run& run) {
+    check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
+    check(cudnnConvolutionForward(dnn, &kOne, l->x.get(), run.at(input(0)), l->weights.get(),
+                                  run.at(parameter(0)), l->slide.get(), how.algorithm, run.at(workspace),
+                                  how.bytes, &kZero, l->y.get(), run.at(kOutput)),
+          "cudnnConvolutionForward");
+  };
+  draft.forward.call(fmt::format("cudnn:forward:{}", static_cast<int>(how.algorithm)), step);
+}
+
+void to_input(const Draft& draft, const Convolution& c) {
+  const auto l = std::make_shared<Layouts>(draft, c);
+  const cudnnHandle_t dnn = draft.libraries.dnn;
+  const auto how = choose_to_input(draft, *l);
+  const Where workspace = draft.input_gradient.scratch(static_cast<std::int64_t>(how.bytes));
+  const auto step = [=](const Program::Run& run) {
+    check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
+    check(cudnnConvolutionBackwardData(dnn, &kOne, l->weights.get(), run.at(parameter(0)), l->y.get(),
+                                       run.at(kOutputGradient), l->slide.get(), how.algorithm,
+                                       run.at(workspace), how.bytes, &kZero, l->x.get(),
+                                       run.at(input_gradient(0))),
+          "cudnnConvolutionBackwardData");
+  };
+  draft.input_gradient.call(fmt::format("cudnn:backward_data:{}", static_cast<int>(how.algorithm)), step);
+}
+
+void to_weights(const Draft& draft, const Convolution& c) {
+  const auto l = std::make_shared<Layouts>(draft, c);
+  const cudnnHandle_t dnn = draft.libraries.dnn;
+  const auto how = choose_to_weights(draft, *l);
+  const Where workspace = draft.weight_gradient.scratch(static_cast<std::int64_t>(how.bytes));
+  const auto step = [=](const Program::Run& run) {
+    check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
+    check(cudnnConvolutionBackwardFilter(dnn, &kOne, l->x.get(), run.at(input(0)), l->y.get(),
+                                         run.at(kOutputGradient), l->slide.get(), how.algorithm,
+                                         run.at(workspace), how.bytes, &kZero, l->weights.get(),
+                                         run.at(parameter_gradient(0))),
+          "cudnnConvolutionBackwardFilter");
+  };
+  draft.weight_gradient.call(fmt::format("cudnn:backward_filter:{}", static_cast<int>(how.algorithm)), step);
 }
 
 }  // namespace
@@ -184,8 +212,8 @@ void build_convolution(Draft& draft) {
   const std::int64_t rows = draft.samples * c.window.output(0) * c.window.output(1);
   forward(draft, c);
   if (c.bias) add_bias(draft.forward, draft.element, rows, c.out, parameter(1), kOutput);
-  input_gradient_step(draft, c);
-  weight_gradient_step(draft, c);
+  to_input(draft, c);
+  to_weights(draft, c);
   if (c.bias)
     bias_gradient(draft.weight_gradient, draft.element, rows, c.out, kOutputGradient, parameter_gradient(1));
 }

@@ -93,7 +93,8 @@ void Plan::choose(cublasLtHandle_t library) {
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(library, operation.get(), first->get(), second->get(), result->get(),
                                      result->get(), preference.get(), 1, &chosen, &found);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0))
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED ||
+      (status == CUBLAS_STATUS_SUCCESS && (found == 0 || chosen.state != CUBLAS_STATUS_SUCCESS)))
     throw core::BadInput(fmt::format("cuBLASLt has no kernel for {} products of {} x {} x {}", sizes.batch,
                                      sizes.rows, sizes.inner, sizes.columns));
   check(status, "cublasLtMatmulAlgoGetHeuristic");
