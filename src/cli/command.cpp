@@ -96,6 +96,34 @@ sim::SimulationOptions SimulationFlags::options() const {
   return {sim::network_model(network), sim::collective(collective), *bytes};
 }
 
+namespace {
+
+CLI::Validator ratio() {
+  return CLI::Validator(
+      [](std::string& given) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(given, value) && value > 0 && value <= 1) return std::string();
+        return "expected a ratio above 0 and at most 1, not '" + given + "'";
+      },
+      "");
+}
+
+}  // namespace
+
+void CompressionFlags::add(CLI::App& command) {
+  command.add_option("--gradient-compression", gradients,
+                     "bytes sent per byte of gradients that replicas reduce, above 0 and at most 1")
+      ->type_name("R")->check(ratio());
+  command.add_option("--activation-compression", activations,
+                     "bytes sent per byte between stages, forward and backward, above 0 and at most 1")
+      ->type_name("R")->check(ratio());
+}
+
+void CompressionFlags::apply(plan::Compression& compression) const {
+  compression.gradients = gradients.value_or(compression.gradients);
+  compression.activations = activations.value_or(compression.activations);
+}
+
 void TimeLimitFlag::add(CLI::App& command) {
   command.add_option("--time-limit", text,
                      "when it is over a planner returns its best plan so far, marked as such; default: none. Results then "
@@ -110,6 +138,22 @@ std::optional<core::Seconds> TimeLimitFlag::value() const {
   return time;
 }
 
+void MemoryLimitFlag::add(CLI::App& command) {
+  command.add_option("--memory-limit", text,
+                     "when this process has grown by so much during a search, the planner returns its best plan so far, "
+                     "marked as such; or none")
+      ->capture_default_str()
+      ->type_name("BYTES");
+}
+
+std::optional<core::Bytes> MemoryLimitFlag::value() const {
+  if (text == "none") return std::nullopt;
+  const auto bytes = core::parse_bytes(text);
+  if (!bytes)
+    throw core::Error(core::ExitCode::usage, "--memory-limit: expected bytes such as 4GiB, or none, not '" + text + "'");
+  return bytes;
+}
+
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
       ->check(CLI::Range(1, 1 << 10).description(""))
@@ -118,14 +162,14 @@ void add_threads(CLI::App& command, int& threads) {
 
 void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "print JSON instead of a table"); }
 
+/// Made in place: a copy of oneTBB's control ends with the first of the two.
 struct ThreadLimit::Control {
+  explicit Control(int threads) : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)) {}
   tbb::global_control limit;
 };
 
 ThreadLimit::ThreadLimit(int threads) {
-  if (threads > 0)
-    control_ = std::make_unique<Control>(
-        Control{tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads))});
+  if (threads > 0) control_ = std::make_unique<Control>(threads);
 }
 ThreadLimit::~ThreadLimit() = default;
 

@@ -74,11 +74,26 @@ struct SimulationFlags {
   sim::SimulationOptions options() const;
 };
 
+/// --gradient-compression and --activation-compression.
+struct CompressionFlags {
+  std::optional<double> gradients, activations;
+  void add(CLI::App& command);
+  /// Leaves alone what no flag names.
+  void apply(plan::Compression& compression) const;
+};
+
 /// --time-limit, of each search.
 struct TimeLimitFlag {
   std::string text;
   void add(CLI::App& command);
   std::optional<core::Seconds> value() const;  ///< throws a usage error for what is no time
+};
+
+/// --memory-limit, of each search; a default as text, none by default.
+struct MemoryLimitFlag {
+  std::string text = "none";
+  void add(CLI::App& command);
+  std::optional<core::Bytes> value() const;  ///< throws a usage error for what is no amount
 };
 
 void add_threads(CLI::App& command, int& threads);

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "command.hpp"
 #include "heartbeat.hpp"
-#include "peak_memory.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
@@ -23,58 +23,66 @@ struct Flags {
   std::int64_t mini_batch = 0;
   CostFlags costs;
   std::string choose_by = "simulation";
+  CompressionFlags compression;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
+  MemoryLimitFlag memory_limit{"4GiB"};
   std::string csv;
   std::string output;
   int threads = 0;
   bool json = false;
 };
 
-/// The whole catalogue, or those named, in the order given.
-std::vector<std::string> chosen(const std::string& text) {
-  if (text == "all") return planner_names();
-  std::vector<std::string> out;
+using planners::PlannerChoice;
+
+/// Those named in the order given; "all" stands for the whole catalogue.
+std::vector<PlannerChoice> chosen(const std::string& text) {
+  std::vector<PlannerChoice> out;
+  const auto add = [&](const std::string& planner) {
+    const PlannerChoice choice = planners::planner_choice(planner);
+    if (std::find(out.begin(), out.end(), choice) != out.end())
+      throw core::BadInput("--planners: " + planner + " is given twice");
+    out.push_back(choice);
+  };
   std::istringstream in(text);
-  for (std::string name; std::getline(in, name, ',');) {
-    if (std::find(out.begin(), out.end(), planners::planner(name).name) != out.end())
-      throw core::BadInput("--planners: " + name + " is given twice");
-    out.push_back(name);
-  }
+  for (std::string item; std::getline(in, item, ',');)
+    for (const std::string& planner : item == "all" ? planner_names() : std::vector{item}) add(planner);
   if (out.empty()) throw core::BadInput("--planners: expected all, or names with commas between");
   return out;
 }
 
-/// A planner that cannot take the problem costs no other its row.
-report::CellResult row_of(const cost::Problem& problem, const experiment::Cell& cell,
-                          experiment::SearchSetting setting, const Session& session) {
-  const Heartbeat alive(cell.planner);
-  const PeakMemory memory;
-  setting.peak_memory = [&] { return memory.bytes(); };
-  try {
-    return experiment::try_search(problem, cell, setting, session.stop()).row;
-  } catch (const core::BadInput& e) {
-    auto row = experiment::describe(problem, cell);
-    row.status = std::string("bad input: ") + e.what();
-    return row;
-  }
-}
-
 struct Outcome {
   std::vector<report::CellResult> rows;
+  std::set<score::PlanFamily> families{score::PlanFamily::replicated};  ///< of the plans found
   bool interrupted = false;
 };
 
+/// A planner that cannot take the problem costs no other its row.
+void add_row(const cost::Problem& problem, const experiment::Cell& cell, const experiment::SearchSetting& setting,
+             const Session& session, Outcome& out) {
+  const Heartbeat alive(written(cell.planner));
+  try {
+    auto found = experiment::try_search(problem, cell, setting, session.stop());
+    if (found.plan) out.families.insert(score::family_of(*found.plan));
+    out.rows.push_back(std::move(found.row));
+  } catch (const core::BadInput& e) {
+    auto row = experiment::describe(problem, cell);
+    row.status = std::string("bad input: ") + e.what();
+    out.rows.push_back(std::move(row));
+  }
+}
+
 /// One planner after the other, each with all threads.
-Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::vector<std::string>& planners,
-                const experiment::SearchSetting& setting, const Session& session) {
+Outcome compare(const cost::Problem& problem, experiment::Cell cell,
+                const std::vector<PlannerChoice>& planners, const experiment::SearchSetting& setting,
+                const Session& session) {
   Outcome out;
   try {
-    for (const std::string& planner : planners) {
+    for (const PlannerChoice& planner : planners) {
       cell.planner = planner;
-      out.rows.push_back(row_of(problem, cell, setting, session));
+      add_row(problem, cell, setting, session, out);
       const auto& row = out.rows.back();
-      fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), planner,
+      fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), row.planner,
                  row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
                                                  core::show(core::Seconds(*row.search_s)))
                                    : row.status);
@@ -86,20 +94,27 @@ Outcome compare(const cost::Problem& problem, experiment::Cell cell, const std::
   return out;
 }
 
-/// What the table is about, and what no plan beats.
-std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
-                    const sim::SimulationOptions& simulation) {
-  const auto row = experiment::describe(problem, cell);
-  const std::string costs = row.costs == "analytic" ? "" : "costs: " + row.costs + "\n";
-  const std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n{}", row.model, row.devices,
-                                       row.cluster, row.mini_batch, costs);
+/// What no plan of a family beats.
+std::string bound_line(const cost::Problem& problem, score::PlanFamily family, score::Reduction reduction) {
   try {
-    const auto best = score::problem_bounds(problem, experiment::reduction(simulation)).best();
-    return fmt::format("{}no plan with a flush takes less than {} ({})\n\n", what, core::show(best.time),
-                       name(best.kind));
+    const auto best = score::problem_bounds(problem, reduction, family).best();
+    return fmt::format("no plan with a flush takes less than {} {} ({})\n", core::show(best.time),
+                       name(family), name(best.kind));
   } catch (const core::Infeasible& e) {
-    return fmt::format("{}no plan fits: {}\n\n", what, e.what());
+    return fmt::format("no plan fits {}: {}\n", name(family), e.what());
   }
+}
+
+/// What the table is about, and what no plan beats, by what its plans divide.
+std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
+                    const sim::SimulationOptions& simulation, const std::set<score::PlanFamily>& families) {
+  const auto row = experiment::describe(problem, cell);
+  std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
+                                 row.mini_batch);
+  if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
+  for (const score::PlanFamily family : families)
+    what += bound_line(problem, family, experiment::reduction(simulation));
+  return what + "\n";
 }
 
 core::ExitCode exit_code(const Outcome& outcome) {
@@ -117,14 +132,17 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
   const auto costs = flags.costs.load(cluster);
   experiment::Cell cell{
-      flags.model.ref(), flags.cluster.ref(), "", {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
+      flags.model.ref(), flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   cell.cluster.devices = static_cast<int>(cluster.size());
+  flags.compression.apply(cell.training.compression);
   const cost::Problem problem{graph, cluster, *costs, cell.training};
-  experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value(), {}};
+  experiment::SearchSetting setting{
+      {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
   const Outcome outcome = compare(problem, cell, planners, setting, session);
-  const std::string table = heading(problem, cell, setting.simulation) + report::ranking(outcome.rows);
+  const std::string table =
+      heading(problem, cell, setting.simulation, outcome.families) + report::ranking(outcome.rows);
   const std::string json = report::to_json(outcome.rows, provenance(session)),
                     csv = report::to_csv(outcome.rows);
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
@@ -143,9 +161,10 @@ void add_compare(CLI::App& app, Action& action) {
   command->footer(
       "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
       "(estimated over\n"
-      "simulated), the gap to a lower bound on the iteration of any plan, memory of the fullest device, "
-      "search time, states\n"
-      "and memory of the whole process during the search. Planners run one after the other, each on all "
+      "simulated), the gap to a lower bound on the iteration of any plan that divides as much (nothing but "
+      "samples, with\n"
+      "ZeRO weights, with tensor parallelism operators), memory of the fullest device, search time, states\n"
+      "and growth of the process's memory during the search. Planners run one after the other, each on all "
       "threads. One that\n"
       "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "
       "finds any.\n\n"
@@ -153,11 +172,15 @@ void add_compare(CLI::App& app, Action& action) {
       "  penstock compare --model mmt --cluster experiments/clusters/summit.yaml --devices 16 --mini-batch "
       "256\n"
       "  penstock compare --model dlrm --cluster experiments/clusters/dgx_a100.yaml --mini-batch 4096 \\\n"
-      "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv");
+      "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
+      "  penstock compare --model vgg16 --cluster experiments/clusters/summit.yaml --mini-batch 512 \\\n"
+      "      --planners all,piper:flush=true,pipedream:formula=code:straight=true");
   auto flags = std::make_shared<Flags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
-  command->add_option("--planners", flags->planners, "all, or names with commas between (penstock planners)")
+  command
+      ->add_option("--planners", flags->planners,
+                   "all, or names with commas between, a planner's options behind colons (penstock planners)")
       ->capture_default_str()
       ->type_name("NAMES");
   command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
@@ -175,8 +198,10 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
+  flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
+  flags->memory_limit.add(*command);
   command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
   command->add_option("-o,--output", flags->output, "write PATH.txt, PATH.csv, and PATH.json with provenance")
       ->type_name("PATH");

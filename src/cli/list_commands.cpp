@@ -34,11 +34,17 @@ core::ExitCode list_models(bool json) {
 core::ExitCode list_planners(bool json) {
   Json all = Json::array();
   Table table({{"planner"}, {"what it searches"}, {"source"}});
+  Table options({{"planner"}, {"option"}, {"values"}, {"default"}, {"meaning"}});
   for (const auto& info : planners::catalogue()) {
-    all.push_back({{"name", info.name}, {"summary", info.summary}, {"source", info.source}});
+    Json own = Json::array();
+    for (const auto& option : info.options) {
+      own.push_back({{"name", option.name}, {"values", allowed(option)}, {"default", option.standard}, {"meaning", option.meaning}});
+      options.add({info.name, option.name, allowed(option), option.standard, option.meaning});
+    }
+    all.push_back({{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"options", own}});
     table.add({info.name, info.summary, info.source});
   }
-  fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
+  fmt::print("{}", json ? all.dump(2) + "\n" : table.text() + "\n" + options.text());
   return core::ExitCode::done;
 }
 
@@ -68,7 +74,7 @@ void add_models(CLI::App& app, Action& action) {
   add_list(app, action, "models", "List the networks of the zoo.", list_models);
 }
 void add_planners(CLI::App& app, Action& action) {
-  add_list(app, action, "planners", "List the planners with their sources.", list_planners);
+  add_list(app, action, "planners", "List the planners with their sources and options.", list_planners);
 }
 
 void add_schedules(CLI::App& app, Action& action) {

@@ -13,35 +13,47 @@ struct Flags {
   ModelFlags model;
   ClusterFlags cluster;
   std::string planner = "graphpipe";
+  std::vector<std::string> planner_options;
   std::string optimizer = "sgd";
   std::int64_t mini_batch = 0;
   CostFlags costs;
   planners::SearchOptions search;
   std::int64_t micro_batch = 0;
   std::string choose_by = "simulation";
+  CompressionFlags compression;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
+  MemoryLimitFlag memory_limit;
   std::string output;
   TimelineFlags timeline;
   int threads = 0;
   bool json = false;
 };
 
+planners::PlannerChoice chosen(const Flags& flags) {
+  planners::PlannerChoice out{flags.planner};
+  for (const std::string& option : flags.planner_options) planners::set_option(out, option);
+  return out;
+}
+
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
+  const planners::PlannerChoice planner = chosen(flags);
   plan::ClusterRef cluster_ref = flags.cluster.ref();
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = flags.costs.load(cluster);
-  const cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
-  experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), {}};
+  cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
+  flags.compression.apply(problem.training.compression);
+  experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(),
+                                    true, flags.memory_limit.value()};
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
   const auto outcome = [&] {
-    const Heartbeat alive(flags.planner);
-    return experiment::search(problem, {flags.model.ref(), cluster_ref, flags.planner, problem.training, {}}, setting,
+    const Heartbeat alive(written(planner));
+    return experiment::search(problem, {flags.model.ref(), cluster_ref, planner, problem.training, {}}, setting,
                               session.stop());
   }();
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, *outcome.plan));
@@ -65,6 +77,8 @@ void add_plan(CLI::App& app, Action& action) {
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
   command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str()->type_name("NAME")->check(one_of(planner_names()));
+  command->add_option("--option", flags->planner_options, "an option of this planner; may be repeated (penstock planners lists them)")
+      ->type_name("KEY=VALUE")->allow_extra_args(false);
   command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(samples())->type_name("B");
   command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
       ->capture_default_str()->type_name("NAME")->check(one_of({"sgd", "momentum", "adam"}));
@@ -78,8 +92,10 @@ void add_plan(CLI::App& app, Action& action) {
                       "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, and counts one "
                       "micro-batch of the slowest stage too many")
       ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
+  flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
+  flags->memory_limit.add(*command);
   command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);

@@ -15,6 +15,7 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/schedule/list_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
+#include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 
@@ -54,18 +55,19 @@ std::string bound_line(const cost::Problem& problem, const experiment::CellOutco
       list_order_line(problem, *outcome.plan));
 }
 
-/// Of any plan, whoever makes it.
-std::string any_plan_line(const report::CellResult& row) {
+/// Of any plan that divides as much, whoever makes it.
+std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan) {
   if (!row.gap) return "";
-  return fmt::format("no plan for this problem takes less than {}: simulated {:.1f} % above\n",
-                     show(core::Seconds(*row.lower_bound_s)), *row.gap * 100);
+  return fmt::format("no plan for this problem takes less than {} {}: simulated {:.1f} % above\n",
+                     show(core::Seconds(*row.lower_bound_s)), name(score::family_of(plan)), *row.gap * 100);
 }
 
 /// Of a plan that was searched for.
 std::string search_line(const report::CellResult& row) {
   if (!row.search_s) return "";
-  return fmt::format("search {}, {} states; estimate {:.3f} of simulated{}\n", show(core::Seconds(*row.search_s)), *row.states,
-                     *row.optimism, row.status == "ok" ? "" : "; " + row.status);
+  const auto memory = row.search_memory_bytes;
+  return fmt::format("search {}, simulating candidates {} (over all threads), {} states, memory {}; estimate {:.3f} of simulated{}\n",
+                     show(core::Seconds(*row.search_s)), show(core::Seconds(row.judging_s.value_or(0))), *row.states, memory ? show(core::Bytes(*memory)) : "n/a", *row.optimism, row.status == "ok" ? "" : "; " + row.status);
 }
 
 /// Nothing of analytic costs; of calibrated ones, what was measured.
@@ -151,7 +153,7 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
       "communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), costs_line(problem, outcome), world, bound_line(problem, outcome), any_plan_line(row),
+      show(core::Bytes(*row.peak_memory_bytes)), costs_line(problem, outcome), world, bound_line(problem, outcome), any_plan_line(row, plan),
       search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
@@ -173,7 +175,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"applied", imperfect->what},
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
-  if (row.search_s) out.update({{"search_s", *row.search_s}, {"states", *row.states}, {"status", row.status}});
+  if (row.search_s) out.update({{"search_s", *row.search_s}, {"judging_s", or_null(row.judging_s)}, {"states", *row.states}, {"search_memory_bytes", or_null(row.search_memory_bytes)}, {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];

@@ -21,6 +21,7 @@ struct Flags {
   ClusterFlags cluster;
   CostFlags costs;
   std::optional<std::string> schedule;
+  CompressionFlags compression;
   SimulationFlags simulation;
   ImperfectionFlags imperfection;
   int threads = 0;
@@ -103,7 +104,7 @@ core::ExitCode warn_of_memory(const trace::Trace& trace) {
 core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
                     const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
-      problem, plan, experiment::describe(problem, {plan.model, plan.cluster, plan.planner, plan.training, {}}), options);
+      problem, plan, experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
   if (flags.verify) verify(problem, plan, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
@@ -125,6 +126,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   plan::Plan plan = plan::parse_plan(text, flags.file, graph);
   plan.model = head.model;
   plan.cluster = head.cluster;
+  flags.compression.apply(plan.training.compression);
   if (flags.schedule) reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty()) refuse(flags.file, faults);
   const auto costs = flags.costs.load(cluster);
@@ -150,7 +152,7 @@ void add_simulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
   auto flags = std::make_shared<Flags>();
   command->footer(
-      "Model and cluster are those the plan names, unless given here. A stage without in_flight gets the count that the\n"
+      "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight gets the count that the\n"
       "schedule needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
@@ -163,6 +165,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--schedule", flags->schedule,
                       "run the plan in another order: a family of `penstock schedules`, list_order, or a grid file (.csv)")
       ->type_name("NAME|FILE");
+  flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);

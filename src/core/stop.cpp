@@ -12,4 +12,15 @@ StopToken StopToken::within(Seconds limit) const {
   return out;
 }
 
+StopToken StopToken::until_full(const std::atomic<bool>& full) const {
+  StopToken out = *this;
+  out.full_ = &full;
+  return out;
+}
+
+void StopToken::give_up() const {
+  if (memory_full()) throw MemoryFull();
+  throw TimedOut();
+}
+
 }  // namespace penstock::core

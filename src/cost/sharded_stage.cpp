@@ -60,26 +60,6 @@ void add_zero(const Problem& problem, const plan::Stage& stage, std::span<const 
   }
 }
 
-class GroupTimes {
- public:
-  GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group) {
-    const std::vector<Devices> one = {{group.begin(), group.end()}};
-    reduce_ = all_reduce(cluster, one);
-    gather_ = all_gather(cluster, one);
-    exchange_ = all_to_all(cluster, group);
-  }
-  Seconds time(const GroupCollective& collective, std::int64_t samples) const {
-    const Bytes bytes = collective.bytes * samples;
-    if (collective.kind == GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
-    if (collective.kind == GroupCollective::Kind::gather) return gather_.time(bytes);
-    return Seconds(exchange_.at(bytes));
-  }
-
- private:
-  AllReduce reduce_, gather_;
-  Affine exchange_;
-};
-
 OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const cluster::DeviceType& type, std::size_t member,
                   std::int64_t samples) {
@@ -104,9 +84,11 @@ StageTime divided_time(const Problem& problem, const plan::Stage& stage, std::sp
   const auto group = group_of(stage, replica);
   const auto how = partitions(problem.graph, stage);
   StageTime out;
+  std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
   for (std::size_t m = 0; m < group.size(); ++m)
-    out.compute = slower(
-        out.compute, compute_on(problem, stage, operators, how, problem.cluster.type(group[m]), m, samples));
+    if (seen.insert({problem.cluster.devices()[group[m].index()].type, part_of(stage, m)}).second)
+      out.compute = slower(out.compute, compute_on(problem, stage, operators, how,
+                                                   problem.cluster.type(group[m]), m, samples));
   const Sharding divided = sharding(problem.graph, stage);
   const GroupTimes times(problem.cluster, group);
   const std::set<OpId> asked(operators.begin(), operators.end());
@@ -119,6 +101,20 @@ StageTime divided_time(const Problem& problem, const plan::Stage& stage, std::sp
 }
 
 }  // namespace
+
+GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group) {
+  const std::vector<Devices> one = {{group.begin(), group.end()}};
+  reduce_ = all_reduce(cluster, one);
+  gather_ = all_gather(cluster, one);
+  exchange_ = all_to_all(cluster, group);
+}
+
+Seconds GroupTimes::time(const GroupCollective& collective, std::int64_t samples) const {
+  const Bytes bytes = collective.bytes * samples;
+  if (collective.kind == GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
+  if (collective.kind == GroupCollective::Kind::gather) return gather_.time(bytes);
+  return Seconds(exchange_.at(bytes));
+}
 
 double part_of(const plan::Stage& stage, std::size_t member) {
   if (stage.shares.empty()) return 1.0 / stage.tensor_parallel;

@@ -13,10 +13,6 @@ using graph::OpKind;
 using plan::Partition;
 using Kind = GroupCollective::Kind;
 
-/// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free
-/// to be cut anew.
-enum class Layout : std::uint8_t { whole, batch, features, sliced };
-
 /// Mixes all features of its input, so that a divided output needs the whole input, or a divided input makes
 /// part of the sum. What a profile knows by name alone is taken for a matrix where it has weights.
 bool mixes(const graph::Operator& op) {
@@ -25,18 +21,19 @@ bool mixes(const graph::Operator& op) {
   return matrix || op.kind == OpKind::attention || (op.kind == OpKind::profiled && op.parameters > 0);
 }
 
-Layout needed(const graph::Operator& op, Partition how) {
-  if (how == Partition::whole) return Layout::whole;
-  if (how == Partition::batch) return Layout::batch;
-  if (op.kind == OpKind::attention) return Layout::whole;
-  return mixes(op) && how == Partition::output ? Layout::whole : Layout::features;
+bool needs_gradient(const graph::Operator& op) {
+  return op.kind != OpKind::input;
 }
 
-Layout made(const graph::Operator& op, Partition how) {
-  if (how == Partition::whole) return Layout::whole;
-  if (how == Partition::batch) return Layout::batch;
-  if (op.kind == OpKind::attention) return Layout::whole;
-  return mixes(op) && how == Partition::input ? Layout::whole : Layout::features;
+void add(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes) {
+  if (bytes.value() > 0) list.push_back({kind, op, bytes});
+}
+
+std::set<OpId> producers(const graph::OpGraph& graph, OpId id) {
+  std::set<OpId> out;
+  for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+    out.insert(OpId(static_cast<std::size_t>(v)));
+  return out;
 }
 
 class Divider {
@@ -50,8 +47,8 @@ class Divider {
       const Partition how = chosen != stage_.partition.end() ? chosen->second : rule(id);
       out_.partition.push_back(how);
       layout_[id] = made(graph_.op(id), how);
-      add_own(id, how);
-      for (const OpId producer : producers(id)) convert(id, producer, needed(graph_.op(id), how));
+      append(own_collectives(graph_, id, how));
+      for (const OpId producer : producers(graph_, id)) convert(id, producer, needed(graph_.op(id), how));
       if (layout_[id] == Layout::whole && leaves(id))
         add(out_.backward, Kind::gather, id, graph_.op(id).output_bytes);
     }
@@ -59,12 +56,6 @@ class Divider {
   }
 
  private:
-  std::set<OpId> producers(OpId id) const {
-    std::set<OpId> out;
-    for (graph::Vertex v : graph_.dag().predecessors(static_cast<graph::Vertex>(id.index())))
-      out.insert(OpId(static_cast<std::size_t>(v)));
-    return out;
-  }
   bool leaves(OpId id) const {
     const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(id.index()));
     return std::any_of(readers.begin(), readers.end(),
@@ -82,7 +73,7 @@ class Divider {
     if (op.kind == OpKind::embedding) return Partition::input;
     if (op.kind == OpKind::attention) return Partition::output;
     std::size_t whole = 0, batch = 0, features = 0;
-    for (const OpId producer : producers(id)) {
+    for (const OpId producer : producers(graph_, id)) {
       const Layout lies = layout(producer);
       whole += lies == Layout::whole || lies == Layout::sliced;
       batch += lies == Layout::batch;
@@ -93,37 +84,14 @@ class Divider {
     return features > 0 && whole + batch == 0 ? Partition::output : Partition::whole;
   }
 
-  void add(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes) const {
-    if (bytes.value() > 0) list.push_back({kind, op, bytes});
+  void append(const Collectives& more) {
+    out_.forward.insert(out_.forward.end(), more.forward.begin(), more.forward.end());
+    out_.backward.insert(out_.backward.end(), more.backward.begin(), more.backward.end());
   }
-  bool needs_gradient(OpId id) const { return graph_.op(id).kind != OpKind::input; }
-
-  /// What the operator's own partial sums ask for.
-  void add_own(OpId id, Partition how) {
-    const graph::Operator& op = graph_.op(id);
-    if (!mixes(op) || how == Partition::whole || how == Partition::batch) return;
-    if (how == Partition::input || op.kind == OpKind::attention)
-      add(out_.forward, Kind::all_reduce, id, op.output_bytes);
-    if (how == Partition::input && op.kind != OpKind::attention) return;
-    Bytes read;
-    for (const OpId producer : producers(id))
-      if (needs_gradient(producer)) read += graph_.op(producer).output_bytes;
-    add(out_.backward, Kind::all_reduce, id, read);
-  }
-
   void convert(OpId id, OpId producer, Layout to) {
     const Layout from = layout(producer);
-    if (from == to || !converted_.insert({producer, to}).second) return;
-    const Bytes bytes = graph_.op(producer).output_bytes;
-    const bool back = needs_gradient(producer);
-    if (from == Layout::whole) {
-      if (back) add(out_.backward, Kind::gather, id, bytes);
-    } else if (to == Layout::whole) {
-      add(out_.forward, Kind::gather, id, bytes);
-    } else if (from != Layout::sliced) {
-      add(out_.forward, Kind::exchange, id, bytes);
-      if (back) add(out_.backward, Kind::exchange, id, bytes);
-    }
+    if (from != to && converted_.insert({producer, to}).second)
+      append(conversion(graph_, producer, from, to, id));
   }
 
   const graph::OpGraph& graph_;
@@ -135,6 +103,50 @@ class Divider {
 };
 
 }  // namespace
+
+Layout needed(const graph::Operator& op, Partition how) {
+  if (how == Partition::whole) return Layout::whole;
+  if (how == Partition::batch) return Layout::batch;
+  if (op.kind == OpKind::attention) return Layout::whole;
+  return mixes(op) && how == Partition::output ? Layout::whole : Layout::features;
+}
+
+Layout made(const graph::Operator& op, Partition how) {
+  if (how == Partition::whole) return Layout::whole;
+  if (how == Partition::batch) return Layout::batch;
+  if (op.kind == OpKind::attention) return Layout::whole;
+  return mixes(op) && how == Partition::input ? Layout::whole : Layout::features;
+}
+
+Collectives own_collectives(const graph::OpGraph& graph, OpId id, Partition how) {
+  const graph::Operator& op = graph.op(id);
+  Collectives out;
+  if (!mixes(op) || how == Partition::whole || how == Partition::batch) return out;
+  if (how == Partition::input || op.kind == OpKind::attention)
+    add(out.forward, Kind::all_reduce, id, op.output_bytes);
+  if (how == Partition::input && op.kind != OpKind::attention) return out;
+  Bytes read;
+  for (const OpId producer : producers(graph, id))
+    if (needs_gradient(graph.op(producer))) read += graph.op(producer).output_bytes;
+  add(out.backward, Kind::all_reduce, id, read);
+  return out;
+}
+
+Collectives conversion(const graph::OpGraph& graph, OpId producer, Layout from, Layout to, OpId reader) {
+  Collectives out;
+  if (from == to) return out;
+  const Bytes bytes = graph.op(producer).output_bytes;
+  const bool back = needs_gradient(graph.op(producer));
+  if (from == Layout::whole) {
+    if (back) add(out.backward, Kind::gather, reader, bytes);
+  } else if (to == Layout::whole) {
+    add(out.forward, Kind::gather, reader, bytes);
+  } else if (from != Layout::sliced) {
+    add(out.forward, Kind::exchange, reader, bytes);
+    if (back) add(out.backward, Kind::exchange, reader, bytes);
+  }
+  return out;
+}
 
 Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage) {
   if (stage.tensor_parallel == 1)

@@ -1,8 +1,13 @@
 #include "penstock/experiment/cell.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 
+#include "penstock/core/peak_memory.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
@@ -22,11 +27,61 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
     throw core::Error(core::ExitCode::internal, "planner " + plan.planner + " made an invalid plan: " + faults.front());
 }
 
+/// Of one replica of a stage over an iteration.
+core::Seconds compute_of(const cost::Problem& problem, const plan::Stage& stage, std::size_t replica) {
+  const auto replicas = static_cast<std::int64_t>(stage.devices.size()), r = static_cast<std::int64_t>(replica);
+  const std::int64_t share = stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas;
+  const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices[replica]), share);
+  const core::Seconds again = stage.recompute ? time.forward : core::Seconds(0);
+  return (time.total() + again) * static_cast<double>(problem.training.mini_batch / stage.micro_batch);
+}
+
+/// Calls planners' evaluations and counts their seconds, over all threads.
+class TimedJudge {
+ public:
+  explicit TimedJudge(std::function<core::Seconds(const plan::Plan&)> judge) : judge_(std::move(judge)) {}
+  core::Seconds operator()(const plan::Plan& plan) {
+    const auto begin = Clock::now();
+    const core::Seconds out = judge_(plan);
+    nanoseconds_ += std::chrono::nanoseconds(Clock::now() - begin).count();
+    return out;
+  }
+  double seconds() const { return static_cast<double>(nanoseconds_.load()) * 1e-9; }
+
+ private:
+  std::function<core::Seconds(const plan::Plan&)> judge_;
+  std::atomic<std::int64_t> nanoseconds_{0};
+};
+
+/// The planner's answer, and in the row what it took.
+planners::SearchResult measured_search(const cost::Problem& problem, const planners::PlannerChoice& planner,
+                                       const SearchSetting& setting, core::StopToken stop, report::CellResult& row) {
+  const auto& info = planners::planner(planner.name);
+  planners::check_options(info, planner.options);
+  std::optional<core::PeakMemory> memory;
+  if (setting.alone) memory.emplace();
+  const auto begin = Clock::now();
+  sim::SimulationOptions judge = setting.simulation;
+  judge.stop = stop;
+  planners::SearchOptions options = setting.options;
+  options.own = planner.options;
+  TimedJudge timed(simulated_time(problem, judge));
+  options.evaluate = [&](const plan::Plan& plan) { return timed(plan); };
+  options.at_least = [&](const plan::Plan& plan) { return busiest_compute(problem, plan); };
+  planners::SearchResult found = info.plan(problem, options, stop);
+  row.search_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  row.judging_s = timed.seconds();
+  row.states = static_cast<std::int64_t>(found.states);
+  if (const auto bytes = memory ? memory->growth() : std::nullopt) row.search_memory_bytes = bytes->value();
+  if (found.estimate) row.estimate_s = found.estimate->value();
+  return found;
+}
+
 /// Nothing in an imperfect world: there devices may be faster than their type.
 std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                   const sim::SimulationOptions& simulation) {
   if (simulation.imperfection) return std::nullopt;
-  return score::problem_bounds(problem, reduction(simulation)).holds_for(plan).time.value();
+  return score::bound_for(problem, plan, reduction(simulation)).time.value();
 }
 
 }  // namespace
@@ -36,6 +91,15 @@ std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Probl
   return [&problem, simulation](const plan::Plan& plan) {
     return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan), simulation));
   };
+}
+
+core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan) {
+  core::Seconds most(0);
+  if (plan::asynchronous(plan)) return most;
+  for (const plan::Stage& stage : plan.stages)
+    for (std::size_t r = 0; r < stage.devices.size(); ++r) most = std::max(most, compute_of(problem, stage, r));
+  constexpr double kRounding = 1 - 1e-9;  // the simulator counts whole picoseconds
+  return most * kRounding;
 }
 
 score::Reduction reduction(const sim::SimulationOptions& simulation) {
@@ -49,7 +113,7 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
   for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
   row.cluster = std::filesystem::path(cell.cluster.name).stem().string();
   row.devices = cell.cluster.devices;
-  row.planner = cell.planner;
+  row.planner = planners::written(cell.planner);
   row.mini_batch = cell.training.mini_batch;
   row.costs = cost::source_of(problem.costs, problem.cluster);
   return row;
@@ -80,25 +144,17 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
 }
 
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop) {
-  const auto begin = Clock::now();
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
-  sim::SimulationOptions judge = setting.simulation;
-  judge.stop = stop;
-  planners::SearchOptions options = setting.options;
-  options.evaluate = simulated_time(problem, judge);
-  planners::SearchResult found = planners::planner(cell.planner).plan(problem, options, stop);
-  const std::chrono::duration<double> seconds = Clock::now() - begin;
+  std::optional<core::MemoryWatch> watch;
+  if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
   report::CellResult row = describe(problem, cell);
-  if (setting.peak_memory) row.search_memory_bytes = setting.peak_memory();
+  planners::SearchResult found = measured_search(problem, cell.planner, setting, stop, row);
   found.plan.model = cell.model;
   found.plan.cluster = cell.cluster;
-  found.plan.planner = cell.planner;
+  found.plan.planner = row.planner;
   check(problem, found.plan);
-  row.search_s = seconds.count();
-  row.states = static_cast<std::int64_t>(found.states);
-  if (found.estimate) row.estimate_s = found.estimate->value();
   CellOutcome out = evaluate(problem, found.plan, std::move(row), setting.simulation);
-  if (!found.complete) out.row.status = "timed out: the best plan found until then";
+  if (!found.complete) out.row.status = fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
   return out;
 }
 
@@ -110,6 +166,8 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
     row.status = std::string("infeasible: ") + e.what();
   } catch (const core::TimedOut& e) {
     row.status = std::string("timed out: ") + e.what();
+  } catch (const core::MemoryFull& e) {
+    row.status = std::string("memory full: ") + e.what();
   } catch (const core::Error& e) {
     if (e.code() != core::ExitCode::limit) throw;
     row.status = std::string("limit: ") + e.what();
@@ -121,7 +179,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   const graph::OpGraph graph = load_model(cell.model);
   const cluster::Cluster cluster = load_cluster(cell.cluster);
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
-  SearchSetting setting{{}, spec.simulation, spec.time_limit, {}};
+  SearchSetting setting{{}, spec.simulation, spec.time_limit};
   setting.options.micro_batch = cell.micro_batch;
   setting.options.judge_by_estimate = !spec.choose_by_simulation;
   return try_search(problem, cell, setting, stop);

@@ -9,6 +9,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
 
 namespace penstock::experiment {
@@ -21,7 +22,7 @@ using plan::kMostSamples;
 
 /// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
 template <class F>
-auto at_node(const Yaml& node, F&& check) {
+decltype(auto) at_node(const Yaml& node, F&& check) {
   try {
     return check();
   } catch (const core::BadInput& e) {
@@ -91,18 +92,32 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
   return out;
 }
 
-std::vector<std::string> read_planners(const Yaml& node) {
-  std::vector<std::string> out;
-  for (const Yaml& item : node.items())
-    out.push_back(at_node(item, [&] { return planners::planner(item.text()).name; }));
+/// A name, or a name with its options: {piper: {flush: true}}.
+planners::PlannerChoice read_planner(const Yaml& node) {
+  if (node.is_scalar()) return {at_node(node, [&] { return planners::planner(node.text()).name; })};
+  const auto entries = node.entries();
+  if (entries.size() != 1) node.fail("expected a planner, or {planner: {option: value}}");
+  const auto& [name, options] = entries.front();
+  const auto& info = at_node(node, [&]() -> const planners::PlannerInfo& { return planners::planner(name); });
+  planners::PlannerChoice out{info.name};
+  for (const auto& [option, value] : options.entries()) {
+    out.options[option] = value.text();
+    at_node(value, [&] { planners::check_options(info, {{option, value.text()}}); });
+  }
+  return out;
+}
+
+std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
+  std::vector<planners::PlannerChoice> out;
+  for (const Yaml& item : node.items()) out.push_back(read_planner(item));
   if (out.empty()) node.fail("expected at least one planner");
   return out;
 }
 
 void add_cells(Spec& spec, const ModelAxis& axis, const plan::ClusterRef& cluster,
-               const std::vector<std::string>& planners, const Cell& common) {
+               const std::vector<planners::PlannerChoice>& planners, const Cell& common) {
   for (std::int64_t size : axis.mini_batches)
-    for (const std::string& planner : planners) {
+    for (const planners::PlannerChoice& planner : planners) {
       Cell cell = common;
       cell.model = axis.model;
       cell.cluster = cluster;
@@ -116,6 +131,7 @@ Cell read_common(const Yaml& root) {
   Cell common;
   if (const auto node = root.find("optimizer"))
     common.training.optimizer = at_node(*node, [&] { return plan::optimizer(node->text()); });
+  if (const auto node = root.find("compression")) common.training.compression = plan::read_compression(*node);
   if (const auto node = root.find("micro_batch")) common.micro_batch = node->integer(1, kMostSamples);
   return common;
 }
@@ -155,7 +171,7 @@ Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path
 
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "micro_batch", "costs", "allow_foreign", "choose_by",
+  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression", "micro_batch", "costs", "allow_foreign", "choose_by",
              "baseline", "memory", "simulation", "time_limit"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
@@ -173,7 +189,8 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   const auto planners = read_planners(root.at("planners"));
   if (const auto node = root.find("baseline")) {
     spec.baseline = node->text();
-    if (std::find(planners.begin(), planners.end(), spec.baseline) == planners.end())
+    const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == spec.baseline; };
+    if (std::none_of(planners.begin(), planners.end(), is_baseline))
       node->fail("the baseline is none of the planners");
   }
   const Cell common = read_common(root);
@@ -196,7 +213,7 @@ Spec parse_spec(const std::string& text, const std::string& path) {
 
 std::string cell_name(const Cell& cell) {
   std::string name = fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(),
-                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices, cell.planner,
+                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices, planners::written(cell.planner),
                                  cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)

@@ -7,7 +7,9 @@
 
 #include "alleviation.hpp"
 #include "balanced_cuts.hpp"
+#include "candidates.hpp"
 #include "families.hpp"
+#include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -21,7 +23,6 @@ namespace {
 using core::Bytes;
 using plan::Plan;
 
-constexpr int kRounds = 64, kHops = 2;
 constexpr std::size_t kWorstStages = 2, kBeam = 3;
 
 /// Memory first, then time.
@@ -37,13 +38,17 @@ struct Judged {
 class Aceso {
  public:
   Aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
-      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {}
+      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
+    const OwnValues own("aceso", aceso_options(), options.own);
+    rounds_ = static_cast<int>(own.number("rounds"));
+    hops_ = static_cast<int>(own.number("hops"));
+  }
 
   SearchResult run(Plan start) {
     Judged best = judged(std::move(start));
     seen_.insert(plan::to_yaml(problem_.graph, best.plan));
     const bool complete = improve_all(best);
-    if (best.missing.value() > 0 && !complete) throw core::TimedOut();
+    if (best.missing.value() > 0 && !complete) stop_.give_up();
     if (best.missing.value() > 0) fail_on(problem_, best.plan);
     const double bottleneck = estimate(best.plan).bottleneck;
     return {std::move(best.plan), bottleneck, seen_.size(), {}, complete};
@@ -105,13 +110,13 @@ class Aceso {
   /// Whether nothing helps any more, rather than the deadline being over.
   bool improve_all(Judged& best) {
     try {
-      for (int round = 0; round < kRounds; ++round) {
-        auto better = improve(best, best, kHops);
+      for (int round = 0; round < rounds_; ++round) {
+        auto better = improve(best, best, hops_);
         if (!better) break;
         best = std::move(*better);
       }
       return true;
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       return false;
     }
   }
@@ -129,6 +134,7 @@ class Aceso {
   const SearchOptions& options_;
   core::StopToken stop_;
   Units units_;
+  int rounds_, hops_;
   std::set<std::string> seen_;  ///< plans as text
 };
 
@@ -171,13 +177,13 @@ class BestStart {
       if (std::optional<Plan> plan = start()) keep(alleviate(problem_, options_, std::move(*plan), stop_));
     } catch (const core::Infeasible& e) {
       obstacle_ = e.what();
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       complete_ = false;
     }
   }
 
   SearchResult result() {
-    if (!best_ && !complete_) throw core::TimedOut();
+    if (!best_ && !complete_) stop_.give_up();
     if (!best_) throw core::Infeasible(obstacle_);
     best_->states = states_;
     best_->complete = complete_;
@@ -210,6 +216,16 @@ SearchResult alleviate(const cost::Problem& problem, const SearchOptions& option
                        core::StopToken stop) {
   core::require(start.schedule == "1f1b", "only 1f1b plans are alleviated");
   return Aceso(problem, options, stop).run(std::move(start));
+}
+
+const std::vector<PlannerOption>& aceso_options() {
+  static const std::vector<PlannerOption> options = {
+      number("rounds", 64, 0, 1024, "most improvements of each start"),
+      number("hops", 2, 1, 7,
+             "changes in a row of which the first may do harm; the paper has 7, each multiplies the time by "
+             "three"),
+  };
+  return options;
 }
 
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {

@@ -10,11 +10,11 @@ namespace penstock::planners {
 /// there: its first or last 1, 2, 4 ... units to a neighbour, replica counts exchanged with a larger stage
 /// (any degree: a device taken from it), micro-batches doubled or halved, recomputation switched. The best
 /// result counts if it misses less memory, or as much in less time; failing that, the best few are altered
-/// once more (two hops). Ends when nothing helps, at most after 64 rounds.
+/// once more (hops). Ends when nothing helps, or after so many rounds.
 ///
 /// Liu et al., "Aceso: Efficient Parallel DNN Training through Iterative Bottleneck Alleviation", EuroSys
 /// 2024. Differs: all primitives are judged, where the paper's table names those that relieve the resource;
-/// no tensor parallelism; recomputation of whole stages; two hops, not seven; judged by options.evaluate or
+/// no tensor parallelism; recomputation of whole stages; by default two hops, not seven; judged by options.evaluate or
 /// score::estimate, not the paper's formula.
 ///
 /// The planner `aceso` alleviates spp's plan and, as the paper, a balanced start of every stage count (here:

@@ -114,7 +114,7 @@ class AlpaInter {
                 core::Seconds(found->total),
                 {}};
     schedule::derive_in_flight(out.plan, plan::StageGraph(problem_.graph, out.plan));
-    out.iteration = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate);
     return out;
   }
 

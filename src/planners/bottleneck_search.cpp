@@ -17,7 +17,7 @@ class Search {
     failed_ = failed;
     try {
       return bracket(levels, least) && narrow(levels) ? std::move(best_) : std::nullopt;
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       if (!best_) throw;
       best_->complete = false;
       return std::move(best_);
@@ -97,7 +97,7 @@ static std::optional<Bottleneck> counted(Search& search, Bottleneck& unlimited) 
   const double least = unlimited.seconds_per_sample;
   try {
     return search.run(Levels::counted, least, std::nextafter(least, 0));
-  } catch (const core::TimedOut&) {
+  } catch (const core::LimitHit&) {
     unlimited.complete = false;
     return std::move(unlimited);
   }

@@ -19,7 +19,7 @@ struct Bottleneck {
 /// really attained, and the last probe, just below it, fails. A first search ignores the samples in flight;
 /// its result is where the second begins, and ends unless memory is short. Nothing when no partition fits in
 /// memory, or when none is faster than `give_up` (seconds per sample). At the deadline the best so far is returned;
-/// TimedOut when there is none.
+/// LimitHit when there is none.
 std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
                                            core::StopToken stop,
                                            double give_up = std::numeric_limits<double>::infinity());

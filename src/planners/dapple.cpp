@@ -17,7 +17,7 @@ constexpr int kMostKept = 256;
 class Dapple {
  public:
   Dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
-      : problem_(problem), options_(options), stop_(stop), routes_(problem.cluster) {
+      : problem_(problem), options_(options), stop_(stop), routes_(problem.cluster, problem.training.compression) {
     std::map<int, Devices> machines;
     for (std::size_t d = 0; d < problem.cluster.size(); ++d)
       machines[problem.cluster.node(DeviceId(d))].emplace_back(d);
@@ -95,7 +95,7 @@ class Dapple {
                                 slice.times[range].both() + slice.times[range].reduce / costs.micro_batches);
     }
     out.estimate = core::Seconds(found.latency);
-    out.iteration = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate);
     return out;
   }
 

@@ -1,12 +1,39 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "candidates.hpp"
 #include "families.hpp"
 #include "row_plan.hpp"
 
 namespace penstock::planners {
+namespace {
+
+/// Those of the smallest ZeRO stage with which some row fits; all rows where none does, so that the message
+/// is about the thriftiest.
+std::vector<EvenRow> least_zero(const cost::Problem& problem, const Units& units,
+                                const std::vector<EvenRow>& rows, core::StopToken stop) {
+  std::vector<EvenRow> all;
+  const int stages = problem.cluster.size() > 1 ? 3 : 0;  // one device has nobody to share with
+  for (int zero = 0; zero <= stages; ++zero) {
+    std::vector<EvenRow> some = rows;
+    for (EvenRow& row : some) row.zero = zero;
+    const auto fit = [&](const EvenRow& row) {
+      stop.check();
+      return fits(problem, row_plan(problem, units, row, {units.operators.size()}));
+    };
+    if (std::any_of(some.begin(), some.end(), fit)) return some;
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+}  // namespace
 
 // One stage on all devices, the gradients reduced once per iteration. Micro-batches are the steps over which
-// gradients are accumulated; of all powers of two the fastest that fits.
+// gradients are accumulated; of all powers of two the fastest that fits. Replicas share optimizer state,
+// gradients or weights (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models", SC 2020, section 5) only where nothing fits with less sharing.
 SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   const Units units = planning_units(problem.graph);
@@ -18,7 +45,7 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
   const auto none =
       fmt::format("no micro-batch that divides the mini-batch {} has a sample for each of {} replicas",
                   problem.training.mini_batch, devices);
-  return fastest(problem, options, units, rows, whole, none, stop);
+  return fastest(problem, options, units, least_zero(problem, units, rows, stop), whole, none, stop);
 }
 
 }  // namespace penstock::planners

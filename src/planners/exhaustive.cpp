@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "assemble.hpp"
+#include "candidates.hpp"
 #include "families.hpp"
+#include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -14,36 +16,40 @@
 #include "row_plan.hpp"
 #include "stage_partitions.hpp"
 #include "sweep.hpp"
+#include "tensor_groups.hpp"
 
 namespace penstock::planners {
 namespace {
 
 using plan::Plan;
 
-constexpr std::size_t kMostUnits = 12, kMostPlans = std::size_t{1} << 18;
-
 [[noreturn]] void too_large(const std::string& what) {
   throw core::Error(core::ExitCode::limit, "exhaustive tries every plan: " + what);
 }
 
-/// Replicas and micro-batch size of each stage.
+/// Replicas, devices of a replica and micro-batch size of each stage.
 struct Shape {
-  std::vector<int> replicas;
+  std::vector<int> replicas, degrees;
   std::vector<std::int64_t> sizes;
 };
 
 /// All shapes of `stages` stages that use every device and leave every replica a sample.
 class Shapes {
  public:
-  Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages)
-      : options_(options), stages_(stages), sizes_(micro_batch_sizes(problem, options)) {
+  Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages,
+         std::size_t most_plans)
+      : options_(options),
+        stages_(stages),
+        most_steps_(16 * most_plans),
+        sizes_(micro_batch_sizes(problem, options)),
+        degrees_(tensor_degrees(problem.cluster, options)) {
     choose_replicas(static_cast<int>(problem.cluster.size()));
   }
   std::vector<Shape> all;
 
  private:
   void count_step() {
-    if (++steps_ > 16 * kMostPlans) too_large("the devices can be shared out in too many ways");
+    if (++steps_ > most_steps_) too_large("the devices can be shared out in too many ways");
   }
 
   void choose_replicas(int left) {
@@ -54,12 +60,15 @@ class Shapes {
       return;
     }
     const int most = left - static_cast<int>(stages_ - chosen - 1);
-    for (int r = chosen + 1 == stages_ ? std::max(1, left) : 1; r <= most; ++r) {
-      if (!options_.any_degree && !std::has_single_bit(static_cast<unsigned>(r))) continue;
-      shape_.replicas.push_back(r);
-      choose_replicas(left - r);
-      shape_.replicas.pop_back();
-    }
+    for (int t : degrees_)
+      for (int r = chosen + 1 == stages_ ? std::max(1, left / t) : 1; r * t <= most; ++r) {
+        if (!options_.any_degree && !std::has_single_bit(static_cast<unsigned>(r))) continue;
+        shape_.replicas.push_back(r);
+        shape_.degrees.push_back(t);
+        choose_replicas(left - r * t);
+        shape_.replicas.pop_back();
+        shape_.degrees.pop_back();
+      }
   }
 
   void choose_sizes() {
@@ -76,8 +85,9 @@ class Shapes {
   }
 
   const SearchOptions& options_;
-  std::size_t stages_;
+  std::size_t stages_, most_steps_;
   std::vector<std::int64_t> sizes_;
+  std::vector<int> degrees_;
   Shape shape_;
   std::size_t steps_ = 0;
 };
@@ -94,9 +104,12 @@ class Exhaustive {
  public:
   Exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
+    const OwnValues own("exhaustive", exhaustive_options(), options.own);
+    const auto most_units = static_cast<std::size_t>(own.number("operators"));
+    most_plans_ = static_cast<std::size_t>(own.number("plans"));
     if (options.k < 1) throw core::BadInput("k must be at least 1");
-    if (units_.operators.size() > kMostUnits)
-      too_large(fmt::format("{} operators are more than {}", units_.operators.size(), kMostUnits));
+    if (units_.operators.size() > most_units)
+      too_large(fmt::format("{} operators are more than {}", units_.operators.size(), most_units));
     list();
   }
 
@@ -121,17 +134,17 @@ class Exhaustive {
   void list() {
     const std::size_t most = std::min(units_.operators.size(), problem_.cluster.size());
     for (std::size_t stages = 1; stages <= most; ++stages)
-      shapes_.push_back(Shapes(problem_, options_, stages).all);
+      shapes_.push_back(Shapes(problem_, options_, stages, most_plans_).all);
     for_each_stage_partition(units_.dag, most, [&](const StagePartition& partition) {
       stop_.check();
       plans_ += shapes_[partition.size() - 1].size();
-      if (plans_ > kMostPlans) too_large(fmt::format("there are more than {}", kMostPlans));
+      if (plans_ > most_plans_) too_large(fmt::format("there are more than {}", most_plans_));
       if (!shapes_[partition.size() - 1].empty()) partitions_.push_back(partition);
     });
   }
 
   [[noreturn]] void explain(const std::vector<Best>& found, bool complete) const {
-    if (!complete) throw core::TimedOut();
+    if (!complete) stop_.give_up();
     const auto thriftier = [](const Best& a, const Best& b) { return a.least_need < b.least_need; };
     fail_on(problem_, std::min_element(found.begin(), found.end(), thriftier)->thriftiest);
   }
@@ -139,6 +152,7 @@ class Exhaustive {
   Plan made(const StagePartition& partition, const Shape& shape) const {
     Plan plan;
     plan.training = problem_.training;
+    std::vector<int> devices;
     for (std::size_t s = 0; s < partition.size(); ++s) {
       plan::Stage& stage = plan.stages.emplace_back();
       for (std::size_t u = 0; u < units_.operators.size(); ++u)
@@ -148,8 +162,11 @@ class Exhaustive {
       std::sort(stage.operators.begin(), stage.operators.end());
       stage.micro_batch = shape.sizes[s];
       stage.k = options_.k;
+      stage.tensor_parallel = shape.degrees[s];
+      devices.push_back(shape.replicas[s] * shape.degrees[s]);
     }
-    place(plan, shape.replicas);
+    place(plan, devices);
+    unite_groups(problem_.cluster, plan);
     schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
     return plan;
   }
@@ -157,7 +174,7 @@ class Exhaustive {
   Best best_of(const StagePartition& partition) const {
     Best best;
     for (const Shape& shape : shapes_[partition.size() - 1]) {
-      if (stop_.timed_out()) break;
+      if (stop_.limit_hit()) break;
       stop_.check();
       ++best.tried;
       Plan plan = made(partition, shape);
@@ -181,18 +198,29 @@ class Exhaustive {
   Units units_;
   std::vector<std::vector<Shape>> shapes_;  ///< [stages - 1]
   std::vector<StagePartition> partitions_;  ///< those that some shape suits
-  std::size_t plans_ = 0;
+  std::size_t plans_ = 0, most_plans_ = 0;
 };
 
 }  // namespace
 
+const std::vector<PlannerOption>& exhaustive_options() {
+  static const std::vector<PlannerOption> options = {
+      number("operators", 12, 1, 20, "most operators that are looked at"),
+      number("plans", std::int64_t{1} << 18, 1, std::int64_t{1} << 22, "most plans that are tried"),
+      tensor_parallel_limit(),
+  };
+  return options;
+}
+
 // Ours: the least iteration time, by options.evaluate or score::estimate, over every partition into stages
-// that wait for the data they read alone, every replica count (powers of two unless any degree will do) and
-// micro-batch size (one for all stages, or one each). Under the estimate, on devices of one type, no 1f1b
-// plan without recomputation and with stages on devices of their own is better: an order imposed beyond the
-// data only adds to paths and samples in flight.
+// that wait for the data they read alone, every replica count (powers of two unless any degree will do),
+// tensor-parallel degree (powers of two, operators divided by the rule of cost/sharding.hpp) and micro-batch
+// size (one for all stages, or one each). Under the estimate, on devices of one type, no 1f1b plan without
+// recomputation and with stages on devices of their own is better: an order imposed beyond the data only adds
+// to paths and samples in flight.
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return Exhaustive(problem, options, stop).run();
+  const SearchOptions within = limited(options, OwnValues("exhaustive", exhaustive_options(), options.own));
+  return Exhaustive(problem, within, stop).run();
 }
 
 }  // namespace penstock::planners

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "families.hpp"
+#include "own_options.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
 
@@ -29,28 +30,53 @@ std::vector<std::size_t> chunk_counts(const cost::Problem& problem, std::size_t 
   return out;
 }
 
+/// Devices of a tensor-parallel group, which no node's end cuts: groups follow each other from device 0 on.
+std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& options) {
+  const auto& devices = problem.cluster.devices();
+  auto sizes = rank_sizes(problem, options);
+  std::erase_if(sizes, [&](int size) {
+    if (size > options.max_tensor_parallel.value_or(size)) return true;
+    for (std::size_t d = 1; d < devices.size(); ++d)
+      if (d % static_cast<std::size_t>(size) != 0 && devices[d].node != devices[d - 1].node) return true;
+    return false;
+  });
+  return sizes;
+}
+
+/// Evaluations take much longer than estimates.
+constexpr std::size_t kMostEvaluated = 64;
+
 }  // namespace
 
+const std::vector<PlannerOption>& tensor_parallel_options() {
+  static const std::vector<PlannerOption> options = {tensor_parallel_limit()};
+  return options;
+}
+
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
-// 2021: pipeline times data parallel size is the device count, layers are dealt out uniformly, in v chunks
-// per device where they divide (section 2.2). Differs: no tensor parallelism; a layer is a planning unit of
-// any model in one row; where layers do not divide, stages differ by one; and instead of the takeaways of
-// section 3 every (p, d, v, b) is judged.
-SearchResult megatron(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+// 2021: pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
+// node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
+// layer is a planning unit of any model in one row, divided by the rule of cost/sharding.hpp; where layers do
+// not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
+// is estimated, and where plans are evaluated the 64 of least estimate are.
+SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
+  const SearchOptions options = limited(asked, OwnValues("megatron", tensor_parallel_options(), asked.own));
   refuse_size_per_stage(options, "megatron");
   refuse_k(options, "megatron");
   const Units units = planning_units(problem.graph);
-  const std::size_t size = units.operators.size();
+  const std::size_t size = units.operators.size(), devices = problem.cluster.size();
   std::vector<EvenRow> rows;
-  for (int replicas : rank_sizes(problem, options)) {
-    const std::size_t ranks = problem.cluster.size() / static_cast<std::size_t>(replicas);
-    if (ranks > size) continue;
-    for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
-      for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
-        rows.push_back({v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", false});
-  }
+  for (int t : group_sizes(problem, options))
+    for (int replicas : rank_sizes(problem, options)) {
+      const std::size_t ranks = devices / static_cast<std::size_t>(t * replicas);
+      if (ranks * static_cast<std::size_t>(t * replicas) != devices || ranks > size) continue;
+      for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
+        for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
+          rows.push_back(
+              {v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", false, t});
+    }
   const auto cut = [&](const EvenRow& row) { return uniform(row.stages, size); };
-  return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop);
+  return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop, kMostEvaluated);
 }
 
 }  // namespace penstock::planners

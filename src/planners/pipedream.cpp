@@ -4,7 +4,7 @@
 #include <set>
 
 #include "families.hpp"
-#include "penstock/core/parallel.hpp"
+#include "own_options.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -35,8 +35,29 @@ std::vector<int> dividing(std::int64_t turns, int most, bool any) {
 struct Candidate {
   plan::Plan plan;
   double seconds = 0;  ///< per micro-batch, by the planner's formula
-  core::Seconds iteration;
+  Verdict verdict;
   std::vector<PlacedStage> placed;
+};
+
+/// What the search counts as memory; plans found must fit in any case.
+enum class MemoryRule {
+  full,   ///< all of it, as score::faults
+  stash,  ///< the public optimizer's flag: copies of weights and activations stashed for later stages
+  none,
+};
+
+struct Variant {
+  PipedreamForm form = PipedreamForm::paper;
+  MemoryRule memory = MemoryRule::full;
+  bool straight = false;
+
+  explicit Variant(const OwnOptions& given) {
+    const OwnValues own("pipedream", pipedream_options(), given);
+    if (own.word("formula") == "code") form = PipedreamForm::code;
+    if (own.word("memory") == "stash") memory = MemoryRule::stash;
+    if (own.word("memory") == "none") memory = MemoryRule::none;
+    straight = own.flag("straight");
+  }
 };
 
 /// The search at one micro-batch size. Over nodes the pipeline inside a node does not know what stands behind
@@ -44,10 +65,11 @@ struct Candidate {
 /// part of the search.
 class AtSize {
  public:
-  AtSize(const cost::Problem& problem, const SearchOptions& options, const ProblemCuts& cuts,
-         const StashMemory& memory, std::int64_t samples, core::StopToken stop)
+  AtSize(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
+         const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples, core::StopToken stop)
       : problem_(problem),
         options_(options),
+        variant_(variant),
         cuts_(cuts),
         samples_(samples),
         turns_(problem.training.mini_batch / samples),
@@ -58,15 +80,17 @@ class AtSize {
   /// Over nodes; where that does not fit, over devices side by side.
   std::optional<Candidate> best() {
     if (auto found = over_nodes(); found && fits(found->placed)) return found;
-    return side_by_side(smallest_memory(problem_.cluster));
+    auto found = side_by_side(smallest_memory(problem_.cluster));
+    return found && fits(found->placed) ? std::move(found) : std::nullopt;
   }
   std::optional<Candidate> side_by_side(Bytes memory) {
     auto levels = flat_level(problem_.cluster);
     levels[0].replicas = dividing(turns_, levels[0].machines, options_.any_degree);
     PipedreamRules rules = this->rules();
-    rules.fits = [this, memory](const StageUse& use) {
-      return memory_.fits({use.first, use.last, use.machines, use.behind}, samples_, memory);
-    };
+    if (variant_.memory == MemoryRule::full)
+      rules.fits = [this, memory](const StageUse& use) {
+        return memory_.fits({use.first, use.last, use.machines, use.behind}, samples_, memory);
+      };
     return search(levels, rules);
   }
   std::uint64_t states() const { return visited_; }
@@ -74,8 +98,12 @@ class AtSize {
  private:
   PipedreamRules rules() const {
     PipedreamRules rules;
-    rules.form = PipedreamForm::paper;
+    rules.form = variant_.form;
+    rules.straight = variant_.straight;
+    rules.nested = true;
     rules.update_every = static_cast<double>(turns_);
+    if (variant_.memory == MemoryRule::stash)
+      rules.fits = stash_rule(states_, static_cast<double>(smallest_memory(problem_.cluster).value()));
     return rules;
   }
 
@@ -132,6 +160,7 @@ class AtSize {
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
+  const Variant& variant_;
   const ProblemCuts& cuts_;
   std::int64_t samples_, turns_;
   core::StopToken stop_;
@@ -141,14 +170,18 @@ class AtSize {
 };
 
 /// Says how much memory a device would need for some plan.
-[[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const ProblemCuts& cuts,
-                          const StashMemory& memory, std::int64_t samples, core::StopToken stop) {
-  AtSize size(problem, options, cuts, memory, samples, stop);
+[[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
+                          const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples,
+                          core::StopToken stop) {
+  AtSize size(problem, options, variant, cuts, memory, samples, stop);
   constexpr Bytes kUnlimited(std::int64_t{1} << 56);
   if (!size.side_by_side(kUnlimited))
     throw core::Infeasible(fmt::format(
         "no pipeline of whole micro-batches in turn uses exactly {} devices with micro-batches of {} samples",
         problem.cluster.size(), samples));
+  if (variant.memory != MemoryRule::full)
+    throw core::Infeasible(
+        "no plan that pipedream finds without counting all memory fits; memory=full looks for one that does");
   const Bytes has = smallest_memory(problem.cluster);
   Bytes low = has, high = has * 2;
   while (!size.side_by_side(high)) low = high, high = high * 2;
@@ -162,12 +195,29 @@ class AtSize {
                   samples, core::show(high), core::show(has), core::show(high - has)));
 }
 
+double estimate(const Candidate& candidate, const cost::Problem& problem, std::int64_t samples) {
+  return candidate.seconds / static_cast<double>(samples) * static_cast<double>(problem.training.mini_batch);
+}
+
 void check(const SearchOptions& options) {
   if (options.per_stage_micro_batch) throw core::BadInput("pipedream: all stages have one micro-batch size");
   if (options.k != 1) throw core::BadInput("pipedream: k must be 1");
 }
 
 }  // namespace
+
+const std::vector<PlannerOption>& pipedream_options() {
+  static const std::vector<PlannerOption> options = {
+      words("formula", {"paper", "code"},
+            "cost of a stage as in the paper, or as the public optimizer computes it"),
+      flag("straight", "no stage is replicated, as the optimizer's --straight_pipeline"),
+      words("memory", {"full", "stash", "none"},
+            "what the search counts: all, or only what is stashed for later stages, as the optimizer's "
+            "memory flag; "
+            "plans that do not fit are dropped"),
+  };
+  return options;
+}
 
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019, section 3.1,
 // in the paper's form, at every micro-batch size; weights are updated once per mini-batch, so an all-reduce
@@ -176,29 +226,32 @@ void check(const SearchOptions& options) {
 // and in the choice of micro-batch size, by simulation.
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   check(options);
+  const Variant variant(options.own);
   const auto sizes = micro_batch_sizes(problem, options);
   const ProblemCuts cuts(problem);
   const StashMemory memory(problem, cuts);
   std::vector<std::optional<Candidate>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
-  core::parallel_for(sizes.size(), [&](std::size_t i) {
-    AtSize at_size(problem, options, cuts, memory, sizes[i], stop);
+  SearchResult out;
+  out.complete = until_limit(sizes.size(), [&](std::size_t i) {
+    AtSize at_size(problem, options, variant, cuts, memory, sizes[i], stop);
     found[i] = at_size.best();
     states[i] = at_size.states();
-    if (!found[i]) return;
-    const double turns = static_cast<double>(problem.training.mini_batch / sizes[i]);
-    found[i]->iteration =
-        by_evaluation(options) ? options.evaluate(found[i]->plan) : core::Seconds(found[i]->seconds * turns);
+    if (found[i])
+      found[i]->verdict =
+          judged(options, found[i]->plan, core::Seconds(estimate(*found[i], problem, sizes[i])));
   });
   std::size_t best = sizes.size();
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (found[i] && (best == sizes.size() || found[i]->iteration < found[best]->iteration)) best = i;
-  if (best == sizes.size()) explain(problem, options, cuts, memory, sizes.front(), stop);
-  SearchResult out;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    out.states += states[i];
+    out.complete = out.complete && !(found[i] && found[i]->verdict.late);
+    if (found[i] && (best == sizes.size() || found[i]->verdict < found[best]->verdict)) best = i;
+  }
+  if (best == sizes.size() && !out.complete) stop.give_up();
+  if (best == sizes.size()) explain(problem, options, variant, cuts, memory, sizes.front(), stop);
   out.bottleneck = found[best]->seconds / static_cast<double>(sizes[best]);
-  out.estimate = core::Seconds(out.bottleneck * static_cast<double>(problem.training.mini_batch));
+  out.estimate = core::Seconds(estimate(*found[best], problem, sizes[best]));
   out.plan = std::move(found[best]->plan);
-  for (std::uint64_t n : states) out.states += n;
   return out;
 }
 

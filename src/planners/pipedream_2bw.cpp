@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "families.hpp"
-#include "penstock/core/parallel.hpp"
+#include "own_options.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -21,8 +21,18 @@ using core::DeviceId;
 struct Candidate {
   plan::Plan plan;
   double seconds = 0;  ///< per sample, by the formula
-  core::Seconds iteration;
+  Verdict verdict;
 };
+
+/// By the dropped planner's formula, of the slowest stage. It counts numbers of four bytes and knows no
+/// recomputation.
+double dropped_seconds(const std::vector<TwoBwStage>& stages, int width) {
+  double slowest = 0;
+  for (const TwoBwStage& stage : stages)
+    slowest = std::max(slowest, dropped_two_bw_seconds(stage.forward + stage.backward, stage.weights / 4,
+                                                       stage.leaving / 4, width));
+  return slowest;
+}
 
 /// Of the routes from device d to d + `distance`, those within blocks of `block` devices (0: all).
 double slowest_route(const cluster::Cluster& cluster, std::size_t distance, std::size_t block) {
@@ -36,8 +46,12 @@ double slowest_route(const cluster::Cluster& cluster, std::size_t distance, std:
 /// The search at one micro-batch size.
 class AtSize {
  public:
-  AtSize(const cost::Problem& problem, const Units& units, std::int64_t samples)
-      : problem_(problem), units_(units), samples_(samples), turns_(problem.training.mini_batch / samples) {
+  AtSize(const cost::Problem& problem, const Units& units, std::int64_t samples, bool dropped)
+      : problem_(problem),
+        units_(units),
+        samples_(samples),
+        turns_(problem.training.mini_batch / samples),
+        dropped_(dropped) {
     for (const auto& unit : units.operators) {
       times_.push_back(slowest(unit));
       work_.push_back(times_.back().total().value());
@@ -54,7 +68,8 @@ class AtSize {
       if (devices % width != 0 || turns_ % width != 0 || turns_ / width < depth) continue;
       if (static_cast<std::size_t>(depth) > work_.size()) continue;
       const plan::Plan split = this->split(width, depth);
-      for (bool recompute : {false, true}) consider(split, recompute, best);
+      consider(split, false, best);
+      if (!dropped_) consider(split, true, best);
     }
     return best;
   }
@@ -113,25 +128,35 @@ class AtSize {
       stage.recompute = recompute;
       stages.push_back(described(stage, unit));
     }
+    const plan::Compression& compression = problem_.training.compression;
     const TwoBwShape shape{static_cast<int>(width), turns_ / static_cast<std::int64_t>(width), recompute,
-                           slowest_route(problem_.cluster, 1, width),
-                           slowest_route(problem_.cluster, width, 0)};
-    const double seconds =
-        two_bw_seconds(stages, shape) / static_cast<double>(samples_ * static_cast<std::int64_t>(width));
+                           slowest_route(problem_.cluster, 1, width) / compression.gradients,
+                           slowest_route(problem_.cluster, width, 0) / compression.activations};
+    const double seconds = this->seconds(stages, shape) / static_cast<double>(samples_);
     if (best && best->seconds <= seconds) return;
     if (fits(plan, stages, shape)) best = Candidate{std::move(plan), seconds, {}};
   }
 
-  /// The larger of the paper's count and of ours, which adds gradients, optimizer state and buffers but knows
-  /// how many micro-batches each stage really holds. On each device.
+  /// Per micro-batch of all replicas together.
+  double seconds(const std::vector<TwoBwStage>& stages, const TwoBwShape& shape) const {
+    return dropped_ ? dropped_seconds(stages, shape.width) : two_bw_seconds(stages, shape) / shape.width;
+  }
+
+  double counted(const TwoBwStage& stage, const TwoBwShape& shape, int depth) const {
+    return dropped_ ? dropped_two_bw_bytes(stage.weights / 4, stage.kept / 4, depth)
+                    : two_bw_bytes(stage, shape, depth);
+  }
+
+  /// The larger of the formula's count and of ours, which adds gradients, optimizer state and buffers but
+  /// knows how many micro-batches each stage really holds. On each device.
   Bytes need(const plan::Stage& stage, const TwoBwStage& described, const TwoBwShape& shape,
              std::size_t depth) const {
-    const Bytes paper(static_cast<std::int64_t>(two_bw_bytes(described, shape, static_cast<int>(depth))));
+    const Bytes formula(static_cast<std::int64_t>(counted(described, shape, static_cast<int>(depth))));
     const auto load = cost::stage_load(problem_.graph, stage.operators);
     const auto ours = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples_,
                                          stage.in_flight / samples_,
                                          stage.recompute ? std::optional<std::int64_t>(1) : std::nullopt);
-    return std::max(paper, plan::total(ours) + load.parameters);
+    return std::max(formula, plan::total(ours) + load.parameters);
   }
 
   bool fits(const plan::Plan& plan, const std::vector<TwoBwStage>& stages, const TwoBwShape& shape) {
@@ -149,6 +174,7 @@ class AtSize {
   const cost::Problem& problem_;
   const Units& units_;
   std::int64_t samples_, turns_;
+  bool dropped_;
   std::vector<cost::OpTime> times_;  ///< [unit]
   std::vector<double> work_;         ///< s [unit]
   std::uint64_t shapes_ = 0;
@@ -168,6 +194,14 @@ class AtSize {
 
 }  // namespace
 
+const std::vector<PlannerOption>& pipedream_2bw_options() {
+  static const std::vector<PlannerOption> options = {
+      words("formula", {"paper", "dropped"},
+            "cost and memory as in the paper, or as in the planner that the public code once had"),
+  };
+  return options;
+}
+
 // Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (PipeDream-2BW), ICML 2021, section 3.3
 // and appendix A: all stages equally wide. The paper's models are equal blocks; here the row of operators is
 // cut so that the slowest stage's compute is least, which for equal blocks is the same. Differs also in that
@@ -177,28 +211,33 @@ SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& op
   if (options.per_stage_micro_batch)
     throw core::BadInput("pipedream_2bw: all stages have one micro-batch size");
   if (options.k != 1) throw core::BadInput("pipedream_2bw: k must be 1");
+  const bool dropped =
+      OwnValues("pipedream_2bw", pipedream_2bw_options(), options.own).word("formula") == "dropped";
   const auto sizes = micro_batch_sizes(problem, options);
   const Units units = planning_units(problem.graph);
+  const double samples = static_cast<double>(problem.training.mini_batch);
   std::vector<std::optional<Candidate>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
   std::vector<Bytes> least_need(sizes.size());
-  core::parallel_for(sizes.size(), [&](std::size_t i) {
-    AtSize at_size(problem, units, sizes[i]);
+  SearchResult out;
+  out.complete = until_limit(sizes.size(), [&](std::size_t i) {
+    AtSize at_size(problem, units, sizes[i], dropped);
     found[i] = at_size.best(options.any_degree, stop);
     states[i] = at_size.states();
     least_need[i] = at_size.least_need();
-    if (!found[i]) return;
-    found[i]->iteration =
-        by_evaluation(options)
-            ? options.evaluate(found[i]->plan)
-            : core::Seconds(found[i]->seconds * static_cast<double>(problem.training.mini_batch));
+    if (found[i])
+      found[i]->verdict = judged(options, found[i]->plan, core::Seconds(found[i]->seconds * samples));
   });
   std::optional<Candidate>* best = nullptr;
-  for (auto& candidate : found)
-    if (candidate && (!best || candidate->iteration < (*best)->iteration)) best = &candidate;
+  for (auto& candidate : found) {
+    out.complete = out.complete && !(candidate && candidate->verdict.late);
+    if (candidate && (!best || candidate->verdict < (*best)->verdict)) best = &candidate;
+  }
+  if (!best && !out.complete) stop.give_up();
   if (!best) explain(problem, *std::min_element(least_need.begin(), least_need.end()));
-  SearchResult out{std::move((*best)->plan), (*best)->seconds};
-  out.estimate = core::Seconds(out.bottleneck * static_cast<double>(problem.training.mini_batch));
+  out.plan = std::move((*best)->plan);
+  out.bottleneck = (*best)->seconds;
+  out.estimate = core::Seconds(out.bottleneck * samples);
   for (std::uint64_t n : states) out.states += n;
   return out;
 }

@@ -74,6 +74,15 @@ std::vector<std::size_t> balanced_ends(const std::vector<double>& work, int part
   return best;
 }
 
+double dropped_two_bw_seconds(double compute, double parameters, double output, int width) {
+  const double reduce = 2 * (width - 1) * parameters / (width <= 8 ? 1e11 : 1e9);
+  return std::max({compute, 2 * output / 1e9, reduce}) / width;
+}
+
+double dropped_two_bw_bytes(double parameters, double activations, int depth) {
+  return 4 * (2 * parameters + activations * depth);
+}
+
 std::optional<TwoBwAnswer> dropped_two_bw_planner(const TwoBwBlocks& model) {
   std::optional<TwoBwAnswer> best;
   for (int width = 1; width <= model.workers; ++width) {
@@ -81,9 +90,9 @@ std::optional<TwoBwAnswer> dropped_two_bw_planner(const TwoBwBlocks& model) {
     const int depth = model.workers / width;
     const double n = model.blocks / depth;  // whole blocks
     const double held = std::max(1.0, n);
-    const double reduce = 2 * (width - 1) * model.parameters * n / (width <= 8 ? 1e11 : 1e9);
-    const double seconds = std::max({model.seconds * n, 2 * model.output / 1e9, reduce}) / width;
-    const double memory = 4 * (2 * model.parameters * held + model.activations * held * depth);
+    const double seconds =
+        dropped_two_bw_seconds(model.seconds * n, model.parameters * n, model.output, width);
+    const double memory = dropped_two_bw_bytes(model.parameters * held, model.activations * held, depth);
     if (memory <= model.memory && (!best || seconds < best->seconds)) best = {seconds, width, depth, memory};
   }
   return best;

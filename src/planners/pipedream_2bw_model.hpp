@@ -21,8 +21,8 @@ struct TwoBwShape {
   int width = 1;           ///< w: replicas of every stage
   std::int64_t turns = 1;  ///< m: micro-batches of a replica per update
   bool recompute = false;
-  double width_bandwidth = 0;  ///< B/s between replicas
-  double depth_bandwidth = 0;  ///< B/s between stages
+  double width_bandwidth = 0;  ///< B/s between replicas, in bytes of weights before compression
+  double depth_bandwidth = 0;  ///< B/s between stages, likewise of activations
 };
 
 /// Seconds per micro-batch of a replica: the slowest stage's compute and transfers, or its share of an
@@ -38,6 +38,12 @@ double two_bw_bytes(const TwoBwStage& stage, const TwoBwShape& shape, int depth)
 /// The cuts of a row of work into `parts` runs, none empty, whose heaviest is as light as can be: ends of the
 /// runs. At most as many parts as there are works.
 std::vector<std::size_t> balanced_ends(const std::vector<double>& work, int parts);
+
+/// The dropped planner's formulas, see below, for the slowest stage; arguments are counts of numbers, not
+/// bytes. Seconds per micro-batch of all `width` replicas together.
+double dropped_two_bw_seconds(double compute, double parameters, double output, int width);
+/// Bytes per worker of a pipeline `depth` deep.
+double dropped_two_bw_bytes(double parameters, double activations, int depth);
 
 /// A model of equal blocks, as the planner of the public code's first version took it. It counts elements as
 /// bytes in times, and four bytes each in memory.

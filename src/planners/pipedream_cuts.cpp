@@ -52,8 +52,10 @@ LayerGraph ProblemCuts::layers(std::int64_t samples) const {
     core::Bytes weights;
     for (core::OpId op : unit) weights += problem_.graph.parameter_bytes(op);
     const core::Bytes output = problem_.graph.op(unit.back()).output_bytes * samples;
-    out.layers.push_back({slowest_compute(problem_, unit, samples), static_cast<double>(output.value()),
-                          static_cast<double>(weights.value())});
+    const plan::Compression& compression = problem_.training.compression;
+    out.layers.push_back({slowest_compute(problem_, unit, samples),
+                          static_cast<double>(compression.activation_bytes(output).value()),
+                          static_cast<double>(compression.gradient_bytes(weights).value())});
     const auto next = units_.dag.successors(static_cast<graph::Vertex>(u));
     out.next.emplace_back(next.begin(), next.end());
   }

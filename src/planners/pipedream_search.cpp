@@ -14,7 +14,7 @@ class Search {
   Search(const std::vector<CutState>& states, const std::vector<PipedreamLevel>& levels,
          const PipedreamRules& rules, core::StopToken stop)
       : cuts_(states), levels_(levels), rules_(rules), stop_(stop) {
-    times_.push_back(interval_times(cuts_, layer_times(states)));
+    times_.push_back(interval_times(cuts_, rules.nested ? nested(layer_times(states)) : layer_times(states)));
     for (std::size_t l = 0; l + 1 < levels.size(); ++l)
       times_.push_back(interval_times(cuts_, level_inside(l)));
   }
@@ -28,6 +28,13 @@ class Search {
   }
 
  private:
+  Triangle nested(Triangle times) const {
+    for (std::size_t last = 0; last < cuts_.size(); ++last)
+      for (std::size_t first = 1; first <= last; ++first)
+        if (!cuts_.before[last].test(first - 1)) times.row(last)[first] = kNever;
+    return times;
+  }
+
   RowContext at(std::size_t level) const {
     const int inside = level == 0 ? 1 : levels_[level - 1].machines;
     return {cuts_, times_[level], levels_[level], level, rules_, {rules_, levels_[level], inside}, stop_};

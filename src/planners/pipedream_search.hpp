@@ -46,6 +46,7 @@ struct PipedreamRules {
   std::optional<double> compression =
       1.0;                      ///< transferred bytes are divided by it; without it transfers are free
   bool straight = false;        ///< stages are not replicated
+  bool nested = false;          ///< stages only between a cut and one it leads to, at the start of an inner pipeline too
   bool fewer_machines = false;  ///< machines may stay idle
   /// Micro-batches per update; 0: replicas synchronise after each of their backward passes, as PipeDream's
   /// do.
@@ -68,8 +69,8 @@ struct PipedreamResult {
 ///   code: (c + 4 (m-1) w / (B m)) / m, and 2 a / (B m) at the cuts on both sides. Where one stage uses all
 ///   machines of a
 ///     level, weights are further divided by the machine count of the level inside.
-/// As in the code, the cost of an interval between any two cuts is the difference of their sums, nested or
-/// not. Exact. Each entry looks only at cuts between its two bounds: stages that start at or before a cut
+/// As in the code, and unless the rules say otherwise, the cost of an interval between any two cuts is the
+/// difference of their sums, nested or not. Exact. Each entry looks only at cuts between its two bounds: stages that start at or before a cut
 /// take at least as long as the least of them, and so do pipelines that end at or behind one; PipeDream's
 /// O(N^3 M^2) scan becomes nearly O(N^2 M^2). Plans are not unique: the first cut, then the fewest replicas
 /// of the last stage are taken, whatever the thread count. Nothing when no plan fits. Throws Interrupted when

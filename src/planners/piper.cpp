@@ -3,57 +3,70 @@
 #include <algorithm>
 
 #include "families.hpp"
-#include "penstock/core/parallel.hpp"
+#include "own_options.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/schedule/in_flight.hpp"
-#include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "piper_search.hpp"
 #include "piper_workload.hpp"
+#include "row_plan.hpp"
 #include "sweep.hpp"
+#include "tensor_groups.hpp"
 
 namespace penstock::planners {
 namespace {
 
 using core::Bytes;
 
-struct Variant {
-  bool in_row = false;
-  bool flush = false;
-};
+/// Which layers of a stage may recompute. A stage of which some do recomputes as a whole when it runs.
+void choose_recompute(const std::string& word, PiperRules& rules) {
+  rules.recompute = word == "never"    ? Recompute::never
+                    : word == "always" ? Recompute::always
+                    : word == "stage"  ? Recompute::per_stage
+                                       : Recompute::per_layer;
+  rules.knapsack = word == "greedy" ? Knapsack::greedy : Knapsack::exact;
+}
+
+PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
+  PiperOptions out;
+  choose_recompute(own.word("recompute"), out.rules);
+  out.rules.data_parallel = own.word("data_parallel") == "true";
+  out.rules.powers_of_two = !options.any_degree;
+  out.flush = own.flag("flush");
+  out.all_devices = true;
+  return out;
+}
 
 struct Candidate {
   plan::Plan plan;
-  double estimate = 0;   ///< seconds of an iteration, by Piper's own formula
-  double iteration = 0;  ///< seconds, by which micro-batch sizes are compared
+  double estimate = 0;  ///< seconds of an iteration, by Piper's own formula
+  bool complete = true;
+  Verdict verdict;  ///< by which micro-batch sizes are compared
 };
 
 /// The search at one micro-batch size.
 class AtSize {
  public:
-  AtSize(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-         const PiperLattice& lattice, std::int64_t samples, Variant variant, core::StopToken stop)
+  AtSize(const cost::Problem& problem, const PiperOptions& rules, const Units& units, const PiperLattice& lattice,
+         const std::vector<ShardedOperators>& sharded, std::int64_t samples, bool in_row, core::StopToken stop)
       : problem_(problem),
         units_(units),
         lattice_(lattice),
         samples_(samples),
         stop_(stop),
-        workload_(piper_workload(problem, units, samples, variant.in_row)) {
-    rules_.rules.recompute = Recompute::per_stage;
-    rules_.rules.powers_of_two = !options.any_degree;
-    rules_.flush = variant.flush;
-    rules_.all_devices = true;
-  }
+        workload_(piper_workload(problem, units, samples, in_row, sharded)),
+        rules_(rules) {}
 
-  /// A plan that keeps to `memory` on every device as score::faults counts it. What Piper does not count is
-  /// taken off its memory until the plan fits.
-  std::optional<Candidate> best(Bytes memory) {
+  /// A plan that keeps to `memory` on every device as score::faults counts it, and takes less than `below`
+  /// seconds by Piper's formula. What Piper does not count is taken off its memory until the plan fits.
+  std::optional<Candidate> best(Bytes memory, double below = std::numeric_limits<double>::infinity()) {
+    rules_.below = below;
     workload_.setting.memory = static_cast<double>(memory.value());
     for (int round = 0; round < kRounds; ++round) {
       const auto found = piper_search(workload_, lattice_, rules_, stop_);
       if (!found) return std::nullopt;
       states_ += found->states;
-      Candidate out{assembled(*found), found->iteration, 0};
+      Candidate out{assembled(*found), found->iteration, found->complete, {}};
       const std::int64_t missing = fullest(out.plan).value() - memory.value();
       if (missing <= 0) return out;
       workload_.setting.memory -=
@@ -68,7 +81,7 @@ class AtSize {
   static constexpr int kRounds = 24;
 
   /// Stages follow one another even where no data flows; d replicas take d micro-batches at once. Devices are
-  /// consecutive.
+  /// consecutive, unless that would spread a group over nodes.
   plan::Plan assembled(const PiperPlan& found) const {
     plan::Plan plan;
     plan.training = problem_.training;
@@ -78,11 +91,13 @@ class AtSize {
       for (graph::Vertex unit : from.layers)
         for (core::OpId op : units_.operators[static_cast<std::size_t>(unit)]) stage.operators.push_back(op);
       std::sort(stage.operators.begin(), stage.operators.end());
-      for (int d = 0; d < from.data_degree; ++d) stage.devices.emplace_back(device++);
+      stage.tensor_parallel = from.tensor_degree;
+      for (int d = 0; d < from.data_degree * from.tensor_degree; ++d) stage.devices.emplace_back(device++);
       stage.micro_batch = samples_ * from.data_degree;
-      stage.recompute = from.configurations.front() == 1;
+      stage.recompute = std::count(from.configurations.begin(), from.configurations.end(), 1) > 0;
       if (plan.stages.size() > 1) stage.after = {core::StageId(plan.stages.size() - 2)};
     }
+    unite_groups(problem_.cluster, plan);
     schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan));
     return plan;
   }
@@ -104,6 +119,10 @@ class AtSize {
   std::uint64_t states_ = 0;
 };
 
+core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
+  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration;
+}
+
 /// Says how much memory a device would need for some plan.
 [[noreturn]] void explain(AtSize& size, const cost::Problem& problem, std::int64_t samples) {
   constexpr Bytes kUnlimited(std::int64_t{1} << 50);
@@ -122,61 +141,118 @@ class AtSize {
       samples, core::show(high), core::show(has), core::show(high - has)));
 }
 
-SearchResult search(const cost::Problem& problem, const SearchOptions& options, Variant variant,
+std::vector<ShardedOperators> sharded_operators(const cost::Problem& problem, const SearchOptions& options) {
+  std::vector<ShardedOperators> out;
+  for (int degree : tensor_degrees(problem.cluster, options))
+    if (degree > 1) out.emplace_back(problem, degree);
+  return out;
+}
+
+class Search {
+ public:
+  Search(const cost::Problem& problem, const SearchOptions& options, const PiperOptions& rules, bool in_row,
+         core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        rules_(rules),
+        in_row_(in_row),
+        stop_(stop),
+        sizes_(micro_batch_sizes(problem, options)),
+        units_(planning_units(problem.graph)),
+        sharded_(sharded_operators(problem, options)),
+        lattice_(dag_of(piper_workload(problem, units_, sizes_.front(), in_row, {})), kMostDownsets, stop) {}
+
+  SearchResult run() {
+    double below = std::numeric_limits<double>::infinity();
+    auto found = at_all_sizes({}, below);
+    for (const Candidate& plain : found) below = std::min(below, plain.estimate);
+    if (!sharded_.empty())
+      for (Candidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
+    if (found.empty() && !complete_) stop_.give_up();
+    if (found.empty()) {
+      AtSize smallest(problem_, rules_, units_, lattice_, sharded_, sizes_.front(), in_row_, stop_);
+      explain(smallest, problem_, sizes_.front());
+    }
+    const auto best = std::min_element(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.verdict < b.verdict;
+    });
+    const double bottleneck = best->estimate / static_cast<double>(problem_.training.mini_batch);
+    return {std::move(best->plan), bottleneck, states_, core::Seconds(best->estimate), complete_};
+  }
+
+ private:
+  /// The best plan of each size, as far as there is one and time to find it.
+  std::vector<Candidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
+    std::vector<std::optional<Candidate>> found(sizes_.size());
+    std::vector<std::uint64_t> states(sizes_.size());
+    const bool all = until_limit(sizes_.size(), [&](std::size_t i) {
+      AtSize size(problem_, rules_, units_, lattice_, sharded, sizes_[i], in_row_, stop_);
+      found[i] = size.best(smallest_device(problem_.cluster), below);
+      states[i] = size.states();
+      if (found[i]) found[i]->verdict = judged(options_, found[i]->plan, estimated(problem_, found[i]->plan));
+    });
+    complete_ = complete_ && all;
+    std::vector<Candidate> out;
+    for (auto& candidate : found) {
+      if (!candidate) continue;
+      complete_ = complete_ && candidate->complete && !candidate->verdict.late;
+      out.push_back(std::move(*candidate));
+    }
+    for (std::uint64_t n : states) states_ += n;
+    return out;
+  }
+
+  const cost::Problem& problem_;
+  SearchOptions options_;
+  PiperOptions rules_;
+  bool in_row_;
+  core::StopToken stop_;
+  std::vector<std::int64_t> sizes_;
+  Units units_;
+  std::vector<ShardedOperators> sharded_;
+  PiperLattice lattice_;
+  std::uint64_t states_ = 0;
+  bool complete_ = true;  ///< false: some size was cut short
+};
+
+SearchResult search(const cost::Problem& problem, const SearchOptions& options, const char* name, bool in_row,
                     core::StopToken stop) {
   if (options.per_stage_micro_batch) throw core::BadInput("piper: all replicas have one micro-batch size");
   if (options.k != 1) throw core::BadInput("piper: k must be 1");
-  const auto sizes = micro_batch_sizes(problem, options);
-  const Units units = planning_units(problem.graph);
-  const PiperLattice lattice(dag_of(piper_workload(problem, units, sizes.front(), variant.in_row)),
-                             kMostDownsets, stop);
-  std::vector<std::optional<Candidate>> found(sizes.size());
-  std::vector<std::uint64_t> states(sizes.size());
-  core::parallel_for(sizes.size(), [&](std::size_t i) {
-    AtSize size(problem, options, units, lattice, sizes[i], variant, stop);
-    found[i] = size.best(smallest_device(problem.cluster));
-    states[i] = size.states();
-    if (!found[i]) return;
-    const plan::Plan& plan = found[i]->plan;
-    found[i]->iteration =
-        (by_evaluation(options)
-             ? options.evaluate(plan)
-             : score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration)
-            .value();
-  });
-  std::optional<Candidate>* best = nullptr;
-  for (auto& candidate : found)
-    if (candidate && (!best || candidate->iteration < (*best)->iteration)) best = &candidate;
-  if (!best) {
-    AtSize smallest(problem, options, units, lattice, sizes.front(), variant, stop);
-    explain(smallest, problem, sizes.front());
-  }
-  SearchResult out;
-  out.plan = std::move((*best)->plan);
-  out.bottleneck = (*best)->estimate / static_cast<double>(problem.training.mini_batch);
-  out.estimate = core::Seconds((*best)->estimate);
-  for (std::uint64_t n : states) out.states += n;
-  return out;
+  const OwnValues own(name, piper_options(), options.own);
+  return Search(problem, limited(options, own), rules_of(own, options), in_row, stop).run();
 }
 
 }  // namespace
 
+const std::vector<PlannerOption>& piper_options() {
+  static const std::vector<PlannerOption> options = {
+      words("recompute", {"stage", "layer", "greedy", "never", "always"},
+            "stages recompute as a whole where that pays; or layer by layer in the search, by an exact "
+            "knapsack or the "
+            "published program's greedy one, and as a whole when they run; or none, or all"),
+      words("data_parallel", {"true", "false"},
+            "stages may have replicas; false: the published program's nodp"),
+      flag("flush",
+           "filling and draining count, by GPipe's formula: fewer stages may pay; ours, an open item of the "
+           "authors"),
+      tensor_parallel_limit(),
+  };
+  return options;
+}
+
 // Tarnawski, Narayanan, Phanishayee, "Piper: Multidimensional Planner for DNN Parallelization", NeurIPS 2021.
-// Differs in that plans have no tensor-parallel degree yet; that a stage recomputes as a whole; that no
-// device stays idle; that memory is Penstock's, in-flight micro-batches of 1F1B included; and in the choice
-// of micro-batch size.
+// Differs in that a stage recomputes as a whole; that no device stays idle; that memory is Penstock's,
+// in-flight micro-batches of 1F1B included; that tensor-parallel degrees are powers of two within a node, at
+// the times of ShardedTimes, and looked for where Piper's model takes less than by any plan without them; and
+// in the choice of micro-batch size.
 SearchResult piper(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return search(problem, options, {}, stop);
+  return search(problem, options, "piper", false, stop);
 }
 
 // Ours: the same over one row of operators, which never has too many downsets.
 SearchResult piper_row(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return search(problem, options, {.in_row = true}, stop);
-}
-
-// Ours: the authors name the flush as an open item.
-SearchResult piper_flush(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return search(problem, options, {.flush = true}, stop);
+  return search(problem, options, "piper_row", true, stop);
 }
 
 }  // namespace penstock::planners

@@ -28,13 +28,18 @@ class Search {
   std::optional<PiperPlan> run() {
     const double work = costs_.work(lattice_.size() - 1);
     if (!std::isfinite(work)) return std::nullopt;  // some layer offers no degree there are devices for
-    const int any = options_.flush ? static_cast<int>(workload_.layers.size()) : 0;
-    auto best = attempt(kNoBound, any);
-    if (!best) return std::nullopt;
     double low = work / workload_.setting.devices;
-    approach(*best, low, any);
-    improve(*best, low, any);
-    if (options_.flush) shorten(*best);
+    if (low >= options_.below / factor(1)) return std::nullopt;
+    const int any = options_.flush ? static_cast<int>(workload_.layers.size()) : 0;
+    auto best = attempt(std::min(kNoBound, options_.below / factor(1) * kJustBelow), any);
+    if (!best) return std::nullopt;
+    try {
+      approach(*best, low, any);
+      improve(*best, low, any);
+      if (options_.flush) shorten(*best);
+    } catch (const core::LimitHit&) {
+      best->complete = false;
+    }
     best->states = states_;
     return best;
   }
@@ -47,7 +52,7 @@ class Search {
     auto found = table_.plan();
     table_.remember(found.has_value());
     if (!found) return std::nullopt;
-    PiperPlan plan{std::move(*found), 0, 0, 0};
+    PiperPlan plan{.stages = std::move(*found)};
     plan.time_per_micro_batch = piper_time(workload_, plan.stages);
     plan.iteration = plan.time_per_micro_batch * factor(static_cast<int>(plan.stages.size()));
     return plan;

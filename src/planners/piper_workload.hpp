@@ -3,17 +3,19 @@
 
 #include "penstock/cost/problem.hpp"
 #include "penstock/graph/piper_graph.hpp"
+#include "sharded_operators.hpp"
 #include "units.hpp"
 
 namespace penstock::planners {
 
-/// One layer per unit, at tensor-parallel degree 1, plain or recomputed; one micro-batch is `samples`
-/// samples, which a replica takes whole. Times are those of the slowest device type. Memory: what a stage
-/// keeps of its own operators per micro-batch, and weights, gradients and optimizer state once; Piper's model
-/// has no place for tensors received, buffers and workspace. Bandwidth: between consecutive devices that all
-/// send at once. `in_row`: each unit is also tied to the next.
+/// One layer per unit, at tensor-parallel degree 1 and those of `sharded`, ascending, plain or recomputed;
+/// one micro-batch is `samples` samples, which a replica takes whole. Times are those of the slowest device
+/// type. Memory: what a stage keeps of its own operators per micro-batch, and weights, gradients and
+/// optimizer state once; Piper's model has no place for tensors received, buffers and workspace. Bandwidth:
+/// between consecutive devices that all send at once. `in_row`: each unit is also tied to the next. How
+/// degrees become sums over layers: ShardedTimes.
 graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& units, std::int64_t samples,
-                                    bool in_row);
+                                    bool in_row, std::span<const ShardedOperators> sharded);
 
 /// Of the device with the least.
 core::Bytes smallest_device(const cluster::Cluster& cluster);

@@ -4,24 +4,22 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
 
+#include "candidates.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
-#include "penstock/score/validate.hpp"
 #include "sweep.hpp"
 
 namespace penstock::planners {
 
 using core::BadInput;
-using core::Bytes;
 
 plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row,
                     const std::vector<std::size_t>& ends) {
-  const auto replicas = static_cast<std::size_t>(row.replicas);
-  const std::size_t ranks = problem.cluster.size() / replicas;
+  const auto devices = static_cast<std::size_t>(row.devices());
+  const std::size_t ranks = problem.cluster.size() / devices;
   plan::Plan out;
   out.training = problem.training;
   out.schedule = row.schedule;
@@ -32,10 +30,12 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
       stage.operators.insert(stage.operators.end(), units.operators[unit].begin(),
                              units.operators[unit].end());
     std::sort(stage.operators.begin(), stage.operators.end());
-    for (std::size_t r = 0; r < replicas; ++r) stage.devices.emplace_back(s % ranks * replicas + r);
+    for (std::size_t d = 0; d < devices; ++d) stage.devices.emplace_back(s % ranks * devices + d);
     stage.micro_batch = row.micro_batch;
     stage.k = row.k;
     stage.recompute = row.recompute;
+    stage.tensor_parallel = row.tensor_parallel;
+    stage.zero = row.zero;
     if (s > 0) stage.after = {core::StageId(s - 1)};
   }
   score::derive_in_flight(problem, out);
@@ -99,72 +99,49 @@ void refuse_k(const SearchOptions& options, const char* planner) {
   if (options.k != 1) throw BadInput(fmt::format("k belongs to 1f1b, {} has another schedule", planner));
 }
 
-double judged_seconds(const cost::Problem& problem, const SearchOptions& options, const plan::Plan& plan) {
-  if (by_evaluation(options)) return options.evaluate(plan).value();
+namespace {
+
+double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
   return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
 }
 
-Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto rank = plan::rank_of_stage(plan);
-  std::vector<Bytes> need(plan.stages.size());
-  for (std::size_t s = 0; s < need.size(); ++s)
-    need[static_cast<std::size_t>(rank[s])] +=
-        plan::total(score::stage_memory(problem, plan, core::StageId(s)));
-  return *std::max_element(need.begin(), need.end());
-}
+using Judge = std::function<double(const plan::Plan&)>;
 
-void fail_on(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto faults = score::faults(problem, plan);
-  core::require(!faults.empty(), "a plan without faults is a plan");
-  throw core::Infeasible("no plan fits: even with the least memory " + faults.front());
-}
-
-namespace {
-
-struct Candidate {
-  std::optional<plan::Plan> plan;  ///< nothing: not reached before the deadline
-  std::optional<double> seconds;   ///< nothing: invalid, or not reached
-};
-
-Candidate candidate(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-                    const EvenRow& row, const RowCut& cut, core::StopToken stop) {
+Candidate candidate(const cost::Problem& problem, const Units& units, const EvenRow& row, const RowCut& cut,
+                    const Judge& judge, core::StopToken stop) {
   Candidate out;
   try {
     stop.check();
     out.plan = row_plan(problem, units, row, cut(row));
-    if (score::faults(problem, *out.plan).empty()) out.seconds = judged_seconds(problem, options, *out.plan);
-  } catch (const core::TimedOut&) {
+    if (fits(problem, *out.plan)) out.seconds = judge(*out.plan);
+    out.late = false;
+  } catch (const core::LimitHit&) {
   }
   return out;
 }
 
-bool thriftier(const cost::Problem& problem, const Candidate& a, const Candidate& b) {
-  return fullest_need(problem, *a.plan) < fullest_need(problem, *b.plan);
-}
-
 }  // namespace
+
+double judged_seconds(const cost::Problem& problem, const SearchOptions& options, const plan::Plan& plan) {
+  return by_evaluation(options) ? options.evaluate(plan).value() : estimated_seconds(problem, plan);
+}
 
 SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
-                     core::StopToken stop) {
+                     core::StopToken stop, std::size_t most_evaluated) {
   if (rows.empty()) throw core::Infeasible(none);
+  const bool twice = by_evaluation(options) && rows.size() > most_evaluated;
+  const Judge judge = [&](const plan::Plan& plan) {
+    return twice ? estimated_seconds(problem, plan) : judged_seconds(problem, options, plan);
+  };
   std::vector<Candidate> found(rows.size());
-  core::parallel_for(
-      rows.size(), [&](std::size_t i) { found[i] = candidate(problem, options, units, rows[i], cut, stop); });
-  const bool complete =
-      std::all_of(found.begin(), found.end(), [](const Candidate& c) { return c.plan.has_value(); });
-  Candidate* best = &found.front();
-  for (Candidate& c : found)
-    if (c.seconds && (!best->seconds || *c.seconds < *best->seconds)) best = &c;
-  if (!best->seconds && !complete) throw core::TimedOut();
-  if (!best->seconds)
-    fail_on(problem,
-            *std::min_element(found.begin(), found.end(), [&](const Candidate& a, const Candidate& b) {
-               return thriftier(problem, a, b);
-             })->plan);
-  const double bottleneck =
-      score::estimate(problem, *best->plan, plan::StageGraph(problem.graph, *best->plan)).bottleneck;
-  return {std::move(*best->plan), bottleneck, rows.size(), {}, complete};
+  core::parallel_for(rows.size(),
+                     [&](std::size_t i) { found[i] = candidate(problem, units, rows[i], cut, judge, stop); });
+  bool complete = in_time(found);
+  if (twice) complete = evaluate_leading(found, options, most_evaluated, stop) && complete;
+  plan::Plan& plan = *winner(problem, found, stop).plan;
+  const double bottleneck = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).bottleneck;
+  return {std::move(plan), bottleneck, rows.size(), {}, complete};
 }
 
 }  // namespace penstock::planners

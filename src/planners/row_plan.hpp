@@ -3,6 +3,7 @@
 // them.
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,19 @@
 
 namespace penstock::planners {
 
-/// Stage s holds a run of units, on rank s mod ranks; rank r has the r-th `replicas` devices. Each stage
+/// Stage s holds a run of units, on rank s mod ranks; rank r has the r-th devices() devices. Each stage
 /// waits for the one before it, as in `spp`.
 struct EvenRow {
   std::size_t stages = 1;
-  int replicas = 1;  ///< devices of a rank; divides the cluster
+  int replicas = 1;  ///< of a rank
   std::int64_t micro_batch = 1;
   int k = 1;
   std::string schedule = "1f1b";
-  bool recompute = false;  ///< in all stages
+  bool recompute = false;   ///< in all stages
+  int tensor_parallel = 1;  ///< devices of a replica
+  int zero = 0;             ///< ZeRO stage, in all stages
+
+  int devices() const { return replicas * tensor_parallel; }  ///< of a rank; divides the cluster
 };
 /// `ends`: one past the last unit of each stage.
 plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row,
@@ -58,16 +63,13 @@ void refuse_k(const SearchOptions& options, const char* planner);
 
 /// Seconds of an iteration, by which plans are compared: options.evaluate, or score::estimate.
 double judged_seconds(const cost::Problem& problem, const SearchOptions& options, const plan::Plan& plan);
-/// What the fullest device of a plan needs.
-core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);
-/// Throws Infeasible saying what of this plan does not fit.
-[[noreturn]] void fail_on(const cost::Problem& problem, const plan::Plan& plan);
-
 /// The fastest valid plan, the first of equals; all rows are cut and judged in parallel, those not reached at
-/// the deadline left out. Throws Infeasible with the fault of the row that needs least memory, or `none`
-/// where there is no row at all; TimedOut when the deadline left no plan.
+/// the deadline left out. Of more rows than `most_evaluated` only those of least score::estimate are judged
+/// by options.evaluate. Throws Infeasible with the fault of the row that needs least memory, or `none`
+/// where there is no row at all; LimitHit when a limit left no plan.
 SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
-                     core::StopToken stop);
+                     core::StopToken stop,
+                     std::size_t most_evaluated = std::numeric_limits<std::size_t>::max());
 
 }  // namespace penstock::planners

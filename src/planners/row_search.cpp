@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "penstock/core/parallel.hpp"
 #include "penstock/core/quantity_text.hpp"
-#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -70,10 +68,6 @@ plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
   return plan;
 }
 
-core::Seconds judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {
-  return by_evaluation(options) ? options.evaluate(plan) : estimate;
-}
-
 SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
                         int layers_at_most, const RowPlanner& planner, core::StopToken stop) {
   if (options.k != 1) throw core::BadInput(fmt::format("{}: k must be 1", name));
@@ -85,19 +79,24 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   std::vector<std::uint64_t> states(sizes.size());
   const std::size_t first =
       sizes.size() - 1;  // most efficient: what it attains lets the others give up early
-  found[first] = planner(layers, {.micro_batch = sizes[first]}, states[first]);
-  const double give_up =
-      found[first] ? found[first]->iteration.value() : std::numeric_limits<double>::infinity();
-  core::parallel_for(first, [&](std::size_t i) {
+  double give_up = std::numeric_limits<double>::infinity();
+  const auto search = [&](std::size_t i) {
     stop.check();
     found[i] = planner(layers, {.micro_batch = sizes[i], .give_up = give_up}, states[i]);
-  });
+  };
+  bool complete = until_limit(1, [&](std::size_t) { search(first); });
+  if (found[first]) give_up = found[first]->verdict.iteration.value();
+  complete = until_limit(first, search) && complete;
   std::size_t best = sizes.size();
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (found[i] && (best == sizes.size() || found[i]->iteration < found[best]->iteration)) best = i;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    complete = complete && !(found[i] && (found[i]->verdict.late || !found[i]->complete));
+    if (found[i] && (best == sizes.size() || found[i]->verdict < found[best]->verdict)) best = i;
+  }
+  if (best == sizes.size() && !complete) stop.give_up();
   if (best == sizes.size()) explain(problem, name, layers, sizes, planner);
   SearchResult out{std::move(found[best]->plan), found[best]->bottleneck / static_cast<double>(sizes[best])};
   out.estimate = found[best]->estimate;
+  out.complete = complete;
   for (std::uint64_t n : states) out.states += n;
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include "penstock/planners/planner.hpp"
 #include "slice_costs.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 
@@ -25,11 +26,9 @@ struct RowPlan {
   plan::Plan plan;
   double bottleneck = 0;    ///< seconds per micro-batch of the slowest stage
   core::Seconds estimate;   ///< of the iteration, by the planner's own formula
-  core::Seconds iteration;  ///< what the choice goes by: `judged`
+  Verdict verdict;          ///< what the choice goes by: `judged`
+  bool complete = true;     ///< false: the best until a limit
 };
-
-/// options.evaluate where it counts, else the planner's own estimate.
-core::Seconds judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate);
 
 /// What a planner is asked for at a time.
 struct RowTrial {
@@ -43,7 +42,7 @@ using RowPlanner =
     std::function<std::optional<RowPlan>(const Layers& layers, const RowTrial& trial, std::uint64_t& states)>;
 
 /// The best of all micro-batch sizes, the same for any number of threads. `layers_at_most`: see Layers.
-/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do.
+/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do; at a limit the best so far.
 SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
                         int layers_at_most, const RowPlanner& planner, core::StopToken stop);
 

@@ -24,12 +24,13 @@ void slow_down(cost::Affine& slowest, const cost::Affine& route, double samples)
 
 }  // namespace
 
-Routes::Routes(const cluster::Cluster& cluster) : size_(cluster.size()), routes_(size_ * size_) {
+Routes::Routes(const cluster::Cluster& cluster, const plan::Compression& compression)
+    : size_(cluster.size()), routes_(size_ * size_) {
   for (std::size_t a = 0; a < size_; ++a)
     for (std::size_t b = 0; b < size_; ++b)
       if (a != b) {
         const auto route = cluster.route(DeviceId(a), DeviceId(b));
-        routes_[a * size_ + b] = {route.latency.value(), 1 / route.bandwidth.value()};
+        routes_[a * size_ + b] = {route.latency.value(), compression.activations / route.bandwidth.value()};
       }
 }
 
@@ -79,6 +80,7 @@ int SlicePrices::of(const Devices& devices) {
 SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
   const std::int64_t samples = cost::samples_per_device(micro_batch_, static_cast<std::int64_t>(face.count));
   const int most = static_cast<int>(problem_.training.mini_batch / micro_batch_);
+  const plan::Compression& compression = problem_.training.compression;
   SliceCosts out{std::vector<PhaseTimes>(layers_.ranges()), std::vector<int>(layers_.ranges())};
   for (int begin = 0; begin < layers_.size(); ++begin)
     for (int end = begin + 1; end <= layers_.size(); ++end) {
@@ -88,7 +90,7 @@ SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
         times.forward = std::max(times.forward, sums.forward_of(begin, end).value());
         times.backward = std::max(times.backward, sums.backward_of(begin, end).value());
       }
-      times.reduce = reduce.time(layers_.load(begin, end).parameters).value();
+      times.reduce = reduce.time(compression.gradient_bytes(layers_.load(begin, end).parameters)).value();
       out.room[layers_.index(begin, end)] = layers_.room(begin, end, samples, face.memory, most);
     }
   return out;

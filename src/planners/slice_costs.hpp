@@ -22,10 +22,10 @@ struct SliceCosts {
   std::vector<int> room;  ///< micro-batches held at once, at most those of an iteration
 };
 
-/// Routes between all devices, looked up once.
+/// Routes between all devices, looked up once; for bytes before compression.
 class Routes {
  public:
-  explicit Routes(const cluster::Cluster& cluster);
+  Routes(const cluster::Cluster& cluster, const plan::Compression& compression);
   const cost::Affine& operator()(core::DeviceId from, core::DeviceId to) const {
     return routes_[from.index() * size_ + to.index()];
   }

@@ -23,8 +23,9 @@ constexpr std::size_t kMostForAnyDegree = 64;             // devices: transfers 
 /// The cluster seen along the order; the same for all micro-batch sizes.
 class OrderedDevices {
  public:
-  explicit OrderedDevices(const cluster::Cluster& cluster) : routes_(cluster) {
-    for (std::size_t d : device_order(device_bandwidths(cluster))) order_.emplace_back(d);
+  explicit OrderedDevices(const cost::Problem& problem)
+      : routes_(problem.cluster, problem.training.compression) {
+    for (std::size_t d : device_order(device_bandwidths(problem.cluster))) order_.emplace_back(d);
   }
   int size() const { return static_cast<int>(order_.size()); }
   std::vector<DeviceId> slice(int first, int count) const {
@@ -84,7 +85,7 @@ class SppLuo {
       : problem_(problem),
         options_(options),
         stop_(stop),
-        devices_(problem.cluster),
+        devices_(problem),
         replicas_(row_degrees(options, static_cast<int>(problem.cluster.size()))) {}
 
   /// The plan whose iteration is shortest, over all stage counts.
@@ -94,13 +95,17 @@ class SppLuo {
     states += mapping.states();
     std::optional<RowPlan> best;
     for (int count : by_bottleneck(mapping)) {
+      if (best && stop_.limit_hit()) {
+        best->complete = false;
+        break;
+      }
       stop_.check();
       const auto stages = mapping.stages(count);
-      const double to_beat = best ? best->iteration.value() : trial.give_up;
+      const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
       if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
       RowPlan plan = scheduled(layers, costs, stages, trial.micro_batch);
       plan.bottleneck = mapping.bottleneck(count);
-      if (!best || plan.iteration < best->iteration) best = std::move(plan);
+      if (!best || plan.verdict < best->verdict) best = std::move(plan);
     }
     return best;
   }
@@ -162,7 +167,7 @@ class SppLuo {
       out.plan.stages[s].in_flight = std::min(out.plan.stages[s].in_flight, room * micro_batch);
     }
     out.estimate = to_seconds(schedule::list_order(score::pipeline_of(problem_, out.plan)).makespan);
-    out.iteration = judged(options_, out.plan, out.estimate);
+    out.verdict = judged(options_, out.plan, out.estimate);
     return out;
   }
 

@@ -38,6 +38,27 @@ std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const 
   return sizes;
 }
 
+Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {
+  if (!by_evaluation(options)) return {false, estimate};
+  try {
+    return {false, options.evaluate(plan)};
+  } catch (const core::LimitHit&) {
+    return {true, estimate};
+  }
+}
+
+bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::atomic<bool> complete{true};
+  core::parallel_for(count, [&](std::size_t i) {
+    try {
+      body(i);
+    } catch (const core::LimitHit&) {
+      complete = false;
+    }
+  });
+  return complete;
+}
+
 namespace {
 
 std::vector<int> replica_counts(int devices, bool any) {
@@ -101,6 +122,7 @@ class Sweep {
     // The largest size goes first: it is the most efficient, and what it attains lets the others give up early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
+    if (found[first] && found[first]->judged) to_beat_ = core::Seconds(found[first]->iteration);
     const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster)
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
@@ -128,7 +150,7 @@ class Sweep {
     try {
       stop_.check();
       return search_on(search, give_up, rows);
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       late_ = true;
       return std::nullopt;
     }
@@ -146,8 +168,14 @@ class Sweep {
       late_ = true;
       if (!score::faults(problem_, out.plan).empty()) return std::nullopt;
     }
+    if (hopeless(out.plan)) return std::nullopt;
     judge(out, search.choices.k);
     return out;
+  }
+
+  /// Not worth an evaluation.
+  bool hopeless(const plan::Plan& plan) const {
+    return by_evaluation(options_) && options_.at_least && to_beat_ && options_.at_least(plan) >= *to_beat_;
   }
 
   /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
@@ -160,7 +188,7 @@ class Sweep {
                                    [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
       candidate.iteration = by_evaluation(options_) ? options_.evaluate(tightened).value() : estimated(tightened);
       candidate.plan = std::move(tightened);
-    } catch (const core::TimedOut&) {
+    } catch (const core::LimitHit&) {
       late_ = true;
       candidate.judged = false;
       candidate.iteration = estimated(candidate.plan);
@@ -176,7 +204,7 @@ class Sweep {
     std::optional<Candidate>* chosen = nullptr;
     for (auto& candidate : found)
       if (candidate && (!chosen || better(*candidate, **chosen))) chosen = &candidate;
-    if (!chosen && late_) throw core::TimedOut();
+    if (!chosen && late_) stop_.give_up();
     if (!chosen) explain();
     SearchResult out{std::move((*chosen)->plan), (*chosen)->bottleneck, 0};
     for (std::uint64_t n : rows) out.states += n;
@@ -199,6 +227,7 @@ class Sweep {
   std::vector<Search> searches_;
   Units units_;
   graph::SpTree tree_;
+  std::optional<core::Seconds> to_beat_;   ///< by evaluation of the first search
   mutable std::atomic<bool> late_{false};  ///< some search was cut short; searches run side by side
 };
 

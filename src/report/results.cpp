@@ -32,6 +32,7 @@ void each_field(const CellResult& row, Visit&& visit) {
   visit("bubble", row.bubble);
   visit("peak_memory_bytes", row.peak_memory_bytes);
   visit("search_s", row.search_s);
+  visit("judging_s", row.judging_s);
   visit("states", row.states);
   visit("search_memory_bytes", row.search_memory_bytes);
   visit("costs", row.costs);

@@ -19,8 +19,11 @@ bool negative(Picoseconds t) {
 std::string stage_fault(const Pipeline& pipeline) {
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const PipelineStage& stage = pipeline.stages[s];
-    if (negative(stage.forward) || negative(stage.backward) || negative(stage.after))
+    if (negative(stage.forward) || negative(stage.backward) || negative(stage.after) ||
+        negative(stage.early))
       return fmt::format("stages[{}]: a time is negative", s);
+    if (stage.early > stage.backward)
+      return fmt::format("stages[{}]: the early part of a backward is longer than all of it", s);
     if (stage.room < 0) return fmt::format("stages[{}]: room for {} micro-batches", s, stage.room);
   }
   return "";

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/cost/sharding.hpp"
 
 namespace penstock::score {
 namespace {
@@ -22,11 +24,15 @@ void lower(double& value, double other) {
   value = std::min(value, other);
 }
 
-void lower(LeastTimes& cell, const cost::OpTime& time, std::int64_t samples) {
-  const auto n = static_cast<double>(samples);
+void lower_passes(LeastTimes& cell, const cost::OpTime& time) {
   lower(cell.forward, time.forward.value());
   lower(cell.input_gradient, time.input_gradient.value());
   lower(cell.weight_gradient, time.weight_gradient.value());
+}
+
+void lower(LeastTimes& cell, const cost::OpTime& time, std::int64_t samples) {
+  const auto n = static_cast<double>(samples);
+  lower_passes(cell, time);
   lower(cell.held_rate, (time.forward + time.input_gradient).value() / n);
   lower(cell.rate, time.total().value() / n);
 }
@@ -46,14 +52,20 @@ std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
   return {types.begin(), types.end()};
 }
 
+std::string_view divided(PlanFamily family) {
+  constexpr std::string_view kWords[] = {"", ", its weights on all devices", ", divided over all devices"};
+  return kWords[static_cast<std::size_t>(family)];
+}
+
 std::size_t class_of(std::int64_t share) {
   return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(share)) - 1);
 }
 
 }  // namespace
 
-LeastTimesTable::LeastTimesTable(const cost::Problem& problem)
+LeastTimesTable::LeastTimesTable(const cost::Problem& problem, PlanFamily family)
     : problem_(problem),
+      family_(family),
       types_(types_in_use(problem.cluster)),
       classes_(class_of(problem.training.mini_batch) + 1),
       cells_(problem.graph.size() * classes_, kNone),
@@ -82,10 +94,31 @@ bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, co
   return plan::total(need) <= memory;
 }
 
+cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
+  cost::StageLoad load = cost::stage_load(problem_.graph, {&op, 1});
+  load.entering = load.leaving = core::Bytes(0);  // its neighbours may be in the same stage
+  const auto all = static_cast<std::int64_t>(problem_.cluster.size());
+  const std::int64_t weights = family_ == PlanFamily::replicated ? 1 : all,
+                     tensors = family_ == PlanFamily::tensor_parallel ? all : 1;
+  load.parameters = core::Bytes(load.parameters.value() / weights);
+  load.kept = core::Bytes(load.kept.value() / tensors);
+  load.working = core::Bytes(load.working.value() / tensors);
+  return load;
+}
+
+void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const cluster::DeviceType& type,
+                                    std::int64_t samples) const {
+  if (family_ != PlanFamily::tensor_parallel || problem_.cluster.size() < 2) return;
+  const double part = 1.0 / static_cast<double>(problem_.cluster.size());
+  using plan::Partition;
+  for (const Partition how : {Partition::batch, Partition::output, Partition::input})
+    lower_passes(cell, problem_.costs.part_time(problem_.graph, op, type, samples,
+                                                cost::op_part(problem_.graph.op(op), how, part)));
+}
+
 void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
   const core::OpId id(op);
-  cost::StageLoad load = cost::stage_load(problem_.graph, {&id, 1});
-  load.entering = load.leaving = core::Bytes(0);  // its neighbours may be in the same stage
+  const cost::StageLoad load = least_load(id);
   for (std::size_t t = 0; t < types_.size(); ++t) {
     const cluster::DeviceType& type = problem_.cluster.types()[types_[t]];
     for (const Share& share : shares) {
@@ -94,6 +127,7 @@ void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
       for (std::int64_t n = share.least; n <= share.most; ++n) {
         const cost::OpTime time = problem_.costs.op_time(problem_.graph, id, type, n);
         lower(cells_[op * classes_ + c], time, n);
+        lower_to_part(cells_[op * classes_ + c], id, type, n);
         lower(rate_on(t, op, c), time.total().value() / static_cast<double>(n));
       }
     }
@@ -101,8 +135,8 @@ void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
   for (std::size_t c = 0; c < classes_; ++c) lower(over_all_[op], of(op, c));
   if (std::isinf(over_all_[op].rate))
     throw core::Infeasible(
-        fmt::format("operator '{}' fits on no device, not even with the smallest share of a micro-batch",
-                    problem_.graph.op(id).name));
+        fmt::format("operator '{}' fits on no device, not even with the smallest share of a micro-batch{}",
+                    problem_.graph.op(id).name, divided(family_)));
 }
 
 /// A type's speed is the inverse of what all operators take on it; one that does not fit there counts as on

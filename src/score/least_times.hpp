@@ -5,22 +5,26 @@
 #include <vector>
 
 #include "penstock/cost/problem.hpp"
+#include "penstock/score/problem_bound.hpp"
 
 namespace penstock::score {
 
 /// Each number on its own the least over some shares and device types; infinite where none fits in memory.
 struct LeastTimes {
-  double forward, input_gradient, weight_gradient;  ///< s, of one pass
-  double held_rate;                                 ///< s per sample, forward and input gradient
-  double rate;                                      ///< s per sample, all passes
+  double forward, input_gradient, weight_gradient;  ///< s, of one pass of the smallest part a device may have
+  double held_rate;                                 ///< s per sample, forward and input gradient of the whole
+  double rate;                                      ///< s per sample, all passes of the whole
   double work;  ///< as `rate`, each device type weighed by its share of the cluster's speed
 };
 
-/// Shares of all plans, in classes: those whose smaller half (floor(b / r)) lies between two powers of two.
+/// Shares of all plans of a family, in classes: those whose smaller half (floor(b / r)) lies between two
+/// powers of two. Shares of groups divide further, but a group's batch divided by samples is one of the
+/// shares again: t parts of floor(b / r) or ceil(b / r) are floor(b / rt) or ceil(b / rt), or a single
+/// sample.
 class LeastTimesTable {
  public:
   /// Throws Infeasible naming an operator of which no share fits.
-  explicit LeastTimesTable(const cost::Problem& problem);
+  LeastTimesTable(const cost::Problem& problem, PlanFamily family);
 
   std::size_t classes() const { return classes_; }
   const LeastTimes& of(std::size_t op, std::size_t share_class) const {
@@ -36,6 +40,11 @@ class LeastTimesTable {
     std::int64_t least, most;  ///< floor(b / r), ceil(b / r)
   };
   static std::vector<Share> shares(std::int64_t mini_batch, std::int64_t devices);
+  /// With a D-th of what the family divides over D devices.
+  cost::StageLoad least_load(core::OpId op) const;
+  /// Times of the smallest part, divided in whichever way is the fastest.
+  void lower_to_part(LeastTimes& cell, core::OpId op, const cluster::DeviceType& type,
+                     std::int64_t samples) const;
   void fill(std::size_t op, const std::vector<Share>& shares);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
@@ -44,6 +53,7 @@ class LeastTimesTable {
   }
 
   const cost::Problem& problem_;
+  PlanFamily family_;
   std::vector<std::size_t> types_;  ///< those in use, indices into Cluster::types()
   std::vector<double> weight_;      ///< [type in use] share of the cluster's speed of one such device
   std::size_t classes_ = 0;

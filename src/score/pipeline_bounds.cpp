@@ -22,7 +22,8 @@ class Bounds {
   PipelineBounds find() {
     for (const auto& steps : unrolled_.steps_of) machine(steps);
     for (std::size_t id = 0; id < unrolled_.steps.size(); ++id)
-      offer(BoundKind::chain, id, head_[id] + duration(id) * pipeline_.micro_batches + tail_[id]);
+      offer(BoundKind::chain, id,
+            head_[id] + passed(id) + duration(id) * (pipeline_.micro_batches - 1) + tail_[id]);
     for (std::size_t s = 0; s < pipeline_.stages.size(); ++s)
       if (pipeline_.stages[s].room > 0 && pipeline_.stages[s].room < pipeline_.micro_batches) memory(s);
     return out_;
@@ -30,12 +31,19 @@ class Bounds {
 
  private:
   Picoseconds duration(std::size_t id) const { return unrolled_.steps[id].duration; }
+  /// On a path: without what is done early, unless it waits for the forward alone.
+  Picoseconds passed(std::size_t id) const {
+    const std::size_t s = id - unrolled_.backward(0);
+    if (id < unrolled_.backward(0) || s >= pipeline_.stages.size()) return duration(id);
+    const bool last = unrolled_.steps[id].waits_for.front() == unrolled_.forward(s);
+    return last ? duration(id) : duration(id) - pipeline_.stages[s].early;
+  }
 
   void find_heads() {
     head_.resize(unrolled_.steps.size());
     for (const std::size_t id : unrolled_.topological)
       for (const std::size_t before : unrolled_.steps[id].waits_for)
-        head_[id] = std::max(head_[id], head_[before] + duration(before) + unrolled_.steps[before].latency);
+        head_[id] = std::max(head_[id], head_[before] + passed(before) + unrolled_.steps[before].latency);
   }
 
   void find_tails() {
@@ -44,7 +52,7 @@ class Bounds {
       tail_[unrolled_.backward(s)] = pipeline_.stages[s].after;
     for (auto id = unrolled_.topological.rbegin(); id != unrolled_.topological.rend(); ++id)
       for (const std::size_t next : unrolled_.steps[*id].awaited_by)
-        tail_[*id] = std::max(tail_[*id], unrolled_.steps[*id].latency + duration(next) + tail_[next]);
+        tail_[*id] = std::max(tail_[*id], unrolled_.steps[*id].latency + passed(next) + tail_[next]);
   }
 
   void offer(BoundKind kind, std::size_t id, Picoseconds time) {
@@ -76,12 +84,13 @@ class Bounds {
     constexpr Picoseconds kUnreached(-1);
     std::vector<Picoseconds> end(unrolled_.steps.size(), kUnreached);
     for (const std::size_t id : unrolled_.topological) {
-      if (id == unrolled_.forward(s)) end[id] = duration(id);
+      if (id == unrolled_.forward(s)) end[id] = passed(id);
       for (const std::size_t before : unrolled_.steps[id].waits_for)
         if (end[before] != kUnreached)
-          end[id] = std::max(end[id], end[before] + unrolled_.steps[before].latency + duration(id));
+          end[id] = std::max(end[id], end[before] + unrolled_.steps[before].latency + passed(id));
     }
-    return end[unrolled_.backward(s)];
+    return std::max(end[unrolled_.backward(s)],
+                    duration(unrolled_.forward(s)) + duration(unrolled_.backward(s)));
   }
 
   const Pipeline& pipeline_;

@@ -66,7 +66,8 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage, Pipeli
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
     const cost::OpTime time = cost::stage_time(problem, stage, stage.operators, r, samples).total();
     const Seconds again = stage.recompute ? time.forward : Seconds(0);
-    out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()), static_cast<int>(room), after});
+    out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()), static_cast<int>(room),
+                          after, rounded(again)});
   }
 }
 

@@ -34,8 +34,11 @@ struct Way {
 
 class Bounds {
  public:
-  Bounds(const cost::Problem& problem, Reduction reduction)
-      : problem_(problem), samples_(static_cast<double>(problem.training.mini_batch)), times_(problem) {
+  Bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family)
+      : problem_(problem),
+        family_(family),
+        samples_(static_cast<double>(problem.training.mini_batch)),
+        times_(problem, family) {
     if (reduction == Reduction::closed_form) reduce_.emplace(problem.cluster);
     go_down();
     go_up();
@@ -45,7 +48,7 @@ class Bounds {
     const double seconds[kProblemBoundKinds] = {work(),        way().seconds, operators(),
                                                 replication(), memory(),      relaxation()};
     constexpr double kRounding = 1 - 1e-9;
-    ProblemBounds out;
+    ProblemBounds out{family_, {}};
     for (std::size_t k = 0; k < kProblemBoundKinds; ++k)
       out.by_kind[k] = {static_cast<ProblemBoundKind>(k), core::Seconds(seconds[k] * kRounding)};
     return out;
@@ -69,12 +72,24 @@ class Bounds {
     return last == kNobody ? 0 : values[last];
   }
 
+  static Bytes part(Bytes bytes, std::size_t parts) {
+    const auto n = static_cast<std::int64_t>(parts);
+    return Bytes((bytes.value() + n - 1) / n);
+  }
+  /// Of an operator's weights on one of so many devices.
+  double update(std::size_t op, std::size_t devices) const {
+    return times_.update(part(weights(op), family_ == PlanFamily::replicated ? 1 : devices));
+  }
+  double reduce(std::size_t replicas, Bytes bytes) const {
+    return reduce_ ? reduce_->seconds(replicas, problem_.training.compression.gradient_bytes(bytes)) : 0;
+  }
+
   void go_down() {
     for (std::size_t op = 0; op < size(); ++op)
       down_.push_back(most_of_producers(op, down_) + times_.over_all(op).forward);
   }
   double own_end(std::size_t op) const {
-    return times_.over_all(op).weight_gradient + times_.update(weights(op));
+    return times_.over_all(op).weight_gradient + update(op, problem_.cluster.size());
   }
   void go_up() {
     for (std::size_t op = 0; op < size(); ++op)
@@ -98,18 +113,19 @@ class Bounds {
       ++out.steps[op].input_gradient;
       if (own_end(op) < most_of_producers(op, up_)) continue;
       out.steps[op].weight_gradient = 1;
-      out.update = times_.update(weights(op));
+      out.update = update(op, problem_.cluster.size());
       return out;
     }
   }
 
-  /// The least that an operator on `replicas` devices allows.
+  /// The least that an operator with so many replicas allows, each as many devices as there can be.
   double on(std::size_t op, std::size_t replicas) const {
-    const double share = samples_ / static_cast<double>(replicas);
+    const std::size_t group = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() / replicas : 1;
+    const double share = samples_ / static_cast<double>(replicas * group);
     const LeastTimes& least = times_.over_all(op);
-    const double reduce = reduce_ ? reduce_->seconds(replicas, weights(op)) : 0;
-    return most_of_producers(op, down_) + std::max(share * least.rate + reduce + times_.update(weights(op)),
-                                                   share * least.held_rate + most_of_producers(op, up_));
+    const double after = reduce(replicas, part(weights(op), group)) + update(op, replicas * group);
+    return most_of_producers(op, down_) +
+           std::max(share * least.rate + after, share * least.held_rate + most_of_producers(op, up_));
   }
   double on_at_least(std::size_t op, std::size_t replicas) const {
     const std::size_t most =
@@ -125,7 +141,7 @@ class Bounds {
   }
   double replication() const {
     const std::size_t replicas = (problem_.cluster.size() + size() - 1) / size();
-    if (replicas < 2) return 0;
+    if (replicas < 2 || family_ == PlanFamily::tensor_parallel) return 0;
     double least = on_at_least(0, replicas);
     for (std::size_t op = 1; op < size(); ++op) least = std::min(least, on_at_least(op, replicas));
     return least;
@@ -183,6 +199,7 @@ class Bounds {
   }
 
   const cost::Problem& problem_;
+  PlanFamily family_;
   double samples_;
   LeastTimesTable times_;
   std::optional<LeastAllReduce> reduce_;
@@ -196,21 +213,41 @@ std::string_view name(ProblemBoundKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name(PlanFamily family) {
+  constexpr std::string_view kNames[] = {"without ZeRO or tensor parallelism", "with ZeRO",
+                                         "with tensor parallelism"};
+  return kNames[static_cast<std::size_t>(family)];
+}
+
+PlanFamily family_of(const plan::Plan& plan) {
+  PlanFamily family = PlanFamily::replicated;
+  for (const plan::Stage& stage : plan.stages) {
+    if (stage.tensor_parallel > 1) return PlanFamily::tensor_parallel;
+    if (stage.zero > 0) family = PlanFamily::zero;
+  }
+  return family;
+}
+
 const ProblemBound& ProblemBounds::best() const {
   return *std::max_element(by_kind.begin(), by_kind.end(),
                            [](const ProblemBound& a, const ProblemBound& b) { return a.time < b.time; });
 }
 
 const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
+  core::require(family_of(plan) <= family, "a plan is held to bounds of its family");
   return plan::asynchronous(plan) ? by_kind[static_cast<std::size_t>(ProblemBoundKind::work)] : best();
 }
 
-ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction) {
+ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family) {
   const std::int64_t mini_batch = problem.training.mini_batch;
   if (mini_batch < 1 || mini_batch > plan::kMostSamples)
     throw core::BadInput(
         fmt::format("a mini-batch has 1 to {} samples, not {}", plan::kMostSamples, mini_batch));
-  return Bounds(problem, reduction).all();
+  return Bounds(problem, reduction, family).all();
+}
+
+ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
+  return problem_bounds(problem, reduction, family_of(plan)).holds_for(plan);
 }
 
 }  // namespace penstock::score

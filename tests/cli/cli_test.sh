@@ -52,6 +52,18 @@ for planner in dapple alpa_inter spp_luo; do
 done
 expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
+# Compressed messages: the plan says so, and simulate may say otherwise.
+squeezed=("${plan[@]}" --micro-batch 4 --gradient-compression 0.25 --activation-compression 0.5)
+expect 0 '"estimate_s"' "${squeezed[@]}" --json -o squeezed.yaml
+expect 0 "compression: {gradients: 0.25, activations: 0.5}" cat squeezed.yaml
+estimate() { "$penstock" simulate squeezed.yaml --json "$@" | grep '"estimate_s"'; }
+[[ $(estimate) == $(estimate --gradient-compression 0.25) && $(estimate) != $(estimate --activation-compression 1) ]] ||
+  { echo "FAILED: compression does not show in the estimate"; failures=$((failures + 1)); }
+expect 0 "samples/s" "$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 64 \
+  --planners spp --gradient-compression 0.5
+expect 10 "--gradient-compression: expected a ratio above 0 and at most 1, not '1.5'" "${plan[@]}" --gradient-compression 1.5 -o bad.yaml
+expect 10 "expected a ratio above 0 and at most 1, not 'nan'" "${plan[@]}" --activation-compression nan -o bad.yaml
+
 # Why it takes so long.
 expect 0 "iteration without it" "$penstock" simulate plan.yaml --explain
 expect 0 '"iteration_without_s"' "$penstock" simulate plan.yaml --explain --json
@@ -110,6 +122,21 @@ expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o a
 expect 0 '"lower_bound_s": ' "${compare[@]}" --planners spp --json
 expect 0 "[2/2] graphpipe: " "${compare[@]}" --planners spp,graphpipe
 expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
+expect 0 "piper:flush=true" "${compare[@]}" --planners piper,piper:flush=true,pipedream:formula=code:straight=true
+expect 11 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
+expect 11 "piper: flush: expected false, true, not 'yes'" "${plan[@]}" --planner piper --option flush=yes -o bad.yaml
+expect 11 "graphpipe has no options" "${plan[@]}" --option flush=true -o bad.yaml
+expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners
+expect 20 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
+expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
+expect 31 "the memory limit is reached, and no plan was found until then" "${plan[@]}" --memory-limit 0B -o bad.yaml
+expect 10 "--memory-limit: expected bytes such as 4GiB, or none, not 'much'" "${plan[@]}" --memory-limit much -o bad.yaml
+expect 0 '"search_memory_bytes": ' "${plan[@]}" --micro-batch 4 --json
+
+# One thread is one thread: what candidates take to simulate, over all threads, is part of the search.
+"$penstock" plan --model dlrm --cluster "$clusters/summit.yaml" --devices 32 --mini-batch 8192 --planner spp -j 1 --json >alone.json
+awk -F'[:,]' '/"search_s"/ { search = $2 } /"judging_s"/ { judging = $2 } END { exit !(judging > 0 && judging <= search) }' alone.json ||
+  { echo "FAILED: -j 1 takes several threads"; failures=$((failures + 1)); }
 expect 11 "did you mean 'spp'" "${compare[@]}" --planners sppp --csv bad.yaml
 expect 11 "spp is given twice" "${compare[@]}" --planners spp,spp --csv bad.yaml
 expect 11 "unknown planner ''" "${compare[@]}" --planners , --csv bad.yaml
@@ -151,7 +178,7 @@ expect 10 "" "$penstock" import
 workload=${clusters%/experiments/clusters}/tests/fuzz/seeds/piper/two.json
 expect 0 "two: 2 operators" "$penstock" import piper-json "$workload" --unit ms -o two.json --costs two.yaml
 expect 0 "estimated iteration" "$penstock" plan --model two.json --costs two.yaml --cluster "$clusters/summit.yaml" --devices 2 --mini-batch 8 --planner piper
-expect 0 "samples/s" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planner piper_flush -o piper.yaml
+expect 0 "samples/s" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planner piper --option flush=true -o piper.yaml
 expect 0 "samples/s" "$penstock" simulate piper.yaml --verify
 expect 31 "more than 40000 downsets" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper -o bad.yaml
 expect 0 "samples/s" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper_row
@@ -259,7 +286,7 @@ done
 
 printf 'experiment: piper\nmodels: [{name: case_study, mini_batch: [32]}, {name: mmt, mini_batch: [8]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp, piper, piper_row]\n' "$clusters/summit.yaml" >piper_run.yaml
 expect 0 "limit: piper: the model has more than 40000 downsets" "$penstock" run piper_run.yaml
-expect 0 "mmt,summit,4,piper_row,8,1," cat results/piper/results.csv
+expect 0 "mmt,summit,4,piper_row,8," cat results/piper/results.csv
 
 # Ctrl-C: what is finished stays, nothing is half written, exit code 30.
 cat >long.yaml <<YAML

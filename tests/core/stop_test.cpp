@@ -20,6 +20,20 @@ TEST_CASE("a flag interrupts, a deadline times out, and the flag goes first") {
   CHECK_THROWS_AS(early.check(), Interrupted);
 }
 
+TEST_CASE("full memory is a limit beside the deadline, and the flag goes first") {
+  std::atomic<bool> flag{false}, full{false};
+  const StopToken token = StopToken(&flag).until_full(full).within(Seconds(1e30));
+  CHECK_FALSE(token.requested());
+  full = true;
+  CHECK(token.limit_hit());
+  CHECK_FALSE(token.timed_out());
+  CHECK_THROWS_AS(token.check(), MemoryFull);
+  CHECK_THROWS_AS(token.give_up(), MemoryFull);
+  CHECK_THROWS_AS(StopToken().within(Seconds(0)).give_up(), TimedOut);
+  flag = true;
+  CHECK_THROWS_AS(token.check(), Interrupted);
+}
+
 TEST_CASE("of two deadlines the earlier one counts") {
   CHECK(StopToken().within(Seconds(0)).within(Seconds(60)).timed_out());
   CHECK(StopToken().within(Seconds(60)).within(Seconds(0)).timed_out());

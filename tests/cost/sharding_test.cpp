@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
@@ -70,6 +71,34 @@ TEST_CASE("chosen partitions are converted between: whole to samples, samples to
   CHECK(text(divided.backward) == "gather 1:1000 exchange 2:1000 ");  // a's gradient comes back in parts
 }
 
+TEST_CASE("collectives are those of every operator alone and of every conversion") {
+  const auto g = matrices(3);
+  for (int code = 0; code < 64; ++code) {
+    CAPTURE(code);
+    auto s = stage(0, 2, 2, 2);
+    cost::Collectives sum;
+    const auto add = [&](const cost::Collectives& more) {
+      sum.forward.insert(sum.forward.end(), more.forward.begin(), more.forward.end());
+      sum.backward.insert(sum.backward.end(), more.backward.begin(), more.backward.end());
+    };
+    for (std::size_t v = 0; v < 3; ++v) {
+      const auto how = static_cast<Partition>(code >> (2 * v) & 3);
+      s.partition[OpId(v)] = how;
+      add(cost::own_collectives(g, OpId(v), how));
+      if (v > 0)
+        add(cost::conversion(g, OpId(v - 1), cost::made(g.op(OpId(v - 1)), s.partition[OpId(v - 1)]),
+                             cost::needed(g.op(OpId(v)), how), OpId(v)));
+    }
+    const auto divided = cost::sharding(g, s);
+    CHECK(text(divided.forward) == text(sum.forward));
+    CHECK(text(divided.backward) == text(sum.backward));
+  }
+  // A matrix by rows makes a whole tensor out of partial sums; read by samples its gradient is gathered.
+  CHECK(text(cost::own_collectives(g, OpId(1), Partition::input).forward) == "reduce 1:1000 ");
+  CHECK(text(cost::conversion(g, OpId(1), cost::Layout::whole, cost::Layout::batch, OpId(2)).backward) ==
+        "gather 2:1000 ");
+}
+
 TEST_CASE("a group computes its parts at once and waits for its collectives") {
   const auto g = matrices(3);
   const auto cluster = support::tiny_cluster(2);
@@ -120,6 +149,30 @@ TEST_CASE("parts of an operator take at least as long together as the whole") {
         CHECK(part.backward().value() * ways >= whole.backward().value() * (1 - 1e-12));
         CHECK(part.forward <= whole.forward);
       }
+}
+
+TEST_CASE("a part of any operator takes its part of the whole or longer, and no longer than a larger part") {
+  const auto g = models::build("bert");
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(1);
+  const cost::AnalyticCosts costs;
+  std::size_t wrong = 0;
+  const auto check = [&](OpId id, std::int64_t samples, Partition how) {
+    const auto& type = cluster.type(DeviceId(0));
+    const auto whole = costs.op_time(g, id, type, samples);
+    cost::OpTime smaller;
+    for (const double p : {0.125, 0.3, 0.5, 0.9, 1.0}) {
+      const auto part = costs.part_time(g, id, type, samples, cost::op_part(g.op(id), how, p));
+      for (const auto pass :
+           {&cost::OpTime::forward, &cost::OpTime::input_gradient, &cost::OpTime::weight_gradient})
+        wrong += (part.*pass).value() < p * (whole.*pass).value() * (1 - 1e-12) || part.*pass < smaller.*pass;
+      smaller = part;
+    }
+  };
+  for (std::size_t v = 0; v < g.size(); ++v)
+    for (const std::int64_t samples : {1, 7, 64})
+      for (const Partition how : {Partition::whole, Partition::batch, Partition::output, Partition::input})
+        check(OpId(v), samples, how);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {

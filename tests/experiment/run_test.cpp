@@ -7,7 +7,10 @@
 #include <filesystem>
 
 #include "penstock/core/files.hpp"
+#include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -24,7 +27,7 @@ experiment::Spec small_spec() {
       experiment::Cell cell;
       cell.model.name = model;
       cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4};
-      cell.planner = planner;
+      cell.planner.name = planner;
       cell.training.mini_batch = 32;
       spec.cells.push_back(cell);
     }
@@ -42,7 +45,7 @@ std::size_t files(const std::string& folder) {
 
 /// Everything but the time the search took.
 std::string timeless(std::vector<report::CellResult> rows) {
-  for (auto& row : rows) row.search_s.reset();
+  for (auto& row : rows) row.search_s.reset(), row.judging_s.reset();
   return report::to_csv(rows);
 }
 
@@ -53,8 +56,8 @@ TEST_CASE("plans without a flush run like all others, and the estimate is their 
   experiment::Spec spec = small_spec();
   spec.cells.resize(2);
   spec.baseline.clear();
-  spec.cells[0].planner = "pipedream";
-  spec.cells[1].planner = "pipedream_2bw";
+  spec.cells[0].planner.name = "pipedream";
+  spec.cells[1].planner.name = "pipedream_2bw";
   const auto outcome = experiment::run(spec, {scratch.path("out"), {}, {}}, {});
   REQUIRE(outcome.rows.size() == 2);
   for (const auto& row : outcome.rows) {
@@ -113,6 +116,70 @@ TEST_CASE("a search without time is a row that says so, one with time enough is 
   CHECK_FALSE(late.plan);
   spec.time_limit = core::Seconds(600);
   CHECK(experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {}).row.status == "ok");
+}
+
+TEST_CASE("a search that runs alone knows its memory, and may have a limit on it") {
+  const auto graph = experiment::load_model({"mmt", {}});
+  const auto cluster = experiment::load_cluster({PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4});
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::sgd}};
+  const experiment::Cell cell{{"mmt", {}}, {"summit.yaml", 4}, {"spp"}, problem.training, {}};
+  experiment::SearchSetting setting;
+  setting.alone = true;
+  setting.memory_limit = core::Bytes(std::int64_t{4} << 30);
+  const auto row = experiment::try_search(problem, cell, setting, {}).row;
+  CHECK(row.status == "ok");
+  if (!core::resident_memory()) return;
+  CHECK(*row.search_memory_bytes < std::int64_t{1} << 30);
+  setting.memory_limit = core::Bytes(0);
+  CHECK(experiment::try_search(problem, cell, setting, {}).row.status ==
+        "memory full: the memory limit is reached, and no plan was found until then");
+}
+
+TEST_CASE("a planner's options are the file's, and part of its name in rows, plans and files") {
+  auto spec = small_spec();
+  spec.cells[0].planner = planners::planner_choice("piper_row:recompute=always");
+  const auto outcome = experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {});
+  CHECK(outcome.row.planner == "piper_row:recompute=always");
+  CHECK(outcome.plan->planner == "piper_row:recompute=always");
+  CHECK(outcome.plan->stages.front().recompute);
+  CHECK(experiment::cell_name(spec.cells[0]).find("-piper_row_recompute_always-") != std::string::npos);
+}
+
+TEST_CASE("a plan whose busiest device computes too long is not simulated, and would not have been chosen") {
+  const auto graph = experiment::load_model({"dlrm", {}});
+  const auto cluster = experiment::load_cluster({PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 8});
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {1024, plan::Optimizer::sgd}};
+  for (const char* planner : {"spp", "graphpipe"}) {
+    std::string plans[2];
+    std::atomic<int> calls[2] = {0, 0};
+    for (int with_bound : {0, 1}) {
+      planners::SearchOptions options;
+      const auto simulated = experiment::simulated_time(problem, {});
+      options.evaluate = [&](const plan::Plan& plan) {
+        ++calls[with_bound];
+        const auto time = simulated(plan);
+        CHECK(time >= experiment::busiest_compute(problem, plan));
+        return time;
+      };
+      if (with_bound) options.at_least = [&](const auto& plan) { return experiment::busiest_compute(problem, plan); };
+      plans[with_bound] = plan::to_yaml(graph, planners::planner(planner).plan(problem, options, {}).plan);
+    }
+    CHECK(plans[0] == plans[1]);
+    CHECK(calls[0] == 11);  // powers of two up to 1024
+    CHECK(calls[1] < 9);
+  }
+}
+
+TEST_CASE("simulating candidates is part of the search's time, and none when the estimate decides") {
+  auto spec = small_spec();
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  const auto row = experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {}).row;
+  CHECK(*row.judging_s > 0);
+  CHECK(*row.judging_s < *row.search_s);
+  spec.choose_by_simulation = false;
+  CHECK(*experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {}).row.judging_s == 0);
 }
 
 TEST_CASE("an infeasible cell is a row with its reason and costs no other cell") {

@@ -39,10 +39,24 @@ TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of t
                         "planners: [spp, graphpipe]\nbaseline: spp\n"));
   const auto spec = experiment::load_spec(scratch.path("e.yaml"));
   REQUIRE(spec.cells.size() == (2 + 1) * 2 * 2);
-  CHECK(spec.cells[0].planner == "spp");
+  CHECK(spec.cells[0].planner.name == "spp");
   CHECK(spec.cells[0].training.mini_batch == 64);   // 16 on each of 4 devices
   CHECK(spec.cells[2].training.mini_batch == 128);  // 32 on each of 4 devices
   CHECK(experiment::cell_name(spec.cells[1]) == "mmt-summit-4-graphpipe-64");
+}
+
+TEST_CASE("messages are sent whole unless the file says what is left of them") {
+  const support::Scratch scratch("spec_test");
+  const auto compression = [&](const std::string& rest) {
+    core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\n" + rest));
+    return experiment::load_spec(scratch.path("e.yaml")).cells.back().training.compression;
+  };
+  CHECK(compression("").gradients == 1);
+  CHECK(compression("compression: {gradients: 0.1}\n").gradients == 0.1);
+  CHECK(compression("compression: {gradients: 0.1}\n").activations == 1);
+  CHECK(compression("compression: {activations: 0.5}\n").activations == 0.5);
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\ncompression: {gradients: 1.5}\n")) ==
+        "e.yaml:7: compression.gradients: expected a ratio above 0 and at most 1");
 }
 
 TEST_CASE("a profile must know every operator before anything runs") {
@@ -78,6 +92,24 @@ TEST_CASE("searches have all the time they want, unless the file says otherwise"
   CHECK_FALSE(experiment::parse_spec(text(models), "e.yaml").time_limit);
   CHECK(experiment::parse_spec(text(models, "planners: [spp]\ntime_limit: 1500ms\n"), "e.yaml").time_limit == core::Seconds(1.5));
   CHECK(fault_of(text(models, "planners: [spp]\ntime_limit: 10\n")).starts_with("e.yaml:7: time_limit: expected"));
+}
+
+TEST_CASE("a planner may stand several times with other options, and be a baseline by its whole name") {
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
+  const auto spec = experiment::parse_spec(
+      text(models, "planners: [piper_row, piper_row: {flush: true}, {aceso: {rounds: 3, hops: 1}}]\nbaseline: \"piper_row:flush=true\"\n"),
+      "e.yaml");
+  REQUIRE(spec.cells.size() == 6);  // on 4 and 8 devices
+  CHECK(spec.cells[1].planner == planners::PlannerChoice{"piper_row", {{"flush", "true"}}});
+  CHECK(spec.cells[2].planner == planners::PlannerChoice{"aceso", {{"hops", "1"}, {"rounds", "3"}}});
+  CHECK(fault_of(text(models, "planners:\n  - spp\n  - piper: {flsh: true}\n")) ==
+        "e.yaml:8: planners[1].piper.flsh: piper: unknown option 'flsh'; did you mean 'flush'?");
+  CHECK(fault_of(text(models, "planners: [{aceso: {rounds: -1}}]\n")) ==
+        "e.yaml:6: planners[0].aceso.rounds: aceso: rounds: expected 0 to 1024, not '-1'");
+  CHECK(fault_of(text(models, "planners: [{spp: {}, piper: {}}]\n")) ==
+        "e.yaml:6: planners[0]: expected a planner, or {planner: {option: value}}");
+  CHECK(fault_of(text(models, "planners: [{pipr: {flush: true}}]\n")).starts_with("e.yaml:6: planners[0]: unknown planner 'pipr'"));
+  CHECK(fault_of(text(models, "planners: [piper: {flush: true, flush: true}]\n")).starts_with("e.yaml:6: planners[0].piper.flush: the key stands twice"));
 }
 
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {

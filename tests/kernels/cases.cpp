@@ -124,4 +124,45 @@ std::vector<Operator> kernel_cases() {
   return cases;
 }
 
+std::vector<Operator> larger_kernel_cases() {
+  using graph::OpKind;
+  const auto of = [](const char* name, OpKind kind, std::vector<std::pair<std::string, std::int64_t>> shape) {
+    Operator op;
+    op.name = name;
+    op.kind = kind;
+    op.shape = std::move(shape);
+    return op;
+  };
+  return {of("tiles", OpKind::linear, {{"rows", 64}, {"in", 64}, {"out", 128}, {"bias", 1}, {"relu", 1}}),
+          of("tall", OpKind::linear, {{"rows", 150}, {"in", 5}, {"out", 300}, {"bias", 1}, {"gelu", 1}}),
+          of("square", OpKind::matmul, {{"batch", 2}, {"rows", 32}, {"inner", 64}, {"columns", 32}}),
+          of("3 x 3", OpKind::convolution,
+             {{"in", 16},
+              {"height", 8},
+              {"width", 8},
+              {"out", 16},
+              {"kernel_height", 3},
+              {"kernel_width", 3},
+              {"stride_height", 1},
+              {"stride_width", 1},
+              {"padding_height", 1},
+              {"padding_width", 1}}),
+          of("long rows", OpKind::norm, {{"elements", 2100}, {"channels", 700}}),
+          of("many rows", OpKind::norm, {{"elements", 3000}, {"channels", 10}}),
+          of("many pixels", OpKind::norm, {{"elements", 3000}, {"channels", 10}, {"batch", 1}}),
+          of("long rows", OpKind::softmax, {{"rows", 3}, {"width", 700}}),
+          of("heads", OpKind::attention,
+             {{"queries", 16},
+              {"keys", 16},
+              {"hidden", 32},
+              {"heads", 4},
+              {"key_width", 32},
+              {"value_width", 32},
+              {"bias", 1}}),
+          of("much looked up", OpKind::embedding, {{"lookups", 300}, {"rows", 7}, {"width", 300}}),
+          of("16 terms", OpKind::elementwise, {{"elements", 5}, {"terms", 16}}),
+          of("17 terms", OpKind::elementwise, {{"elements", 5}, {"terms", 17}}),
+          of("33 factors", OpKind::elementwise, {{"elements", 5}, {"terms", 33}, {"product", 1}})};
+}
+
 }  // namespace penstock::test

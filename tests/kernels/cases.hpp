@@ -10,4 +10,8 @@ namespace penstock::test {
 
 std::vector<graph::Operator> kernel_cases();
 
+/// Sizes that fill the tiles of a device's libraries, more than one round of a group of threads, more than
+/// one piece of a sum.
+std::vector<graph::Operator> larger_kernel_cases();
+
 }  // namespace penstock::test

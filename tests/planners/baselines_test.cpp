@@ -98,6 +98,44 @@ TEST_CASE("data_parallel: all operators on all devices, with a sample for each a
         "1.00 B missing");
 }
 
+TEST_CASE("data_parallel shares optimizer state, gradients or weights only where nothing fits with less") {
+  // Three operators of 1000 weights (4 kB) on four devices: weights, gradients and momentum take 36 kB,
+  // activations 3 kB and 2 kB at work. ZeRO 1 leaves 3 kB of momentum: 27 + 5 kB. ZeRO 2 leaves 3 kB of
+  // gradients, and works on 4 kB that are not scattered yet: 18 + 5 + 4 kB. ZeRO 3 leaves 3 kB of weights,
+  // and works on 8 kB that were gathered: 9 + 5 + 12.
+  graph::GraphBuilder builder("weights");
+  for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1e9, 1000));
+  builder.add_edge(core::OpId(0), core::OpId(1));
+  builder.add_edge(core::OpId(1), core::OpId(2));
+  const auto graph = builder.build();
+  const auto costs = support::FixedCosts::uniform(3, 1, 2);
+  const auto zero = [&](std::int64_t memory) {
+    const auto cluster = support::tiny_cluster(4, memory);
+    return planned("data_parallel", {graph, cluster, costs, {8, plan::Optimizer::momentum}})
+        .plan.stages[0]
+        .zero;
+  };
+  CHECK(zero(41000) == 0);
+  CHECK(zero(40999) == 1);
+  CHECK(zero(32000) == 1);
+  CHECK(zero(31999) == 2);
+  CHECK(zero(27000) == 2);
+  CHECK(zero(26999) == 3);
+  CHECK(zero(26000) == 3);
+  CHECK_THROWS_AS(zero(25999), core::Infeasible);
+}
+
+TEST_CASE("megatron keeps tensor parallelism within a node") {
+  // Eight devices in nodes of four: of what fits, tensor parallelism of 8 would be the best if it counted.
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml");
+  const auto graph = support::tiny_graph(2, {{0, 1}});
+  const auto costs = support::FixedCosts::uniform(2, 1, 2);
+  planners::SearchOptions widest;
+  widest.evaluate = [](const plan::Plan& p) { return core::Seconds(1.0 / p.stages.front().tensor_parallel); };
+  const auto found = planned("megatron", {graph, cluster, costs, {8, plan::Optimizer::sgd}}, widest);
+  CHECK(found.plan.stages.front().tensor_parallel == 4);
+}
+
 TEST_CASE(
     "gpipe_equal cuts 3 1 1 1 as 3 | 1 1 1 by time, gpipe_memory as 3 1 | 1 1 by bytes, all in flight") {
   const Chain chain({3, 1, 1, 1}, 2);
@@ -151,44 +189,68 @@ TEST_CASE("megatron interleaves no further than the schedule goes: 64 stages per
 
 namespace {
 
-/// Every (replicas, chunks, micro-batch) of Megatron, written down once more.
-double best_of_grid(const cost::Problem& problem) {
+/// Stages of `d` replicas of `t` devices each, as Megatron deals them out.
+plan::Plan megatron_plan(const cost::Problem& problem, std::size_t p, std::size_t t, std::size_t d,
+                         std::size_t v, std::int64_t b) {
   const auto units = planners::planning_units(problem.graph);
-  const std::size_t devices = problem.cluster.size(), size = units.operators.size();
+  const std::size_t size = units.operators.size(), stages = p * v;
+  plan::Plan plan;
+  plan.training = problem.training;
+  if (v > 1) plan.schedule = "interleaved_1f1b";
+  for (std::size_t s = 0; s < stages; ++s) {
+    plan::Stage stage;
+    for (std::size_t u = s * size / stages; u < (s + 1) * size / stages; ++u)
+      for (core::OpId op : units.operators[u]) stage.operators.push_back(op);
+    std::sort(stage.operators.begin(), stage.operators.end());
+    for (std::size_t r = 0; r < t * d; ++r) stage.devices.emplace_back(s % p * t * d + r);
+    stage.micro_batch = b;
+    stage.tensor_parallel = static_cast<int>(t);
+    if (s > 0) stage.after = {core::StageId(s - 1)};
+    plan.stages.push_back(stage);
+  }
+  score::derive_in_flight(problem, plan);
+  return plan;
+}
+
+/// Every (tensor parallelism, replicas, chunks, micro-batch) of Megatron on one node, written down once more.
+double best_of_grid(const cost::Problem& problem) {
+  const std::size_t devices = problem.cluster.size(),
+                    size = planners::planning_units(problem.graph).operators.size();
   const std::int64_t batch = problem.training.mini_batch;
   double best = std::numeric_limits<double>::infinity();
-  for (std::size_t d = 1; d <= devices; ++d)
-    for (std::size_t v = 1; v <= size; ++v)
-      for (std::int64_t b = 1; b <= batch; b *= 2) {
-        if (devices % d != 0 || !std::has_single_bit(d) || batch % b != 0 || b < static_cast<std::int64_t>(d))
-          continue;
-        const std::size_t p = devices / d, stages = p * v;
-        if (stages > size) continue;
-        const bool divides = size % stages == 0 && static_cast<std::size_t>(batch / b) % p == 0;
-        if (v > 1 && (p == 1 || !divides)) continue;
-        plan::Plan plan;
-        plan.training = problem.training;
-        if (v > 1) plan.schedule = "interleaved_1f1b";
-        for (std::size_t s = 0; s < stages; ++s) {
-          plan::Stage stage;
-          for (std::size_t u = s * size / stages; u < (s + 1) * size / stages; ++u)
-            for (core::OpId op : units.operators[u]) stage.operators.push_back(op);
-          std::sort(stage.operators.begin(), stage.operators.end());
-          for (std::size_t r = 0; r < d; ++r) stage.devices.emplace_back(s % p * d + r);
-          stage.micro_batch = b;
-          if (s > 0) stage.after = {core::StageId(s - 1)};
-          plan.stages.push_back(stage);
+  for (std::size_t t = 1; t <= devices; t *= 2)
+    for (std::size_t d = 1; d * t <= devices; d *= 2)
+      for (std::size_t v = 1; v <= size; ++v)
+        for (auto b = static_cast<std::int64_t>(d); b <= batch; b *= 2) {
+          const std::size_t p = devices / (t * d);
+          if (p * t * d != devices || batch % b != 0 || p * v > size) continue;
+          const bool divides = size % (p * v) == 0 && static_cast<std::size_t>(batch / b) % p == 0;
+          if (v > 1 && (p == 1 || !divides)) continue;
+          const plan::Plan plan = megatron_plan(problem, p, t, d, v, b);
+          if (score::faults(problem, plan).empty()) best = std::min(best, estimate(problem, plan));
         }
-        score::derive_in_flight(problem, plan);
-        if (score::faults(problem, plan).empty()) best = std::min(best, estimate(problem, plan));
-      }
   return best;
 }
 
 }  // namespace
 
+TEST_CASE("megatron evaluates 64 plans at most, those of least estimate") {
+  const Chain chain(std::vector<double>(64, 1), 8);
+  std::atomic<int> calls = 0;
+  planners::SearchOptions counted;
+  counted.evaluate = [&](const plan::Plan& plan) {
+    ++calls;
+    return core::Seconds(estimate(chain.problem(256), plan));
+  };
+  const auto found = planned("megatron", chain.problem(256), counted);
+  CHECK(found.states > 64);
+  CHECK(calls == 64);
+  CHECK(estimate(chain.problem(256), found.plan) ==
+        estimate(chain.problem(256), planned("megatron", chain.problem(256)).plan));
+}
+
 TEST_CASE("megatron finds the best of its grid") {
-  int interleaved = 0, feasible = 0;
+  int interleaved = 0, feasible = 0, divided = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
@@ -201,9 +263,11 @@ TEST_CASE("megatron finds the best of its grid") {
     CHECK(estimate(random.problem(), found.plan) == best);
     ++feasible;
     interleaved += found.plan.schedule == "interleaved_1f1b";
+    divided += found.plan.stages.front().tensor_parallel > 1;
   }
   CHECK(feasible > 100);
   CHECK(interleaved > 0);
+  CHECK(divided > 0);
 }
 
 namespace {

@@ -35,14 +35,17 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
   }
 }
 
-/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation, replica counts as allowed.
+/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation or ZeRO, replica
+/// counts as allowed, groups of a power of two that follow the rule.
 bool in_space(const plan::Plan& plan, bool any_degree) {
   const auto rank = plan::rank_of_stage(plan);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end())) + 1;
   return plan.schedule == "1f1b" && ranks == plan.stages.size() &&
          std::all_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
-           return !stage.recompute && stage.micro_batch == plan.stages.front().micro_batch &&
-                  (any_degree || std::has_single_bit(stage.devices.size()));
+           return !stage.recompute && stage.zero == 0 && stage.micro_batch == plan.stages.front().micro_batch &&
+                  stage.partition.empty() && stage.shares.empty() &&
+                  std::has_single_bit(static_cast<unsigned>(stage.tensor_parallel)) &&
+                  (any_degree || std::has_single_bit(static_cast<std::uint64_t>(stage.replicas())));
          });
 }
 
@@ -89,7 +92,9 @@ TEST_CASE("two equal branches on two devices: side by side, no stage waits for t
   const auto costs = support::FixedCosts::uniform(2, 1, 2);
   const auto cluster = support::tiny_cluster(2);
   const cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
-  const auto found = planners::planner("exhaustive").plan(problem, {}, {});
+  planners::SearchOptions alone;
+  alone.max_tensor_parallel = 1;
+  const auto found = planners::planner("exhaustive").plan(problem, alone, {});
   // 8 samples of 3 s each, and one micro-batch of one more: 27 s. One stage on both: micro-batches of two at
   // 6 s: 30 s.
   CHECK(found.plan.stages.size() == 2);
@@ -97,6 +102,8 @@ TEST_CASE("two equal branches on two devices: side by side, no stage waits for t
   CHECK(seconds(problem, found.plan) == doctest::Approx(27));
   // Plans: one stage on 2 devices with micro-batches of 2, 4, 8; two stages with 1, 2, 4, 8.
   CHECK(found.states == 7);
+  // And one stage on 2 devices that run each operator together, with 1, 2, 4, 8.
+  CHECK(planners::planner("exhaustive").plan(problem, {}, {}).states == 11);
 }
 
 namespace {
@@ -151,7 +158,12 @@ TEST_CASE("it finds a plan wherever one exists in the tests' enumeration, and no
     double least = std::numeric_limits<double>::infinity();
     for (const auto& [size, best] : support::all_valid(problem))
       if (best) least = std::min(least, seconds(problem, best->plan));
-    const auto found = planned(planners::planner("exhaustive"), problem, {});
+    planners::SearchOptions alone;  // as in the enumeration, no operator is shared
+    alone.max_tensor_parallel = 1;
+    const auto found = planned(planners::planner("exhaustive"), problem, alone);
+    const auto together = planned(planners::planner("exhaustive"), problem, {});
+    if (found) REQUIRE(together.has_value());
+    if (found) CHECK(seconds(problem, *together) <= seconds(problem, *found));
     CHECK(found.has_value() == (least < std::numeric_limits<double>::infinity()));
     if (found) CHECK(seconds(problem, *found) <= least * (1 + 1e-9));
   }

@@ -276,6 +276,23 @@ TEST_CASE("the planners' plans are valid on random problems, or there is a reaso
   CHECK(planned > 100);
 }
 
+TEST_CASE("over nodes too, a stage lies between a cut and one it leads to, whatever the cost formula") {
+  // Two branches: inside a node a pipeline may begin behind one cut and end its first stage at a cut beside it.
+  const auto graph = models::build("case_study", {});
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(8);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::sgd}};
+  for (const char* formula : {"paper", "code"})
+    for (const char* straight : {"false", "true"}) {
+      CAPTURE(formula);
+      CAPTURE(straight);
+      SearchOptions options;
+      options.own = {{"formula", formula}, {"straight", straight}};
+      const auto found = planner("pipedream").plan(problem, options, {});
+      CHECK(score::faults(problem, found.plan) == std::vector<std::string>{});
+    }
+}
+
 TEST_CASE("memory: the least a device needs is told, and with it there is a plan") {
   const auto graph = models::build("vgg16", {});
   const cost::AnalyticCosts costs;

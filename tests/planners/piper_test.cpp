@@ -25,7 +25,7 @@ TEST_CASE("piper planners: plans of random problems are valid and leave no devic
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
     const auto problem = random.problem();
-    for (const char* name : {"piper", "piper_row", "piper_flush"}) {
+    for (const char* name : {"piper", "piper_row"}) {
       CAPTURE(name);
       try {
         const auto found = planners::planner(name).plan(problem, {}, {});
@@ -65,7 +65,8 @@ TEST_CASE("piper planners: a flush counts against stages, and its plan is no slo
   planners::SearchOptions options;
   options.micro_batch = 1;
   const auto steady = planners::planner("piper").plan(problem, options, {});
-  const auto flush = planners::planner("piper_flush").plan(problem, options, {});
+  options.own = {{"flush", "true"}};
+  const auto flush = planners::planner("piper").plan(problem, options, {});
   const auto drained = [&](const planners::SearchResult& found, double per_sample) {
     return per_sample * (16 + static_cast<double>(found.plan.stages.size()) - 1);
   };
@@ -78,7 +79,7 @@ TEST_CASE("piper planners: the same bytes on one thread and on three") {
   const auto cluster = summit(8);
   const cost::AnalyticCosts costs;
   const cost::Problem problem{model, cluster, costs, {64, plan::Optimizer::adam}};
-  for (const char* name : {"piper", "piper_row", "piper_flush"}) {
+  for (const char* name : {"piper", "piper_row"}) {
     std::string text[2];
     for (int k : {0, 1}) {
       tbb::global_control limit(tbb::global_control::max_allowed_parallelism, k == 0 ? 1 : 3);

@@ -330,7 +330,7 @@ TEST_CASE("an experiment runs all three") {
     experiment::Cell cell;
     cell.model.name = "case_study";
     cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml", 8};
-    cell.planner = planner;
+    cell.planner.name = planner;
     cell.training.mini_batch = 32;
     const auto outcome = experiment::run_cell({}, cell, kCosts, {});
     CHECK(outcome.row.status == "ok");

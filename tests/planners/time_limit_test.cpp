@@ -1,4 +1,4 @@
-// Every planner at a deadline: in time, with the best plan so far or a word about it.
+// Every planner at a limit: in time, with the best plan so far or a word about it.
 
 #include <doctest/doctest.h>
 #include <tbb/global_control.h>
@@ -78,7 +78,7 @@ TEST_CASE("planners that judge many plans return the best until the deadline, or
     if (++calls > 4) std::this_thread::sleep_for(std::chrono::milliseconds(250));
     return core::Seconds(1);
   };
-  for (const char* planner : {"megatron", "autopipe", "aceso"}) {
+  for (const char* planner : {"megatron", "autopipe", "aceso", "piper"}) {
     CAPTURE(planner);
     calls = 0;
     const auto found =
@@ -88,6 +88,35 @@ TEST_CASE("planners that judge many plans return the best until the deadline, or
     CHECK_THROWS_AS(
         planners::planner(planner).plan(problem, slow, core::StopToken().within(core::Seconds(0))),
         core::TimedOut);
+  }
+}
+
+TEST_CASE(
+    "full memory is a limit as the deadline is: after two evaluations of eleven the better plan of the two") {
+  const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
+  const auto graph = models::build("case_study");
+  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(8);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {1024, plan::Optimizer::sgd}};
+  for (const char* planner :
+       {"graphpipe", "pipedream", "pipedream_2bw", "piper_row", "dapple", "alpa_inter", "spp_luo"}) {
+    CAPTURE(planner);
+    std::atomic<bool> full{false};
+    const core::StopToken stop = core::StopToken().until_full(full);
+    std::vector<std::int64_t> sizes;
+    planners::SearchOptions options;
+    options.evaluate = [&](const plan::Plan& plan) {
+      stop.check();
+      sizes.push_back(plan.stages.front().micro_batch);
+      full = sizes.size() == 2;
+      return core::Seconds(sizes.size() == 2 ? 1 : 2);
+    };
+    const auto found = planners::planner(planner).plan(problem, options, stop);
+    CHECK_FALSE(found.complete);
+    REQUIRE(sizes.size() == 2);
+    CHECK(found.plan.stages.front().micro_batch == sizes[1]);
+    CHECK(score::faults(problem, found.plan).empty());
+    CHECK_THROWS_AS(planners::planner(planner).plan(problem, options, stop), core::MemoryFull);
   }
 }
 

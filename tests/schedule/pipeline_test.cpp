@@ -151,6 +151,9 @@ TEST_CASE("a pipeline's faults are told by place") {
   CHECK(with_fault([](Pipeline& p) { p.micro_batches = 0; }) == "0 micro-batches");
   CHECK(with_fault([](Pipeline& p) { p.stages[1].backward = Picoseconds(-1); }) ==
         "stages[1]: a time is negative");
+  CHECK(with_fault([](Pipeline& p) { p.stages[0].early = p.stages[0].backward; }) == "");
+  CHECK(with_fault([](Pipeline& p) { p.stages[0].early = p.stages[0].backward + Picoseconds(1); }) ==
+        "stages[0]: the early part of a backward is longer than all of it");
   CHECK(with_fault([](Pipeline& p) { p.stages[0].room = -1; }) == "stages[0]: room for -1 micro-batches");
   CHECK(with_fault([](Pipeline& p) { p.links[0].to = 0; }) ==
         "links[0]: from 0 to 0: a link leads to a later one of the 2 stages");

@@ -41,6 +41,23 @@ TEST_CASE("a hill of three stages: every bound by hand") {
   CHECK(list_order(hill()).makespan >= Picoseconds(30));
 }
 
+TEST_CASE("what a backward does before its gradient comes is work, but on no path") {
+  // The first and the middle stage recompute for 1 and 2 of their F + B, now 4 and 8: work 4 * 8, head/tail 6
+  // more as before. The way of one takes 18 as before, then the others pass the middle's B of 6: 18 + 3 * 6.
+  Pipeline recomputing = hill();
+  for (const std::size_t s : {0u, 1u}) {
+    recomputing.stages[s].early = recomputing.stages[s].forward;
+    recomputing.stages[s].backward += recomputing.stages[s].early;
+  }
+  CHECK(bound(recomputing, BoundKind::work) == Picoseconds(32));
+  CHECK(bound(recomputing, BoundKind::head_tail) == Picoseconds(38));
+  CHECK(bound(recomputing, BoundKind::chain) == Picoseconds(36));
+  // The last stage's backward follows its forward at once: 1 longer is 1 longer on the way.
+  recomputing.stages[2].early = Picoseconds(1);
+  recomputing.stages[2].backward += Picoseconds(1);
+  CHECK(bound(recomputing, BoundKind::chain) == Picoseconds(37));
+}
+
 TEST_CASE("long links: the link binds, or with latency the chain of one micro-batch") {
   // Links of 50 each way: 12 + 4 * 50 = 212, then the longest task is a transfer: 3 * 50 more. In one
   // direction at a time a link works 4 * 100, after F (1) and, for the first link, before the last B (2); the

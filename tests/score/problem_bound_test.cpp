@@ -3,17 +3,44 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/cost/communication.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
+using score::PlanFamily;
 using score::ProblemBoundKind;
 
 namespace {
 
-double seconds(const cost::Problem& problem, ProblemBoundKind kind) {
-  return score::problem_bounds(problem).by_kind[static_cast<std::size_t>(kind)].time.value();
+double seconds(const cost::Problem& problem, ProblemBoundKind kind,
+               PlanFamily family = PlanFamily::replicated) {
+  const auto bounds = score::problem_bounds(problem, score::Reduction::closed_form, family);
+  return bounds.by_kind[static_cast<std::size_t>(kind)].time.value();
 }
+
+/// One operator of a million weights, 4 MB, and passes of 2 s per sample; cables of 1 MB/s and 0.5 s, memory
+/// of 2 MB/s.
+struct Lone {
+  explicit Lone(std::int64_t memory = std::int64_t{1} << 40, std::int64_t parameters = 1000000)
+      : cluster(slow_memory(support::tiny_cluster(2, memory, 1e6, 0.5))) {
+    graph::GraphBuilder builder("one");
+    builder.add(support::unit_op("a", 1e9, parameters));
+    graph = builder.build();
+  }
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  support::LaunchCosts costs{{{0, 2}}};
+  static cluster::Cluster slow_memory(const cluster::Cluster& plain) {
+    cluster::DeviceType type = plain.types().front();
+    type.memory_bandwidth = core::Bandwidth(2e6);
+    return cluster::Cluster("lone", {type}, plain.devices(), 1, plain.links());
+  }
+  cost::Problem problem() const { return {graph, cluster, costs, {8}}; }
+  double update(std::int64_t bytes) const {
+    return costs.step_time(core::Bytes(bytes), plan::Optimizer::sgd, cluster.types().front()).value();
+  }
+};
 
 /// a -> b -> c, each pass of n samples takes 1 s + n * 2 s.
 struct Chain {
@@ -73,20 +100,54 @@ TEST_CASE(
 }
 
 TEST_CASE("replication of a lone operator is data parallelism: its share, its all-reduce, its update") {
-  const auto graph = [] {
-    graph::GraphBuilder builder("one");
-    builder.add(support::unit_op("a", 1e9, 1000000));
-    return builder.build();
-  }();
-  const auto cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e6, 0.5);
-  const support::LaunchCosts costs({{0, 2}});
-  const cost::Problem problem{graph, cluster, costs, {8}};
-  const double update =
-      costs.step_time(core::Bytes(4000000), plan::Optimizer::sgd, cluster.types().front()).value();
+  const Lone lone;
+  const cost::Problem problem = lone.problem();
+  const double update = lone.update(4000000);
   // Half of 8 samples in three passes of 2 s; a ring of two moves 4 MB at 1 MB/s in 2 steps of 1 s latency.
   CHECK(seconds(problem, ProblemBoundKind::replication) == about(4 * 3 * 2 + 4 + 2 * 1 + update));
   CHECK(score::problem_bounds(problem, score::Reduction::free).best().time.value() ==
         about(4 * 3 * 2 + update));
+}
+
+TEST_CASE("compressed gradients: a quarter of 4 MB is reduced, and all are updated") {
+  const Lone lone;
+  cost::Problem problem = lone.problem();
+  problem.training.compression.gradients = 0.25;
+  CHECK(seconds(problem, ProblemBoundKind::replication) ==
+        about(4 * 3 * 2 + 1 + 2 * 1 + lone.update(4000000)));
+}
+
+TEST_CASE("ZeRO: as many bytes as an all-reduce has, but each of two replicas updates one half") {
+  const Lone lone;
+  CHECK(seconds(lone.problem(), ProblemBoundKind::replication, PlanFamily::zero) ==
+        about(4 * 3 * 2 + 4 + 2 * 1 + lone.update(2000000)));
+}
+
+TEST_CASE("tensor parallelism: the way of a sample is through parts, the work is what it was") {
+  // Of a launch of 1 s and 2 s for the sample each of four devices has a quarter.
+  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::chain, PlanFamily::tensor_parallel) ==
+        about((3 * 3 + 3 * 3 + 3) / 4.0));
+  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::work, PlanFamily::tensor_parallel) ==
+        about(3 * 3 * 17 / 4.0));
+  // c on a group of four: behind parts of a and b a quarter of 8 samples in three passes of 17 s.
+  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::operators, PlanFamily::tensor_parallel) ==
+        about((3 + 3) / 4.0 + 3 * 17 / 4.0));
+  // Four devices for three operators may be one group, without replicas.
+  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::replication, PlanFamily::tensor_parallel) == 0);
+}
+
+TEST_CASE("a launch does not shrink with a part: the chain keeps its launches on many devices") {
+  const cost::AnalyticCosts costs;
+  cluster::DeviceType type = support::tiny_cluster(1).types().front();
+  type.launch_overhead = core::Seconds(1);
+  const auto plain = support::tiny_cluster(8);
+  const cluster::Cluster cluster("launches", {type}, plain.devices(), 1, plain.links());
+  const Chain chain(1);
+  const cost::Problem problem{chain.graph, cluster, costs, {8}};
+  // Three forwards and three input gradients of 1 s each, and parts of some ms.
+  const double least = seconds(problem, ProblemBoundKind::chain, PlanFamily::tensor_parallel);
+  CHECK(least > 6);
+  CHECK(least < seconds(problem, ProblemBoundKind::chain));
 }
 
 TEST_CASE("memory limits shares: with room for two samples the rate is that of two at once") {
@@ -102,6 +163,35 @@ TEST_CASE("weights that do not fit on all devices together are infeasible") {
   // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 8 kB + 3 kB.
   CHECK_THROWS_AS(score::problem_bounds(Chain(2, 11999, 1000).problem()), core::Infeasible);
   CHECK_NOTHROW(score::problem_bounds(Chain(2, 12001, 1000).problem()));
+}
+
+TEST_CASE("what fits only when divided is infeasible for the families that do not divide it") {
+  // 4 kB of weights, as much of gradients; a sample takes 1 kB kept and 1 kB of workspace. Two devices: ZeRO
+  // halves the first two, tensor parallelism everything.
+  const auto bounds = [](std::int64_t memory, PlanFamily family) {
+    return score::problem_bounds(Lone(memory, 1000).problem(), score::Reduction::closed_form, family);
+  };
+  CHECK_THROWS_AS(bounds(9999, PlanFamily::replicated), core::Infeasible);
+  CHECK_NOTHROW(bounds(10000, PlanFamily::replicated));
+  CHECK_THROWS_AS(bounds(5999, PlanFamily::zero), core::Infeasible);
+  CHECK_NOTHROW(bounds(6000, PlanFamily::zero));
+  CHECK_THROWS_AS(bounds(4999, PlanFamily::tensor_parallel), core::Infeasible);
+  CHECK_NOTHROW(bounds(5000, PlanFamily::tensor_parallel));
+}
+
+TEST_CASE("a plan is held to the bounds of its family") {
+  const Chain chain(4);
+  plan::Plan plan;
+  plan.stages.resize(2);
+  CHECK(score::family_of(plan) == PlanFamily::replicated);
+  plan.stages[1].zero = 1;
+  CHECK(score::family_of(plan) == PlanFamily::zero);
+  plan.stages[0].tensor_parallel = 2;
+  CHECK(score::family_of(plan) == PlanFamily::tensor_parallel);
+  CHECK_THROWS_AS(score::problem_bounds(chain.problem()).holds_for(plan), core::Error);
+  const auto divided =
+      score::problem_bounds(chain.problem(), score::Reduction::closed_form, PlanFamily::tensor_parallel);
+  CHECK(score::bound_for(chain.problem(), plan).time == divided.best().time);
 }
 
 TEST_CASE("a plan without flushes is held to the work alone") {

@@ -10,8 +10,9 @@ namespace {
 
 class Plans {
  public:
-  Plans(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit)
-      : problem_(problem), visit_(visit) {}
+  Plans(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
+        const std::vector<Division>& divisions)
+      : problem_(problem), visit_(visit), divisions_(divisions) {}
 
   void of(const Partition& partition) {
     const std::int64_t mini_batch = problem_.training.mini_batch;
@@ -45,11 +46,19 @@ class Plans {
     }
     plan::Stage& stage = plan_.stages[s];
     stage.devices.clear();
-    for (std::size_t r = 1; r <= left && static_cast<std::int64_t>(r) <= stage.micro_batch; ++r) {
-      stage.devices.emplace_back(next + r - 1);
-      place(s + 1, next + r);
+    for (std::size_t n = 1; n <= left; ++n) {
+      stage.devices.emplace_back(next + n - 1);
+      for (const Division& division : divisions_) {
+        stage.tensor_parallel = division.tensor_parallel, stage.zero = division.zero;
+        if (makes_sense(stage)) place(s + 1, next + n);
+      }
     }
     stage.devices.clear();
+  }
+  /// Whole groups, a sample for each at least; a lone replica shares nothing.
+  static bool makes_sense(const plan::Stage& stage) {
+    const bool whole = stage.devices.size() % static_cast<std::size_t>(stage.tensor_parallel) == 0;
+    return whole && stage.replicas() <= stage.micro_batch && (stage.zero == 0 || stage.replicas() > 1);
   }
 
   bool fits() const {
@@ -63,13 +72,15 @@ class Plans {
 
   const cost::Problem& problem_;
   const std::function<void(const plan::Plan&)>& visit_;
+  const std::vector<Division>& divisions_;
   plan::Plan plan_;
 };
 
 }  // namespace
 
-void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit) {
-  Plans plans(problem, visit);
+void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
+                   const std::vector<Division>& divisions) {
+  Plans plans(problem, visit, divisions);
   for (const Partition& partition : all_partitions(problem.graph.dag()))
     if (partition.size() <= problem.cluster.size()) plans.of(partition);
 }

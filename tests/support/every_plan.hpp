@@ -2,14 +2,22 @@
 // Every plan of a small problem, for claims about all of them.
 
 #include <functional>
+#include <vector>
 
 #include "penstock/cost/problem.hpp"
 
 namespace penstock::support {
 
+/// What a stage's devices may divide beside samples.
+struct Division {
+  int tensor_parallel = 1;
+  int zero = 0;
+};
+
 /// Every partition of the operators into stages that can be ordered, every replica count, every micro-batch
 /// size that divides the mini-batch, one for all stages; scheduled by 1F1B on consecutive devices, within
-/// memory. At most eight operators or so.
-void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit);
+/// memory. At most eight operators or so. Every stage has each of the divisions in turn.
+void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
+                   const std::vector<Division>& divisions = {{}});
 
 }  // namespace penstock::support

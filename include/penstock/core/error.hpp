@@ -15,7 +15,7 @@ enum class ExitCode : int {
   invalid_plan = 21,   ///< the plan given breaks a validity rule
   drifted = 22,        ///< a device no longer does what its calibration says
   interrupted = 30,    ///< Ctrl-C; finished results are kept
-  limit = 31,          ///< larger than Penstock handles, or than the time limit allows
+  limit = 31,          ///< larger than Penstock handles, or than a limit allows
   internal = 40,       ///< a defect of Penstock
 };
 
@@ -55,10 +55,18 @@ class Interrupted : public Error {
   Interrupted() : Error(ExitCode::interrupted, "interrupted") {}
 };
 
-/// The time limit is over, and there is nothing to show for it.
-class TimedOut : public Error {
+/// A limit the user set is reached, and there is nothing to show for it.
+class LimitHit : public Error {
  public:
-  TimedOut() : Error(ExitCode::limit, "the time limit is over, and no plan was found until then") {}
+  explicit LimitHit(const std::string& which) : Error(ExitCode::limit, which + ", and no plan was found until then") {}
+};
+class TimedOut : public LimitHit {
+ public:
+  TimedOut() : LimitHit("the time limit is over") {}
+};
+class MemoryFull : public LimitHit {
+ public:
+  MemoryFull() : LimitHit("the memory limit is reached") {}
 };
 
 /// Throws an internal error when `condition` is false: a promise of our own code is broken.

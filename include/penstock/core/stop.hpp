@@ -9,9 +9,9 @@
 
 namespace penstock::core {
 
-/// Refers to a flag owned by the caller (the command line sets it on Ctrl-C), and may have a deadline.
-/// Default: never stops. Work that has something to show when the deadline comes returns it instead of
-/// throwing.
+/// Refers to a flag owned by the caller (the command line sets it on Ctrl-C), and may have limits: a deadline, a flag
+/// that says memory is full. Default: never stops. Work that has something to show when a limit is hit returns it
+/// instead of throwing.
 class StopToken {
  public:
   using Clock = std::chrono::steady_clock;
@@ -20,19 +20,28 @@ class StopToken {
   explicit StopToken(const std::atomic<bool>* flag) : flag_(flag) {}
   /// The same flag, with a deadline that much from now, or the own one if that is earlier.
   StopToken within(Seconds limit) const;
+  /// The same, which also stops once `full` is set (MemoryWatch does), and must not be reset then.
+  StopToken until_full(const std::atomic<bool>& full) const;
 
-  bool interrupted() const { return flag_ != nullptr && flag_->load(std::memory_order_relaxed); }
+  bool interrupted() const { return set(flag_); }
+  bool memory_full() const { return set(full_); }
   /// The deadline is over. Reads the clock: for loops whose steps take a microsecond or more.
   bool timed_out() const { return deadline_ != Clock::time_point::max() && Clock::now() >= deadline_; }
-  bool requested() const { return interrupted() || timed_out(); }
-  /// Throws Interrupted when a stop was requested, TimedOut when the deadline is over.
+  bool limit_hit() const { return memory_full() || timed_out(); }
+  bool requested() const { return interrupted() || limit_hit(); }
+  /// Throws Interrupted when a stop was requested, MemoryFull or TimedOut when that limit is hit.
   void check() const {
     if (interrupted()) throw Interrupted();
-    if (timed_out()) throw TimedOut();
+    if (limit_hit()) give_up();
   }
+  /// Throws MemoryFull or TimedOut: a limit was hit before anything was found.
+  [[noreturn]] void give_up() const;
 
  private:
+  static bool set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
+
   const std::atomic<bool>* flag_ = nullptr;
+  const std::atomic<bool>* full_ = nullptr;
   Clock::time_point deadline_ = Clock::time_point::max();
 };
 

@@ -37,6 +37,31 @@ struct Sharding {
 };
 Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage);
 
+/// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free to be cut anew.
+enum class Layout : std::uint8_t { whole, batch, features, sliced };
+/// What an operator reads and makes.
+Layout needed(const graph::Operator& op, plan::Partition how);
+Layout made(const graph::Operator& op, plan::Partition how);
+
+/// The terms that `sharding` adds up. Of an operator's own partial sums; and of a tensor that lies as `from`, for all readers
+/// that need it as `to`, of which `reader` is the first.
+struct Collectives {
+  std::vector<GroupCollective> forward, backward;
+};
+Collectives own_collectives(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
+Collectives conversion(const graph::OpGraph& graph, core::OpId producer, Layout from, Layout to, core::OpId reader);
+
+/// Seconds of collectives in one group.
+class GroupTimes {
+ public:
+  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group);
+  core::Seconds time(const GroupCollective& collective, std::int64_t samples) const;
+
+ private:
+  AllReduce reduce_, gather_;
+  Affine exchange_;
+};
+
 /// What the cost model is asked about one device's part of an operator.
 OpPart op_part(const graph::Operator& op, plan::Partition partition, double part);
 

@@ -8,6 +8,7 @@
 
 #include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
+#include "penstock/planners/planner.hpp"
 #include "penstock/sim/options.hpp"
 
 namespace penstock::experiment {
@@ -16,7 +17,7 @@ namespace penstock::experiment {
 struct Cell {
   plan::ModelRef model;
   plan::ClusterRef cluster;
-  std::string planner;
+  planners::PlannerChoice planner;
   plan::Training training;
   std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
 };
@@ -29,7 +30,7 @@ struct Spec {
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
   cost::MemoryRule memory;            ///< how memory is counted
   sim::SimulationOptions simulation;
-  std::string baseline;               ///< planner the ratios divide by; empty: no ratios
+  std::string baseline;               ///< planner the ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;            ///< model by model, devices, mini-batch, planner: the order of the file
 };
 
@@ -39,7 +40,7 @@ Spec load_spec(const std::string& path);
 /// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
 Spec parse_spec(const std::string& text, const std::string& path);
 
-/// "mmt-summit-8-graphpipe-128": names the files of a cell; model parameters given in the file are appended.
+/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner and model parameters are part of it.
 std::string cell_name(const Cell& cell);
 
 }  // namespace penstock::experiment

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,17 +14,25 @@
 
 namespace penstock::planners {
 
+/// Name to value: choices that one planner alone has (PlannerInfo::options), those left out by default.
+using OwnOptions = std::map<std::string, std::string>;
+
 /// Choices a user may make; the defaults are those of the GraphPipe paper's evaluation.
 struct SearchOptions {
   std::optional<std::int64_t> micro_batch;  ///< pinned size for all stages; default: all powers of two are tried
   bool per_stage_micro_batch = false;       ///< every stage chooses its own power of two
   int k = 1;                                ///< kFkB for all stages
   bool any_degree = false;                  ///< replica counts of any size, not only powers of two
+  /// Most devices that run a replica of a stage together, for planners that try tensor parallelism, by powers of two;
+  /// default: as many as a node has. 1: none do.
+  std::optional<int> max_tensor_parallel;
   /// Seconds of one iteration of a finished plan: by which the best micro-batch size is chosen, and with k > 1 the
   /// in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must be callable
-  /// from any thread; may throw TimedOut. Default: score::estimate, and the in-flight rule.
+  /// from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
+  std::function<core::Seconds(const plan::Plan&)> at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
   bool judge_by_estimate = false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
+  OwnOptions own{};
 };
 
 struct SearchResult {
@@ -31,25 +40,53 @@ struct SearchResult {
   double bottleneck = 0;       ///< seconds per sample of the slowest stage, the planner's objective
   std::uint64_t states = 0;    ///< table rows, states or cells computed
   std::optional<core::Seconds> estimate{};  ///< the iteration time the planner itself predicts; none: score::estimate
-  bool complete = true;  ///< false: the best plan found until the time limit
+  bool complete = true;  ///< false: the best plan found until a limit
 };
 
 /// Throws Infeasible naming the obstacle when no plan fits, BadInput when the options contradict the problem,
-/// Interrupted when stopped. At the token's deadline: the best plan so far, not complete, or TimedOut when there is none.
+/// Interrupted when stopped. At a limit of the token: the best plan so far, not complete, or LimitHit when there is none.
 /// Deterministic for any thread count, if complete. Fills in stages, schedule, training; the caller
 /// names model and cluster.
 using PlannerFunction = SearchResult (*)(const cost::Problem&, const SearchOptions&, core::StopToken);
+
+/// An option of one planner alone.
+struct PlannerOption {
+  std::string name;
+  std::string meaning;
+  std::string standard;               ///< the default
+  std::vector<std::string> values{};  ///< allowed; none: whole numbers within the bounds
+  std::int64_t low = 0, high = 0;     ///< inclusive
+};
+/// "paper, code" or "1 to 20".
+std::string allowed(const PlannerOption& option);
 
 struct PlannerInfo {
   std::string name;
   std::string summary;  ///< one line
   std::string source;   ///< paper, and how ours differs
   PlannerFunction plan;
+  std::vector<PlannerOption> options{};
 };
 
 /// Every planner, in the order reports list them.
 const std::vector<PlannerInfo>& catalogue();
 /// Throws BadInput for an unknown name, with a hint.
 const PlannerInfo& planner(std::string_view name);
+
+/// Throws BadInput for an option the planner does not have, with a hint, or a value it does not allow.
+void check_options(const PlannerInfo& planner, const OwnOptions& given);
+
+/// A planner with options of its own. Written "piper:flush=true:recompute=never".
+struct PlannerChoice {
+  std::string name;
+  OwnOptions options{};
+  friend bool operator==(const PlannerChoice&, const PlannerChoice&) = default;
+};
+/// Throws BadInput for names and values that do not exist, and for an option given twice.
+PlannerChoice planner_choice(const std::string& text);
+/// Adds one option, "flush=true". Throws BadInput likewise.
+void set_option(PlannerChoice& choice, const std::string& text);
+/// As planner_choice reads it; options by name.
+std::string written(const PlannerChoice& choice);
 
 }  // namespace penstock::planners

@@ -30,6 +30,10 @@ struct PipelineStage {
   core::Picoseconds forward, backward;
   int room = 0;               ///< micro-batches it may hold from the start of F to the end of B; 0: no limit
   core::Picoseconds after{};  ///< all-reduce once its last backward is done; takes no machine
+  /// What `backward` begins with and needs no gradient for: the forward once more, where a stage recomputes.
+  /// Bounds reckon with it done while gradients are on their way; orders here start the whole of it with the
+  /// gradient.
+  core::Picoseconds early{};
 };
 
 /// Tensors one way, their gradients the other way.

@@ -11,11 +11,14 @@ namespace penstock::score {
 
 /// Why a pipeline takes its time. Below, M micro-batches; times of one micro-batch: f and b on a machine,
 /// `head` the longest path from the start to its first task, `tail` the longest path from the end of its last
-/// to the end of the iteration, all-reduces included.
+/// to the end of the iteration, all-reduces included. Paths pass a backward that begins early
+/// (PipelineStage::early) in what is left of it once the gradient is there; its machine has all of it to do
+/// between two backwards.
 enum class BoundKind : std::uint8_t {
   work,       ///< M (f + b), and the machine's own all-reduce
   head_tail,  ///< head + M (f + b) + tail
-  chain,  ///< the longest path through one task, which all micro-batches pass one by one: path + (M - 1) task
+  /// The longest path through one task, which all micro-batches pass one by one: path + (M - 1) task.
+  chain,
   /// A stage has room for K < M micro-batches, and each stays for a round trip R, the longest path from the
   /// start of F to the end of B: head + ceil(M / K) R + ((M - 1) mod K) max(f, b) + tail. Sharper than
   /// Little's law (Little, Operations Research 1961), head + M R / K + tail. Proof: when the (i + K)-th

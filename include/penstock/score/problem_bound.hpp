@@ -9,6 +9,15 @@
 
 namespace penstock::score {
 
+/// What devices of a plan divide beside samples. Bounds of a family hold for those before it too.
+enum class PlanFamily : std::uint8_t {
+  replicated,       ///< nothing: a device has all operators of its stage
+  zero,             ///< weights, gradients and optimizer state (Stage::zero)
+  tensor_parallel,  ///< operators, with ZeRO or without (Stage::tensor_parallel)
+};
+PlanFamily family_of(const plan::Plan& plan);
+std::string_view name(PlanFamily family);  ///< "with ZeRO"
+
 /// Why every plan takes its time. What is assumed of a plan is what plan::structural_faults and score::faults
 /// ask for: every operator is in one stage, a stage runs on r devices, which it shares with other stages as a
 /// whole or not at all; its micro-batch b divides the mini-batch B, and a replica takes floor(b / r) or
@@ -18,6 +27,16 @@ namespace penstock::score {
 /// grow with samples, launch overheads and saturation included; "rate" is the least time per sample.
 /// Transfers and slow-downs by overlap are left out. `down(v)` is the longest path of F up to and with v,
 /// `up(v) = I(v) + max(W(v) and v's update, up of its producers)`: the way of one sample's gradient back.
+///
+/// ZeRO: of D devices one holds and updates 1/D of the weights at least. Stage 2 scatters gradients in every
+/// micro-batch and gathers weights at the end, stage 3 gathers weights twice and scatters gradients in every
+/// micro-batch. Each is half an all-reduce, so together they take no less than one.
+///
+/// Tensor parallelism: r replicas have groups of t <= D / r devices. Look at the device of a group with the
+/// largest part, which is 1/t or more. It holds that part of everything at least, so shares are those of
+/// which a D-th fits; and F, I and W are those of a D-th, divided in whichever way is the fastest, for
+/// launches do not shrink with a part. Its parts take 1/t of whole operators at least, so rates are those of
+/// whole operators, on r t devices.
 enum class ProblemBoundKind : std::uint8_t {
   /// All devices together do all work. Devices of type t weigh y_t, their share of the cluster's speed: sum
   /// over operators
@@ -36,7 +55,7 @@ enum class ProblemBoundKind : std::uint8_t {
   operators,
   /// More devices than operators: some stage has ceil(devices / operators) replicas or more. The least over
   /// operators of
-  /// what `operators` says of those.
+  /// what `operators` says of those. Not with tensor parallelism: they may be one group.
   replication,
   /// Little's law (Operations Research 1961) on bytes: devices hold the weights, and what each sample needs
   /// for its
@@ -60,12 +79,13 @@ struct ProblemBound {
 };
 
 struct ProblemBounds {
+  PlanFamily family = PlanFamily::replicated;  ///< whose plans the bounds hold for
   std::array<ProblemBound, kProblemBoundKinds>
       by_kind;                       ///< in the order of ProblemBoundKind; zero where none applies
   const ProblemBound& best() const;  ///< the largest; the first among equals
   /// Plans that do not flush overlap one iteration with the next, so that only the work counts: the time per
   /// iteration in the long run. A finite number of mini-batches may fall short of it by what the pipeline
-  /// held in the beginning.
+  /// held in the beginning. Throws an internal error for a plan of a later family.
   const ProblemBound& holds_for(const plan::Plan& plan) const;
 };
 
@@ -75,10 +95,18 @@ enum class Reduction : std::uint8_t {
   free,         ///< in any way, while passes run: all-reduces are left out of the bounds
 };
 
-/// A thousand-millionth is taken off, for the simulator rounds every task to the picosecond. Assumes that an
-/// update of more bytes takes longer and that two take longer than one of both. Time is in proportion to
-/// operators times device count times divisors of the mini-batch. Throws Infeasible when the weights do not
-/// fit or no share of some operator does, BadInput when the mini-batch is no count of samples.
-ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form);
+/// For all plans of a family. A thousand-millionth is taken off, for the simulator rounds every task to the
+/// picosecond. Assumes that an update of more bytes takes longer and that two take longer than one of both;
+/// of tensor-parallel groups that a part p of an operator takes p of the whole or longer at the same samples,
+/// and no longer than a larger part (tests/cost/sharding_test). Time is in proportion to operators times
+/// device count times divisors of the mini-batch. Throws Infeasible when the weights do not fit or no share
+/// of some operator does, however the family divides them, BadInput when the mini-batch is no count of
+/// samples.
+ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
+                             PlanFamily family = PlanFamily::replicated);
+
+/// What no plan beats that divides as much as this one and flushes, or not, as it does. Throws as above.
+ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan,
+                       Reduction reduction = Reduction::closed_form);
 
 }  // namespace penstock::score

@@ -41,7 +41,7 @@ struct SimulationOptions {
   core::Bytes bucket{};
   const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
   std::uint64_t seed = 0;                      ///< of the imperfection's jitter
-  core::StopToken stop{};  ///< asked every few thousand tasks: the simulation ends with Interrupted or TimedOut
+  core::StopToken stop{};  ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
 };
 
 }  // namespace penstock::sim

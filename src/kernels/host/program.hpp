@@ -7,47 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/kernels/backend.hpp"
+#include "where.hpp"
 
 namespace penstock::kernels::host {
-
-/// Where a step finds a tensor: among the operands, or in the program's own memory.
-struct Where {
-  enum class Role : std::uint8_t {
-    input,
-    parameter,
-    kept,
-    handed,
-    output,
-    input_gradient,
-    parameter_gradient,
-    output_gradient,
-    scratch
-  };
-  Role role;
-  std::size_t index = 0;
-};
-
-inline Where input(std::size_t i) {
-  return {Where::Role::input, i};
-}
-inline Where parameter(std::size_t i) {
-  return {Where::Role::parameter, i};
-}
-inline Where kept(std::size_t i) {
-  return {Where::Role::kept, i};
-}
-inline Where handed(std::size_t i) {
-  return {Where::Role::handed, i};
-}
-inline Where input_gradient(std::size_t i) {
-  return {Where::Role::input_gradient, i};
-}
-inline Where parameter_gradient(std::size_t i) {
-  return {Where::Role::parameter_gradient, i};
-}
-inline constexpr Where kOutput{Where::Role::output};
-inline constexpr Where kOutputGradient{Where::Role::output_gradient};
 
 /// A tensor in memory: place and layout.
 struct Laid {

@@ -1,0 +1,126 @@
+// Multi-head attention spelt out: four projections, two batched products, one softmax. Projected tensors are
+// laid head by head, so that a product is one batch over samples and heads. The gradient reads the same way
+// backwards; those of the projected query, key and value are handed on to the weight gradient.
+//
+// Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2.2. Differs in that keys and values may
+// be of other widths than the queries.
+
+#include "cuda/block.hpp"
+#include "cuda/dense.hpp"
+#include "cuda/product.hpp"
+#include "cuda/softmax.hpp"
+#include "geometry.hpp"
+
+namespace penstock::kernels::cuda {
+namespace {
+
+enum Projection : std::size_t { kQuery, kKey, kValue, kResult };  ///< order of inputs, weights and biases
+constexpr std::size_t kShares = 3, kContext = 4;  ///< kept beside query, key and value by head
+
+struct Sizes {
+  std::int64_t samples;
+  Attention a;
+
+  std::int64_t tokens(std::size_t which) const {
+    return which == kKey || which == kValue ? a.keys : a.queries;
+  }
+  Dense projection(std::size_t which) const {
+    const std::int64_t in[] = {a.hidden, a.key_width, a.value_width, a.hidden};
+    return {samples * tokens(which), in[which], a.hidden, a.bias};
+  }
+  Heads heads(std::size_t which) const { return {samples, tokens(which), a.heads, a.head()}; }
+  std::int64_t batch() const { return samples * a.heads; }
+  std::int64_t shares() const { return batch() * a.queries * a.keys; }
+  std::int64_t share_rows() const { return batch() * a.queries; }
+  std::int64_t elements() const { return samples * std::max(a.queries, a.keys) * a.hidden; }
+};
+
+Where weights(std::size_t which) {
+  return parameter(which);
+}
+Where bias(std::size_t which) {
+  return parameter(4 + which);
+}
+
+void add_slots(Draft& draft, const Attention& a) {
+  const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
+    return Slot{name, {draft.samples, rows, width}, draft.element};
+  };
+  draft.slots.kept = {slot("query", a.queries, a.hidden), slot("key", a.keys, a.hidden),
+                      slot("value", a.keys, a.hidden), slot("shares", a.heads * a.queries, a.keys),
+                      slot("context", a.queries, a.hidden)};
+  draft.slots.handed = {slot("query_gradient", a.queries, a.hidden), slot("key_gradient", a.keys, a.hidden),
+                        slot("value_gradient", a.keys, a.hidden)};
+}
+
+/// One product per sample and head.
+void multiply(Program& program, const Draft& draft, const Sizes& s, std::int64_t rows, std::int64_t inner,
+              std::int64_t columns, Factor a, Factor b, Where c, float factor = 1) {
+  multiply(program, draft.libraries, draft.number,
+           {.rows = rows, .inner = inner, .columns = columns, .batch = s.batch(), .factor = factor}, a, b, c);
+}
+
+void forward(Draft& draft, const Sizes& s) {
+  Program& program = draft.forward;
+  const Attention& a = s.a;
+  const Where plain = program.scratch(s.elements() * size(draft.element));
+  for (const std::size_t i : {kQuery, kKey, kValue}) {
+    dense_forward(program, draft, s.projection(i), input(i), weights(i), bias(i), plain);
+    tokens_to_heads(program, draft.element, s.heads(i), plain, kept(i));
+  }
+  multiply(program, draft, s, a.queries, a.head(), a.keys, {kept(kQuery)}, {kept(kKey), true}, kept(kShares),
+           a.scale());
+  softmax_forward(program, draft.element, s.share_rows(), a.keys, kept(kShares), kept(kShares));
+  multiply(program, draft, s, a.queries, a.keys, a.head(), {kept(kShares)}, {kept(kValue)}, plain);
+  heads_to_tokens(program, draft.element, s.heads(kResult), plain, kept(kContext));
+  dense_forward(program, draft, s.projection(kResult), kept(kContext), weights(kResult), bias(kResult),
+                kOutput);
+}
+
+/// `one` and `other` are scratch. Leaves the gradient of the scores in `scores`.
+void score_and_value_gradients(Draft& draft, const Sizes& s, Where one, Where other, Where scores) {
+  Program& program = draft.input_gradient;
+  const Attention& a = s.a;
+  dense_input_gradient(program, draft, s.projection(kResult), kOutputGradient, weights(kResult), one);
+  tokens_to_heads(program, draft.element, s.heads(kResult), one, other);  // of the context, by head
+  multiply(program, draft, s, a.queries, a.head(), a.keys, {other}, {kept(kValue), true}, scores);
+  multiply(program, draft, s, a.keys, a.queries, a.head(), {kept(kShares), true}, {other}, one);
+  heads_to_tokens(program, draft.element, s.heads(kValue), one, handed(kValue));
+  softmax_gradient(program, draft.element, s.share_rows(), a.keys, kept(kShares), scores, scores);
+}
+
+void input_gradients(Draft& draft, const Sizes& s) {
+  Program& program = draft.input_gradient;
+  const Attention& a = s.a;
+  const std::int64_t bytes = size(draft.element);
+  const Where one = program.scratch(s.elements() * bytes), other = program.scratch(s.elements() * bytes),
+              scores = program.scratch(s.shares() * bytes);
+  score_and_value_gradients(draft, s, one, other, scores);
+  multiply(program, draft, s, a.queries, a.keys, a.head(), {scores}, {kept(kKey)}, one, a.scale());
+  heads_to_tokens(program, draft.element, s.heads(kQuery), one, handed(kQuery));
+  multiply(program, draft, s, a.keys, a.queries, a.head(), {scores, true}, {kept(kQuery)}, one, a.scale());
+  heads_to_tokens(program, draft.element, s.heads(kKey), one, handed(kKey));
+  for (const std::size_t i : {kQuery, kKey, kValue})
+    dense_input_gradient(program, draft, s.projection(i), handed(i), weights(i), input_gradient(i));
+}
+
+void weight_gradients(Draft& draft, const Sizes& s) {
+  Program& program = draft.weight_gradient;
+  for (const std::size_t i : {kQuery, kKey, kValue})
+    dense_weight_gradient(program, draft, s.projection(i), input(i), handed(i), parameter_gradient(i),
+                          parameter_gradient(4 + i));
+  dense_weight_gradient(program, draft, s.projection(kResult), kept(kContext), kOutputGradient,
+                        parameter_gradient(kResult), parameter_gradient(4 + kResult));
+}
+
+}  // namespace
+
+void build_attention(Draft& draft) {
+  const Sizes sizes{draft.samples, attention(draft.op)};
+  add_slots(draft, sizes.a);
+  forward(draft, sizes);
+  input_gradients(draft, sizes);
+  weight_gradients(draft, sizes);
+}
+
+}  // namespace penstock::kernels::cuda

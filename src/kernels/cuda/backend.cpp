@@ -1,0 +1,248 @@
+#include "cuda/backend.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cuda/function.hpp"
+#include "cuda/kernel.hpp"
+#include "cuda/libraries.hpp"
+#include "cuda/stream.hpp"
+#include "cuda/update.hpp"
+
+namespace penstock::kernels {
+namespace cuda {
+namespace {
+
+constexpr int kOldest = 80;  ///< compute capability that kernels are compiled for, and newer ones
+
+class CudaBuffer : public Buffer {
+ public:
+  CudaBuffer(Element element, std::int64_t count) : Buffer(element, count), memory_(bytes().value()) {}
+  void* data() const override { return memory_.data(); }
+
+ private:
+  Memory memory_;
+};
+
+class CudaKernel : public Kernel {
+ public:
+  CudaKernel(const graph::Operator& op, std::int64_t samples, Number number,
+             std::shared_ptr<Libraries> libraries, int device)
+      : libraries_(std::move(libraries)), passes_(op, samples, number, *libraries_), device_(device) {}
+  const Slots& slots() const override { return passes_.slots(); }
+  bool has(Pass pass) const override { return has_pass(passes_.slots(), pass); }
+  void run(Pass pass, const Operands& operands, Stream& stream) override {
+    select(device_);
+    passes_.run(pass, operands, queue_of(stream, device_));
+  }
+  std::string algorithm(Pass pass) const override { return passes_.program(pass).algorithm(); }
+  core::Bytes workspace(Pass pass) const override { return passes_.program(pass).workspace(); }
+
+ private:
+  std::shared_ptr<Libraries> libraries_;
+  Passes passes_;
+  int device_;
+};
+
+class CudaUpdate : public Update {
+ public:
+  CudaUpdate(const UpdateRule& rule, std::int64_t count, Element element, int device)
+      : rule_(rule),
+        count_(count),
+        element_(element),
+        device_(device),
+        state_(update_state(rule, count, element)) {}
+  const std::vector<Slot>& state() const override { return state_; }
+  void run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state, std::int64_t step,
+           Stream& stream) override {
+    select(device_);
+    update(queue_of(stream, device_), UpdateStep(rule_, step),
+           update_arrays(state_, count_, element_, parameters, gradient, state, step), element_, count_);
+  }
+
+ private:
+  UpdateRule rule_;
+  std::int64_t count_;
+  Element element_;
+  int device_;
+  std::vector<Slot> state_;
+};
+
+std::size_t length(const Buffer& buffer) {
+  return static_cast<std::size_t>(buffer.bytes().value());
+}
+
+bool alike(const Buffer& a, const Buffer& b) {
+  return a.element() == b.element() && a.count() == b.count();
+}
+
+/// 13020 is 13.2.
+std::string cuda_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string library_version(std::size_t version, std::size_t thousand) {
+  return fmt::format("{}.{}.{}", version / thousand, version % thousand / 100, version % 100);
+}
+
+int attribute(cudaDeviceAttr what, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+int capability(int device) {
+  return 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
+         attribute(cudaDevAttrComputeCapabilityMinor, device);
+}
+
+}  // namespace
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(int device) : device_(device) {
+    select(device);
+    libraries_ = std::make_shared<Libraries>();
+    transfers_ = std::make_unique<CudaStream>(device);
+  }
+  std::string name() const override { return fmt::format("cuda:{}", device_); }
+  std::vector<std::pair<std::string, std::string>> identity() const override;
+  bool supports(Number) const override { return true; }  // as every device from kOldest on
+  std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override;
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(device_); }
+  void write(Buffer& to, std::span<const std::byte> bytes) override;
+  void read(const Buffer& from, std::span<std::byte> bytes) override;
+  void copy(Buffer& to, const Buffer& from, Stream& stream) override;
+  void zero(Buffer& buffer, Stream& stream) override;
+  void add(Buffer& to, const Buffer& term, Stream& stream) override;
+  std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
+                                      Number number) override {
+    select(device_);
+    return std::make_unique<CudaKernel>(op, samples, number, libraries_, device_);
+  }
+  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) override {
+    return std::make_unique<CudaUpdate>(rule, count, storage(number), device_);
+  }
+
+ private:
+  void transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+
+  int device_;
+  std::shared_ptr<Libraries> libraries_;
+  std::unique_ptr<CudaStream> transfers_;  ///< waits for nobody else's work
+};
+
+std::vector<std::pair<std::string, std::string>> CudaBackend::identity() const {
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, device_), "cudaGetDeviceProperties");
+  int driver = 0, runtime = 0;
+  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  return {{"device", device.name},
+          {"compute capability", fmt::format("{}.{}", device.major, device.minor)},
+          {"multiprocessors", std::to_string(device.multiProcessorCount)},
+          {"memory", fmt::format("{}B", device.totalGlobalMem)},
+          {"ECC", device.ECCEnabled != 0 ? "on" : "off"},
+          {"most clock", fmt::format("{}kHz", attribute(cudaDevAttrClockRate, device_))},
+          {"driver", "CUDA " + cuda_version(driver)},
+          {"CUDA", cuda_version(runtime)},
+          {"cuDNN", library_version(cudnnGetVersion(), 10000)},
+          {"cuBLASLt", library_version(cublasLtGetVersion(), 10000)}};
+}
+
+std::unique_ptr<Buffer> CudaBackend::allocate(Element element, std::int64_t count) {
+  core::require(count >= 1, "a buffer has elements");
+  select(device_);
+  return std::make_unique<CudaBuffer>(element, count);
+}
+
+void CudaBackend::transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  select(device_);
+  check(cudaMemcpyAsync(to, from, bytes, kind, transfers_->queue().stream), "cudaMemcpyAsync");
+  transfers_->synchronise();
+}
+
+void CudaBackend::write(Buffer& to, std::span<const std::byte> bytes) {
+  core::require(bytes.size() == length(to), "as many bytes as the buffer has");
+  transfer(to.data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice);
+}
+
+void CudaBackend::read(const Buffer& from, std::span<std::byte> bytes) {
+  core::require(bytes.size() == length(from), "as many bytes as the buffer has");
+  transfer(bytes.data(), from.data(), bytes.size(), cudaMemcpyDeviceToHost);
+}
+
+void CudaBackend::copy(Buffer& to, const Buffer& from, Stream& stream) {
+  core::require(alike(to, from), "copied buffers are alike");
+  select(device_);
+  check(cudaMemcpyAsync(to.data(), from.data(), length(to), cudaMemcpyDeviceToDevice,
+                        queue_of(stream, device_).stream),
+        "cudaMemcpyAsync");
+}
+
+void CudaBackend::zero(Buffer& buffer, Stream& stream) {
+  select(device_);
+  check(cudaMemsetAsync(buffer.data(), 0, length(buffer), queue_of(stream, device_).stream),
+        "cudaMemsetAsync");
+}
+
+void CudaBackend::add(Buffer& to, const Buffer& term, Stream& stream) {
+  core::require(alike(to, term) && to.element() != Element::int64, "added buffers are alike");
+  select(device_);
+  add_elements(queue_of(stream, device_), to.element(), to.count(), to.data(), term.data());
+}
+
+namespace {
+
+/// The devices there are; throws BadInput when there is no driver, or none that works with this build.
+int count_devices() {
+  int count = 0, driver = 0, runtime = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return count;
+  cudaGetLastError();  // this one is dealt with
+  if (status == cudaErrorNoDevice) return 0;
+  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  if (driver == 0) throw core::BadInput("this machine has no CUDA driver");
+  if (status == cudaErrorInsufficientDriver)
+    throw core::BadInput(fmt::format("the driver is too old: it knows CUDA {}, this build needs {}",
+                                     cuda_version(driver), cuda_version(runtime)));
+  throw core::BadInput(fmt::format("the CUDA driver does not work: {}", cudaGetErrorString(status)));
+}
+
+int number_of(const std::string& device) {
+  const std::string_view digits = std::string_view(device).substr(std::string_view("cuda:").size());
+  int number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size() || number < 0)
+    throw core::BadInput("'cuda:' is followed by a number from 0");
+  return number;
+}
+
+}  // namespace
+}  // namespace cuda
+
+int cuda_devices() {
+  try {
+    return cuda::count_devices();
+  } catch (const core::BadInput&) {
+    return 0;
+  }
+}
+
+std::unique_ptr<Backend> open_cuda(const std::string& device) try {
+  const int number = cuda::number_of(device), count = cuda::count_devices();
+  if (number >= count)
+    throw core::BadInput(count == 0 ? "this machine has no CUDA device"
+                                    : fmt::format("this machine has {} CUDA device{}, counted from 0", count,
+                                                  count == 1 ? "" : "s"));
+  if (const int found = cuda::capability(number); found < cuda::kOldest)
+    throw core::BadInput(fmt::format("its compute capability is {}.{}, kernels need {}.{}", found / 10,
+                                     found % 10, cuda::kOldest / 10, cuda::kOldest % 10));
+  return std::make_unique<cuda::CudaBackend>(number);
+} catch (const core::BadInput& e) {
+  throw core::BadInput(fmt::format("device '{}': {}", device, e.what()));
+}
+
+}  // namespace penstock::kernels

@@ -1,0 +1,91 @@
+#include "cuda/block.hpp"
+#include "cuda/kernel.hpp"
+#include "cuda/numbers.hpp"
+#include "geometry.hpp"
+
+namespace penstock::kernels::cuda {
+namespace {
+
+template <class T>
+void into(const Queue& queue, const ColumnBlock& b, const T* part, T* matrix) {
+  each(queue, b.rows * b.width, [=] PENSTOCK_DEVICE(std::int64_t i) {
+    matrix[i / b.width * b.whole + b.offset + i % b.width] = part[i];
+  });
+}
+
+template <class T>
+void out_of(const Queue& queue, const ColumnBlock& b, const T* matrix, T* part) {
+  each(queue, b.rows * b.width, [=] PENSTOCK_DEVICE(std::int64_t i) {
+    part[i] = matrix[i / b.width * b.whole + b.offset + i % b.width];
+  });
+}
+
+/// Where element i of a tensor by head lies in the tensor by token.
+PENSTOCK_DEVICE inline std::int64_t by_token_place(const Heads& h, std::int64_t i) {
+  const std::int64_t inside = i % h.head, token = i / h.head % h.tokens;
+  const std::int64_t head = i / h.head / h.tokens % h.heads, sample = i / h.head / h.tokens / h.heads;
+  return ((sample * h.tokens + token) * h.heads + head) * h.head + inside;
+}
+
+template <class T>
+void to_heads(const Queue& queue, const Heads& h, const T* by_token, T* by_head) {
+  each(queue, h.count(),
+       [=] PENSTOCK_DEVICE(std::int64_t i) { by_head[i] = by_token[by_token_place(h, i)]; });
+}
+
+template <class T>
+void to_tokens(const Queue& queue, const Heads& h, const T* by_head, T* by_token) {
+  each(queue, h.count(),
+       [=] PENSTOCK_DEVICE(std::int64_t i) { by_token[by_token_place(h, i)] = by_head[i]; });
+}
+
+}  // namespace
+
+void copy_into(Program& program, Element element, const ColumnBlock& block, Where part, Where matrix) {
+  program.call("copy", [=](const Program::Run& run) {
+    with_number(element, [&](auto zero) {
+      using T = decltype(zero);
+      into(run.queue, block, run.as<const T>(part), run.as<T>(matrix));
+    });
+  });
+}
+
+void copy_out_of(Program& program, Element element, const ColumnBlock& block, Where matrix, Where part) {
+  program.call("copy", [=](const Program::Run& run) {
+    with_number(element, [&](auto zero) {
+      using T = decltype(zero);
+      out_of(run.queue, block, run.as<const T>(matrix), run.as<T>(part));
+    });
+  });
+}
+
+void tokens_to_heads(Program& program, Element element, const Heads& h, Where by_token, Where by_head) {
+  program.call("to heads", [=](const Program::Run& run) {
+    with_number(element, [&](auto zero) {
+      using T = decltype(zero);
+      to_heads(run.queue, h, run.as<const T>(by_token), run.as<T>(by_head));
+    });
+  });
+}
+
+void heads_to_tokens(Program& program, Element element, const Heads& h, Where by_head, Where by_token) {
+  program.call("to tokens", [=](const Program::Run& run) {
+    with_number(element, [&](auto zero) {
+      using T = decltype(zero);
+      to_tokens(run.queue, h, run.as<const T>(by_head), run.as<T>(by_token));
+    });
+  });
+}
+
+void build_concat(Draft& draft) {
+  const Concat c = concat(draft.op);
+  ColumnBlock block{draft.samples * c.rows, draft.slots.output.shape.back(), 0, 0};
+  for (std::size_t i = 0; i < c.widths.size(); ++i) {
+    block.width = c.widths[i];
+    copy_into(draft.forward, draft.element, block, input(i), kOutput);
+    copy_out_of(draft.input_gradient, draft.element, block, kOutputGradient, input_gradient(i));
+    block.offset += block.width;
+  }
+}
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,31 @@
+#pragma once
+// Element-wise steps of a program.
+
+#include "cuda/program.hpp"
+#include "geometry.hpp"
+
+namespace penstock::kernels::cuda {
+
+/// The derivative follows from the output; else (gelu) the argument has to be kept.
+inline bool from_output(Function function) {
+  return function != Function::gelu;
+}
+
+/// y = f(x) for `count` elements; y may be x. `function` is not none, here and below.
+void function_forward(Program& program, Function function, Element element, std::int64_t count, Where x,
+                      Where y);
+/// x' = f'(x) y'; `known` is the output where the derivative follows from it, else the argument.
+void function_gradient(Program& program, Function function, Element element, std::int64_t count, Where known,
+                       Where y_gradient, Where x_gradient);
+
+/// Adds `bias` to every row of y, rows x columns.
+void add_bias(Program& program, Element element, std::int64_t rows, std::int64_t columns, Where bias,
+              Where y);
+/// The sum of all rows of y_gradient.
+void bias_gradient(Program& program, Element element, std::int64_t rows, std::int64_t columns,
+                   Where y_gradient, Where bias_gradient);
+
+/// to += term
+void add_elements(const Queue& queue, Element element, std::int64_t count, void* to, const void* term);
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,49 @@
+#include "cuda/kernel.hpp"
+
+namespace penstock::kernels::cuda {
+
+void build(Draft& draft) {
+  using graph::OpKind;
+  switch (draft.op.kind) {
+    case OpKind::linear:
+      return build_linear(draft);
+    case OpKind::matmul:
+      return build_matmul(draft);
+    case OpKind::convolution:
+      return build_convolution(draft);
+    case OpKind::pool:
+      return build_pool(draft);
+    case OpKind::norm:
+      return build_norm(draft);
+    case OpKind::softmax:
+      return build_softmax(draft);
+    case OpKind::activation:
+      return build_activation(draft);
+    case OpKind::elementwise:
+      return build_elementwise(draft);
+    case OpKind::attention:
+      return build_attention(draft);
+    case OpKind::embedding:
+      return build_embedding(draft);
+    case OpKind::concat:
+      return build_concat(draft);
+    case OpKind::input:
+    case OpKind::reshape:
+    case OpKind::profiled:
+      break;  // slots_of has refused them
+  }
+}
+
+Passes::Passes(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries)
+    : slots_(slots_of(op, samples, number)) {
+  Draft draft{op,     samples,      number,       storage(number), libraries,
+              slots_, programs_[0], programs_[1], programs_[2]};
+  build(draft);
+}
+
+void Passes::run(Pass pass, const Operands& operands, const Queue& queue) const {
+  check(slots_, pass, operands);
+  program(pass).run(operands, queue);
+}
+
+}  // namespace penstock::kernels::cuda

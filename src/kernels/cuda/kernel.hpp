@@ -1,0 +1,52 @@
+#pragma once
+// One program per pass, and who writes the programs: one builder per kind of operator.
+
+#include "cuda/program.hpp"
+#include "operands.hpp"
+
+namespace penstock::kernels::cuda {
+
+struct Libraries;
+
+/// What a builder gets to know, and what it fills.
+struct Draft {
+  const graph::Operator& op;
+  std::int64_t samples;
+  Number number;
+  Element element;  ///< of activations, weights and their gradients
+  Libraries& libraries;
+  Slots& slots;  ///< of slots_of; the builder adds kept and handed
+  Program &forward, &input_gradient, &weight_gradient;
+};
+
+/// By the operator's kind. Throws BadInput where a library has no kernel for it.
+void build(Draft& draft);
+
+void build_linear(Draft& draft);
+void build_matmul(Draft& draft);
+void build_convolution(Draft& draft);
+void build_pool(Draft& draft);
+void build_norm(Draft& draft);
+void build_softmax(Draft& draft);
+void build_activation(Draft& draft);
+void build_elementwise(Draft& draft);
+void build_attention(Draft& draft);
+void build_embedding(Draft& draft);
+void build_concat(Draft& draft);
+
+/// Three programs and the check of their operands; `run` is left to whoever knows streams.
+class Passes {
+ public:
+  /// Throws BadInput as make_kernel does.
+  Passes(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries);
+  const Slots& slots() const { return slots_; }
+  const Program& program(Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
+  /// Puts the pass on the queue after a check of its operands.
+  void run(Pass pass, const Operands& operands, const Queue& queue) const;
+
+ private:
+  Slots slots_;
+  Program programs_[3];
+};
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,36 @@
+#pragma once
+// The libraries' handles, one set per backend.
+
+#include "cuda/status.hpp"
+
+namespace penstock::kernels::cuda {
+
+struct Libraries {
+  /// On the device selected.
+  Libraries();
+  ~Libraries();
+  Libraries(const Libraries&) = delete;
+  Libraries& operator=(const Libraries&) = delete;
+
+  cublasLtHandle_t blas = nullptr;
+  cudnnHandle_t dnn = nullptr;
+};
+
+/// Owns a library's object: made by `create`, given back by `destroy`.
+template <class Handle, auto create, auto destroy>
+class Owned {
+ public:
+  template <class... Arguments>
+  explicit Owned(const char* call, Arguments... arguments) {
+    check(create(&handle_, arguments...), call);
+  }
+  ~Owned() { destroy(handle_); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,58 @@
+// A dense layer and a plain product. cuBLASLt adds the bias and applies a relu; its own gelu is the tanh
+// approximation, so that the other functions follow in a step of their own.
+
+#include "cuda/dense.hpp"
+#include "cuda/function.hpp"
+#include "cuda/product.hpp"
+
+namespace penstock::kernels::cuda {
+namespace {
+
+void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
+  const bool relu = l.fused == Function::relu, apart = l.fused != Function::none && !relu;
+  Where argument = kOutput;
+  if (apart && !from_output(l.fused)) {
+    draft.slots.kept = {{"argument", draft.slots.output.shape, draft.element}};
+    argument = kept(0);
+  }
+  dense_forward(draft.forward, draft, d, input(0), parameter(0), parameter(1), argument, relu);
+  if (apart) function_forward(draft.forward, l.fused, draft.element, d.rows * d.out, argument, kOutput);
+}
+
+/// The gradient of what the function is applied to.
+Where argument_gradient(Program& program, const Draft& draft, const Linear& l, const Dense& d) {
+  if (l.fused == Function::none) return kOutputGradient;
+  const Where gradient = program.scratch(d.rows * d.out * size(draft.element));
+  function_gradient(program, l.fused, draft.element, d.rows * d.out, from_output(l.fused) ? kOutput : kept(0),
+                    kOutputGradient, gradient);
+  return gradient;
+}
+
+}  // namespace
+
+void build_linear(Draft& draft) {
+  const Linear l = linear(draft.op);
+  const Dense d{draft.samples * l.rows, l.in, l.out, l.bias};
+  linear_forward(draft, l, d);
+  dense_input_gradient(draft.input_gradient, draft, d, argument_gradient(draft.input_gradient, draft, l, d),
+                       parameter(0), input_gradient(0));
+  dense_weight_gradient(draft.weight_gradient, draft, d, input(0),
+                        argument_gradient(draft.weight_gradient, draft, l, d), parameter_gradient(0),
+                        parameter_gradient(1));
+}
+
+void build_matmul(Draft& draft) {
+  const Product p = matmul(draft.op);
+  const std::int64_t batch = draft.samples * p.batch;
+  multiply(draft.forward, draft.libraries, draft.number,
+           {.rows = p.rows, .inner = p.inner, .columns = p.columns, .batch = batch}, {input(0)}, {input(1)},
+           kOutput);
+  multiply(draft.input_gradient, draft.libraries, draft.number,
+           {.rows = p.rows, .inner = p.columns, .columns = p.inner, .batch = batch}, {kOutputGradient},
+           {input(1), true}, input_gradient(0));
+  multiply(draft.input_gradient, draft.libraries, draft.number,
+           {.rows = p.inner, .inner = p.rows, .columns = p.columns, .batch = batch}, {input(0), true},
+           {kOutputGradient}, input_gradient(1));
+}
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,78 @@
+#pragma once
+// Elements of buffers as kernels see them: computed in float, rounded to nearest even when stored.
+
+#include <cstdint>
+#include <cstring>
+
+#include "cuda/launch.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/number.hpp"
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#else
+#include "half.hpp"
+#endif
+
+namespace penstock::kernels::cuda {
+
+#ifdef __CUDACC__
+using Bf16 = __nv_bfloat16;
+using Fp16 = __half;
+PENSTOCK_DEVICE inline float load(Bf16 x) {
+  return __bfloat162float(x);
+}
+PENSTOCK_DEVICE inline float load(Fp16 x) {
+  return __half2float(x);
+}
+PENSTOCK_DEVICE inline void store(Bf16& x, float value) {
+  x = __float2bfloat16_rn(value);
+}
+PENSTOCK_DEVICE inline void store(Fp16& x, float value) {
+  x = __float2half_rn(value);
+}
+#else
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct Fp16 {
+  std::uint16_t bits;
+};
+inline float load(Bf16 x) {
+  return from_bf16(x.bits);
+}
+inline float load(Fp16 x) {
+  return from_fp16(x.bits);
+}
+inline void store(Bf16& x, float value) {
+  x.bits = to_bf16(value);
+}
+inline void store(Fp16& x, float value) {
+  x.bits = to_fp16(value);
+}
+#endif
+PENSTOCK_DEVICE inline float load(float x) {
+  return x;
+}
+PENSTOCK_DEVICE inline void store(float& x, float value) {
+  x = value;
+}
+
+/// body(zero) with a zero of the C++ type of `element`, a floating one.
+template <class Body>
+void with_number(Element element, const Body& body) {
+  switch (element) {
+    case Element::fp32:
+      return body(float{});
+    case Element::bf16:
+      return body(Bf16{});
+    case Element::fp16:
+      return body(Fp16{});
+    case Element::int64:
+      break;
+  }
+  core::require(false, "kernels compute on floating elements");
+}
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,15 @@
+#pragma once
+// Softmax along rows, as steps of a program.
+
+#include "cuda/program.hpp"
+
+namespace penstock::kernels::cuda {
+
+/// Of rows x width; y may be x.
+void softmax_forward(Program& program, Element element, std::int64_t rows, std::int64_t width, Where x,
+                     Where y);
+/// x' = y (y' - sum of y y'); x_gradient may be y_gradient.
+void softmax_gradient(Program& program, Element element, std::int64_t rows, std::int64_t width, Where y,
+                      Where y_gradient, Where x_gradient);
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,20 @@
+#pragma once
+// What CUDA and its libraries answer, as errors that name the call.
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::kernels::cuda {
+
+/// Throws core::Error, naming `call` and the library's words, unless the status is success.
+void check(cudaError_t status, const char* call);
+void check(cublasStatus_t status, const char* call);
+void check(cudnnStatus_t status, const char* call);
+
+/// Makes this device the one that calls of this thread go to.
+void select(int device);
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,121 @@
+#include "cuda/stream.hpp"
+
+namespace penstock::kernels::cuda {
+namespace {
+
+class CudaMark : public Mark {
+ public:
+  explicit CudaMark(cudaStream_t stream) {
+    check(cudaEventCreate(&event_), "cudaEventCreate");
+    if (const cudaError_t status = cudaEventRecord(event_, stream); status != cudaSuccess) {
+      cudaEventDestroy(event_);
+      check(status, "cudaEventRecord");
+    }
+  }
+  ~CudaMark() override { cudaEventDestroy(event_); }
+  CudaMark(const CudaMark&) = delete;
+  CudaMark& operator=(const CudaMark&) = delete;
+  core::Seconds since(const Mark& earlier) const override;
+  cudaEvent_t event() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+const CudaMark& of_cuda(const Mark& mark) {
+  const auto* known = dynamic_cast<const CudaMark*>(&mark);
+  core::require(known != nullptr, "marks come from one backend");
+  return *known;
+}
+
+core::Seconds CudaMark::since(const Mark& earlier) const {
+  const cudaEvent_t begin = of_cuda(earlier).event();
+  check(cudaEventSynchronize(begin), "cudaEventSynchronize");
+  check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin, event_), "cudaEventElapsedTime");
+  return core::Seconds(milliseconds * 1e-3);
+}
+
+/// Records what `body` puts on the stream instead of running it. The caller owns the graph.
+cudaGraph_t captured(cudaStream_t stream, int copies, const std::function<void()>& body) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    for (int i = 0; i < copies; ++i) body();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  return graph;
+}
+
+}  // namespace
+
+CudaStream::CudaStream(int device) : device_(device) {
+  select(device);
+  check(cudaHostAlloc(reinterpret_cast<void**>(&fault_), sizeof(int), cudaHostAllocMapped), "cudaHostAlloc");
+  *fault_ = 0;
+  check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&queue_.fault), fault_, 0),
+        "cudaHostGetDevicePointer");
+  check(cudaStreamCreateWithFlags(&queue_.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+}
+
+CudaStream::~CudaStream() {
+  cudaStreamSynchronize(queue_.stream);  // kernels may still write the fault
+  cudaStreamDestroy(queue_.stream);
+  cudaFreeHost(fault_);
+}
+
+std::unique_ptr<Mark> CudaStream::mark() {
+  select(device_);
+  return std::make_unique<CudaMark>(queue_.stream);
+}
+
+void CudaStream::wait(const Mark& mark) {
+  select(device_);
+  check(cudaStreamWaitEvent(queue_.stream, of_cuda(mark).event(), 0), "cudaStreamWaitEvent");
+}
+
+void CudaStream::synchronise() {
+  select(device_);
+  check(cudaStreamSynchronize(queue_.stream), "cudaStreamSynchronize");
+  if (std::exchange(*static_cast<volatile int*>(fault_), 0) != 0)
+    throw core::BadInput("an embedding looks up a row that its table does not have");
+}
+
+void CudaStream::evict_caches() {
+  select(device_);
+  if (!sweep_) {
+    int bytes = 0;
+    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device_), "cudaDeviceGetAttribute");
+    sweep_.emplace(2 * std::int64_t{bytes});
+  }
+  check(cudaMemsetAsync(sweep_->data(), 0, static_cast<std::size_t>(sweep_->bytes()), queue_.stream),
+        "cudaMemsetAsync");
+}
+
+std::function<void()> CudaStream::bundle(int copies, const std::function<void()>& body) {
+  select(device_);
+  const cudaGraph_t graph = captured(queue_.stream, copies, body);
+  cudaGraphExec_t ready = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&ready, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+  const std::shared_ptr<CUgraphExec_st> owned(ready,
+                                              [](cudaGraphExec_t made) { cudaGraphExecDestroy(made); });
+  return [this, owned] {
+    select(device_);
+    check(cudaGraphLaunch(owned.get(), queue_.stream), "cudaGraphLaunch");
+  };
+}
+
+const Queue& queue_of(Stream& stream, int device) {
+  const auto* known = dynamic_cast<const CudaStream*>(&stream);
+  core::require(known != nullptr && known->device() == device, "a kernel runs on a stream of its device");
+  return known->queue();
+}
+
+}  // namespace penstock::kernels::cuda

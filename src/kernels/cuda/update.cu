@@ -1,0 +1,28 @@
+#include "cuda/numbers.hpp"
+#include "cuda/update.hpp"
+
+namespace penstock::kernels::cuda {
+namespace {
+
+template <class T, UpdateRule::Kind kind>
+void sweep(const Queue& queue, const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
+  each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) {
+    T& parameter = static_cast<T*>(a.parameters)[i];
+    const float w = a.master != nullptr ? a.master[i] : load(parameter);
+    const float next = step.next<kind>(w, load(static_cast<const T*>(a.gradient)[i]), a, i);
+    if (a.master != nullptr) a.master[i] = next;
+    store(parameter, next);
+  });
+}
+
+}  // namespace
+
+void update(const Queue& queue, const UpdateStep& step, const UpdateArrays& arrays, Element element,
+            std::int64_t count) {
+  with_number(element, [&](auto zero) {
+    with_kind(step.rule.kind,
+              [&](auto kind) { sweep<decltype(zero), decltype(kind)::value>(queue, step, arrays, count); });
+  });
+}
+
+}  // namespace penstock::kernels::cuda

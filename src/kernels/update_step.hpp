@@ -1,0 +1,66 @@
+#pragma once
+// An optimizer's step as every backend takes it.
+
+#include <cmath>
+#include <span>
+
+#include "both_sides.hpp"
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels {
+
+/// Addresses; null where the rule has no such state.
+struct UpdateArrays {
+  void* parameters;
+  const void* gradient;
+  float *moment, *variance, *master;
+};
+
+/// State of `count` parameters, as Update::state.
+std::vector<Slot> update_state(const UpdateRule& rule, std::int64_t count, Element element);
+
+/// Throws an internal error when a buffer does not fit `slots`, which update_state gave, or `step` < 1.
+UpdateArrays update_arrays(const std::vector<Slot>& slots, std::int64_t count, Element element,
+                           Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state,
+                           std::int64_t step);
+
+/// The rule at one step, its powers worked out.
+struct UpdateStep {
+  UpdateRule rule;
+  float first, second;  ///< 1 / (1 - beta^t)
+
+  UpdateStep(const UpdateRule& r, std::int64_t t)
+      : rule(r), first(left(r.beta1, t)), second(left(r.beta2, t)) {}
+  static float left(float beta, std::int64_t t) {
+    return static_cast<float>(1 / (1 - std::pow(double{beta}, static_cast<double>(t))));
+  }
+  /// Parameter i after the step; its moment and variance are changed where the rule has them.
+  template <UpdateRule::Kind kind>
+  PENSTOCK_BOTH float next(float w, float g, const UpdateArrays& a, std::int64_t i) const {
+    if constexpr (kind == UpdateRule::Kind::sgd)
+      return w - rule.rate * g;
+    else if constexpr (kind == UpdateRule::Kind::momentum)
+      return w - rule.rate * (a.moment[i] = rule.momentum * a.moment[i] + g);
+    else {
+      a.moment[i] = rule.beta1 * a.moment[i] + (1 - rule.beta1) * g;
+      a.variance[i] = rule.beta2 * a.variance[i] + (1 - rule.beta2) * g * g;
+      return w - rule.rate * (a.moment[i] * first) / (sqrtf(a.variance[i] * second) + rule.epsilon);
+    }
+  }
+};
+
+/// sweep(kind), with the kind of the rule as a constant.
+template <class Sweep>
+void with_kind(UpdateRule::Kind kind, const Sweep& sweep) {
+  using Kind = UpdateRule::Kind;
+  switch (kind) {
+    case Kind::sgd:
+      return sweep(std::integral_constant<Kind, Kind::sgd>());
+    case Kind::momentum:
+      return sweep(std::integral_constant<Kind, Kind::momentum>());
+    case Kind::adam:
+      return sweep(std::integral_constant<Kind, Kind::adam>());
+  }
+}
+
+}  // namespace penstock::kernels

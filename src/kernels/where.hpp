@@ -1,0 +1,52 @@
+#pragma once
+// Names of the tensors that a step of a pass works on.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels {
+
+/// Where a step finds a tensor: among the operands, or in its program's own memory.
+struct Where {
+  enum class Role : std::uint8_t {
+    input,
+    parameter,
+    kept,
+    handed,
+    output,
+    input_gradient,
+    parameter_gradient,
+    output_gradient,
+    scratch
+  };
+  Role role;
+  std::size_t index = 0;
+};
+
+inline Where input(std::size_t i) {
+  return {Where::Role::input, i};
+}
+inline Where parameter(std::size_t i) {
+  return {Where::Role::parameter, i};
+}
+inline Where kept(std::size_t i) {
+  return {Where::Role::kept, i};
+}
+inline Where handed(std::size_t i) {
+  return {Where::Role::handed, i};
+}
+inline Where input_gradient(std::size_t i) {
+  return {Where::Role::input_gradient, i};
+}
+inline Where parameter_gradient(std::size_t i) {
+  return {Where::Role::parameter_gradient, i};
+}
+inline constexpr Where kOutput{Where::Role::output};
+inline constexpr Where kOutputGradient{Where::Role::output_gradient};
+
+/// The operand of that name; null for scratch.
+Buffer* find(const Operands& operands, Where where);
+
+}  // namespace penstock::kernels

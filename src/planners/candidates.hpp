@@ -1,0 +1,34 @@
+#pragma once
+// Finished plans in a race: the fastest that fits wins.
+
+#include <optional>
+#include <vector>
+
+#include "penstock/planners/planner.hpp"
+
+namespace penstock::planners {
+
+struct Candidate {
+  std::optional<plan::Plan> plan;
+  std::optional<double> seconds;  ///< nothing: invalid, or not judged
+  bool late = true;               ///< the deadline came first
+};
+
+/// Whether a plan keeps every rule and fits.
+bool fits(const cost::Problem& problem, const plan::Plan& plan);
+/// What the fullest device of a plan needs.
+core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);
+/// Throws Infeasible saying what of this plan does not fit.
+[[noreturn]] void fail_on(const cost::Problem& problem, const plan::Plan& plan);
+
+/// Judges the `most` of least seconds by options.evaluate instead, which puts the others out of the race;
+/// whether that ended in time. Where none was judged in time all stay as they are.
+bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
+                      core::StopToken stop);
+
+/// The fastest, the first of equals. Throws LimitHit where a limit left none, else Infeasible with the
+/// fault of the plan that needs least memory.
+Candidate& winner(const cost::Problem& problem, std::vector<Candidate>& found, core::StopToken stop);
+bool in_time(const std::vector<Candidate>& found);
+
+}  // namespace penstock::planners

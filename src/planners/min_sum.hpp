@@ -1,0 +1,67 @@
+#pragma once
+// Labels of least total cost, where every cost depends on one variable or on two.
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace penstock::planners {
+
+/// Variable elimination (Bertele and Brioschi, Nonserial Dynamic Programming, 1972), always of the variable
+/// that leaves the smallest table: exact, and on chains and series-parallel structures linear in their size.
+/// Where every variable would need a table of more than `most_cells`, the one with most neighbours that may
+/// is held at its `fallback` label, and the result is an upper bound. The order is found once, for any costs.
+class MinSum {
+ public:
+  struct Variable {
+    int labels = 1;
+    int fallback = -1;  ///< -1: must not be held
+  };
+  using Pair = std::pair<int, int>;  ///< two different variables
+  using Table = std::vector<double>;
+
+  MinSum(std::vector<Variable> variables, std::vector<Pair> pairs,
+         std::size_t most_cells = std::size_t{1} << 14);
+
+  std::size_t size() const { return variables_.size(); }
+  bool exact() const { return exact_; }
+
+  struct Solution {
+    double cost = 0;          ///< infinite where every choice is forbidden
+    std::vector<int> labels;  ///< by variable
+  };
+  /// `single[v][label]`, `paired[p][label of first * labels of second + label of second]`; infinity forbids.
+  /// Of equals the first label.
+  Solution solve(std::span<const Table> single, std::span<const Table> paired) const;
+
+ private:
+  /// A table that a step reads, at `offset` + sum of stride * label.
+  struct Source {
+    std::size_t table;                 ///< singles, then pairs, then what steps leave
+    std::size_t offset = 0;            ///< of variables that are held
+    std::vector<std::size_t> strides;  ///< of the step's scope, then of its variable
+  };
+  struct Step {
+    int variable = 0;
+    std::vector<int> scope;  ///< variables of later steps, on which the best label depends
+    std::vector<Source> sources;
+    std::size_t cells = 1;
+  };
+  class Order;
+
+  std::size_t labels(int v) const {
+    return static_cast<std::size_t>(variables_[static_cast<std::size_t>(v)].labels);
+  }
+  void read(Step& step, std::size_t table, const std::vector<int>& scope) const;
+  void fill(const Step& step, std::span<const Table* const> tables, Table& left,
+            std::vector<int>& best) const;
+
+  std::vector<Variable> variables_;
+  std::vector<Pair> pairs_;
+  std::vector<bool> held_;
+  std::vector<Step> steps_;
+  bool exact_ = true;
+};
+
+}  // namespace penstock::planners

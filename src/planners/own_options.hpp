@@ -1,0 +1,36 @@
+#pragma once
+// A planner's own options: how they are declared, and how it reads them.
+
+#include <initializer_list>
+
+#include "penstock/planners/planner.hpp"
+
+namespace penstock::planners {
+
+/// One of some words, the first by default.
+PlannerOption words(std::string name, std::vector<std::string> values, std::string meaning);
+/// True or false, false by default.
+PlannerOption flag(std::string name, std::string meaning);
+PlannerOption number(std::string name, std::int64_t standard, std::int64_t low, std::int64_t high,
+                     std::string meaning);
+
+/// Values as given, else as declared.
+class OwnValues {
+ public:
+  /// Throws BadInput as check_options; `declared` must outlive it.
+  OwnValues(const char* planner, const std::vector<PlannerOption>& declared, const OwnOptions& given);
+  const std::string& word(std::string_view option) const;
+  bool flag(std::string_view option) const { return word(option) == "true"; }
+  std::int64_t number(std::string_view option) const;
+
+ private:
+  const std::vector<PlannerOption>& declared_;
+  OwnOptions given_;
+};
+
+/// `max_tensor_parallel`, which all planners that divide operators have.
+PlannerOption tensor_parallel_limit();
+/// `options` with that limit.
+SearchOptions limited(const SearchOptions& options, const OwnValues& own);
+
+}  // namespace penstock::planners

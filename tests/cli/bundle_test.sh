@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# A bundle runs in an empty environment, from any folder, and where there is nothing else at all.
+#
+#   bundle_test.sh PENSTOCK SOURCE_ROOT
+set -u
+penstock=$(realpath "$1")
+root=$(realpath "$2")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what was printed.
+expect() {
+  local code=$1 text=$2 output status
+  shift 2
+  output=$("$@" 2>&1)
+  status=$?
+  if ((status != code)) || [[ $output != *"$text"* ]]; then
+    echo "FAILED: $* -> exit $status (expected $code), expected '$text' in:"
+    echo "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+bundle=$scratch/"one folder"
+wrong=(--cuda)
+right=()
+if ldd "$penstock" | grep -q libcudnn; then right=(--cuda) wrong=(); fi
+expect 10 "CUDA" "$root/tools/bundle" "${wrong[@]}" --executable "$penstock" "$bundle"
+expect 10 "is no executable" "$root/tools/bundle" --executable "$root/README.md" "$bundle"
+expect 10 "unknown option" "$root/tools/bundle" --cdua "$bundle"
+expect 0 "libraries" "$root/tools/bundle" "${right[@]}" --executable "$penstock" "$bundle"
+expect 10 "exists already" "$root/tools/bundle" --executable "$penstock" "$bundle"
+
+cd / || exit 1
+expect 0 "penstock " env -i "$bundle/penstock" --version
+expect 0 "samples/s" env -i "$bundle/penstock" plan --model case_study --mini-batch 64 --devices 8 \
+  --cluster "$root/experiments/clusters/summit.yaml" -o "$scratch/plan.yaml"
+cd "$bundle" || exit 1
+expect 0 "penstock " env -i ./penstock --version
+expect 11 "nowhere.yaml" env -i ./penstock simulate nowhere.yaml  # exit codes come through
+
+loader=$(echo lib/ld-linux*)
+elsewhere=$(env -i "$bundle/$loader" --library-path "$bundle/lib" --list bin/penstock | grep '=>' | grep -vF "$bundle/")
+[[ -z $elsewhere ]] || { echo "FAILED: libraries from elsewhere: $elsewhere"; failures=$((failures + 1)); }
+
+empty_root=(env -i "$(command -v unshare)" --map-root-user "$(command -v chroot)" "$bundle")
+if "${empty_root[@]}" "/$loader" --version >/dev/null 2>&1; then
+  expect 0 "penstock " "${empty_root[@]}" "/$loader" --library-path /lib /bin/penstock --version
+else
+  echo "not tested in an empty root: it is not allowed here"
+fi
+exit $((failures > 0))

@@ -1,0 +1,228 @@
+#include "kernels/checks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "kernels/cases.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::test {
+
+using kernels::Pass;
+using Kind = kernels::UpdateRule::Kind;
+using Values = reference::Values;
+
+namespace {
+
+/// A gradient may be zero but for rounding: that of a bias of keys is, as softmax does not see it.
+void compare(const std::vector<reference::Values>& found, const std::vector<reference::Values>& expected,
+             double least, double most) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    if (!found[i].empty()) CHECK(distance(found[i], expected[i], least) <= most);
+  }
+}
+
+constexpr std::int64_t kCount = 37;  ///< parameters of an update
+
+/// w after `steps` with the same gradient, and its moments.
+Values expected(const kernels::UpdateRule& r, Values w, const Values& gradient, int steps) {
+  Values m(w.size()), v(w.size());
+  for (int t = 1; t <= steps; ++t)
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double g = gradient[i];
+      if (r.kind == Kind::sgd) w[i] -= r.rate * g;
+      if (r.kind == Kind::momentum) w[i] -= r.rate * (m[i] = r.momentum * m[i] + g);
+      if (r.kind != Kind::adam) continue;
+      m[i] = r.beta1 * m[i] + (1 - double{r.beta1}) * g;
+      v[i] = r.beta2 * v[i] + (1 - double{r.beta2}) * g * g;
+      w[i] -= r.rate * (m[i] / (1 - std::pow(double{r.beta1}, t))) /
+              (std::sqrt(v[i] / (1 - std::pow(double{r.beta2}, t))) + r.epsilon);
+    }
+  return w;
+}
+
+struct Run {
+  Values before, gradient, after;
+};
+
+/// `steps` steps on random parameters.
+Run run(Backend& backend, const kernels::UpdateRule& rule, Number number, int steps) {
+  const auto stream = backend.make_stream();
+  const auto update = backend.make_update(rule, kCount, number);
+  const auto w = backend.allocate(kernels::storage(number), kCount),
+             g = backend.allocate(kernels::storage(number), kCount);
+  kernels::write_random(backend, *w, 3);
+  kernels::write_random(backend, *g, 4);
+  Run result{kernels::read_values(backend, *w), kernels::read_values(backend, *g), {}};
+  std::vector<std::unique_ptr<kernels::Buffer>> owned;
+  std::vector<kernels::Buffer*> state;
+  for (const auto& slot : update->state()) {
+    state.push_back(owned.emplace_back(kernels::allocate(backend, slot)).get());
+    if (slot.name == "master")
+      kernels::write_values(backend, *state.back(), result.before);
+    else
+      backend.zero(*state.back(), *stream);
+  }
+  for (int t = 1; t <= steps; ++t) update->run(*w, *g, state, t, *stream);
+  stream->synchronise();
+  result.after = kernels::read_values(backend, *w);
+  return result;
+}
+
+void check_rules(Backend& backend) {
+  for (const Kind kind : {Kind::sgd, Kind::momentum, Kind::adam}) {
+    const kernels::UpdateRule rule{.kind = kind, .rate = 0.01f};
+    const Run r = run(backend, rule, Number::fp32, 5);
+    CHECK(distance(r.after, r.before) > 1e-3);
+    CHECK(distance(r.after, expected(rule, r.before, r.gradient, 5)) < 1e-6);
+  }
+}
+
+/// 400 steps of 1e-4 times a gradient below 1: each is lost in the 8 or 11 bits of a parameter near 1, all
+/// are not.
+void check_master(Backend& backend, Number number) {
+  const kernels::UpdateRule rule{.kind = Kind::sgd, .rate = 1e-4f};
+  const Run r = run(backend, rule, number, 400);
+  CHECK(distance(r.after, expected(rule, r.before, r.gradient, 400)) < 4e-3);
+  CHECK(distance(r.after, r.before) > 1e-2);
+}
+
+/// m = 0.1 g, v = 0.001 g^2; corrected: g and g^2, so that w moves by rate g / |g|.
+void check_first_step_of_adam(Backend& backend) {
+  const Run r = run(backend, {.kind = Kind::adam, .rate = 0.5f}, Number::fp32, 1);
+  for (std::size_t i = 0; i < r.after.size(); ++i)
+    CHECK(std::abs(r.after[i] - r.before[i]) == doctest::Approx(0.5).epsilon(1e-4));
+}
+
+}  // namespace
+
+/// Mantissas have 24 bits in fp32, 11 in fp16 and in the factors of tf32, 8 in bf16.
+double tolerance(Number number) {
+  switch (number) {
+    case Number::fp32:
+      return 2e-6;
+    case Number::bf16:
+      return 3e-2;
+    default:
+      return 4e-3;
+  }
+}
+
+void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Number number, double most) {
+  CAPTURE(op.name);
+  CAPTURE(samples);
+  CAPTURE(kernels::name(number));
+  Trial trial(backend, op, samples, number, 100 + static_cast<std::uint64_t>(samples));
+  trial.run_all();
+  const auto operands = trial.operands();
+  CHECK(distance(trial.output(), reference::forward(op, samples, operands)) <= most);
+  const auto seed = trial.output_gradient();
+  const auto found = trial.gradients(), expected = reference::gradients(op, samples, operands, seed);
+  const double least = length(seed) / 2;
+  if (trial.kernel().has(Pass::input_gradient)) compare(found.inputs, expected.inputs, least, most);
+  compare(found.parameters, expected.parameters, least, most);
+}
+
+std::vector<Values> results(Backend& backend, const Operator& op, Number number) {
+  Trial trial(backend, op, 3, number, 5);
+  trial.run_all();
+  std::vector<Values> all = {trial.output()};
+  for (const Values& values : trial.gradients().inputs) all.push_back(values);
+  for (const Values& values : trial.gradients().parameters) all.push_back(values);
+  return all;
+}
+
+void check_tables_are_added_to(Backend& backend) {
+  for (const Operator& op : kernel_cases()) {
+    if (op.kind != graph::OpKind::embedding) continue;
+    Trial trial(backend, op, 3, Number::fp32, 5);
+    trial.run_all();
+    const auto once = trial.gradients().parameters[0];
+    trial.run(Pass::weight_gradient);
+    const auto twice = trial.gradients().parameters[0];
+    for (std::size_t i = 0; i < once.size(); ++i)
+      CHECK(twice[i] == doctest::Approx(2 * once[i]).epsilon(1e-5));
+  }
+}
+
+/// Rows are numbered from 0 to 6.
+void check_missing_rows(Backend& backend) {
+  for (const Operator& op : kernel_cases()) {
+    if (op.kind != graph::OpKind::embedding) continue;
+    Trial table(backend, op, 1, Number::fp32, 1);
+    for (const auto& [row, missing] : {std::pair{6.0, false}, {7.0, true}, {0.0, false}, {-1.0, true}}) {
+      CAPTURE(row);
+      kernels::write_values(backend, *table.buffers().inputs[0], Values(11, row));
+      for (const Pass pass : {Pass::forward, Pass::weight_gradient})
+        if (missing)
+          CHECK_THROWS_AS(table.run(pass), core::BadInput);
+        else
+          CHECK_NOTHROW(table.run(pass));
+    }
+  }
+}
+
+void check_misfits(Backend& backend) {
+  Trial trial(backend, kernel_cases().front(), 1, Number::fp32, 1);
+  std::swap(trial.buffers().inputs[0], trial.buffers().output);
+  CHECK_THROWS_AS(trial.run(Pass::forward), core::Error);
+}
+
+void check_shared_buffers(Backend& backend) {
+  for (const Operator& op : kernel_cases()) {
+    if (op.name != "sum") continue;
+    Trial trial(backend, op, 1, Number::fp32, 1);
+    auto& buffers = trial.buffers();
+    buffers.inputs[1] = buffers.inputs[2] = buffers.inputs[0];
+    buffers.input_gradients = {buffers.output_gradient, buffers.output_gradient, buffers.input_gradients[2]};
+    const auto seed = trial.output_gradient();
+    trial.run_all();
+    CHECK(trial.output_gradient() == seed);
+    CHECK(trial.gradients().inputs[2] == seed);
+    CHECK(distance(trial.output(), reference::forward(op, 1, trial.operands())) < 1e-6);
+  }
+}
+
+void check_algorithms(Backend& backend, Number number) {
+  for (const Operator& op : kernel_cases()) {
+    CAPTURE(op.name);
+    const auto kernel = backend.make_kernel(op, 1, number);
+    for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient}) {
+      CHECK(kernel->algorithm(pass).empty() != kernel->has(pass));
+      CHECK(kernel->workspace(pass) >= core::Bytes(0));
+    }
+  }
+}
+
+void check_stream(Backend& backend) {
+  const auto stream = backend.make_stream(), other = backend.make_stream();
+  const auto a = backend.allocate(kernels::Element::fp32, 3), b = backend.allocate(kernels::Element::fp32, 3);
+  kernels::write_values(backend, *a, Values{1, 2, 3});
+  backend.add(*b, *a, *stream);  // once before it is bundled
+  backend.zero(*b, *stream);
+  const auto start = stream->mark();
+  stream->bundle(4, [&] { backend.add(*b, *a, *stream); })();
+  stream->synchronise();
+  CHECK(kernels::read_values(backend, *b) == Values{4, 8, 12});
+  backend.add(*b, *a, *stream);
+  const auto added = stream->mark();
+  other->wait(*added);
+  backend.copy(*a, *b, *other);
+  other->synchronise();
+  CHECK(kernels::read_values(backend, *a) == Values{5, 10, 15});
+  const auto end = stream->mark();
+  CHECK(end->since(*start) > core::Seconds(0));
+}
+
+void check_updates(Backend& backend) {
+  check_rules(backend);
+  check_first_step_of_adam(backend);
+  for (const Number number : {Number::bf16, Number::fp16})
+    if (backend.supports(number)) check_master(backend, number);
+}
+
+}  // namespace penstock::test

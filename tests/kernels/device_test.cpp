@@ -1,0 +1,107 @@
+// Every kernel and pass on every device but the host, against float64. Exits with 77, which means skipped,
+// where there is none.
+
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+
+#include "kernels/cases.hpp"
+#include "kernels/checks.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/devices.hpp"
+
+using namespace penstock;
+using kernels::Number;
+
+namespace {
+
+constexpr Number kNumbers[] = {Number::fp32, Number::tf32, Number::bf16, Number::fp16};
+
+std::vector<std::string> devices() {
+  std::vector<std::string> all = kernels::devices_present();
+  std::erase(all, "host");
+  return all;
+}
+
+/// An algorithm of the library's choice may lose a digit of fp32, as Winograd's does; never the three of
+/// tf32.
+double tolerance(Number number) {
+  return number == Number::fp32 ? 4e-5 : test::tolerance(number);
+}
+
+/// body(backend) on each device.
+template <class Body>
+void on_each(const Body& body) {
+  for (const std::string& device : devices()) {
+    CAPTURE(device);
+    body(*kernels::open_device(device));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kernels agree with float64 in every number format") {
+  on_each([](kernels::Backend& backend) {
+    for (const graph::Operator& op : test::kernel_cases())
+      for (const Number number : kNumbers)
+        for (const std::int64_t samples : {1, 3})
+          test::check_kernel(backend, op, samples, number, tolerance(number));
+  });
+}
+
+TEST_CASE("sizes that fill tiles and teams agree, too") {
+  on_each([](kernels::Backend& backend) {
+    for (const graph::Operator& op : test::larger_kernel_cases())
+      for (const Number number : kNumbers) test::check_kernel(backend, op, 2, number, tolerance(number));
+  });
+}
+
+TEST_CASE("a second run gives the same bits") {
+  on_each([](kernels::Backend& backend) {
+    for (const graph::Operator& op : test::larger_kernel_cases()) {
+      CAPTURE(op.name);
+      for (const Number number : {Number::fp32, Number::bf16})
+        CHECK(test::results(backend, op, number) == test::results(backend, op, number));
+    }
+  });
+}
+
+TEST_CASE("tables, shared buffers, misfits and streams keep the contract") {
+  on_each([](kernels::Backend& backend) {
+    test::check_tables_are_added_to(backend);
+    test::check_missing_rows(backend);
+    test::check_misfits(backend);
+    test::check_shared_buffers(backend);
+    test::check_stream(backend);
+  });
+}
+
+TEST_CASE("caches are evicted, once and again, in a bundle too") {
+  on_each([](kernels::Backend& backend) {
+    const auto stream = backend.make_stream();
+    stream->evict_caches();
+    stream->bundle(2, [&] { stream->evict_caches(); })();
+    CHECK_NOTHROW(stream->synchronise());
+  });
+}
+
+TEST_CASE("kernels tell their algorithm and workspace") {
+  on_each([](kernels::Backend& backend) { test::check_algorithms(backend, Number::fp16); });
+}
+
+TEST_CASE("optimizers step by their rules") {
+  on_each([](kernels::Backend& backend) { test::check_updates(backend); });
+}
+
+int main(int argc, char** argv) {
+  if (devices().empty()) {
+    try {
+      kernels::open_device("cuda:0");
+    } catch (const core::BadInput& e) {
+      std::printf("skipped: %s\n", e.what());
+    }
+    return 77;
+  }
+  return doctest::Context(argc, argv).run();
+}

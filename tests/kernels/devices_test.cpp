@@ -1,0 +1,34 @@
+// What a device is called, and what is said when there is none of that name.
+
+#include "penstock/kernels/devices.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+
+using namespace penstock;
+
+namespace {
+
+std::string refusal(const std::string& device) {
+  try {
+    kernels::open_device(device);
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "opened";
+}
+
+}  // namespace
+
+TEST_CASE("the host is always there") {
+  CHECK(kernels::devices_present().front() == "host");
+  for (const std::string& device : kernels::devices_present()) CHECK(refusal(device) == "opened");
+}
+
+TEST_CASE("a device that is not there is refused by name") {
+  CHECK(refusal("hots") == "unknown device 'hots'; did you mean 'host'?");
+  for (const char* device : {"cuda:999", "cuda:", "cuda:x", "cuda:0x", "cuda:-1", "cuda:99999999999"})
+    CHECK(refusal(device).starts_with("device '" + std::string(device) + "': "));
+  CHECK(refusal("cuda").starts_with("unknown device 'cuda'"));
+}

@@ -1,0 +1,107 @@
+// The options that one planner alone has: read strictly, and each does something.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <set>
+
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/score/validate.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+using planners::PlannerOption;
+
+namespace {
+
+std::string fault_of(const std::string& choice) {
+  try {
+    planners::planner_choice(choice);
+    return "";
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+}
+
+/// The plan and what the planner says of it; or why there is none.
+std::string result(const planners::PlannerInfo& planner, const cost::Problem& problem,
+                   const planners::OwnOptions& own) {
+  planners::SearchOptions options;
+  options.own = own;
+  try {
+    const auto found = planner.plan(problem, options, {});
+    CHECK(score::faults(problem, found.plan) == std::vector<std::string>{});
+    return fmt::format("{}{}", plan::to_yaml(problem.graph, found.plan),
+                       found.estimate.value_or(core::Seconds(0)).value());
+  } catch (const core::Error& e) {
+    return e.what();
+  }
+}
+
+/// Values worth trying: all words, or the least number and the default, the next where they are one.
+std::vector<std::string> tried(const PlannerOption& option) {
+  if (!option.values.empty()) return option.values;
+  const std::string low = std::to_string(option.low);
+  return {low, option.standard == low ? std::to_string(option.low + 1) : option.standard};
+}
+
+/// Pairs of values that have not led to different results yet.
+using Pairs = std::set<std::pair<std::string, std::string>>;
+
+void tell_apart(const planners::PlannerInfo& planner, const PlannerOption& option,
+                const cost::Problem& problem, Pairs& alike) {
+  std::map<std::string, std::string> results;
+  for (const std::string& value : tried(option))
+    results[value] = result(planner, problem, {{option.name, value}});
+  CHECK(results.at(option.standard) == result(planner, problem, {}));
+  std::erase_if(alike, [&](const auto& pair) { return results.at(pair.first) != results.at(pair.second); });
+}
+
+}  // namespace
+
+TEST_CASE("a planner with options is written with colons, and read back") {
+  const auto plain = planners::planner_choice("spp");
+  CHECK(plain == planners::PlannerChoice{"spp", {}});
+  CHECK(planners::written(plain) == "spp");
+  const auto two = planners::planner_choice("piper:recompute=never:flush=true");
+  CHECK(two == planners::PlannerChoice{"piper", {{"flush", "true"}, {"recompute", "never"}}});
+  CHECK(planners::written(two) == "piper:flush=true:recompute=never");
+  CHECK(planners::planner_choice(planners::written(two)) == two);
+}
+
+TEST_CASE("options and values that do not exist are refused, with a hint") {
+  CHECK(fault_of("pipr:flush=true").starts_with("unknown planner 'pipr'; did you mean 'piper'"));
+  CHECK(fault_of("piper:flash=true") == "piper: unknown option 'flash'; did you mean 'flush'?");
+  CHECK(fault_of("piper:flush=yes") == "piper: flush: expected false, true, not 'yes'");
+  CHECK(fault_of("piper:flush") == "piper: expected option=value, not 'flush'");
+  CHECK(fault_of("piper:") == "piper: expected option=value, not ''");
+  CHECK(fault_of("piper:flush=true:flush=true") == "piper: flush is given twice");
+  CHECK(fault_of("spp:flush=true") == "spp has no options, not 'flush' either");
+  CHECK(fault_of("exhaustive:operators=0") == "exhaustive: operators: expected 1 to 20, not '0'");
+  CHECK(fault_of("exhaustive:operators=1") == "");
+  CHECK(fault_of("exhaustive:operators=20") == "");
+  CHECK(fault_of("exhaustive:operators=21") != "");
+  CHECK(fault_of("exhaustive:operators=1x") != "");
+  const auto random = support::random_problem(1);
+  planners::SearchOptions options;
+  options.own = {{"flash", "true"}};  // the planner itself does not take it either
+  CHECK_THROWS_AS(planners::planner("piper").plan(random.problem(), options, {}), core::BadInput);
+}
+
+TEST_CASE("every option of every planner makes a difference, its default none; plans stay valid") {
+  for (const auto& planner : planners::catalogue())
+    for (const PlannerOption& option : planner.options) {
+      CAPTURE(planner.name);
+      CAPTURE(option.name);
+      const auto values = tried(option);
+      REQUIRE(std::set<std::string>(values.begin(), values.end()).contains(option.standard));
+      Pairs alike;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j) alike.insert({values[i], values[j]});
+      constexpr std::uint64_t kMostSeeds = 400;
+      for (std::uint64_t seed = 1; seed <= kMostSeeds && !alike.empty(); ++seed)
+        tell_apart(planner, option, support::random_problem(seed).problem(), alike);
+      for (const auto& [a, b] : alike) FAIL_CHECK(a << " and " << b << " do the same");
+    }
+}
