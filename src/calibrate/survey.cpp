@@ -176,13 +176,14 @@ void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline) {
   if (threads)
     kinds.insert(kinds.end(),
                  {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
+  if (request_.ranks >= 2) {
+    jobs.push_back(sharing_job());
+    jobs.push_back(overlap_job());
+  }
   const std::int64_t most = std::min(kLargestMessage, request_.memory.value() / (4 * request_.ranks));
   for (const LinkKind kind : kinds)
     for (std::int64_t bytes = kSmallestMessage; bytes <= most; bytes *= 2)
       jobs.push_back(link_job(kind, core::Bytes(bytes), roofline));
-  if (request_.ranks < 2) return;
-  jobs.push_back(sharing_job());
-  jobs.push_back(overlap_job());
 }
 
 std::vector<Job> Survey::jobs(const Roofline& roofline) {
