@@ -44,8 +44,16 @@ std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan
   return fmt::format("list ordering on links of its own takes at most {}, steps aside\n", show(to_seconds(most)));
 }
 
-std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
-  const auto bound = score::lower_bound(problem, *outcome.plan);
+/// In a perfect world only: in another devices may be faster than their type.
+std::optional<score::PlanBound> order_bound(const cost::Problem& problem, const plan::Plan& plan,
+                                            const sim::SimulationOptions& simulation) {
+  if (simulation.imperfection) return {};
+  return score::lower_bound(problem, plan, experiment::reduction(simulation));
+}
+
+std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+                       const sim::SimulationOptions& simulation) {
+  const auto bound = order_bound(problem, *outcome.plan, simulation);
   if (!bound || bound->time == core::Picoseconds(0)) return "";
   const double least = to_seconds(bound->time).value();
   return fmt::format(
@@ -76,8 +84,9 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 }
 
 /// Null where the plan has no bound.
-nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto bound = score::lower_bound(problem, plan);
+nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan,
+                                  const sim::SimulationOptions& simulation) {
+  const auto bound = order_bound(problem, plan, simulation);
   if (!bound) return {};
   return {{"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
 }
@@ -98,7 +107,7 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster:
 }
 
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                       const Beside& beside) {
+                       const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
   report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
@@ -128,18 +137,18 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
       "communication {:.1f} %, peak memory {}\n{}{}{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome), any_plan_line(row, plan),
+      show(core::Bytes(*row.peak_memory_bytes)), world, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                      const Beside& beside) {
+                      const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
   nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
                                 {"planner", row.planner}, {"mini_batch", row.mini_batch}, {"depth", *row.depth},
                                 {"estimate_s", *row.estimate_s}, {"iteration_s", *row.iteration_s},
-                                {"optimism", *row.optimism}, {"lower_bound", bound_json(problem, plan)},
+                                {"optimism", *row.optimism}, {"lower_bound", bound_json(problem, plan, simulation)},
                                 {"any_plan_lower_bound_s", or_null(row.lower_bound_s)}, {"gap", or_null(row.gap)},
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
