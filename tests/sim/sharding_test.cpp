@@ -150,6 +150,21 @@ TEST_CASE("compression shortens messages between stages and all-reduces, not tho
   CHECK(reduced->bytes == Bytes(4000));  // of 8 kB
 }
 
+TEST_CASE("compressed gradients do not compress the weights that ZeRO gathers") {
+  const Matrices m(1, 2);
+  for (const auto& [zero, bytes] : {std::pair{0, 1000}, {1, 2500}, {2, 4000}}) {  // of 4 kB, at a quarter
+    auto plan = plan_of(2, {stage(0, 0, {0, 1}, 1, 2)});
+    plan.training.compression.gradients = 0.25;
+    plan.stages[0].zero = zero;
+    const auto trace = m.run(plan);
+    const auto reduced = std::find_if(trace.spans.begin(), trace.spans.end(),
+                                      [](const auto& s) { return s.kind == TaskKind::all_reduce; });
+    CHECK(reduced->bytes == Bytes(bytes));
+    const auto estimate = score::estimate(m.problem(plan), plan, plan::StageGraph(m.graph, plan));
+    CHECK(estimate.stages[0].reduce * 2 == doctest::Approx(seconds(reduced->end - reduced->start)));
+  }
+}
+
 TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; the step is a share") {
   const Matrices m(2, 4);
   auto plan = plan_of(8, {stage(0, 1, {0, 1, 2, 3}, 1, 4)});
