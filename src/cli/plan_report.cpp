@@ -25,10 +25,14 @@ using core::show;
 using plan::MemoryKind;
 using report::Align;
 
+/// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state.
 std::string device_list(const plan::Stage& stage) {
-  std::vector<std::size_t> ids;
-  for (core::DeviceId d : stage.devices) ids.push_back(d.index());
-  return fmt::format("{}", fmt::join(ids, " "));
+  std::string out;
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+    const bool next_group = stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
+    out += fmt::format("{}{}", i == 0 ? "" : next_group ? " | " : " ", stage.devices[i].index());
+  }
+  return stage.zero == 0 ? out : fmt::format("{}, ZeRO {}", out, stage.zero);
 }
 
 std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage) {
@@ -167,6 +171,8 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
     one["micro_batch"] = stage.micro_batch;
     one["in_flight"] = stage.in_flight;
     one["recompute"] = stage.recompute;
+    one["tensor_parallel"] = stage.tensor_parallel;
+    one["zero"] = stage.zero;
     const auto& memory = memories[s];
     for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
       one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
