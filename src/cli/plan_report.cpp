@@ -95,6 +95,20 @@ nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan
   return {{"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
 }
 
+nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage& stage, const plan::MemoryByKind& memory) {
+  nlohmann::ordered_json out;
+  for (core::DeviceId d : stage.devices) out["devices"].push_back(d.index());
+  out["micro_batch"] = stage.micro_batch;
+  out["in_flight"] = stage.in_flight;
+  out["recompute"] = stage.recompute;
+  out["tensor_parallel"] = stage.tensor_parallel;
+  out["zero"] = stage.zero;
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
+    out["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
+  for (core::OpId op : stage.operators) out["operators"].push_back(graph.op(op).name);
+  return out;
+}
+
 }  // namespace
 
 void TimelineFlags::add(CLI::App& command) {
@@ -164,21 +178,8 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"perfect_iteration_s", imperfect->perfect.value()}});
   if (row.search_s) out.update({{"search_s", *row.search_s}, {"judging_s", or_null(row.judging_s)}, {"states", *row.states}, {"search_memory_bytes", or_null(row.search_memory_bytes)}, {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const plan::Stage& stage = plan.stages[s];
-    nlohmann::ordered_json one;
-    for (core::DeviceId d : stage.devices) one["devices"].push_back(d.index());
-    one["micro_batch"] = stage.micro_batch;
-    one["in_flight"] = stage.in_flight;
-    one["recompute"] = stage.recompute;
-    one["tensor_parallel"] = stage.tensor_parallel;
-    one["zero"] = stage.zero;
-    const auto& memory = memories[s];
-    for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
-      one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
-    for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);
-    out["stages"].push_back(std::move(one));
-  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    out["stages"].push_back(stage_json(problem.graph, plan.stages[s], memories[s]));
   for (const trace::DeviceSummary& device : outcome.summary->devices)
     out["device_peaks"].push_back({{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
   for (const trace::OutOfMemory& failure : trace::out_of_memory(*outcome.trace))
