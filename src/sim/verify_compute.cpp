@@ -13,15 +13,6 @@ core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
   return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
-core::Seconds seconds_of(const Evidence& evidence, const Asked::Pass& pass, DeviceId device,
-                         std::size_t i) {
-  const plan::Stage& stage = evidence.plan.stages[pass.stage.index()];
-  if (pass.kind == TaskKind::step)
-    return cost::step_time(evidence.problem, stage, i % static_cast<std::size_t>(stage.tensor_parallel),
-                           evidence.problem.cluster.type(device));
-  return seconds_of(pass.kind, evidence.time(pass.stage, stage.operators, i));
-}
-
 /// When a device sends, receives or reduces: disjoint, in time order.
 using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -80,10 +71,12 @@ class Row {
   }
   core::Seconds exact_seconds(std::size_t p) const {
     const Asked::Pass& pass = passes_[p];
-    if (pass.kind == TaskKind::step || !is_cut(p)) return seconds_of(evidence_, pass, device_, number_);
+    const plan::Stage& stage = evidence_.plan.stages[pass.stage.index()];
+    if (pass.kind == TaskKind::step)
+      return cost::step_time(evidence_.problem, stage, number_ % static_cast<std::size_t>(stage.tensor_parallel),
+                             evidence_.problem.cluster.type(device_));
     core::Seconds sum;
-    for (const auto& operators : evidence_.buckets(pass.stage))
-      sum += seconds_of(pass.kind, evidence_.time(pass.stage, operators, number_));
+    for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, is_cut(p))) sum += seconds_of(pass.kind, time);
     return sum;
   }
 
