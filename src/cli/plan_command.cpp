@@ -58,7 +58,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   }();
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, *outcome.plan));
   flags.timeline.write(outcome, problem.cluster);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome) : plan_table(problem, outcome));
+  fmt::print("{}", flags.json ? plan_json(problem, outcome, setting.simulation) : plan_table(problem, outcome, setting.simulation));
   return core::ExitCode::done;
 }
 

@@ -26,10 +26,14 @@ using core::show;
 using plan::MemoryKind;
 using report::Align;
 
+/// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state.
 std::string device_list(const plan::Stage& stage) {
-  std::vector<std::size_t> ids;
-  for (core::DeviceId d : stage.devices) ids.push_back(d.index());
-  return fmt::format("{}", fmt::join(ids, " "));
+  std::string out;
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+    const bool next_group = stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
+    out += fmt::format("{}{}", i == 0 ? "" : next_group ? " | " : " ", stage.devices[i].index());
+  }
+  return stage.zero == 0 ? out : fmt::format("{}, ZeRO {}", out, stage.zero);
 }
 
 std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage) {
@@ -45,8 +49,16 @@ std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan
   return fmt::format("list ordering on links of its own takes at most {}, steps aside\n", show(to_seconds(most)));
 }
 
-std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
-  const auto bound = score::lower_bound(problem, *outcome.plan);
+/// In a perfect world only: in another devices may be faster than their type.
+std::optional<score::PlanBound> order_bound(const cost::Problem& problem, const plan::Plan& plan,
+                                            const sim::SimulationOptions& simulation) {
+  if (simulation.imperfection) return {};
+  return score::lower_bound(problem, plan, experiment::reduction(simulation));
+}
+
+std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+                       const sim::SimulationOptions& simulation) {
+  const auto bound = order_bound(problem, *outcome.plan, simulation);
   if (!bound || bound->time == core::Picoseconds(0)) return "";
   const double least = to_seconds(bound->time).value();
   return fmt::format(
@@ -101,10 +113,25 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 }
 
 /// Null where the plan has no bound.
-nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto bound = score::lower_bound(problem, plan);
+nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan& plan,
+                                  const sim::SimulationOptions& simulation) {
+  const auto bound = order_bound(problem, plan, simulation);
   if (!bound) return {};
   return {{"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
+}
+
+nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage& stage, const plan::MemoryByKind& memory) {
+  nlohmann::ordered_json out;
+  for (core::DeviceId d : stage.devices) out["devices"].push_back(d.index());
+  out["micro_batch"] = stage.micro_batch;
+  out["in_flight"] = stage.in_flight;
+  out["recompute"] = stage.recompute;
+  out["tensor_parallel"] = stage.tensor_parallel;
+  out["zero"] = stage.zero;
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
+    out["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
+  for (core::OpId op : stage.operators) out["operators"].push_back(graph.op(op).name);
+  return out;
 }
 
 }  // namespace
@@ -123,7 +150,7 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster:
 }
 
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                       const Beside& beside) {
+                       const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
   report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
@@ -153,18 +180,18 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
       "communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
       table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
       *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), costs_line(problem, outcome), world, bound_line(problem, outcome), any_plan_line(row, plan),
+      show(core::Bytes(*row.peak_memory_bytes)), costs_line(problem, outcome), world, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                      const Beside& beside) {
+                      const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
   nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
                                 {"planner", row.planner}, {"mini_batch", row.mini_batch}, {"depth", *row.depth},
                                 {"estimate_s", *row.estimate_s}, {"iteration_s", *row.iteration_s},
-                                {"optimism", *row.optimism}, {"lower_bound", bound_json(problem, plan)},
+                                {"optimism", *row.optimism}, {"lower_bound", bound_json(problem, plan, simulation)},
                                 {"any_plan_lower_bound_s", or_null(row.lower_bound_s)}, {"gap", or_null(row.gap)},
                                 {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
@@ -177,19 +204,8 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"perfect_iteration_s", imperfect->perfect.value()}});
   if (row.search_s) out.update({{"search_s", *row.search_s}, {"judging_s", or_null(row.judging_s)}, {"states", *row.states}, {"search_memory_bytes", or_null(row.search_memory_bytes)}, {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const plan::Stage& stage = plan.stages[s];
-    nlohmann::ordered_json one;
-    for (core::DeviceId d : stage.devices) one["devices"].push_back(d.index());
-    one["micro_batch"] = stage.micro_batch;
-    one["in_flight"] = stage.in_flight;
-    one["recompute"] = stage.recompute;
-    const auto& memory = memories[s];
-    for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
-      one["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
-    for (core::OpId op : stage.operators) one["operators"].push_back(problem.graph.op(op).name);
-    out["stages"].push_back(std::move(one));
-  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    out["stages"].push_back(stage_json(problem.graph, plan.stages[s], memories[s]));
   for (const trace::DeviceSummary& device : outcome.summary->devices)
     out["device_peaks"].push_back({{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
   for (const trace::OutOfMemory& failure : trace::out_of_memory(*outcome.trace))

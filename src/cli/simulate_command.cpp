@@ -114,7 +114,7 @@ core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const p
     beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
   }
   if (flags.explain.given()) beside.explained = explained(flags, problem, plan, options);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome, beside) : plan_table(problem, outcome, beside));
+  fmt::print("{}", flags.json ? plan_json(problem, outcome, options, beside) : plan_table(problem, outcome, options, beside));
   return warn_of_memory(*outcome.trace);
 }
 

@@ -95,14 +95,14 @@ Crowd crowd_of(const Cluster& cluster, std::span<const Devices> groups) {
   return crowd;
 }
 
+/// Where the nodes of one group are unbalanced, none counts on the hierarchical way.
 AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, double passes) {
-  if (groups.size() == 1) return of_group(cluster, groups.front(), passes, {});
-  const Crowd crowd = crowd_of(cluster, groups);
-  AllReduce slowest;
-  for (const Devices& group : groups) {
+  const Crowd crowd = groups.size() == 1 ? Crowd() : crowd_of(cluster, groups);
+  AllReduce slowest = of_group(cluster, groups.front(), passes, crowd);
+  for (const Devices& group : groups.subspan(1)) {
     const AllReduce here = of_group(cluster, group, passes, crowd);
-    slowest.algorithms.resize(here.algorithms.size());
-    for (std::size_t a = 0; a < here.algorithms.size(); ++a) {
+    slowest.algorithms.resize(std::min(slowest.algorithms.size(), here.algorithms.size()));
+    for (std::size_t a = 0; a < slowest.algorithms.size(); ++a) {
       Affine& most = slowest.algorithms[a];
       most = {std::max(most.latency, here.algorithms[a].latency), std::max(most.per_byte, here.algorithms[a].per_byte)};
     }

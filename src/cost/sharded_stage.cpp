@@ -204,8 +204,10 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
         weights_of(problem.graph, id, divided, largest_part(stage));
   }
   const bool gather = stage.zero == 2;
-  const auto sent = [&](std::int64_t bytes) {
-    return gather ? Bytes(bytes) : problem.training.compression.gradient_bytes(Bytes(bytes));
+  const auto sent = [&](std::int64_t weights) {
+    const std::int64_t gradients = problem.training.compression.gradient_bytes(Bytes(weights)).value();
+    if (stage.zero == 0) return Bytes(gradients);
+    return gather ? Bytes(weights) : Bytes((gradients + weights + 1) / 2);
   };
   std::vector<Reduction> out;
   if (by_replica > 0 && stage.replicas() > 1 && stage.zero < 3)

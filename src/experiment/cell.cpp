@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "penstock/core/peak_memory.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
@@ -29,9 +30,9 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
 
 /// Of one replica of a stage over an iteration.
 core::Seconds compute_of(const cost::Problem& problem, const plan::Stage& stage, std::size_t replica) {
-  const auto replicas = static_cast<std::int64_t>(stage.devices.size()), r = static_cast<std::int64_t>(replica);
+  const std::int64_t replicas = stage.replicas(), r = static_cast<std::int64_t>(replica);
   const std::int64_t share = stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas;
-  const auto time = cost::compute_time(problem, stage.operators, problem.cluster.type(stage.devices[replica]), share);
+  const cost::OpTime time = cost::stage_time(problem, stage, stage.operators, replica, share).total();
   const core::Seconds again = stage.recompute ? time.forward : core::Seconds(0);
   return (time.total() + again) * static_cast<double>(problem.training.mini_batch / stage.micro_batch);
 }
@@ -97,7 +98,7 @@ core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& pl
   core::Seconds most(0);
   if (plan::asynchronous(plan)) return most;
   for (const plan::Stage& stage : plan.stages)
-    for (std::size_t r = 0; r < stage.devices.size(); ++r) most = std::max(most, compute_of(problem, stage, r));
+    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) most = std::max(most, compute_of(problem, stage, r));
   constexpr double kRounding = 1 - 1e-9;  // the simulator counts whole picoseconds
   return most * kRounding;
 }

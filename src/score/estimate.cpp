@@ -66,7 +66,7 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
   const cost::StageLoad load = cost::stage_load(problem.graph, stage.operators);
   StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
-  if (stage.tensor_parallel == 1 && stage.zero < 2) return terms;
+  if (stage.tensor_parallel == 1 && stage.zero == 0) return terms;
   const cost::Affine& link = network.link[reach(stage)];
   const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
   const double share = static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;

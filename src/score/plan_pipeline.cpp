@@ -195,9 +195,11 @@ static bool whole_backwards(const plan::Plan& plan) {
   return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order";
 }
 
-std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan) {
+std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
   if (!one_micro_batch_size(plan) || !whole_backwards(plan)) return {};
-  const Pipeline devices = device_pipeline(problem, plan);
+  Pipeline devices = device_pipeline(problem, plan);
+  for (PipelineStage& stage : devices.stages)
+    if (reduction == Reduction::free) stage.after = Picoseconds(0);
   const PipelineBounds bounds = pipeline_bounds(devices);
   const Bound& best = bounds.best();
   return PlanBound{best.kind, place(plan, devices, best.site), best.time};

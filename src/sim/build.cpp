@@ -90,10 +90,11 @@ class Builder {
         const TaskId id = tasks_.add(compute_task(row.tasks[p], r, static_cast<std::size_t>(d)));
         if (p + 1 < row.tasks.size()) tasks_.graph().tasks.back().next = id + width;
       }
-    for (std::size_t p = 0; p + 1 < row.tasks.size(); ++p) keep_together(r, row.tasks[p].stage, p);
+    for (std::size_t p = 0; p + 1 < row.tasks.size(); ++p)
+      if (!row.tasks[p + 1].joined) keep_together(r, row.tasks[p].stage, p);
   }
 
-  /// The devices of a group go on to their next pass together, through a task of no length.
+  /// The devices of a group go on to their next pass, or pair that runs as one, together: through a task of no length.
   void keep_together(std::size_t r, std::int32_t stage, std::size_t position) {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
     const TaskId group = plan_.stages[static_cast<std::size_t>(stage)].tensor_parallel;

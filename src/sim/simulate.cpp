@@ -1,6 +1,7 @@
 #include "penstock/sim/simulate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "engine.hpp"
@@ -64,12 +65,6 @@ bool has_collectives(const plan::Plan& plan) {
                      [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
 }
 
-/// A pass cut at its buckets shows as one span.
-bool continues(const trace::Span& before, const trace::Span& span) {
-  return computes(span.kind) && span.kind == before.kind && span.micro_batch == before.micro_batch &&
-         span.device == before.device && span.stage == before.stage && span.kind != trace::TaskKind::step;
-}
-
 /// A closed-form all-reduce is one task but shows on every replica; barriers do not show.
 std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, const Times& times) {
   std::vector<trace::Span> out;
@@ -93,18 +88,17 @@ std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, c
   return out;
 }
 
-/// Joins the pieces of passes that were cut.
-void join(std::vector<trace::Span>& spans, std::size_t devices) {
-  std::vector<std::size_t> last(devices, spans.size());  // the device's latest computation
+/// A pass that was cut at its buckets shows as one span. Passes of no length may stand between its pieces.
+void join(std::vector<trace::Span>& spans) {
+  std::map<std::tuple<DeviceId, trace::TaskKind, StageId, std::int32_t>, std::size_t> first;
   std::size_t kept = 0;
   for (const trace::Span& span : spans) {
-    if (computes(span.kind)) {
-      std::size_t& before = last[span.device.index()];
-      if (before < kept && continues(spans[before], span)) {
-        spans[before].end = span.end;
+    if (computes(span.kind) && span.kind != trace::TaskKind::step) {
+      const auto [pass, opens] = first.try_emplace({span.device, span.kind, span.stage, span.micro_batch}, kept);
+      if (!opens) {
+        spans[pass->second].end = span.end;
         continue;
       }
-      before = kept;
     }
     spans[kept++] = span;
   }
@@ -122,7 +116,7 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
   trace.mini_batches = mini_batches(plan, iteration);
   trace.iteration = iteration_time(plan, iteration, times);
   trace.spans = spans(plan, iteration.graph, times);
-  if (options.bucket.value() > 0) join(trace.spans, problem.cluster.size());
+  if (options.bucket.value() > 0) join(trace.spans);
   if (has_collectives(plan)) add_collectives(plan, iteration, trace.spans);
   trace.devices = device_memory(problem, plan, iteration, times);
   return trace;

@@ -13,15 +13,6 @@ core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
   return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
-core::Seconds seconds_of(const Evidence& evidence, const Asked::Pass& pass, DeviceId device,
-                         std::size_t i) {
-  const plan::Stage& stage = evidence.plan.stages[pass.stage.index()];
-  if (pass.kind == TaskKind::step)
-    return cost::step_time(evidence.problem, stage, i % static_cast<std::size_t>(stage.tensor_parallel),
-                           evidence.problem.cluster.type(device));
-  return seconds_of(pass.kind, evidence.time(pass.stage, stage.operators, i));
-}
-
 /// When a device sends, receives or reduces: disjoint, in time order.
 using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -45,6 +36,7 @@ class Row {
   Row(Evidence& evidence, std::size_t rank, std::size_t i)
       : evidence_(evidence),
         passes_(evidence.asked.at({rank, i}).passes),
+        reductions_(evidence.asked.at({rank, i}).reductions),
         number_(i),
         device_(evidence.devices(rank)[i]),
         ran_(evidence.ran[device_.index()]),
@@ -70,10 +62,28 @@ class Row {
   }
 
  private:
+  /// The pass that ends a stage's mini-batch is cut at the buckets, after each of which a group's devices wait for the slowest.
+  bool is_cut(std::size_t p) const {
+    const auto ends = [&](const Asked::Reduction& reduction) {
+      return reduction.after == p && reduction.stage == passes_[p].stage;
+    };
+    return !passes_[p].joined && std::any_of(reductions_.begin(), reductions_.end(), ends);
+  }
+  core::Seconds exact_seconds(std::size_t p) const {
+    const Asked::Pass& pass = passes_[p];
+    const plan::Stage& stage = evidence_.plan.stages[pass.stage.index()];
+    if (pass.kind == TaskKind::step)
+      return cost::step_time(evidence_.problem, stage, number_ % static_cast<std::size_t>(stage.tensor_parallel),
+                             evidence_.problem.cluster.type(device_));
+    core::Seconds sum;
+    for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, is_cut(p))) sum += seconds_of(pass.kind, time);
+    return sum;
+  }
+
   /// A pass that was cut at its buckets has been rounded with each, and whenever the device began or ceased to communicate.
   void check_duration(std::size_t p) {
     const Span& span = *ran_[p].span;
-    const auto exact = to_picoseconds(seconds_of(evidence_, passes_[p], device_, number_)).value();
+    const auto exact = to_picoseconds(exact_seconds(p)).value();
     auto slack = static_cast<std::int64_t>(evidence_.buckets(passes_[p].stage).size());
     std::int64_t hidden = 0;  // time of the pass in which the device communicates
     auto next = std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),
@@ -89,6 +99,7 @@ class Row {
 
   Evidence& evidence_;
   const std::vector<Asked::Pass>& passes_;
+  const std::vector<Asked::Reduction>& reductions_;
   std::size_t number_;  ///< of the device in its rank
   DeviceId device_;
   const std::vector<Ran>& ran_;
@@ -137,7 +148,7 @@ void check_barriers(Evidence& evidence) {
       evidence.fault("barrier {} is left before all have come to it", k);
 }
 
-/// No device of a tensor-parallel group starts a pass before all have ended the one before.
+/// No device of a tensor-parallel group starts a pass before all have ended the one before; a pair is as one.
 void check_groups(Evidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) {
     const auto& devices = evidence.devices(where.first);
@@ -145,7 +156,7 @@ void check_groups(Evidence& evidence) {
     const auto size = static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].tensor_parallel);
     const std::size_t first = where.second / size * size;
     for (std::size_t p = 1; size > 1 && p < asked.passes.size(); ++p)
-      for (std::size_t i = first; i < first + size; ++i)
+      for (std::size_t i = first; !asked.passes[p].joined && i < first + size; ++i)
         if (evidence.ran[devices[where.second].index()][p].span->start < evidence.ran[devices[i].index()][p - 1].span->end)
           return evidence.fault("device {} starts pass {} before its group is done with the one before",
                                 devices[where.second].index(), p);

@@ -142,6 +142,15 @@ cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators
   return cost::stage_time(problem, s, operators, replica, std::max<std::int64_t>(1, samples(stage, i))).total();
 }
 
+const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, bool cut) {
+  const plan::Stage& s = plan.stages[stage.index()];
+  auto& out = pieces_[{stage, static_cast<std::int64_t>(i) / s.tensor_parallel, cut}];
+  if (!out.empty()) return out;
+  if (!cut) return out.assign(1, time(stage, s.operators, i)), out;
+  for (const auto& operators : buckets(stage)) out.push_back(time(stage, operators, i));
+  return out;
+}
+
 bool Evidence::has_weights(StageId stage) const {
   return cost::stage_load(problem.graph, plan.stages[stage.index()].operators).parameters.value() > 0;
 }

@@ -78,8 +78,8 @@ class Evidence {
   std::size_t ranks() const { return devices_.size(); }
   std::vector<Share> shares(StageId stage) const;
   std::int64_t samples(StageId stage, std::size_t i) const;  ///< of every micro-batch, on the i-th device
-  /// One pass of some operators on the i-th device.
-  cost::OpTime time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const;
+  /// A pass on the i-th device, whole or in the pieces that buckets cut it into.
+  const std::vector<cost::OpTime>& pieces(StageId stage, std::size_t i, bool cut);
   bool has_weights(StageId stage) const;
   /// Operators of the buckets that a stage's gradients are reduced in; one where nothing is reduced or no bucket size is given.
   std::vector<std::vector<core::OpId>> buckets(StageId stage) const;
@@ -104,6 +104,8 @@ class Evidence {
   bool exists(const Span& span) const;
   static void sort(std::vector<Ran>& passes, const Asked& row);
   Asked ask(std::size_t rank, std::size_t i) const;
+  cost::OpTime time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const;
+  std::map<std::tuple<StageId, std::int64_t, bool>, std::vector<cost::OpTime>> pieces_;  ///< stage, replica, cut
   std::vector<std::vector<DeviceId>> devices_;  ///< [rank]
   std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Ran*> index_;
 };

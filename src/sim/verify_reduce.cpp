@@ -215,13 +215,11 @@ class Rank {
     return evidence_.perfect() ? span.start + pieces(reduction, span, replica) : span.start;
   }
   Picoseconds pieces(const Reduction& reduction, const Span& span, std::size_t replica) const {
-    const auto buckets = evidence_.buckets(reduction.stage);
+    const auto& times = evidence_.pieces(reduction.stage, replica, true);
     Picoseconds out;
-    for (std::size_t b = 0; b <= reduction.bucket; ++b) {
-      const auto time = evidence_.time(reduction.stage, buckets[b], replica);
-      out += core::to_picoseconds(span.kind == TaskKind::weight_gradient ? time.weight_gradient
-                                                                         : time.backward());
-    }
+    for (std::size_t b = 0; b <= reduction.bucket; ++b)
+      out += core::to_picoseconds(span.kind == TaskKind::weight_gradient ? times[b].weight_gradient
+                                                                         : times[b].backward());
     return out;
   }
 

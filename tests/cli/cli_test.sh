@@ -33,6 +33,10 @@ expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
 expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
 expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
+"${plan[@]}" --planner data_parallel --micro-batch 8 -o whole.yaml >/dev/null
+sed 's/^    micro_batch: 8$/&\n    tensor_parallel: 4\n    zero: 1/' whole.yaml >groups.yaml
+expect 0 "0 1 2 3 | 4 5 6 7, ZeRO 1" "$penstock" simulate groups.yaml --verify
+expect 0 '"tensor_parallel": 4' "$penstock" simulate groups.yaml --json
 for schedule in gpipe zb_h1 pipedream_2bw; do
   expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule "$schedule" --verify
 done

@@ -51,6 +51,20 @@ TEST_CASE("gathering is half an all-reduce; groups that share a cable share its 
   CHECK(cost::all_reduce(nodes, two).time(big).value() == doctest::Approx(0.16).epsilon(0.001));
 }
 
+TEST_CASE("several groups take as long in whatever order, and no less than each alone") {
+  const auto nodes = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
+  const auto group = [](std::initializer_list<std::size_t> ids) { return std::vector<DeviceId>(ids.begin(), ids.end()); };
+  // Two and two devices of two nodes, which may reduce inside first; one of each of four nodes, which cannot.
+  const auto inside = group({0, 1, 4, 5}), across = group({8, 12, 16, 20});
+  const std::vector<std::vector<DeviceId>> one_way = {inside, across}, other = {across, inside};
+  for (const Bytes bytes : {Bytes(1000), Bytes(1000000000)}) {
+    const auto time = cost::all_reduce(nodes, one_way).time(bytes);
+    CHECK(time == cost::all_reduce(nodes, other).time(bytes));
+    CHECK(time >= cost::all_reduce(nodes, inside).time(bytes));
+    CHECK(time >= cost::all_reduce(nodes, across).time(bytes));
+  }
+}
+
 TEST_CASE("all-to-all: everyone keeps one part of its part") {
   // Four devices with 1 MB each of 4 MB: three messages of 250 kB at 1 GB/s.
   CHECK(cost::all_to_all(support::tiny_cluster(4, 1, 1e9), devices(4)).at(Bytes(4000000)) == doctest::Approx(0.75e-3));

@@ -172,6 +172,26 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
   }
 }
 
+TEST_CASE("no simulated time is below the busiest group's compute, though each device does a part of it") {
+  const auto graph = experiment::load_model({"case_study", {{"layers", "1"}}});
+  const auto cluster = experiment::load_cluster({PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4});
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {4, plan::Optimizer::sgd}};
+  const auto simulated = experiment::simulated_time(problem, {});
+  std::atomic<int> divided = 0;
+  for (const char* planner : {"megatron", "piper_row"}) {
+    planners::SearchOptions options;
+    options.evaluate = [&](const plan::Plan& plan) {
+      divided += plan.stages.front().tensor_parallel > 1;
+      const auto time = simulated(plan);
+      CHECK(time >= experiment::busiest_compute(problem, plan));
+      return time;
+    };
+    planners::planner(planner).plan(problem, options, {});
+  }
+  CHECK(divided > 4);
+}
+
 TEST_CASE("simulating candidates is part of the search's time, and none when the estimate decides") {
   auto spec = small_spec();
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);

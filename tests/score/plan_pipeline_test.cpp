@@ -96,6 +96,11 @@ TEST_CASE("replicated weights are reduced after the last backward") {
   const auto stages = score::pipeline_of(row.problem(), row.plan).stages;
   CHECK(stages[0].after == Picoseconds(0));
   CHECK(stages[1].after == Picoseconds(6 * kMillisecond));
+  // All in one stage: 4 micro-batches of 2 samples on each device at 9 ms. Where gradients may be reduced
+  // meanwhile, bucket by bucket, that is all.
+  row.plan.stages = {{{OpId(0), OpId(1), OpId(2)}, {DeviceId(0), DeviceId(1)}, 4, 1, 4, {}}};
+  CHECK(score::lower_bound(row.problem(), row.plan)->time == Picoseconds(78 * kMillisecond));
+  CHECK(score::lower_bound(row.problem(), row.plan, score::Reduction::free)->time == Picoseconds(72 * kMillisecond));
 }
 
 TEST_CASE("the bound of a plan names its kind and device") {

@@ -7,7 +7,9 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
@@ -62,6 +64,31 @@ plan::Plan plan_of(std::int64_t mini_batch, std::vector<plan::Stage> stages) {
 
 double seconds(core::Picoseconds time) {
   return core::to_seconds(time).value();
+}
+
+/// One second forward; backward two on a device of type `a`, one and three by turns on one of type `b`.
+class ByTurns final : public cost::CostModel {
+ public:
+  cost::OpTime op_time(const graph::OpGraph&, OpId op, const cluster::DeviceType& device, std::int64_t samples) const override {
+    const double backward = device.name == "a" ? 2 : op.index() % 2 == 0 ? 1 : 3;
+    const auto n = static_cast<double>(samples);
+    return {core::Seconds(n), core::Seconds(backward * n), core::Seconds(0)};
+  }
+};
+
+/// One second per pass, none of operator 1.
+class AllButOne final : public cost::CostModel {
+ public:
+  cost::OpTime op_time(const graph::OpGraph&, OpId op, const cluster::DeviceType&, std::int64_t samples) const override {
+    const core::Seconds time(op.index() == 1 ? 0.0 : static_cast<double>(samples));
+    return {time, time, time};
+  }
+};
+
+std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan, const sim::SimulationOptions& options) {
+  score::derive_in_flight(problem, plan);
+  const auto order = score::order_of(problem, plan);
+  return sim::trace_faults(problem, plan, order, sim::simulate(problem, plan, order, options), options);
 }
 
 }  // namespace
@@ -123,6 +150,21 @@ TEST_CASE("compression shortens messages between stages and all-reduces, not tho
   CHECK(reduced->bytes == Bytes(4000));  // of 8 kB
 }
 
+TEST_CASE("compressed gradients do not compress the weights that ZeRO gathers") {
+  const Matrices m(1, 2);
+  for (const auto& [zero, bytes] : {std::pair{0, 1000}, {1, 2500}, {2, 4000}}) {  // of 4 kB, at a quarter
+    auto plan = plan_of(2, {stage(0, 0, {0, 1}, 1, 2)});
+    plan.training.compression.gradients = 0.25;
+    plan.stages[0].zero = zero;
+    const auto trace = m.run(plan);
+    const auto reduced = std::find_if(trace.spans.begin(), trace.spans.end(),
+                                      [](const auto& s) { return s.kind == TaskKind::all_reduce; });
+    CHECK(reduced->bytes == Bytes(bytes));
+    const auto estimate = score::estimate(m.problem(plan), plan, plan::StageGraph(m.graph, plan));
+    CHECK(estimate.stages[0].reduce * 2 == doctest::Approx(seconds(reduced->end - reduced->start)));
+  }
+}
+
 TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; the step is a share") {
   const Matrices m(2, 4);
   auto plan = plan_of(8, {stage(0, 1, {0, 1, 2, 3}, 1, 4)});
@@ -151,4 +193,48 @@ TEST_CASE("the estimate of one sharded stage is what is simulated, but for the u
       // One micro-batch: the closed form counts it twice (a lone stage's fill), the all-reduce too.
       CHECK(estimate.bottleneck * 8 == doctest::Approx(seconds(trace.iteration) - step).epsilon(1e-9));
     }
+}
+
+TEST_CASE("a group whose devices jitter waits between pairs of overlapped passes, not within") {
+  const Matrices m(4, 4);
+  auto plan = plan_of(8, {stage(0, 0, {0, 1}, 2, 1), stage(1, 1, {2, 3}, 2, 1), stage(2, 2, {2, 3}, 2, 1), stage(3, 3, {0, 1}, 2, 1)});
+  plan.schedule = "dualpipev";
+  const auto world = sim::parse_imperfection("jitter: {forward: {lognormal: 20%}}", "i.yaml", m.cluster);
+  sim::SimulationOptions options;
+  options.imperfection = &world;
+  CHECK(verified(m.problem(plan), plan, options) == std::vector<std::string>{});
+}
+
+TEST_CASE("at every bucket of a last backward pass a group waits for its slowest device") {
+  const Matrices m(2, 4);
+  auto types = std::vector(2, m.cluster.types().front());
+  types[0].name = "a", types[1].name = "b";
+  std::vector<cluster::Device> devices(4);
+  devices[1].type = devices[3].type = 1;
+  const cluster::Cluster cluster("two types", types, devices, 1, m.cluster.links());
+  const ByTurns costs;
+  auto plan = plan_of(2, {stage(0, 1, {0, 1, 2, 3}, 2, 2)});
+  const cost::Problem problem{m.graph, cluster, costs, plan.training};
+  sim::SimulationOptions options;
+  options.bucket = Bytes(4000);
+  REQUIRE(verified(problem, plan, options) == std::vector<std::string>{});
+  // One sample each, halved: max(2, 3) / 2 of the second matrix, then max(2, 1) / 2 of the first; together
+  // max(4, 4) / 2.
+  for (const std::int64_t bucket : {4000, 8000}) {
+    options.bucket = Bytes(bucket);
+    const auto trace = sim::simulate(problem, plan, score::order_of(problem, plan), options);
+    const auto last = std::find_if(trace.spans.begin(), trace.spans.end(), [](const auto& span) { return span.kind == TaskKind::backward; });
+    CHECK(seconds(last->end - last->start - last->collective) == doctest::Approx(bucket == 4000 ? 2.5 : 2).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("a pass that is cut at its buckets is one span, though passes of no length start with it") {
+  const Matrices m(5, 3);
+  const AllButOne costs;
+  auto plan = plan_of(8, {stage(0, 0, {0}, 1, 2), stage(1, 1, {1, 2}, 1, 2), stage(2, 3, {1, 2}, 1, 2), stage(4, 4, {0}, 1, 2)});
+  plan.schedule = "dualpipev";
+  plan.stages[1].recompute = true;
+  sim::SimulationOptions options;
+  options.bucket = Bytes(4000);
+  CHECK(verified({m.graph, m.cluster, costs, plan.training}, plan, options) == std::vector<std::string>{});
 }

@@ -88,7 +88,8 @@ StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std:
 Zero zero_of(const plan::Stage& stage);
 
 /// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of devices reduces
-/// `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 2 gradients are where they belong
+/// `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 1 gradients are scattered and new weights
+/// gathered, which is an all-reduce of the mean of both. With ZeRO 2 gradients are where they belong
 /// already and new weights are gathered. Bytes as sent (Compression).
 struct Reduction {
   std::vector<std::vector<core::DeviceId>> groups;

@@ -6,6 +6,7 @@
 
 #include "penstock/cost/problem.hpp"
 #include "penstock/score/pipeline_bounds.hpp"
+#include "penstock/score/problem_bound.hpp"
 
 namespace penstock::score {
 
@@ -33,6 +34,7 @@ struct PlanBound {
 /// Of the iteration, for every order of whole passes within the in-flight counts. Nothing where micro-batch sizes differ, and
 /// for plans whose schedule splits backward passes, shares devices or does not flush: an input gradient that leaves early
 /// beats it.
-std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan);
+std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
+                                     Reduction reduction = Reduction::closed_form);
 
 }  // namespace penstock::score
