@@ -35,7 +35,8 @@ void search(benchmark::State& state, const LayerGraph& graph, const std::vector<
     entries = pipedream_search(*states, levels, {})->states;
     state.counters["cuts"] = static_cast<double>(states->size());
   }
-  if (const auto bytes = memory.growth()) state.counters["MiB"] = static_cast<double>(bytes->value()) / (1 << 20);
+  if (const auto bytes = memory.growth())
+    state.counters["MiB"] = static_cast<double>(bytes->value()) / (1 << 20);
   state.counters["entries/s"] =
       benchmark::Counter(static_cast<double>(entries), benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -63,8 +64,8 @@ PENSTOCK_PROFILE(densenet121, kCluster4x4, "goal 148 ms");
 PENSTOCK_PROFILE(densenet121, kFlat16, "goal 12 ms");
 PENSTOCK_PROFILE(inception_v3_compressed, kFlat16, "goal 100 ms");
 
-// Not compressed it has 221,564 cuts; beyond kMostStates the planner, too, cuts along one row of the layers, exact on that row.
-// The reference script does not end.
+// Not compressed it has 221,564 cuts; beyond kMostStates the planner, too, cuts along one row of the layers,
+// exact on that row. The reference script does not end.
 PENSTOCK_PROFILE(inception_v3, kFlat16, "goal 1 s");
 PENSTOCK_PROFILE(inception_v3, kCluster2x8, "goal 1 s");
 

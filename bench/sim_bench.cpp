@@ -1,6 +1,7 @@
 // How fast the simulator runs, task graph included, on one core. Goals: 0.15 us per task where transfers do
-// not meet, 0.2 with every task's duration drawn; where they share links 0.6, 1.2 and 4 us at about 14, 45 and
-// 340 flows at a time; 6,000 simulations/s of 8 stages and 64 micro-batches; 100 bytes of memory per task.
+// not meet, 0.2 with every task's duration drawn; where they share links 0.6, 1.2 and 4 us at about 14, 45
+// and 340 flows at a time; 6,000 simulations/s of 8 stages and 64 micro-batches; 100 bytes of memory per
+// task.
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -164,8 +165,11 @@ void imperfect(benchmark::State& state, const char* goal) {
     world.jitter[kind] = {sim::Distribution::lognormal, 0.05, {}};
   for (std::size_t d = 0; d < 8; ++d)
     for (std::int64_t w = 0; w < 100; ++w)
-      world.stragglers.push_back({d, core::Picoseconds(w * 1'000'000'000'000),
-                                  core::Picoseconds(w * 1'000'000'000'000 + 500'000'000'000), 0.5, {}});
+      world.stragglers.push_back({d,
+                                  core::Picoseconds(w * 1'000'000'000'000),
+                                  core::Picoseconds(w * 1'000'000'000'000 + 500'000'000'000),
+                                  0.5,
+                                  {}});
   const cost::Problem problem = p.problem();
   const auto tasks = static_cast<double>(sim::task_count(problem, p.plan, p.order));
   for (auto _ : state)

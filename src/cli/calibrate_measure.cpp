@@ -78,7 +78,7 @@ class ProgressLine {
 
  private:
   static constexpr double kPause = 10;  // s
-  std::optional<core::Seconds> end_;  ///< of the budget
+  std::optional<core::Seconds> end_;    ///< of the budget
   bool terminal_ = isatty(STDERR_FILENO) != 0;
   core::Seconds last_ = now();
 };
@@ -88,7 +88,8 @@ calibrate::Watch watch(const std::string& path, std::optional<core::Seconds> end
     if (!path.empty() && calibration.ceilings.copy.value() > 0)
       core::write_file(path, cost::to_yaml(calibration));
   };
-  return {now, save, [line = std::make_shared<ProgressLine>(end)](const calibrate::Progress& p) { (*line)(p); }};
+  return {now, save,
+          [line = std::make_shared<ProgressLine>(end)](const calibrate::Progress& p) { (*line)(p); }};
 }
 
 core::ExitCode report(const calibrate::Outcome& outcome, const Flags& flags, std::int64_t rejected) {

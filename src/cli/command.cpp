@@ -1,19 +1,23 @@
 #include "command.hpp"
 
-#include "penstock/core/quantity_text.hpp"
-
 #include <tbb/global_control.h>
 
 #include <algorithm>
 
+#include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
 
 namespace penstock::cli {
 
 void ModelFlags::add(CLI::App& command, bool required) {
-  auto* model = command.add_option("--model", name, "a network of the zoo (penstock models), or a model file (.json, .yaml)")->type_name("NAME|FILE");
+  auto* model = command
+                    .add_option("--model", name,
+                                "a network of the zoo (penstock models), or a model file (.json, .yaml)")
+                    ->type_name("NAME|FILE");
   if (required) model->required();
-  command.add_option("-p,--parameter", parameters, "a model parameter; may be repeated (penstock model NAME lists them)")
+  command
+      .add_option("-p,--parameter", parameters,
+                  "a model parameter; may be repeated (penstock model NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
@@ -31,10 +35,14 @@ plan::ModelRef ModelFlags::ref() const {
 }
 
 void ClusterFlags::add(CLI::App& command, bool required) {
-  auto* cluster = command.add_option("--cluster", file, "a cluster file, such as experiments/clusters/summit.yaml")->type_name("FILE");
+  auto* cluster =
+      command.add_option("--cluster", file, "a cluster file, such as experiments/clusters/summit.yaml")
+          ->type_name("FILE");
   if (required) cluster->required();
-  command.add_option("--devices", devices, required ? "how many of its devices take part, the first ones; default: all"
-                                              : "how many of its devices take part; default: as many as the plan says")
+  command
+      .add_option("--devices", devices,
+                  required ? "how many of its devices take part, the first ones; default: all"
+                           : "how many of its devices take part; default: as many as the plan says")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
 }
@@ -59,9 +67,14 @@ std::vector<std::string> planner_names() {
 }
 
 void CostFlags::add(CLI::App& command) {
-  auto* costs = command.add_option("--costs", file, "a calibration of the devices, or a profile of operator times; default: the analytic model")
-                    ->type_name("FILE");
-  command.add_flag("--allow-foreign", allow_foreign, "take a calibration of another device; results say so")->needs(costs);
+  auto* costs =
+      command
+          .add_option(
+              "--costs", file,
+              "a calibration of the devices, or a profile of operator times; default: the analytic model")
+          ->type_name("FILE");
+  command.add_flag("--allow-foreign", allow_foreign, "take a calibration of another device; results say so")
+      ->needs(costs);
 }
 
 std::shared_ptr<const cost::CostModel> CostFlags::load(const cluster::Cluster& cluster) const {
@@ -76,17 +89,27 @@ std::shared_ptr<const cost::CostModel> CostFlags::load(const cluster::Cluster& c
 }
 
 void SimulationFlags::add(CLI::App& command) {
-  command.add_option("--network", network,
-                     "how simulated transfers use a link: fair, sharing it max-min; or fifo, one after the other")
-      ->capture_default_str()->type_name("NAME")->check(one_of({"fair", "fifo"}));
-  command.add_option("--collective", collective,
-                     "how gradients are reduced: closed_form, in that time and over no link; or message by message over the "
-                     "network: automatic, ring, tree, halving_doubling, hierarchical")
-      ->capture_default_str()->type_name("NAME")
+  command
+      .add_option(
+          "--network", network,
+          "how simulated transfers use a link: fair, sharing it max-min; or fifo, one after the other")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"fair", "fifo"}));
+  command
+      .add_option("--collective", collective,
+                  "how gradients are reduced: closed_form, in that time and over no link; or message by "
+                  "message over the "
+                  "network: automatic, ring, tree, halving_doubling, hierarchical")
+      ->capture_default_str()
+      ->type_name("NAME")
       ->check(one_of({"closed_form", "automatic", "ring", "tree", "halving_doubling", "hierarchical"}));
-  command.add_option("--bucket", bucket,
-                     "gradients of so many bytes are reduced together while the last backward pass runs on; 0B: all after it")
-      ->capture_default_str()->type_name("BYTES");
+  command
+      .add_option("--bucket", bucket,
+                  "gradients of so many bytes are reduced together while the last backward pass runs on; 0B: "
+                  "all after it")
+      ->capture_default_str()
+      ->type_name("BYTES");
 }
 
 sim::SimulationOptions SimulationFlags::options() const {
@@ -111,12 +134,16 @@ CLI::Validator ratio() {
 }  // namespace
 
 void CompressionFlags::add(CLI::App& command) {
-  command.add_option("--gradient-compression", gradients,
-                     "bytes sent per byte of gradients that replicas reduce, above 0 and at most 1")
-      ->type_name("R")->check(ratio());
-  command.add_option("--activation-compression", activations,
-                     "bytes sent per byte between stages, forward and backward, above 0 and at most 1")
-      ->type_name("R")->check(ratio());
+  command
+      .add_option("--gradient-compression", gradients,
+                  "bytes sent per byte of gradients that replicas reduce, above 0 and at most 1")
+      ->type_name("R")
+      ->check(ratio());
+  command
+      .add_option("--activation-compression", activations,
+                  "bytes sent per byte between stages, forward and backward, above 0 and at most 1")
+      ->type_name("R")
+      ->check(ratio());
 }
 
 void CompressionFlags::apply(plan::Compression& compression) const {
@@ -125,23 +152,28 @@ void CompressionFlags::apply(plan::Compression& compression) const {
 }
 
 void TimeLimitFlag::add(CLI::App& command) {
-  command.add_option("--time-limit", text,
-                     "when it is over a planner returns its best plan so far, marked as such; default: none. Results then "
-                     "depend on the machine")
+  command
+      .add_option("--time-limit", text,
+                  "when it is over a planner returns its best plan so far, marked as such; default: none. "
+                  "Results then "
+                  "depend on the machine")
       ->type_name("TIME");
 }
 
 std::optional<core::Seconds> TimeLimitFlag::value() const {
   if (text.empty()) return std::nullopt;
   const auto time = core::parse_seconds(text);
-  if (!time) throw core::Error(core::ExitCode::usage, "--time-limit: expected a time such as 10s, not '" + text + "'");
+  if (!time)
+    throw core::Error(core::ExitCode::usage, "--time-limit: expected a time such as 10s, not '" + text + "'");
   return time;
 }
 
 void MemoryLimitFlag::add(CLI::App& command) {
-  command.add_option("--memory-limit", text,
-                     "when this process has grown by so much during a search, the planner returns its best plan so far, "
-                     "marked as such; or none")
+  command
+      .add_option(
+          "--memory-limit", text,
+          "when this process has grown by so much during a search, the planner returns its best plan so far, "
+          "marked as such; or none")
       ->capture_default_str()
       ->type_name("BYTES");
 }
@@ -150,21 +182,26 @@ std::optional<core::Bytes> MemoryLimitFlag::value() const {
   if (text == "none") return std::nullopt;
   const auto bytes = core::parse_bytes(text);
   if (!bytes)
-    throw core::Error(core::ExitCode::usage, "--memory-limit: expected bytes such as 4GiB, or none, not '" + text + "'");
+    throw core::Error(core::ExitCode::usage,
+                      "--memory-limit: expected bytes such as 4GiB, or none, not '" + text + "'");
   return bytes;
 }
 
 void add_threads(CLI::App& command, int& threads) {
-  command.add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
+  command
+      .add_option("-j,--threads", threads, "threads to use; default: all cores. Results do not depend on it")
       ->check(CLI::Range(1, 1 << 10).description(""))
       ->type_name("N");
 }
 
-void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "print JSON instead of a table"); }
+void add_json(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "print JSON instead of a table");
+}
 
 /// Made in place: a copy of oneTBB's control ends with the first of the two.
 struct ThreadLimit::Control {
-  explicit Control(int threads) : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)) {}
+  explicit Control(int threads)
+      : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)) {}
   tbb::global_control limit;
 };
 

@@ -11,15 +11,16 @@
 #include "penstock/core/stop.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/planners/planner.hpp"
-#include "penstock/sim/options.hpp"
 #include "penstock/report/results.hpp"
+#include "penstock/sim/options.hpp"
 
 namespace penstock::cli {
 
 /// What main hands to every command.
 struct Session {
   std::string command_line;
-  core::StopToken (*stop)() = nullptr;  ///< from this call on a first Ctrl-C only asks to stop; before, it ends the program
+  core::StopToken (*stop)() =
+      nullptr;  ///< from this call on a first Ctrl-C only asks to stop; before, it ends the program
 };
 
 /// Each sub-command registers itself on the app and leaves what to run; the return value is the exit code.
@@ -62,7 +63,8 @@ struct CostFlags {
   std::optional<std::string> file;
   bool allow_foreign = false;
   void add(CLI::App& command);
-  std::shared_ptr<const cost::CostModel> load(const cluster::Cluster& cluster) const;  ///< throws BadInput for another device's
+  std::shared_ptr<const cost::CostModel> load(
+      const cluster::Cluster& cluster) const;  ///< throws BadInput for another device's
 };
 
 /// What the simulator assumes: --network, --collective, --bucket.

@@ -58,8 +58,8 @@ struct Outcome {
 };
 
 /// A planner that cannot take the problem costs no other its row.
-void add_row(const cost::Problem& problem, const experiment::Cell& cell, const experiment::SearchSetting& setting,
-             const Session& session, Outcome& out) {
+void add_row(const cost::Problem& problem, const experiment::Cell& cell,
+             const experiment::SearchSetting& setting, const Session& session, Outcome& out) {
   const Heartbeat alive(written(cell.planner));
   try {
     auto found = experiment::try_search(problem, cell, setting, session.stop());

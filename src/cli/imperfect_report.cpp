@@ -35,7 +35,7 @@ struct RunsSummary {
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
   std::string costs;  ///< of operators
-  Spread iteration;  ///< seconds
+  Spread iteration;   ///< seconds
   Spread samples_per_second;
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
@@ -50,7 +50,8 @@ std::string table(const RunsSummary& summary) {
              fmt::format("{:.1f}", summary.samples_per_second.*statistic.of)});
   return fmt::format("{}\n{}, seeds {} to {}: {}; each column has quantiles of its own\n{}", out.text(),
                      summary.applied.file, summary.applied.seed, summary.applied.seed + summary.runs - 1,
-                     summary.applied.what, summary.costs == "analytic" ? "" : "costs: " + summary.costs + "\n");
+                     summary.applied.what,
+                     summary.costs == "analytic" ? "" : "costs: " + summary.costs + "\n");
 }
 
 std::string json(const RunsSummary& summary) {

@@ -18,13 +18,22 @@ using report::Table;
 
 core::ExitCode list_models(bool json) {
   Json all = Json::array();
-  Table table({{"model"}, {"operators", Align::right}, {"parameters", Align::right}, {"GFLOP/sample", Align::right}, {"summary"}});
+  Table table({{"model"},
+               {"operators", Align::right},
+               {"parameters", Align::right},
+               {"GFLOP/sample", Align::right},
+               {"summary"}});
   for (const auto& info : models::catalogue()) {
     const graph::OpGraph graph = models::build(info.name);
     const double gflop = graph.forward_flops().value() * 1e-9;
-    all.push_back({{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"operators", graph.size()},
-                   {"parameters", graph.parameters()}, {"forward_gflop_per_sample", gflop}});
-    table.add({info.name, std::to_string(graph.size()), fmt::format("{:.1f} M", static_cast<double>(graph.parameters()) * 1e-6),
+    all.push_back({{"name", info.name},
+                   {"summary", info.summary},
+                   {"source", info.source},
+                   {"operators", graph.size()},
+                   {"parameters", graph.parameters()},
+                   {"forward_gflop_per_sample", gflop}});
+    table.add({info.name, std::to_string(graph.size()),
+               fmt::format("{:.1f} M", static_cast<double>(graph.parameters()) * 1e-6),
                fmt::format("{:.2f}", gflop), info.summary});
   }
   fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
@@ -38,10 +47,14 @@ core::ExitCode list_planners(bool json) {
   for (const auto& info : planners::catalogue()) {
     Json own = Json::array();
     for (const auto& option : info.options) {
-      own.push_back({{"name", option.name}, {"values", allowed(option)}, {"default", option.standard}, {"meaning", option.meaning}});
+      own.push_back({{"name", option.name},
+                     {"values", allowed(option)},
+                     {"default", option.standard},
+                     {"meaning", option.meaning}});
       options.add({info.name, option.name, allowed(option), option.standard, option.meaning});
     }
-    all.push_back({{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"options", own}});
+    all.push_back(
+        {{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"options", own}});
     table.add({info.name, info.summary, info.source});
   }
   fmt::print("{}", json ? all.dump(2) + "\n" : table.text() + "\n" + options.text());
@@ -52,16 +65,24 @@ core::ExitCode list_schedules(bool json) {
   Json all = Json::array();
   Table table({{"schedule"}, {"what it does"}, {"needs"}, {"closed form"}, {"source"}});
   for (const auto& info : schedule::grid_families()) {
-    all.push_back({{"name", info.name}, {"summary", info.summary}, {"constraints", info.constraints},
-                   {"closed_form", info.closed_form}, {"source", info.source}, {"default_chunks", info.chunks}, {"weights", info.weights}});
+    all.push_back({{"name", info.name},
+                   {"summary", info.summary},
+                   {"constraints", info.constraints},
+                   {"closed_form", info.closed_form},
+                   {"source", info.source},
+                   {"default_chunks", info.chunks},
+                   {"weights", info.weights}});
     table.add({info.name, info.summary, info.constraints, info.closed_form, info.source});
   }
   fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
-  if (!json) fmt::print("\np ranks, v chunks per rank, m micro-batches; F, I, W, B = I + W of a full stage, FB overlapped\n");
+  if (!json)
+    fmt::print(
+        "\np ranks, v chunks per rank, m micro-batches; F, I, W, B = I + W of a full stage, FB overlapped\n");
   return core::ExitCode::done;
 }
 
-void add_list(CLI::App& app, Action& action, const char* name, const char* help, core::ExitCode (*list)(bool)) {
+void add_list(CLI::App& app, Action& action, const char* name, const char* help,
+              core::ExitCode (*list)(bool)) {
   auto* command = app.add_subcommand(name, help);
   auto json = std::make_shared<bool>(false);
   add_json(*command, *json);
@@ -78,7 +99,8 @@ void add_planners(CLI::App& app, Action& action) {
 }
 
 void add_schedules(CLI::App& app, Action& action) {
-  add_list(app, action, "schedules", "List the families of pipeline schedules with their constraints and closed forms.",
+  add_list(app, action, "schedules",
+           "List the families of pipeline schedules with their constraints and closed forms.",
            list_schedules);
 }
 

@@ -27,7 +27,8 @@ core::StopToken catch_interrupts() {
 
 constexpr const char* kFooter =
     "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted;\n"
-    "            30 interrupted (finished results are kept), 31 too large or out of time; 40 a defect of penstock.";
+    "            30 interrupted (finished results are kept), 31 too large or out of time; 40 a defect of "
+    "penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
   fmt::print(stderr, "penstock: {}\n", message);
@@ -40,8 +41,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_models, add_model, add_calibrate, add_import, add_planners, add_schedule,
-                   add_schedules}) add(app, action);
+  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_models, add_model, add_calibrate,
+                   add_import, add_planners, add_schedule, add_schedules})
+    add(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -50,7 +52,8 @@ int run(int argc, char** argv) {
     return fail(core::ExitCode::usage, std::string(e.what()) + "; see penstock --help");
   }
   Session session;
-  for (int i = 0; i < argc; ++i) session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");
+  for (int i = 0; i < argc; ++i)
+    session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");
   session.stop = catch_interrupts;
   return static_cast<int>(action(session));
 }

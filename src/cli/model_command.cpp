@@ -24,8 +24,13 @@ struct Flags {
 };
 
 std::string operator_table(const graph::OpGraph& graph) {
-  Table table({{"operator"}, {"kind"}, {"parameters", Align::right}, {"MFLOP", Align::right}, {"output", Align::right},
-               {"kept", Align::right}, {"inputs"}});
+  Table table({{"operator"},
+               {"kind"},
+               {"parameters", Align::right},
+               {"MFLOP", Align::right},
+               {"output", Align::right},
+               {"kept", Align::right},
+               {"inputs"}});
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
     std::string inputs;
@@ -42,7 +47,8 @@ std::string parameter_table(const std::string& model) {
   Table table({{"parameter"}, {"default"}, {"meaning"}});
   for (const auto& info : models::catalogue())
     if (info.name == model)
-      for (const auto& parameter : info.parameters) table.add({parameter.name, parameter.default_value, parameter.meaning});
+      for (const auto& parameter : info.parameters)
+        table.add({parameter.name, parameter.default_value, parameter.meaning});
   return table.text() + "\n";
 }
 
@@ -52,8 +58,8 @@ std::string structure(const graph::OpGraph& graph) {
   for (const auto& op : graph.operators()) weights.push_back(op.forward_flops.value());
   const auto made = graph::make_series_parallel(graph.dag(), weights);
   const double before = made.critical_path_before;
-  return fmt::format("not series-parallel; {} added order edges lengthen its critical path by {:.2f} %", made.added.size(),
-                     before > 0 ? (made.critical_path_after / before - 1) * 100 : 0);
+  return fmt::format("not series-parallel; {} added order edges lengthen its critical path by {:.2f} %",
+                     made.added.size(), before > 0 ? (made.critical_path_after / before - 1) * 100 : 0);
 }
 
 void write(const graph::OpGraph& graph, const std::string& path) {
@@ -69,8 +75,9 @@ core::ExitCode run(const Flags& flags, const Session&) {
     fmt::print("{}", graph::to_json(graph));
     return core::ExitCode::done;
   }
-  fmt::print("{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\n", graph.name(), graph.size(),
-             graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6, graph.forward_flops().value() * 1e-9);
+  fmt::print("{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\n",
+             graph.name(), graph.size(), graph.dag().edge_count(),
+             static_cast<double>(graph.parameters()) * 1e-6, graph.forward_flops().value() * 1e-9);
   fmt::print("structure: {}\n\n", structure(graph));
   if (!experiment::is_model_file(flags.name)) fmt::print("{}", parameter_table(flags.name));
   if (flags.operators) fmt::print("{}", operator_table(graph));
@@ -80,19 +87,25 @@ core::ExitCode run(const Flags& flags, const Session&) {
 }  // namespace
 
 void add_model(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("model", "Inspect one model: size, structure, parameters, operators; export it.");
+  auto* command =
+      app.add_subcommand("model", "Inspect one model: size, structure, parameters, operators; export it.");
   auto flags = std::make_shared<Flags>();
   command->footer(
       "Examples:\n"
       "  penstock model dlrm\n"
       "  penstock model mmt -p branches=2 -p feed_forward=1024 --operators\n"
       "  penstock model inception_v3 -o inception.dot");
-  command->add_option("NAME", flags->name, "a network of the zoo, or a model file")->required()->type_name("");
+  command->add_option("NAME", flags->name, "a network of the zoo, or a model file")
+      ->required()
+      ->type_name("");
   command->add_option("-p,--parameter", flags->model.parameters, "a model parameter; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--operators", flags->operators, "list every operator");
-  command->add_option("-o,--output", flags->output, "write the graph: .dot for Graphviz, else a model file (JSON)")->type_name("FILE");
+  command
+      ->add_option("-o,--output", flags->output,
+                   "write the graph: .dot for Graphviz, else a model file (JSON)")
+      ->type_name("FILE");
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }

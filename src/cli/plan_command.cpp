@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/plan/plan_file.hpp"
-#include "heartbeat.hpp"
 #include "plan_report.hpp"
 
 namespace penstock::cli {
@@ -46,52 +46,81 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto costs = flags.costs.load(cluster);
   cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
   flags.compression.apply(problem.training.compression);
-  experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(),
-                                    true, flags.memory_limit.value()};
+  experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), true,
+                                    flags.memory_limit.value()};
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
   const auto outcome = [&] {
     const Heartbeat alive(written(planner));
-    return experiment::search(problem, {flags.model.ref(), cluster_ref, planner, problem.training, {}}, setting,
-                              session.stop());
+    return experiment::search(problem, {flags.model.ref(), cluster_ref, planner, problem.training, {}},
+                              setting, session.stop());
   }();
   if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, *outcome.plan));
   flags.timeline.write(outcome, problem.cluster);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome, setting.simulation) : plan_table(problem, outcome, setting.simulation));
+  fmt::print("{}", flags.json ? plan_json(problem, outcome, setting.simulation)
+                              : plan_table(problem, outcome, setting.simulation));
   return core::ExitCode::done;
 }
 
 }  // namespace
 
 void add_plan(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
+  auto* command = app.add_subcommand(
+      "plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
   command->footer(
-      "Prints one line per stage: operators, devices, micro-batch, samples in flight, time per sample, memory by kind per\n"
-      "device; then depth, estimated and simulated iteration, throughput, lower bounds and what the search took.\n\n"
+      "Prints one line per stage: operators, devices, micro-batch, samples in flight, time per sample, "
+      "memory by kind per\n"
+      "device; then depth, estimated and simulated iteration, throughput, lower bounds and what the search "
+      "took.\n\n"
       "Examples:\n"
-      "  penstock plan --model mmt --cluster experiments/clusters/summit.yaml --devices 8 --mini-batch 128 -o plan.yaml\n"
-      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster experiments/clusters/dgx_a100.yaml \\\n"
+      "  penstock plan --model mmt --cluster experiments/clusters/summit.yaml --devices 8 --mini-batch 128 "
+      "-o plan.yaml\n"
+      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster experiments/clusters/dgx_a100.yaml "
+      "\\\n"
       "      --mini-batch 4096 --optimizer adam --json");
   auto flags = std::make_shared<Flags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
-  command->add_option("--planner", flags->planner, "who searches (penstock planners)")->capture_default_str()->type_name("NAME")->check(one_of(planner_names()));
-  command->add_option("--option", flags->planner_options, "an option of this planner; may be repeated (penstock planners lists them)")
-      ->type_name("KEY=VALUE")->allow_extra_args(false);
-  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")->required()->check(samples())->type_name("B");
+  command->add_option("--planner", flags->planner, "who searches (penstock planners)")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of(planner_names()));
+  command
+      ->add_option("--option", flags->planner_options,
+                   "an option of this planner; may be repeated (penstock planners lists them)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
+      ->required()
+      ->check(samples())
+      ->type_name("B");
   command->add_option("--optimizer", flags->optimizer, "sgd, momentum or adam: its state takes memory")
-      ->capture_default_str()->type_name("NAME")->check(one_of({"sgd", "momentum", "adam"}));
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"sgd", "momentum", "adam"}));
   flags->costs.add(*command);
-  command->add_option("--micro-batch", flags->micro_batch, "pin the micro-batch size; default: all powers of two are tried")
-      ->check(samples())->type_name("b");
-  command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch, "let every stage choose its own size");
-  command->add_option("--k", flags->search.k, "k of the kFkB schedule")->check(CLI::Range(1, 1 << 20).description(""))->type_name("K")->capture_default_str();
-  command->add_flag("--any-degree", flags->search.any_degree, "replica counts of any size, not only powers of two");
-  command->add_option("--choose-by", flags->choose_by,
-                      "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, and counts one "
-                      "micro-batch of the slowest stage too many")
-      ->capture_default_str()->type_name("NAME")->check(one_of({"simulation", "estimate"}));
+  command
+      ->add_option("--micro-batch", flags->micro_batch,
+                   "pin the micro-batch size; default: all powers of two are tried")
+      ->check(samples())
+      ->type_name("b");
+  command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch,
+                    "let every stage choose its own size");
+  command->add_option("--k", flags->search.k, "k of the kFkB schedule")
+      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->type_name("K")
+      ->capture_default_str();
+  command->add_flag("--any-degree", flags->search.any_degree,
+                    "replica counts of any size, not only powers of two");
+  command
+      ->add_option("--choose-by", flags->choose_by,
+                   "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, "
+                   "and counts one "
+                   "micro-batch of the slowest stage too many")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->check(one_of({"simulation", "estimate"}));
   flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);

@@ -5,15 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "penstock/cost/coverage.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/coverage.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
-#include "penstock/score/estimate.hpp"
 #include "penstock/schedule/list_order.hpp"
+#include "penstock/score/estimate.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/score/validate.hpp"
@@ -30,7 +30,8 @@ using report::Align;
 std::string device_list(const plan::Stage& stage) {
   std::string out;
   for (std::size_t i = 0; i < stage.devices.size(); ++i) {
-    const bool next_group = stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
+    const bool next_group =
+        stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
     out += fmt::format("{}{}", i == 0 ? "" : next_group ? " | " : " ", stage.devices[i].index());
   }
   return stage.zero == 0 ? out : fmt::format("{}, ZeRO {}", out, stage.zero);
@@ -46,7 +47,8 @@ std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage)
 std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan.schedule != "list_order") return "";
   const auto most = schedule::list_order_bound(score::pipeline_of(problem, plan));
-  return fmt::format("list ordering on links of its own takes at most {}, steps aside\n", show(to_seconds(most)));
+  return fmt::format("list ordering on links of its own takes at most {}, steps aside\n",
+                     show(to_seconds(most)));
 }
 
 /// In a perfect world only: in another devices may be faster than their type.
@@ -63,8 +65,8 @@ std::string bound_line(const cost::Problem& problem, const experiment::CellOutco
   const double least = to_seconds(bound->time).value();
   return fmt::format(
       "no order within these in-flight counts takes less than {} ({}, {}): simulated {:.1f} % above\n{}",
-      show(core::Seconds(least)), name(bound->kind), bound->where, (*outcome.row.iteration_s / least - 1) * 100,
-      list_order_line(problem, *outcome.plan));
+      show(core::Seconds(least)), name(bound->kind), bound->where,
+      (*outcome.row.iteration_s / least - 1) * 100, list_order_line(problem, *outcome.plan));
 }
 
 /// Of any plan that divides as much, whoever makes it.
@@ -78,8 +80,12 @@ std::string any_plan_line(const report::CellResult& row, const plan::Plan& plan)
 std::string search_line(const report::CellResult& row) {
   if (!row.search_s) return "";
   const auto memory = row.search_memory_bytes;
-  return fmt::format("search {}, simulating candidates {} (over all threads), {} states, memory {}; estimate {:.3f} of simulated{}\n",
-                     show(core::Seconds(*row.search_s)), show(core::Seconds(row.judging_s.value_or(0))), *row.states, memory ? show(core::Bytes(*memory)) : "n/a", *row.optimism, row.status == "ok" ? "" : "; " + row.status);
+  return fmt::format(
+      "search {}, simulating candidates {} (over all threads), {} states, memory {}; estimate {:.3f} of "
+      "simulated{}\n",
+      show(core::Seconds(*row.search_s)), show(core::Seconds(row.judging_s.value_or(0))), *row.states,
+      memory ? show(core::Bytes(*memory)) : "n/a", *row.optimism,
+      row.status == "ok" ? "" : "; " + row.status);
 }
 
 /// Nothing of analytic costs; of calibrated ones, what was measured.
@@ -89,7 +95,8 @@ std::string costs_line(const cost::Problem& problem, const experiment::CellOutco
   if (const auto* calibrated = dynamic_cast<const cost::CalibratedCosts*>(&problem.costs)) {
     const auto coverage = cost::coverage(*calibrated, problem.graph, problem.cluster, *outcome.plan);
     for (std::size_t i = 0; i < cost::kOrigins; ++i)
-      out += fmt::format("{} {:.1f} % {}", i ? "," : "; of compute time", coverage.time_share(static_cast<cost::Origin>(i)) * 100,
+      out += fmt::format("{} {:.1f} % {}", i ? "," : "; of compute time",
+                         coverage.time_share(static_cast<cost::Origin>(i)) * 100,
                          name(static_cast<cost::Origin>(i)));
   }
   return out + "\n";
@@ -117,10 +124,12 @@ nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan
                                   const sim::SimulationOptions& simulation) {
   const auto bound = order_bound(problem, plan, simulation);
   if (!bound) return {};
-  return {{"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
+  return {
+      {"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
 }
 
-nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage& stage, const plan::MemoryByKind& memory) {
+nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage& stage,
+                                  const plan::MemoryByKind& memory) {
   nlohmann::ordered_json out;
   for (core::DeviceId d : stage.devices) out["devices"].push_back(d.index());
   out["micro_batch"] = stage.micro_batch;
@@ -138,13 +147,15 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
 
 void TimelineFlags::add(CLI::App& command) {
   command.add_option("--svg", svg, "draw the timeline here")->type_name("FILE");
-  command.add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here; JSON if it ends in .json")->type_name("FILE");
+  command
+      .add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here; JSON if it ends in .json")
+      ->type_name("FILE");
 }
 
 void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const {
   report::TimelineStyle style;
-  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices, outcome.row.cluster,
-                            outcome.row.planner);
+  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices,
+                            outcome.row.cluster, outcome.row.planner);
   if (!svg.empty()) core::write_file(svg, report::to_svg(*outcome.trace, style));
   if (!perfetto.empty()) report::write_perfetto(perfetto, *outcome.trace, &cluster);
 }
@@ -153,17 +164,29 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                        const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
-  report::Table table({{"stage", Align::right}, {"operators"}, {"devices"}, {"micro-batch", Align::right},
-                       {"in flight", Align::right}, {"time/sample", Align::right}, {"weights", Align::right},
-                       {"gradients", Align::right}, {"optimizer", Align::right}, {"workspace", Align::right},
-                       {"activations", Align::right}, {"buffers", Align::right}, {"versions", Align::right},
+  report::Table table({{"stage", Align::right},
+                       {"operators"},
+                       {"devices"},
+                       {"micro-batch", Align::right},
+                       {"in flight", Align::right},
+                       {"time/sample", Align::right},
+                       {"weights", Align::right},
+                       {"gradients", Align::right},
+                       {"optimizer", Align::right},
+                       {"workspace", Align::right},
+                       {"activations", Align::right},
+                       {"buffers", Align::right},
+                       {"versions", Align::right},
                        {"memory", Align::right}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     const auto& memory = memories[s];
-    std::vector<std::string> cells = {std::to_string(s), operator_span(problem.graph, stage), device_list(stage),
-                                      std::to_string(stage.micro_batch), std::to_string(stage.in_flight),
+    std::vector<std::string> cells = {std::to_string(s),
+                                      operator_span(problem.graph, stage),
+                                      device_list(stage),
+                                      std::to_string(stage.micro_batch),
+                                      std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
     for (core::Bytes bytes : memory) cells.push_back(show(bytes));
     cells.push_back(show(plan::total(memory)));
@@ -176,11 +199,13 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                               imperfect->seed, imperfect->what, show(imperfect->perfect))
                 : "";
   return fmt::format(
-      "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, exposed "
+      "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, "
+      "exposed "
       "communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
-      table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
-      *row.samples_per_s, *row.bubble * 100, outcome.summary->exposed_communication * 100,
-      show(core::Bytes(*row.peak_memory_bytes)), costs_line(problem, outcome), world, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)),
+      show(core::Seconds(*row.iteration_s)), *row.samples_per_s, *row.bubble * 100,
+      outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
+      costs_line(problem, outcome), world, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
       search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
 }
 
@@ -188,26 +213,41 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                       const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
-  nlohmann::ordered_json out = {{"model", row.model}, {"cluster", row.cluster}, {"devices", row.devices},
-                                {"planner", row.planner}, {"mini_batch", row.mini_batch}, {"depth", *row.depth},
-                                {"estimate_s", *row.estimate_s}, {"iteration_s", *row.iteration_s},
-                                {"optimism", *row.optimism}, {"lower_bound", bound_json(problem, plan, simulation)},
-                                {"any_plan_lower_bound_s", or_null(row.lower_bound_s)}, {"gap", or_null(row.gap)},
-                                {"samples_per_s", *row.samples_per_s}, {"bubble", *row.bubble},
+  nlohmann::ordered_json out = {{"model", row.model},
+                                {"cluster", row.cluster},
+                                {"devices", row.devices},
+                                {"planner", row.planner},
+                                {"mini_batch", row.mini_batch},
+                                {"depth", *row.depth},
+                                {"estimate_s", *row.estimate_s},
+                                {"iteration_s", *row.iteration_s},
+                                {"optimism", *row.optimism},
+                                {"lower_bound", bound_json(problem, plan, simulation)},
+                                {"any_plan_lower_bound_s", or_null(row.lower_bound_s)},
+                                {"gap", or_null(row.gap)},
+                                {"samples_per_s", *row.samples_per_s},
+                                {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
-                                {"peak_memory_bytes", *row.peak_memory_bytes}, {"costs", row.costs},
+                                {"peak_memory_bytes", *row.peak_memory_bytes},
+                                {"costs", row.costs},
                                 {"origins", origins_json(problem, plan)}};
   if (const auto& imperfect = beside.imperfect)
     out.update({{"imperfection", imperfect->file},
                 {"applied", imperfect->what},
                 {"seed", imperfect->seed},
                 {"perfect_iteration_s", imperfect->perfect.value()}});
-  if (row.search_s) out.update({{"search_s", *row.search_s}, {"judging_s", or_null(row.judging_s)}, {"states", *row.states}, {"search_memory_bytes", or_null(row.search_memory_bytes)}, {"status", row.status}});
+  if (row.search_s)
+    out.update({{"search_s", *row.search_s},
+                {"judging_s", or_null(row.judging_s)},
+                {"states", *row.states},
+                {"search_memory_bytes", or_null(row.search_memory_bytes)},
+                {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     out["stages"].push_back(stage_json(problem.graph, plan.stages[s], memories[s]));
   for (const trace::DeviceSummary& device : outcome.summary->devices)
-    out["device_peaks"].push_back({{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
+    out["device_peaks"].push_back(
+        {{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
   for (const trace::OutOfMemory& failure : trace::out_of_memory(*outcome.trace))
     out["out_of_memory"].push_back({{"device", failure.device.index()},
                                     {"at_s", to_seconds(failure.time).value()},

@@ -33,8 +33,8 @@ struct Beside {
   std::optional<ExplainedRun> explained;
 };
 
-/// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time, memory by kind), then
-/// totals; it was simulated with `simulation`.
+/// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,
+/// memory by kind), then totals; it was simulated with `simulation`.
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside = {});
 

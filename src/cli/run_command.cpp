@@ -20,16 +20,17 @@ struct Flags {
 experiment::Progress progress() {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   return [terminal](std::size_t done, std::size_t total, const report::CellResult& row) {
-    const std::string what = fmt::format("{} {} devices {}: {}", row.model, row.devices, row.planner,
-                                         row.samples_per_s ? fmt::format("{:.1f} samples/s", *row.samples_per_s) : row.status);
+    const std::string what =
+        fmt::format("{} {} devices {}: {}", row.model, row.devices, row.planner,
+                    row.samples_per_s ? fmt::format("{:.1f} samples/s", *row.samples_per_s) : row.status);
     if (!terminal) {
       fmt::print(stderr, "[{}/{}] {}\n", done, total, what);
       return;
     }
     constexpr std::size_t kWidth = 30;
     const std::size_t filled = done * kWidth / total;
-    fmt::print(stderr, "\r\033[K[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, '.'), done, total,
-               what.substr(0, 60), done == total ? "\n" : "");
+    fmt::print(stderr, "\r\033[K[{}{}] {}/{} {}{}", std::string(filled, '#'),
+               std::string(kWidth - filled, '.'), done, total, what.substr(0, 60), done == total ? "\n" : "");
   };
 }
 
@@ -50,23 +51,31 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto outcome = experiment::run(spec, options, session.stop());
   fmt::print("{}", flags.json ? report::to_json(outcome.rows, options.provenance)
                               : report::comparison(outcome.rows, spec.baseline));
-  fmt::print(stderr, "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, traces/*.pftrace for ui.perfetto.dev)\n",
-             outcome.interrupted ? "Interrupted" : "Done", outcome.rows.size(), spec.cells.size(), options.folder);
+  fmt::print(stderr,
+             "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, "
+             "traces/*.pftrace for ui.perfetto.dev)\n",
+             outcome.interrupted ? "Interrupted" : "Done", outcome.rows.size(), spec.cells.size(),
+             options.folder);
   return exit_code(outcome);
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("run", "Run an experiment file: plan and simulate every cell of its grid, write a results folder.");
+  auto* command = app.add_subcommand(
+      "run", "Run an experiment file: plan and simulate every cell of its grid, write a results folder.");
   auto flags = std::make_shared<Flags>();
   command->footer(
-      "Cells run in parallel. Each finished cell leaves plans/*.yaml, timelines/*.svg and traces/*.pftrace; at the end, or when\n"
+      "Cells run in parallel. Each finished cell leaves plans/*.yaml, timelines/*.svg and traces/*.pftrace; "
+      "at the end, or when\n"
       "interrupted, results.csv, results.json (with provenance) and table.txt hold the finished cells.\n\n"
       "Example:\n"
       "  penstock run experiments/quickstart.yaml");
-  command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")->required()->type_name("");
-  command->add_option("-o,--output", flags->folder, "results folder; default: results/<experiment>")->type_name("DIR");
+  command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")
+      ->required()
+      ->type_name("");
+  command->add_option("-o,--output", flags->folder, "results folder; default: results/<experiment>")
+      ->type_name("DIR");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "imperfect_report.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -9,7 +10,6 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/out_of_memory.hpp"
-#include "imperfect_report.hpp"
 #include "plan_report.hpp"
 
 namespace penstock::cli {
@@ -41,7 +41,8 @@ struct Flags {
 void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
             const sim::SimulationOptions& options) {
   const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace, options);
-  if (!faults.empty()) throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
+  if (!faults.empty())
+    throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std::string& file) {
@@ -72,19 +73,23 @@ plan::PlanHead head_of(const Flags& flags, const std::string& text) {
   return head;
 }
 
-/// What shows or checks one run does not go with many; the verifier knows what routes allow, not their jitter.
+/// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
+/// jitter.
 void check_combination(const Flags& flags, const std::optional<sim::Imperfection>& imperfection) {
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || !flags.timeline.svg.empty() ||
                    !flags.timeline.perfetto.empty();
   if (flags.imperfection.runs > 1 && one)
-    throw core::BadInput("--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
+    throw core::BadInput(
+        "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
   if (flags.imperfection.runs > 1 && imperfection->jitter.empty())
     throw core::BadInput("--runs: without jitter in the file every run is the same");
   if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
-void warn(const std::string& text) { fmt::print(stderr, "penstock: warning: {}\n", text); }
+void warn(const std::string& text) {
+  fmt::print(stderr, "penstock: warning: {}\n", text);
+}
 
 ExplainedRun explained(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
                        const sim::SimulationOptions& options) {
@@ -102,9 +107,10 @@ core::ExitCode warn_of_memory(const trace::Trace& trace) {
 
 /// Simulates once and says what came of it; leaves the timelines that the flags ask for.
 core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                    const sim::SimulationOptions& options) {
+                       const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
-      problem, plan, experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
+      problem, plan,
+      experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
   if (flags.verify) verify(problem, plan, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
@@ -114,7 +120,8 @@ core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const p
     beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
   }
   if (flags.explain.given()) beside.explained = explained(flags, problem, plan, options);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome, options, beside) : plan_table(problem, outcome, options, beside));
+  fmt::print("{}", flags.json ? plan_json(problem, outcome, options, beside)
+                              : plan_table(problem, outcome, options, beside));
   return warn_of_memory(*outcome.trace);
 }
 
@@ -128,7 +135,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   plan.cluster = head.cluster;
   flags.compression.apply(plan.training.compression);
   if (flags.schedule) reschedule(plan, *flags.schedule);
-  if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty()) refuse(flags.file, faults);
+  if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
+    refuse(flags.file, faults);
   const auto costs = flags.costs.load(cluster);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
@@ -149,11 +157,14 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 }  // namespace
 
 void add_simulate(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
+  auto* command = app.add_subcommand(
+      "simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
   auto flags = std::make_shared<Flags>();
   command->footer(
-      "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight gets the count that the\n"
-      "schedule needs. A plan that breaks a rule or does not fit in memory is refused with every fault in words.\n\n"
+      "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight "
+      "gets the count that the\n"
+      "schedule needs. A plan that breaks a rule or does not fit in memory is refused with every fault in "
+      "words.\n\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"
@@ -162,17 +173,22 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
   flags->costs.add(*command);
-  command->add_option("--schedule", flags->schedule,
-                      "run the plan in another order: a family of `penstock schedules`, list_order, or a grid file (.csv)")
+  command
+      ->add_option("--schedule", flags->schedule,
+                   "run the plan in another order: a family of `penstock schedules`, list_order, or a grid "
+                   "file (.csv)")
       ->type_name("NAME|FILE");
   flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);
   command->get_option("--threads")->needs(command->get_option("--runs"));
-  command->add_flag("--verify", flags->verify, "check the simulation by rules of its own: order, times, messages, links, all-reduces, memory");
+  command->add_flag(
+      "--verify", flags->verify,
+      "check the simulation by rules of its own: order, times, messages, links, all-reduces, memory");
   command->add_flag("--allow-oom", flags->allow_oom,
-                    "simulate a plan that does not fit in memory all the same; where a device runs out is told and drawn, and "
+                    "simulate a plan that does not fit in memory all the same; where a device runs out is "
+                    "told and drawn, and "
                     "the exit code is that of an invalid plan");
   flags->explain.add(*command);
   flags->timeline.add(*command);

@@ -16,7 +16,9 @@ constexpr std::array<std::string_view, kPrecisions> kPrecisionNames = {"fp32", "
 
 }  // namespace
 
-std::string_view name(Precision precision) { return kPrecisionNames[static_cast<std::size_t>(precision)]; }
+std::string_view name(Precision precision) {
+  return kPrecisionNames[static_cast<std::size_t>(precision)];
+}
 Precision precision(std::string_view given) {
   return static_cast<Precision>(core::index_of(given, kPrecisionNames, "number format"));
 }
@@ -29,15 +31,20 @@ core::FlopRate DeviceType::peak_rate(Precision precision) const {
 Cluster::Cluster(std::string name, std::vector<DeviceType> types, std::vector<Device> devices,
                  std::size_t switches, std::vector<Link> links, std::vector<std::string> points,
                  std::vector<GivenRoute> routes)
-    : name_(std::move(name)), types_(std::move(types)), devices_(std::move(devices)), listed_(devices_.size()),
-      points_(std::move(points)), links_(std::move(links)) {
+    : name_(std::move(name)),
+      types_(std::move(types)),
+      devices_(std::move(devices)),
+      listed_(devices_.size()),
+      points_(std::move(points)),
+      links_(std::move(links)) {
   if (devices_.empty()) throw core::BadInput(fmt::format("cluster {}: there are no devices", name_));
   if (points_.empty())
     for (std::size_t p = 0; p < devices_.size() + switches; ++p) points_.push_back(std::to_string(p));
   core::require(points_.size() == devices_.size() + switches, "every point has a name");
   for (const Link& link : links_)
     if (link.from == link.to || !(link.bandwidth.value() > 0))
-      throw core::BadInput(fmt::format("cluster {}: a link joins a point to itself or has no bandwidth", name_));
+      throw core::BadInput(
+          fmt::format("cluster {}: a link joins a point to itself or has no bandwidth", name_));
   find_routes();
   for (GivenRoute& route : routes) {
     check_given(route);
@@ -76,7 +83,8 @@ void Cluster::find_routes() {
     }
     for (std::size_t target = 0; target < devices_.size(); ++target)
       if (target != source && last[target] < 0)
-        throw core::BadInput(fmt::format("cluster {}: there is no path from device {} to device {}", name_, source, target));
+        throw core::BadInput(
+            fmt::format("cluster {}: there is no path from device {} to device {}", name_, source, target));
   }
 }
 

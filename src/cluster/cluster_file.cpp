@@ -40,12 +40,16 @@ core::Bandwidth positive_bandwidth(const Yaml& node) {
 
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
   node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown", "peak"});
-  DeviceType type{type_name, node.at("memory").bytes(), positive_bandwidth(node.at("memory_bandwidth")), {},
+  DeviceType type{type_name,
+                  node.at("memory").bytes(),
+                  positive_bandwidth(node.at("memory_bandwidth")),
+                  {},
                   static_cast<int>(node.at("multiprocessors").integer(1, 100000)),
                   node.at("launch_overhead").seconds()};
   if (const auto slower = node.find("overlap_slowdown")) {
     type.overlap_slowdown = slower->number();
-    if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000)) slower->fail("expected a factor from 1 to 1000");
+    if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000))
+      slower->fail("expected a factor from 1 to 1000");
   }
   node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
   for (const auto& [precision, rate] : node.at("peak").entries())
@@ -140,7 +144,8 @@ struct Numbered {
   std::vector<std::string> points;
   std::map<std::string, std::size_t> numbers;
   std::vector<Link> links;
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> first_link;  ///< {from, to}: the one listed first
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t>
+      first_link;  ///< {from, to}: the one listed first
 };
 
 std::size_t point_at(const Numbered& numbered, const Yaml& node) {
@@ -205,8 +210,8 @@ Cluster finish(const Yaml& root, const Draft& draft) {
   const auto routes = read_routes(numbered, draft.devices.size(), root);
   const std::string cluster_name = root.at("name").text();
   try {
-    return Cluster(cluster_name, draft.types, draft.devices, draft.switch_index.size(), std::move(numbered.links),
-                   std::move(numbered.points), routes);
+    return Cluster(cluster_name, draft.types, draft.devices, draft.switch_index.size(),
+                   std::move(numbered.links), std::move(numbered.points), routes);
   } catch (const core::BadInput& e) {
     root.fail(e.what());
   }
@@ -235,7 +240,11 @@ Cluster read(const Yaml& root) {
 
 }  // namespace
 
-Cluster load_cluster(const std::string& path) { return read(Yaml::load(path)); }
-Cluster parse_cluster(const std::string& text, const std::string& file) { return read(Yaml::parse(text, file)); }
+Cluster load_cluster(const std::string& path) {
+  return read(Yaml::load(path));
+}
+Cluster parse_cluster(const std::string& text, const std::string& file) {
+  return read(Yaml::parse(text, file));
+}
 
 }  // namespace penstock::cluster

@@ -2,9 +2,9 @@
 
 #include <tbb/parallel_for.h>
 
-// ThreadSanitizer cannot look into the distribution's oneTBB and would see races in its templates. So this file is
-// compiled without it, and tells it what the loop promises: what came before happens before each body, each body
-// before what comes after, and nothing among the bodies.
+// ThreadSanitizer cannot look into the distribution's oneTBB and would see races in its templates. So this
+// file is compiled without it, and tells it what the loop promises: what came before happens before each
+// body, each body before what comes after, and nothing among the bodies.
 #ifdef PENSTOCK_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #else

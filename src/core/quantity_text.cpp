@@ -17,15 +17,14 @@ struct Unit {
 
 constexpr Unit kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
                                {"s", 1},      {"min", 60},  {"h", 3600}};
-constexpr Unit kByteUnits[] = {{"B", 1},      {"kB", 1e3},          {"MB", 1e6},          {"GB", 1e9},
-                               {"TB", 1e12},  {"KiB", 1024.0},      {"MiB", 1048576.0},   {"GiB", 1073741824.0},
-                               {"TiB", 1099511627776.0}};
-constexpr Unit kBandwidthUnits[] = {{"B/s", 1},     {"kB/s", 1e3},          {"MB/s", 1e6},
-                                    {"GB/s", 1e9},  {"TB/s", 1e12},         {"KiB/s", 1024.0},
-                                    {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}, {"Mb/s", 1e6 / 8},
-                                    {"Gb/s", 1e9 / 8}};
-constexpr Unit kFlopUnits[] = {{"FLOP/s", 1},     {"MFLOP/s", 1e6},  {"GFLOP/s", 1e9},
-                               {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
+constexpr Unit kByteUnits[] = {{"B", 1},           {"kB", 1e3},           {"MB", 1e6},
+                               {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+                               {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr Unit kBandwidthUnits[] = {
+    {"B/s", 1},        {"kB/s", 1e3},        {"MB/s", 1e6},           {"GB/s", 1e9},     {"TB/s", 1e12},
+    {"KiB/s", 1024.0}, {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}, {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}};
+constexpr Unit kFlopUnits[] = {
+    {"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
 constexpr Unit kShareUnits[] = {{"%", 0.01}};
 
@@ -76,12 +75,15 @@ std::optional<FlopRate> parse_flop_rate(std::string_view text) {
   return value ? std::optional(FlopRate(*value)) : std::nullopt;
 }
 
-std::optional<double> parse_share(std::string_view text) { return parse(text, kShareUnits); }
+std::optional<double> parse_share(std::string_view text) {
+  return parse(text, kShareUnits);
+}
 
 std::string show(Bytes bytes) {
   if (bytes.value() < 0) return "-" + show(Bytes(-bytes.value()));
-  return scaled(static_cast<double>(bytes.value()),
-                {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}, {1, "B"}});
+  return scaled(
+      static_cast<double>(bytes.value()),
+      {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}, {1, "B"}});
 }
 
 std::string show(Seconds time) {

@@ -52,9 +52,15 @@ Yaml Yaml::child(const void* yaml_node, std::string key) const {
       Node{*static_cast<const YAML::Node*>(yaml_node), node_->file, std::move(key)}));
 }
 
-bool Yaml::is_map() const { return node_->yaml.IsMap(); }
-bool Yaml::is_list() const { return node_->yaml.IsSequence(); }
-bool Yaml::is_scalar() const { return node_->yaml.IsScalar(); }
+bool Yaml::is_map() const {
+  return node_->yaml.IsMap();
+}
+bool Yaml::is_list() const {
+  return node_->yaml.IsSequence();
+}
+bool Yaml::is_scalar() const {
+  return node_->yaml.IsScalar();
+}
 
 std::optional<Yaml> Yaml::find(std::string_view key) const {
   if (!is_map()) fail("expected a mapping");
@@ -72,7 +78,8 @@ Yaml Yaml::at(std::string_view key) const {
 std::vector<Yaml> Yaml::items() const {
   if (!is_list()) fail("expected a list");
   std::vector<Yaml> out;
-  for (const auto& item : node_->yaml) out.push_back(child(&item, fmt::format("{}[{}]", node_->key, out.size())));
+  for (const auto& item : node_->yaml)
+    out.push_back(child(&item, fmt::format("{}[{}]", node_->key, out.size())));
   return out;
 }
 
@@ -85,7 +92,8 @@ std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
     const std::string key = entry.first.Scalar();
     const Yaml value = child(&entry.second, node_->key.empty() ? key : node_->key + "." + key);
     if (!seen.insert(key).second)
-      throw BadInput(Place{node_->file, entry.first.Mark().line + 1, value.node_->key}, "the key stands twice");
+      throw BadInput(Place{node_->file, entry.first.Mark().line + 1, value.node_->key},
+                     "the key stands twice");
     out.emplace_back(key, value);
   }
   return out;
@@ -121,7 +129,8 @@ double Yaml::number() const {
 
 bool Yaml::flag() const {
   const std::string written = text();
-  if (written != "true" && written != "false") fail(fmt::format("expected true or false, found '{}'", written));
+  if (written != "true" && written != "false")
+    fail(fmt::format("expected true or false, found '{}'", written));
   return written == "true";
 }
 
@@ -136,17 +145,27 @@ T unit_or_fail(const Yaml& node, std::optional<T> (*parser)(std::string_view), c
 
 }  // namespace
 
-Seconds Yaml::seconds() const { return unit_or_fail(*this, parse_seconds, "a time with its unit, such as 3us"); }
-Bytes Yaml::bytes() const { return unit_or_fail(*this, parse_bytes, "a size with its unit, such as 16GiB"); }
+Seconds Yaml::seconds() const {
+  return unit_or_fail(*this, parse_seconds, "a time with its unit, such as 3us");
+}
+Bytes Yaml::bytes() const {
+  return unit_or_fail(*this, parse_bytes, "a size with its unit, such as 16GiB");
+}
 Bandwidth Yaml::bandwidth() const {
   return unit_or_fail(*this, parse_bandwidth, "a bandwidth with its unit, such as 12.5GB/s");
 }
 FlopRate Yaml::flop_rate() const {
   return unit_or_fail(*this, parse_flop_rate, "a rate with its unit, such as 15.7TFLOP/s");
 }
-double Yaml::share() const { return unit_or_fail(*this, parse_share, "a share in percent, such as 10%"); }
+double Yaml::share() const {
+  return unit_or_fail(*this, parse_share, "a share in percent, such as 10%");
+}
 
-Place Yaml::place() const { return Place{node_->file, node_->yaml.Mark().line + 1, node_->key}; }
-void Yaml::fail(const std::string& message) const { throw BadInput(place(), message); }
+Place Yaml::place() const {
+  return Place{node_->file, node_->yaml.Mark().line + 1, node_->key};
+}
+void Yaml::fail(const std::string& message) const {
+  throw BadInput(place(), message);
+}
 
 }  // namespace penstock::core

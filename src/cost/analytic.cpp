@@ -17,10 +17,12 @@ struct Pass {
 
 /// Kernels a pass launches. Attention: four projections, scores, softmax, context (FlexFlow's cuDNN operator
 /// issues as many); everything else is one fused kernel.
-double launches(OpKind kind) { return kind == OpKind::attention ? 7 : 1; }
+double launches(OpKind kind) {
+  return kind == OpKind::attention ? 7 : 1;
+}
 
-/// Two-byte numbers run at the bf16 rate, or the fp16 rate of a device without bf16; four-byte ones at the fp32 rate
-/// (tf32 rounds, and is never assumed).
+/// Two-byte numbers run at the bf16 rate, or the fp16 rate of a device without bf16; four-byte ones at the
+/// fp32 rate (tf32 rounds, and is never assumed).
 cluster::Precision precision_of(int element_bytes, const cluster::DeviceType& device) {
   using cluster::Precision;
   if (element_bytes >= 4) return Precision::fp32;
@@ -52,7 +54,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
                                 std::int64_t samples, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return {};
-  if (part.partition == plan::Partition::batch) return op_time(graph, id, device, samples_of(samples, part.part));
+  if (part.partition == plan::Partition::batch)
+    return op_time(graph, id, device, samples_of(samples, part.part));
   const double n = static_cast<double>(samples), element = graph.element_bytes();
   double input = 0;
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
@@ -60,7 +63,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   if (!part.whole_input) input *= part.part;
   const double output = static_cast<double>(op.output_bytes.value()) * (part.whole_output ? 1 : part.part);
   const double parameters = static_cast<double>(op.parameters) * part.part;
-  const double weights = op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
+  const double weights =
+      op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
   const double moved = (input + output) * n + element * weights;
 
   const auto time = [&](core::Flops flops, double bytes, double outputs) {

@@ -13,7 +13,8 @@ using graph::OpKind;
 constexpr std::string_view kPassNames[] = {"forward", "input_gradient", "weight_gradient"};
 constexpr std::string_view kLinkNames[] = {"device_copy", "host_to_device", "device_to_host", "peer_copy",
                                            "all_reduce",  "all_gather",     "reduce_scatter", "broadcast"};
-constexpr std::string_view kFoldNames[] = {"samples_inside", "samples_frontier", "shape_inside", "shape_frontier"};
+constexpr std::string_view kFoldNames[] = {"samples_inside", "samples_frontier", "shape_inside",
+                                           "shape_frontier"};
 
 double element_bytes(Precision number) {
   return number == Precision::bf16 || number == Precision::fp16 ? 2 : 4;
@@ -31,8 +32,12 @@ LinkKind link_kind(std::string_view name) {
   return static_cast<LinkKind>(core::index_of(name, kLinkNames, "link"));
 }
 
-std::string_view name(Fold fold) { return kFoldNames[static_cast<std::size_t>(fold)]; }
-Fold fold(std::string_view name) { return static_cast<Fold>(core::index_of(name, kFoldNames, "fold")); }
+std::string_view name(Fold fold) {
+  return kFoldNames[static_cast<std::size_t>(fold)];
+}
+Fold fold(std::string_view name) {
+  return static_cast<Fold>(core::index_of(name, kFoldNames, "fold"));
+}
 
 KernelKey key_of(const graph::Operator& op, Precision number) {
   return {op.kind, op.shape, number};

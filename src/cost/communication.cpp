@@ -12,7 +12,8 @@ using cluster::Cluster;
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
 
-/// Who else uses the links of a group: [link] groups that send over it in a step, empty where there is one group.
+/// Who else uses the links of a group: [link] groups that send over it in a step, empty where there is one
+/// group.
 using Crowd = std::vector<int>;
 
 /// The slowest of the routes a -> b over which one step sends, as time per message.
@@ -23,7 +24,8 @@ struct Slowest {
     latency = std::max(latency, route.latency.value());
     per_byte = std::max(per_byte, 1 / route.bandwidth.value());
     if (crowd.empty()) return;
-    for (const std::size_t l : route.links) per_byte = std::max(per_byte, crowd[l] / cluster.links()[l].bandwidth.value());
+    for (const std::size_t l : route.links)
+      per_byte = std::max(per_byte, crowd[l] / cluster.links()[l].bandwidth.value());
   }
 };
 
@@ -61,9 +63,10 @@ bool balanced(const std::map<int, Devices>& nodes) {
                      [&](const auto& n) { return n.second.size() == nodes.begin()->second.size(); });
 }
 
-/// All local ranks ring between the nodes at once and share each node's uplink, so the step between nodes moves
-/// `local` shards of bytes / local over it: as many bytes as one rank would.
-Affine hierarchical(const Cluster& cluster, const std::map<int, Devices>& nodes, double passes, const Crowd& crowd) {
+/// All local ranks ring between the nodes at once and share each node's uplink, so the step between nodes
+/// moves `local` shards of bytes / local over it: as many bytes as one rank would.
+Affine hierarchical(const Cluster& cluster, const std::map<int, Devices>& nodes, double passes,
+                    const Crowd& crowd) {
   Affine inside;
   Devices leaders;
   for (const auto& [node, devices] : nodes) {
@@ -76,7 +79,8 @@ Affine hierarchical(const Cluster& cluster, const std::map<int, Devices>& nodes,
 }
 
 /// `passes` as for ring. A tree gathers no faster than a ring: its root receives everything.
-AllReduce of_group(const Cluster& cluster, std::span<const DeviceId> devices, double passes, const Crowd& crowd) {
+AllReduce of_group(const Cluster& cluster, std::span<const DeviceId> devices, double passes,
+                   const Crowd& crowd) {
   if (devices.size() < 2) return {};
   AllReduce out{{ring(cluster, devices, passes, crowd)}};
   if (passes == 2) out.algorithms.push_back(tree(cluster, devices, crowd));
@@ -104,7 +108,8 @@ AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, dou
     slowest.algorithms.resize(std::min(slowest.algorithms.size(), here.algorithms.size()));
     for (std::size_t a = 0; a < slowest.algorithms.size(); ++a) {
       Affine& most = slowest.algorithms[a];
-      most = {std::max(most.latency, here.algorithms[a].latency), std::max(most.per_byte, here.algorithms[a].per_byte)};
+      most = {std::max(most.latency, here.algorithms[a].latency),
+              std::max(most.per_byte, here.algorithms[a].per_byte)};
     }
   }
   return slowest;
@@ -123,9 +128,13 @@ AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const DeviceId> 
   return of_group(cluster, devices, 2, {});
 }
 
-AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const Devices> groups) { return of_groups(cluster, groups, 2); }
+AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const Devices> groups) {
+  return of_groups(cluster, groups, 2);
+}
 
-AllReduce all_gather(const cluster::Cluster& cluster, std::span<const Devices> groups) { return of_groups(cluster, groups, 1); }
+AllReduce all_gather(const cluster::Cluster& cluster, std::span<const Devices> groups) {
+  return of_groups(cluster, groups, 1);
+}
 
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
   const auto n = static_cast<double>(devices.size());

@@ -11,19 +11,23 @@
 namespace penstock::cost {
 
 std::int64_t samples_of(std::int64_t samples, double part) {
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(static_cast<double>(samples) * part - 1e-9)), 1, samples);
+  return std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(samples) * part - 1e-9)), 1, samples);
 }
 
 OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                             std::int64_t samples, const OpPart& part) const {
   if (part.partition == plan::Partition::whole) return op_time(graph, op, device, samples);
-  if (part.partition == plan::Partition::batch) return op_time(graph, op, device, samples_of(samples, part.part));
+  if (part.partition == plan::Partition::batch)
+    return op_time(graph, op, device, samples_of(samples, part.part));
   const OpTime whole = op_time(graph, op, device, samples);
   return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
 }
 
 core::Bytes step_traffic(core::Bytes weights, plan::Optimizer optimizer) {
-  const std::int64_t state = optimizer == plan::Optimizer::adam ? 2 : optimizer == plan::Optimizer::momentum ? 1 : 0;
+  const std::int64_t state = optimizer == plan::Optimizer::adam       ? 2
+                             : optimizer == plan::Optimizer::momentum ? 1
+                                                                      : 0;
   return weights * (3 + 2 * state);
 }
 
@@ -33,7 +37,9 @@ core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimize
   return device.launch_overhead + step_traffic(weights, optimizer) / rate;
 }
 
-std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const { return {}; }
+std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const {
+  return {};
+}
 
 std::string source_of(const CostModel& costs, const cluster::Cluster& cluster) {
   const auto foreign = costs.foreign(cluster);

@@ -2,8 +2,8 @@
 
 namespace penstock::cost {
 
-OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators, const cluster::DeviceType& device,
-                    std::int64_t samples) {
+OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
+                    const cluster::DeviceType& device, std::int64_t samples) {
   OpTime sum;
   for (core::OpId op : operators) {
     const OpTime time = problem.costs.op_time(problem.graph, op, device, samples);

@@ -16,7 +16,8 @@ using core::Yaml;
 std::int64_t batch_size(const std::string& key, const Yaml& node) {
   std::int64_t samples = 0;
   const auto [rest, fault] = std::from_chars(key.data(), key.data() + key.size(), samples);
-  if (fault != std::errc() || rest != key.data() + key.size() || samples < 1 || samples > (std::int64_t{1} << 40))
+  if (fault != std::errc() || rest != key.data() + key.size() || samples < 1 ||
+      samples > (std::int64_t{1} << 40))
     node.fail(fmt::format("expected a batch size as key, found '{}'", key));
   return samples;
 }
@@ -38,7 +39,8 @@ Curve read_curve(const Yaml& node, double share) {
 ProfileCosts::Entry read_entry(const Yaml& node) {
   node.only({"forward", "backward", "total"});
   if (const auto total = node.find("total")) {
-    if (node.find("forward") || node.find("backward")) node.fail("give either total, or forward and backward");
+    if (node.find("forward") || node.find("backward"))
+      node.fail("give either total, or forward and backward");
     return {read_curve(*total, 1.0 / 3), read_curve(*total, 2.0 / 3)};
   }
   return {read_curve(node.at("forward"), 1), read_curve(node.at("backward"), 1)};
@@ -59,7 +61,8 @@ double Curve::at(std::int64_t n) const {
   if (samples.size() == 1) return seconds[0] * static_cast<double>(n) / static_cast<double>(samples[0]);
   const auto above = std::lower_bound(samples.begin() + 1, samples.end() - 1, n);
   const auto i = static_cast<std::size_t>(above - samples.begin());
-  const double share = static_cast<double>(n - samples[i - 1]) / static_cast<double>(samples[i] - samples[i - 1]);
+  const double share =
+      static_cast<double>(n - samples[i - 1]) / static_cast<double>(samples[i] - samples[i - 1]);
   return std::max(0.0, seconds[i - 1] + share * (seconds[i] - seconds[i - 1]));
 }
 
@@ -71,7 +74,8 @@ OpTime ProfileCosts::op_time(const graph::OpGraph& graph, core::OpId id, const c
     if (op.kind == graph::OpKind::input || op.kind == graph::OpKind::reshape) return {};
     throw core::BadInput(fmt::format("the profile of {} has no operator '{}'", device_, op.name));
   }
-  const core::Seconds forward(entry->second.forward.at(samples)), backward(entry->second.backward.at(samples));
+  const core::Seconds forward(entry->second.forward.at(samples)),
+      backward(entry->second.backward.at(samples));
   if (op.parameters == 0) return {forward, backward, core::Seconds(0)};
   return {forward, backward * 0.5, backward * 0.5};
 }
@@ -106,7 +110,11 @@ std::string to_yaml(const ProfileCosts& profile) {
   return out;
 }
 
-ProfileCosts load_profile(const std::string& path) { return read(Yaml::load(path)); }
-ProfileCosts parse_profile(const std::string& text, const std::string& file) { return read(Yaml::parse(text, file)); }
+ProfileCosts load_profile(const std::string& path) {
+  return read(Yaml::load(path));
+}
+ProfileCosts parse_profile(const std::string& text, const std::string& file) {
+  return read(Yaml::parse(text, file));
+}
 
 }  // namespace penstock::cost

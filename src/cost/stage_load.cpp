@@ -10,8 +10,11 @@ using core::Bytes;
 using core::OpId;
 using plan::MemoryKind;
 
-std::int64_t state_copies(plan::Optimizer optimizer) { return static_cast<std::int64_t>(optimizer); }
-static_assert(static_cast<int>(plan::Optimizer::sgd) == 0 && static_cast<int>(plan::Optimizer::momentum) == 1 &&
+std::int64_t state_copies(plan::Optimizer optimizer) {
+  return static_cast<std::int64_t>(optimizer);
+}
+static_assert(static_cast<int>(plan::Optimizer::sgd) == 0 &&
+              static_cast<int>(plan::Optimizer::momentum) == 1 &&
               static_cast<int>(plan::Optimizer::adam) == 2);
 
 }  // namespace
@@ -50,9 +53,10 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, p
   plan::MemoryByKind memory{};
   at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
   at(memory, MemoryKind::gradients) = shared(load.parameters, 2) * rule.gradient_copies;
-  if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = shared(load.parameters, 1) * state_copies(optimizer);
-  at(memory, MemoryKind::activations) =
-      (load.kept * whole.value_or(in_flight) + load.entering * in_flight) * (rule.activation_copies * samples);
+  if (rule.optimizer_state)
+    at(memory, MemoryKind::optimizer) = shared(load.parameters, 1) * state_copies(optimizer);
+  at(memory, MemoryKind::activations) = (load.kept * whole.value_or(in_flight) + load.entering * in_flight) *
+                                        (rule.activation_copies * samples);
   if (rule.transient) {
     const std::int64_t unshared = zero.replicas < 2 ? 0 : (zero.stage >= 2) + 2 * (zero.stage >= 3);
     at(memory, MemoryKind::workspace) = load.working * samples + load.largest * unshared;

@@ -25,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 void check(const cost::Problem& problem, const plan::Plan& plan) {
   const auto faults = score::faults(problem, plan);
   if (!faults.empty())
-    throw core::Error(core::ExitCode::internal, "planner " + plan.planner + " made an invalid plan: " + faults.front());
+    throw core::Error(core::ExitCode::internal,
+                      "planner " + plan.planner + " made an invalid plan: " + faults.front());
 }
 
 /// Of one replica of a stage over an iteration.
@@ -56,7 +57,8 @@ class TimedJudge {
 
 /// The planner's answer, and in the row what it took.
 planners::SearchResult measured_search(const cost::Problem& problem, const planners::PlannerChoice& planner,
-                                       const SearchSetting& setting, core::StopToken stop, report::CellResult& row) {
+                                       const SearchSetting& setting, core::StopToken stop,
+                                       report::CellResult& row) {
   const auto& info = planners::planner(planner.name);
   planners::check_options(info, planner.options);
   std::optional<core::PeakMemory> memory;
@@ -88,7 +90,7 @@ std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan
 }  // namespace
 
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
-                                                                     const sim::SimulationOptions& simulation) {
+                                                               const sim::SimulationOptions& simulation) {
   return [&problem, simulation](const plan::Plan& plan) {
     return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan), simulation));
   };
@@ -98,7 +100,8 @@ core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& pl
   core::Seconds most(0);
   if (plan::asynchronous(plan)) return most;
   for (const plan::Stage& stage : plan.stages)
-    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) most = std::max(most, compute_of(problem, stage, r));
+    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r)
+      most = std::max(most, compute_of(problem, stage, r));
   constexpr double kRounding = 1 - 1e-9;  // the simulator counts whole picoseconds
   return most * kRounding;
 }
@@ -144,7 +147,8 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
   return out;
 }
 
-CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop) {
+CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
+                   core::StopToken stop) {
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
   std::optional<core::MemoryWatch> watch;
   if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
@@ -155,11 +159,14 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
   found.plan.planner = row.planner;
   check(problem, found.plan);
   CellOutcome out = evaluate(problem, found.plan, std::move(row), setting.simulation);
-  if (!found.complete) out.row.status = fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
+  if (!found.complete)
+    out.row.status =
+        fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
   return out;
 }
 
-CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop) {
+CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
+                       core::StopToken stop) {
   report::CellResult row = describe(problem, cell);
   try {
     return search(problem, cell, setting, stop);

@@ -20,7 +20,8 @@ bool is_model_file(const std::string& name) {
 graph::OpGraph load_model(const plan::ModelRef& model) {
   if (!is_model_file(model.name)) return models::build(model.name, model.parameters);
   if (!model.parameters.empty())
-    throw core::BadInput("model file '" + model.name + "' takes no parameters; they are for models of the zoo");
+    throw core::BadInput("model file '" + model.name +
+                         "' takes no parameters; they are for models of the zoo");
   return graph::load_graph(model.name);
 }
 
@@ -32,15 +33,17 @@ cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
   if (!path) return std::make_shared<cost::AnalyticCosts>();
   const std::string text = core::read_file(*path);
-  if (cost::is_calibration(text)) return std::make_shared<cost::CalibratedCosts>(cost::parse_calibration(text, *path));
+  if (cost::is_calibration(text))
+    return std::make_shared<cost::CalibratedCosts>(cost::parse_calibration(text, *path));
   return std::make_shared<cost::ProfileCosts>(cost::parse_profile(text, *path));
 }
 
 void check_device(const cost::CostModel& costs, const cluster::Cluster& cluster) {
   const auto foreign = costs.foreign(cluster);
   if (foreign.empty()) return;
-  throw core::BadInput(fmt::format("the costs are a {}, but cluster {} has {}; allow foreign costs to use them all the same",
-                                   costs.source(), cluster.name(), fmt::join(foreign, ", ")));
+  throw core::BadInput(
+      fmt::format("the costs are a {}, but cluster {} has {}; allow foreign costs to use them all the same",
+                  costs.source(), cluster.name(), fmt::join(foreign, ", ")));
 }
 
 }  // namespace penstock::experiment

@@ -19,19 +19,24 @@ namespace {
 void write_outcome(const Cell& cell, const CellOutcome& outcome, const std::string& folder) {
   if (!outcome.plan) return;
   const std::string name = cell_name(cell);
-  core::write_file(fmt::format("{}/plans/{}.yaml", folder, name), plan::to_yaml(load_model(cell.model), *outcome.plan));
+  core::write_file(fmt::format("{}/plans/{}.yaml", folder, name),
+                   plan::to_yaml(load_model(cell.model), *outcome.plan));
   const cluster::Cluster cluster = load_cluster(cell.cluster);
   report::write_perfetto(fmt::format("{}/traces/{}.pftrace", folder, name), *outcome.trace, &cluster);
   report::TimelineStyle style;
-  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices, outcome.row.cluster,
-                            outcome.row.planner);
+  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices,
+                            outcome.row.cluster, outcome.row.planner);
   core::write_file(fmt::format("{}/timelines/{}.svg", folder, name), report::to_svg(*outcome.trace, style));
 }
 
 class Runner {
  public:
   Runner(const Spec& spec, const RunOptions& options, core::StopToken stop)
-      : spec_(spec), options_(options), stop_(stop), costs_(load_costs(spec.costs)), rows_(spec.cells.size()) {}
+      : spec_(spec),
+        options_(options),
+        stop_(stop),
+        costs_(load_costs(spec.costs)),
+        rows_(spec.cells.size()) {}
 
   RunOutcome run() {
     core::parallel_for(spec_.cells.size(), [this](std::size_t i) { try_cell(i); });

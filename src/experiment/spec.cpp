@@ -47,7 +47,8 @@ ModelAxis read_model(const Yaml& node, const fs::path& folder) {
   node.only({"name", "parameters", "mini_batch", "mini_batch_per_device"});
   ModelAxis axis;
   axis.model.name = node.at("name").text();
-  if (is_model_file(axis.model.name)) axis.model.name = (folder / axis.model.name).lexically_normal().string();
+  if (is_model_file(axis.model.name))
+    axis.model.name = (folder / axis.model.name).lexically_normal().string();
   if (const auto parameters = node.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
   at_node(node, [&] { return load_model(axis.model); });
@@ -77,7 +78,8 @@ void check_names(const Yaml& root, const Spec& spec) {
   std::set<std::string> names;
   for (const Cell& cell : spec.cells)
     if (!names.insert(cell_name(cell)).second)
-      root.fail(fmt::format("two cells are named {}: an axis repeats itself, or two files share their name", cell_name(cell)));
+      root.fail(fmt::format("two cells are named {}: an axis repeats itself, or two files share their name",
+                            cell_name(cell)));
 }
 
 std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder) {
@@ -86,7 +88,8 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
   const auto all = at_node(node.at("file"), [&] { return cluster::load_cluster(path); });
   std::vector<plan::ClusterRef> out;
   if (const auto devices = node.find("devices"))
-    for (std::int64_t n : numbers(*devices, static_cast<std::int64_t>(all.size()))) out.push_back({path, static_cast<int>(n)});
+    for (std::int64_t n : numbers(*devices, static_cast<std::int64_t>(all.size())))
+      out.push_back({path, static_cast<int>(n)});
   else
     out.push_back({path, static_cast<int>(all.size())});
   return out;
@@ -167,12 +170,15 @@ bool read_choice(const Yaml& node) {
 
 }  // namespace
 
-Spec load_spec(const std::string& path) { return parse_spec(core::read_file(path), path); }
+Spec load_spec(const std::string& path) {
+  return parse_spec(core::read_file(path), path);
+}
 
 Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression", "micro_batch", "costs", "allow_foreign", "choose_by",
-             "baseline", "memory", "simulation", "time_limit"});
+  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression",
+             "micro_batch", "costs", "allow_foreign", "choose_by", "baseline", "memory", "simulation",
+             "time_limit"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = root.at("experiment").text();
@@ -206,15 +212,16 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   if (spec.costs) check_costs(root.at("costs"), spec, foreign && foreign->flag());
   for (const Cell& cell : spec.cells)
     if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
-      root.at("micro_batch").fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
-                                              cell.training.mini_batch, cell.model.name));
+      root.at("micro_batch")
+          .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
+                            cell.training.mini_batch, cell.model.name));
   return spec;
 }
 
 std::string cell_name(const Cell& cell) {
   std::string name = fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(),
-                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices, planners::written(cell.planner),
-                                 cell.training.mini_batch);
+                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices,
+                                 planners::written(cell.planner), cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';

@@ -51,8 +51,8 @@ void check_acyclic(const std::string& name, const BoostGraph& graph) {
   } catch (const CycleFound& cycle) {
     std::string path = graph[cycle.to].name;
     for (std::size_t v = cycle.from; v != cycle.to; v = parent[v]) path = graph[v].name + " -> " + path;
-    throw core::BadInput(fmt::format("model {}: the operators form a cycle: {} -> {}", name,
-                                     graph[cycle.to].name, path));
+    throw core::BadInput(
+        fmt::format("model {}: the operators form a cycle: {} -> {}", name, graph[cycle.to].name, path));
   }
 }
 
@@ -62,7 +62,8 @@ void check_operator(const std::string& model, const Operator& op) {
   if (op.name.empty()) fault = "has no name";
   if (op.output_bytes.value() < 0 || op.kept_bytes.value() < 0) fault = "has a negative size";
   if (op.parameters < 0 || op.gathered_parameters < 0) fault = "has a negative number of parameters";
-  if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) || bad_flops(op.weight_gradient_flops))
+  if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) ||
+      bad_flops(op.weight_gradient_flops))
     fault = "has a FLOP count that is negative or not finite";
   if (fault) throw core::BadInput(fmt::format("model {}: operator '{}' {}", model, op.name, fault));
 }
@@ -106,8 +107,12 @@ void GraphBuilder::add_edge(OpId producer, OpId consumer) {
   boost::add_edge(producer.index(), consumer.index(), draft_->graph);
 }
 
-const Operator& GraphBuilder::op(OpId id) const { return draft_->graph[id.index()]; }
-std::size_t GraphBuilder::size() const { return boost::num_vertices(draft_->graph); }
+const Operator& GraphBuilder::op(OpId id) const {
+  return draft_->graph[id.index()];
+}
+std::size_t GraphBuilder::size() const {
+  return boost::num_vertices(draft_->graph);
+}
 
 OpGraph GraphBuilder::build() const {
   const BoostGraph& graph = draft_->graph;
@@ -116,7 +121,8 @@ OpGraph GraphBuilder::build() const {
   for (std::size_t v = 0; v < size(); ++v) {
     check_operator(draft_->name, graph[v]);
     if (!names.insert(graph[v].name).second)
-      throw core::BadInput(fmt::format("model {}: two operators are named '{}'", draft_->name, graph[v].name));
+      throw core::BadInput(
+          fmt::format("model {}: two operators are named '{}'", draft_->name, graph[v].name));
   }
   check_acyclic(draft_->name, graph);
 

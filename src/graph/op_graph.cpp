@@ -14,7 +14,9 @@ constexpr std::array<std::string_view, 14> kKindNames = {
 
 }  // namespace
 
-std::string_view name(OpKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+std::string_view name(OpKind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
 
 OpKind op_kind(std::string_view name) {
   for (std::size_t i = 0; i < kKindNames.size(); ++i)

@@ -30,20 +30,24 @@ std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Pla
     }
   }
   for (std::size_t v = 0; v < graph.size(); ++v)
-    if (stage_of[v] == kNone) faults.push_back(fmt::format("operator '{}' is in no stage", graph.op(OpId(v)).name));
+    if (stage_of[v] == kNone)
+      faults.push_back(fmt::format("operator '{}' is in no stage", graph.op(OpId(v)).name));
   return stage_of;
 }
 
-/// Stages listed producers first have an acyclic quotient, and then every stage is convex: a path that leaves a
-/// stage and returns would need an edge back.
+/// Stages listed producers first have an acyclic quotient, and then every stage is convex: a path that leaves
+/// a stage and returns would need an edge back.
 void check_order(const graph::OpGraph& graph, const Plan& plan, const std::vector<std::size_t>& stage_of,
                  Faults& faults) {
   for (const auto& [from, to] : graph.dag().edges()) {
-    const std::size_t a = stage_of[static_cast<std::size_t>(from)], b = stage_of[static_cast<std::size_t>(to)];
+    const std::size_t a = stage_of[static_cast<std::size_t>(from)],
+                      b = stage_of[static_cast<std::size_t>(to)];
     if (a != kNone && b != kNone && a > b)
-      faults.push_back(fmt::format(
-          "operator '{}' of stage {} feeds operator '{}' of stage {}: a stage is not convex, or producers are not listed first",
-          graph.op(OpId(static_cast<std::size_t>(from))).name, a, graph.op(OpId(static_cast<std::size_t>(to))).name, b));
+      faults.push_back(
+          fmt::format("operator '{}' of stage {} feeds operator '{}' of stage {}: a stage is not convex, or "
+                      "producers are not listed first",
+                      graph.op(OpId(static_cast<std::size_t>(from))).name, a,
+                      graph.op(OpId(static_cast<std::size_t>(to))).name, b));
   }
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (core::StageId before : plan.stages[s].after)
@@ -60,9 +64,10 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
         faults.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
       else if (stage_of[d.index()] == s)
         faults.push_back(fmt::format("stage {} names device {} twice", s, d.index()));
-      else if (stage_of[d.index()] != kNone && plan.stages[stage_of[d.index()]].devices != plan.stages[s].devices)
-        faults.push_back(fmt::format("device {} serves stage {} and stage {}, whose devices differ", d.index(),
-                                     stage_of[d.index()], s));
+      else if (stage_of[d.index()] != kNone &&
+               plan.stages[stage_of[d.index()]].devices != plan.stages[s].devices)
+        faults.push_back(fmt::format("device {} serves stage {} and stage {}, whose devices differ",
+                                     d.index(), stage_of[d.index()], s));
       else
         stage_of[d.index()] = s;
     }
@@ -73,7 +78,8 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
 
 void check_batches(const Plan& plan, Faults& faults) {
   if (plan.training.mini_batch < 1 || plan.training.mini_batch > kMostSamples)
-    faults.push_back(fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, plan.training.mini_batch));
+    faults.push_back(
+        fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, plan.training.mini_batch));
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const std::int64_t replicas = stage.tensor_parallel < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
@@ -91,14 +97,17 @@ void check_batches(const Plan& plan, Faults& faults) {
                                    stage.in_flight, plan.training.mini_batch));
     if (stage.k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));
     if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
-      faults.push_back(fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
-                                   stage.in_flight, stage.micro_batch));
+      faults.push_back(
+          fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
+                      stage.in_flight, stage.micro_batch));
   }
 }
 
 void check_compression(const Compression& compression, Faults& faults) {
-  for (const auto& [ratio, what] : {std::pair{compression.gradients, "gradients"}, {compression.activations, "activations"}})
-    if (!(ratio > 0 && ratio <= 1)) faults.push_back(fmt::format("{} are sent at a ratio above 0 and at most 1, not {}", what, ratio));
+  for (const auto& [ratio, what] :
+       {std::pair{compression.gradients, "gradients"}, {compression.activations, "activations"}})
+    if (!(ratio > 0 && ratio <= 1))
+      faults.push_back(fmt::format("{} are sent at a ratio above 0 and at most 1, not {}", what, ratio));
 }
 
 /// Groups of tensor parallelism, and what replicas share.
@@ -109,23 +118,29 @@ void check_sharding(const Plan& plan, Faults& faults) {
     const Stage& stage = plan.stages[s];
     const int t = stage.tensor_parallel;
     if (t < 1 || stage.devices.size() % static_cast<std::size_t>(t) != 0)
-      faults.push_back(fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}", s,
-                                   stage.devices.size(), t));
+      faults.push_back(fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}",
+                                   s, stage.devices.size(), t));
     const std::size_t f = first.emplace(rank[s], s).first->second;
     if (plan.stages[f].tensor_parallel != t)
-      faults.push_back(fmt::format("stages {} and {} share devices, but not the size of tensor-parallel groups", f, s));
-    if (!stage.shares.empty() && (stage.shares.size() != static_cast<std::size_t>(t) ||
-                                  std::any_of(stage.shares.begin(), stage.shares.end(), [](auto n) { return n < 1; })))
-      faults.push_back(fmt::format("stage {}: `shares` has one number above zero for each of {} devices", s, t));
+      faults.push_back(
+          fmt::format("stages {} and {} share devices, but not the size of tensor-parallel groups", f, s));
+    if (!stage.shares.empty() &&
+        (stage.shares.size() != static_cast<std::size_t>(t) ||
+         std::any_of(stage.shares.begin(), stage.shares.end(), [](auto n) { return n < 1; })))
+      faults.push_back(
+          fmt::format("stage {}: `shares` has one number above zero for each of {} devices", s, t));
     for (const auto& [op, how] : stage.partition)
       if (!std::binary_search(stage.operators.begin(), stage.operators.end(), op))
         faults.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));
-    if (stage.zero < 0 || stage.zero > 3) faults.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
+    if (stage.zero < 0 || stage.zero > 3)
+      faults.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
     if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; }))
-      faults.push_back(fmt::format("stage {}: weights of operators divided by samples are on every device, and ZeRO shares none", s));
+      faults.push_back(fmt::format(
+          "stage {}: weights of operators divided by samples are on every device, and ZeRO shares none", s));
     if (stage.zero > 0 && asynchronous(plan))
-      faults.push_back(fmt::format("stage {}: ZeRO needs a schedule that flushes, which {} does not", s, plan.schedule));
+      faults.push_back(
+          fmt::format("stage {}: ZeRO needs a schedule that flushes, which {} does not", s, plan.schedule));
   }
 }
 
@@ -133,7 +148,8 @@ void check_size(const Plan& plan, Faults& faults) {
   std::int64_t passes = 0;
   for (const Stage& stage : plan.stages)
     if (stage.micro_batch > 0)
-      passes += 2 * (plan.training.mini_batch / stage.micro_batch) * static_cast<std::int64_t>(stage.devices.size());
+      passes += 2 * (plan.training.mini_batch / stage.micro_batch) *
+                static_cast<std::int64_t>(stage.devices.size());
   if (passes > kMostPasses)
     faults.push_back(fmt::format("the iteration has {} passes; at most {} are handled", passes, kMostPasses));
 }

@@ -3,8 +3,8 @@
 namespace penstock::plan {
 
 std::string_view name(MemoryKind kind) {
-  constexpr std::array<std::string_view, kMemoryKinds> names = {"weights",   "gradients",   "optimizer",
-                                                                "workspace", "activations", "buffers", "versions"};
+  constexpr std::array<std::string_view, kMemoryKinds> names = {
+      "weights", "gradients", "optimizer", "workspace", "activations", "buffers", "versions"};
   return names[static_cast<std::size_t>(kind)];
 }
 

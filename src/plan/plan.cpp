@@ -10,18 +10,26 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw", "pipemare",
-                                                           "xpipe"};
+constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw",
+                                                           "pipemare", "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
 constexpr std::array<std::string_view, 4> kPartitions = {"whole", "batch", "output", "input"};
 
 }  // namespace
 
-std::string_view name(Optimizer optimizer) { return kOptimizers[static_cast<std::size_t>(optimizer)]; }
-Optimizer optimizer(std::string_view given) { return static_cast<Optimizer>(core::index_of(given, kOptimizers, "optimizer")); }
+std::string_view name(Optimizer optimizer) {
+  return kOptimizers[static_cast<std::size_t>(optimizer)];
+}
+Optimizer optimizer(std::string_view given) {
+  return static_cast<Optimizer>(core::index_of(given, kOptimizers, "optimizer"));
+}
 
-std::string_view name(Partition partition) { return kPartitions[static_cast<std::size_t>(partition)]; }
-Partition partition(std::string_view given) { return static_cast<Partition>(core::index_of(given, kPartitions, "partition")); }
+std::string_view name(Partition partition) {
+  return kPartitions[static_cast<std::size_t>(partition)];
+}
+Partition partition(std::string_view given) {
+  return static_cast<Partition>(core::index_of(given, kPartitions, "partition"));
+}
 
 bool reduces_gradients(const Stage& stage) {
   const bool by_samples = std::any_of(stage.partition.begin(), stage.partition.end(),

@@ -55,10 +55,12 @@ std::string partition_text(const graph::OpGraph& graph, const Stage& stage) {
 }
 
 std::string training_text(const Training& training) {
-  std::string out = fmt::format("training: {{mini_batch: {}, optimizer: {}", training.mini_batch, name(training.optimizer));
+  std::string out =
+      fmt::format("training: {{mini_batch: {}, optimizer: {}", training.mini_batch, name(training.optimizer));
   const Compression& ratio = training.compression;
   if (ratio.gradients != 1 || ratio.activations != 1)
-    out += fmt::format(", compression: {{gradients: {}, activations: {}}}", ratio.gradients, ratio.activations);
+    out +=
+        fmt::format(", compression: {{gradients: {}, activations: {}}}", ratio.gradients, ratio.activations);
   return out + "}\n";
 }
 
@@ -86,14 +88,16 @@ PlanHead read_head(const Yaml& root) {
   if (const auto parameters = model.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = value.text();
   cluster.only({"name", "devices"});
-  head.cluster = {cluster.at("name").text(), static_cast<int>(cluster.at("devices").integer(1, kMostDevices))};
+  head.cluster = {cluster.at("name").text(),
+                  static_cast<int>(cluster.at("devices").integer(1, kMostDevices))};
   return head;
 }
 
 template <class Id>
 std::vector<Id> read_ids(const Yaml& list) {
   std::vector<Id> out;
-  for (const Yaml& item : list.items()) out.emplace_back(static_cast<std::size_t>(item.integer(0, kMostDevices)));
+  for (const Yaml& item : list.items())
+    out.emplace_back(static_cast<std::size_t>(item.integer(0, kMostDevices)));
   return out;
 }
 
@@ -124,22 +128,25 @@ Training read_training(const Yaml& node) {
 }
 
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
-  node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares", "partition", "zero", "after",
-             "operators"});
+  node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares",
+             "partition", "zero", "after", "operators"});
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
   if (const auto k = node.find("k")) stage.k = static_cast<int>(k->integer(1, kMostSamples));
   if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
   if (const auto again = node.find("recompute")) stage.recompute = again->flag();
-  if (const auto ways = node.find("tensor_parallel")) stage.tensor_parallel = static_cast<int>(ways->integer(1, kMostDevices));
+  if (const auto ways = node.find("tensor_parallel"))
+    stage.tensor_parallel = static_cast<int>(ways->integer(1, kMostDevices));
   if (const auto shares = node.find("shares"))
     for (const Yaml& item : shares->items()) stage.shares.push_back(item.integer(1, kMostSamples));
   if (const auto chosen = node.find("partition"))
-    for (const auto& [op, how] : chosen->entries()) stage.partition[named(how, op, by_name)] = word(how, partition);
+    for (const auto& [op, how] : chosen->entries())
+      stage.partition[named(how, op, by_name)] = word(how, partition);
   if (const auto zero = node.find("zero")) stage.zero = static_cast<int>(zero->integer(0, 3));
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
-  for (const Yaml& item : node.at("operators").items()) stage.operators.push_back(named(item, item.text(), by_name));
+  for (const Yaml& item : node.at("operators").items())
+    stage.operators.push_back(named(item, item.text(), by_name));
   std::sort(stage.operators.begin(), stage.operators.end());
   return stage;
 }
@@ -167,7 +174,8 @@ Compression read_compression(const Yaml& node) {
 std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   std::string out = fmt::format("penstock_plan: 1\nmodel:\n  name: {}\n", quoted(plan.model.name));
   if (!plan.model.parameters.empty()) out += "  parameters:\n";
-  for (const auto& [key, value] : plan.model.parameters) out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
+  for (const auto& [key, value] : plan.model.parameters)
+    out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
   out += fmt::format("cluster: {{name: {}, devices: {}}}\nplanner: {}\n", quoted(plan.cluster.name),
                      plan.cluster.devices, quoted(plan.planner));
   out += training_text(plan.training) + fmt::format("schedule: {}\nstages:\n", quoted(plan.schedule));

@@ -14,8 +14,8 @@ namespace penstock::planners {
 ///
 /// Liu et al., "Aceso: Efficient Parallel DNN Training through Iterative Bottleneck Alleviation", EuroSys
 /// 2024. Differs: all primitives are judged, where the paper's table names those that relieve the resource;
-/// no tensor parallelism; recomputation of whole stages; by default two hops, not seven; judged by options.evaluate or
-/// score::estimate, not the paper's formula.
+/// no tensor parallelism; recomputation of whole stages; by default two hops, not seven; judged by
+/// options.evaluate or score::estimate, not the paper's formula.
 ///
 /// The planner `aceso` alleviates spp's plan and, as the paper, a balanced start of every stage count (here:
 /// those that divide the devices). Never worse than a `start` that fits. Throws Infeasible when memory is

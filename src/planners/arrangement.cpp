@@ -55,8 +55,8 @@ class Arranger {
     return static_cast<int>(out_.blocks.size()) - 1;
   }
 
-  /// Structure, costs and tensors of a branch. Ends inside the branch are named by their place in it, ends outside
-  /// by the unit itself: branches that read different tensors differ.
+  /// Structure, costs and tensors of a branch. Ends inside the branch are named by their place in it, ends
+  /// outside by the unit itself: branches that read different tensors differ.
   std::string signature(int branch) const {
     const Sequence& row = out_.sequences[static_cast<std::size_t>(branch)];
     std::string text;
@@ -101,7 +101,9 @@ class Arranger {
 
 }  // namespace
 
-Arrangement arrange(const SpTree& tree, const std::vector<UnitFace>& faces) { return Arranger(tree, faces).build(); }
+Arrangement arrange(const SpTree& tree, const std::vector<UnitFace>& faces) {
+  return Arranger(tree, faces).build();
+}
 
 Arrangement arrange_in_row(std::size_t units) {
   Arrangement out;

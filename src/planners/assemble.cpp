@@ -21,7 +21,8 @@ std::vector<std::size_t> stage_order(const graph::OpGraph& graph, const StageTab
   std::vector<std::vector<std::size_t>> next(stages.size());
   std::vector<int> waiting(stages.size(), 0);
   for (const auto& [from, to] : graph.dag().edges()) {
-    const std::size_t a = stage_of[static_cast<std::size_t>(from)], b = stage_of[static_cast<std::size_t>(to)];
+    const std::size_t a = stage_of[static_cast<std::size_t>(from)],
+                      b = stage_of[static_cast<std::size_t>(to)];
     if (a == b) continue;
     next[a].push_back(b);
     ++waiting[b];
@@ -63,8 +64,8 @@ void place(plan::Plan& plan, const std::vector<int>& replicas) {
   }
 }
 
-plan::Plan assemble(const cost::Problem& problem, const StageTable& table, const std::vector<PartStage>& stages,
-                    bool in_row) {
+plan::Plan assemble(const cost::Problem& problem, const StageTable& table,
+                    const std::vector<PartStage>& stages, bool in_row) {
   plan::Plan plan;
   plan.training = problem.training;
   std::vector<int> replicas;

@@ -6,62 +6,99 @@ namespace penstock::planners {
 const std::vector<PlannerInfo>& catalogue() {
   static const std::vector<PlannerInfo> planners = {
       {"graphpipe", "graph pipeline: stages form a DAG, branches run side by side",
-       "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any branch",
+       "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any "
+       "branch",
        graphpipe},
       {"graphpipe_rows", "graphpipe, or the row partition run as a graph where that is faster",
        "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
-      {"pipedream", "sequential pipeline without a flush, replicas in turn: least time of the slowest stage over nodes and devices",
-       "Narayanan et al., PipeDream, SOSP 2019, section 3.1, exact; ours keeps to device memory with the weight versions, replicas divide the micro-batches",
+      {"pipedream",
+       "sequential pipeline without a flush, replicas in turn: least time of the slowest stage over nodes "
+       "and devices",
+       "Narayanan et al., PipeDream, SOSP 2019, section 3.1, exact; ours keeps to device memory with the "
+       "weight versions, replicas divide the micro-batches",
        pipedream, pipedream_options()},
-      {"pipedream_2bw", "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
-       "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts gradients and optimizer state",
+      {"pipedream_2bw",
+       "equal pipelines without a flush, two weight versions: width, depth, recomputation by closed form",
+       "Narayanan et al., PipeDream-2BW, ICML 2021, section 3.3; ours balances any row of operators, counts "
+       "gradients and optimizer state",
        pipedream_2bw, pipedream_2bw_options()},
-      {"piper", "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, tensor parallelism, recomputation",
-       "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, uses all devices, "
+      {"piper",
+       "straight pipeline over all downsets: least time of the slowest stage, memory, replicas, tensor "
+       "parallelism, recomputation",
+       "Tarnawski et al., Piper, NeurIPS 2021, exact up to 40,000 downsets; ours recomputes whole stages, "
+       "uses all devices, "
        "tensor-parallel degrees are powers of two within a node",
        piper, piper_options()},
       {"piper_row", "piper over the operators in one row, for models with too many downsets",
        "Piper's model on a linearised graph", piper_row, piper_options()},
       {"single_device", "all operators on one device, gradients accumulated; for a cluster of one device",
        "training without parallelism; powers of two as micro-batch sizes", single_device},
-      {"data_parallel", "one stage on all devices, gradients reduced once per iteration; the smallest ZeRO stage that fits",
+      {"data_parallel",
+       "one stage on all devices, gradients reduced once per iteration; the smallest ZeRO stage that fits",
        "the usual baseline; micro-batches are accumulation steps, the best power of two by iteration time; "
        "Rajbhandari et al., ZeRO, SC 2020, stages 1 to 3 only where nothing fits with less",
        data_parallel},
-      {"accpar", "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as devices are fast",
-       "Song et al., AccPar, HPCA 2020, reconstructed; ours: replicas of groups of every size, one type per operator and one "
+      {"accpar",
+       "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as "
+       "devices are fast",
+       "Song et al., AccPar, HPCA 2020, reconstructed; ours: replicas of groups of every size, one type per "
+       "operator and one "
        "share per device, any graph by variable elimination, a price on memory",
        accpar, tensor_parallel_options()},
-      {"gpipe_equal", "one stage per device, fill-drain: least time of the slowest stage of the row, without transfers",
-       "Huang et al., GPipe, NeurIPS 2019; cut exact, recomputes only where that is needed or faster; one replica each",
+      {"gpipe_equal",
+       "one stage per device, fill-drain: least time of the slowest stage of the row, without transfers",
+       "Huang et al., GPipe, NeurIPS 2019; cut exact, recomputes only where that is needed or faster; one "
+       "replica each",
        gpipe_equal},
-      {"gpipe_memory", "one stage per device, fill-drain: least memory of the fullest stage of the row, operator by operator",
+      {"gpipe_memory",
+       "one stage per device, fill-drain: least memory of the fullest stage of the row, operator by operator",
        "as gpipe_equal, the balance by size of torchgpipe (Kim et al., 2020); cut exact", gpipe_memory},
-      {"megatron", "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where they divide",
-       "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits estimated, the best 64 "
+      {"megatron",
+       "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where "
+       "they divide",
+       "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits "
+       "estimated, the best 64 "
        "judged",
        megatron, tensor_parallel_options()},
-      {"autopipe", "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without transfers",
-       "Liu et al., AutoPipe, CLUSTER 2022; critical path in closed form, every stage count tried, no micro-batch slicing",
+      {"autopipe",
+       "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without "
+       "transfers",
+       "Liu et al., AutoPipe, CLUSTER 2022; critical path in closed form, every stage count tried, no "
+       "micro-batch slicing",
        autopipe},
-      {"aceso", "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
-       "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops; stages recompute whole",
+      {"aceso",
+       "spp's plan and balanced rows of stages, improved step by step at their slowest or fullest stage",
+       "Liu et al., Aceso, EuroSys 2024; every primitive at the two worst stages judged, two hops; stages "
+       "recompute whole",
        aceso, aceso_options()},
-      {"exhaustive", "every partition into stages, replica count, tensor-parallel degree and micro-batch size, of small problems",
-       "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order", exhaustive, exhaustive_options()},
-      {"dapple", "partition, replication and placement on machines by the latency L = T_w + T_s + T_e, run as 1F1B",
-       "Fan et al., DAPPLE, PPoPP 2021; ours: the pivot of largest L, all partial plans that none beats (at most 256 per cut), "
-       "memory, at most 128 layers, more are clustered. L leaves idle time out; unlike the published code, it is what is minimised",
+      {"exhaustive",
+       "every partition into stages, replica count, tensor-parallel degree and micro-batch size, of small "
+       "problems",
+       "ours: the oracle; least iteration time, 1f1b, no recomputation, devices in stage order", exhaustive,
+       exhaustive_options()},
+      {"dapple",
+       "partition, replication and placement on machines by the latency L = T_w + T_s + T_e, run as 1F1B",
+       "Fan et al., DAPPLE, PPoPP 2021; ours: the pivot of largest L, all partial plans that none beats (at "
+       "most 256 per cut), "
+       "memory, at most 128 layers, more are clustered. L leaves idle time out; unlike the published code, "
+       "it is what is minimised",
        dapple},
-      {"alpa_inter", "stages on submeshes (1 x 2^k or whole hosts): least sum of stage times + (B - 1) x slowest, run as 1F1B",
-       "Zheng et al., Alpa, OSDI 2022, section 5.2; ours: data parallelism is the only way inside a stage, limits tried exactly, "
+      {"alpa_inter",
+       "stages on submeshes (1 x 2^k or whole hosts): least sum of stage times + (B - 1) x slowest, run as "
+       "1F1B",
+       "Zheng et al., Alpa, OSDI 2022, section 5.2; ours: data parallelism is the only way inside a stage, "
+       "limits tried exactly, "
        "transfers left out as in the paper, at most 128 layers, more are clustered",
        alpa_inter},
-      {"spp_luo", "min-cut order of devices on any network, mapping along it, list ordering: least makespan over stage counts",
-       "Luo et al., SPP, INFOCOM 2022, reconstructed from its abstract; ours: memory, links in both directions at once, flipped "
-       "halves, at most 128 layers (more are clustered), 64 stages (fewer beyond 256 devices), 256 devices in cut order",
+      {"spp_luo",
+       "min-cut order of devices on any network, mapping along it, list ordering: least makespan over stage "
+       "counts",
+       "Luo et al., SPP, INFOCOM 2022, reconstructed from its abstract; ours: memory, links in both "
+       "directions at once, flipped "
+       "halves, at most 128 layers (more are clustered), 64 stages (fewer beyond 256 devices), 256 devices "
+       "in cut order",
        spp_luo},
   };
   return planners;

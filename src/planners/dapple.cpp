@@ -17,7 +17,10 @@ constexpr int kMostKept = 256;
 class Dapple {
  public:
   Dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
-      : problem_(problem), options_(options), stop_(stop), routes_(problem.cluster, problem.training.compression) {
+      : problem_(problem),
+        options_(options),
+        stop_(stop),
+        routes_(problem.cluster, problem.training.compression) {
     std::map<int, Devices> machines;
     for (std::size_t d = 0; d < problem.cluster.size(); ++d)
       machines[problem.cluster.node(DeviceId(d))].emplace_back(d);

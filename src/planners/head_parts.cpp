@@ -29,7 +29,8 @@ std::vector<HeadParts> HeadParts::ways(const std::vector<int>& branch_sizes, con
   std::vector<HeadParts> out;
   HeadParts apart{{}, counts};
   if (take(front, apart.rest) && take(back, apart.rest)) {
-    if (front.form == Form::branch) apart.touched.push_back({front.kind, size(front), front.cut, size(front)});
+    if (front.form == Form::branch)
+      apart.touched.push_back({front.kind, size(front), front.cut, size(front)});
     if (back.form == Form::branch) apart.touched.push_back({back.kind, size(back), 0, back.cut});
     // With nothing left and no stage in front there is no block to open.
     if (!apart.nothing() || front.form != Form::none) out.push_back(std::move(apart));

@@ -13,20 +13,21 @@ using core::Bytes;
 
 std::string shortage(const std::string& who, Bytes needed, Bytes has) {
   core::require(needed > has, "what does not fit needs more than there is");
-  return fmt::format("no plan fits in memory: {} needs {}, a device has {}: {} missing", who, core::show(needed),
-                     core::show(has), core::show(needed - has));
+  return fmt::format("no plan fits in memory: {} needs {}, a device has {}: {} missing", who,
+                     core::show(needed), core::show(has), core::show(needed - has));
 }
 
-/// What any stage with these operators needs at least, whatever else it holds: one sample per device, and no tensor
-/// from outside.
-Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& operators, const Choices& choices) {
+/// What any stage with these operators needs at least, whatever else it holds: one sample per device, and no
+/// tensor from outside.
+Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& operators,
+                 const Choices& choices) {
   auto load = cost::stage_load(problem.graph, operators);
   load.entering = load.leaving = Bytes(0);
   return plan::total(cost::stage_memory(load, problem.memory, problem.training.optimizer, 1, choices.k));
 }
 
-std::optional<std::string> lone_operator(const cost::Problem& problem, const Units& units, const Choices& choices,
-                                         Bytes has) {
+std::optional<std::string> lone_operator(const cost::Problem& problem, const Units& units,
+                                         const Choices& choices, Bytes has) {
   for (const auto& unit : units.operators)
     if (const Bytes needed = least_need(problem, unit, choices); needed > has)
       return shortage(fmt::format("operator '{}'", problem.graph.op(unit.back()).name), needed, has);
@@ -35,13 +36,18 @@ std::optional<std::string> lone_operator(const cost::Problem& problem, const Uni
 
 class Budget {
  public:
-  Budget(const cost::Problem& problem, const Units& units, const Arrangement& arrangement, const Choices& choices,
-         bool in_row, core::StopToken stop)
-      : problem_(problem), arrangement_(arrangement), in_row_(in_row), stop_(stop), table_(problem, units, arrangement, choices) {}
+  Budget(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
+         const Choices& choices, bool in_row, core::StopToken stop)
+      : problem_(problem),
+        arrangement_(arrangement),
+        in_row_(in_row),
+        stop_(stop),
+        table_(problem, units, arrangement, choices) {}
 
   std::optional<plan::Plan> plan_within(Bytes memory) {
     table_.pretend_memory(memory);
-    Partition partition(arrangement_, table_, std::numeric_limits<double>::infinity(), Levels::counted, stop_);
+    Partition partition(arrangement_, table_, std::numeric_limits<double>::infinity(), Levels::counted,
+                        stop_);
     const auto stages = partition.solve();
     if (!stages) return std::nullopt;
     return assemble(problem_, table_, *stages, in_row_);
@@ -58,8 +64,9 @@ class Budget {
 
 }  // namespace
 
-std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-                                    const Choices& choices, bool in_row, core::StopToken stop) {
+std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units,
+                                    const Arrangement& arrangement, const Choices& choices, bool in_row,
+                                    core::StopToken stop) {
   Budget budget(problem, units, arrangement, choices, in_row, stop);
   const Bytes has = budget.has();
   if (const auto lone = lone_operator(problem, units, choices, has)) return lone;
@@ -82,14 +89,17 @@ std::optional<std::string> obstacle(const cost::Problem& problem, const Units& u
     }
   }
   std::size_t fullest = 0;
-  const auto need = [&](std::size_t s) { return plan::total(score::stage_memory(problem, *plan, core::StageId(s))); };
+  const auto need = [&](std::size_t s) {
+    return plan::total(score::stage_memory(problem, *plan, core::StageId(s)));
+  };
   for (std::size_t s = 1; s < plan->stages.size(); ++s)
     if (need(s) > need(fullest)) fullest = s;
   const auto& operators = plan->stages[fullest].operators;
-  return shortage(fmt::format("even in the thriftiest partition stage {} of {} ('{}' to '{}', {} samples in flight)",
-                              fullest, plan->stages.size(), problem.graph.op(operators.front()).name,
-                              problem.graph.op(operators.back()).name, plan->stages[fullest].in_flight),
-                  need(fullest), has);
+  return shortage(
+      fmt::format("even in the thriftiest partition stage {} of {} ('{}' to '{}', {} samples in flight)",
+                  fullest, plan->stages.size(), problem.graph.op(operators.front()).name,
+                  problem.graph.op(operators.back()).name, plan->stages[fullest].in_flight),
+      need(fullest), has);
 }
 
 }  // namespace penstock::planners

@@ -123,13 +123,15 @@ constexpr const char* kMaxTensorParallel = "max_tensor_parallel";
 }
 
 PlannerOption tensor_parallel_limit() {
-  return number(kMaxTensorParallel, 0, 0, std::int64_t{1} << 20,
-                "most devices of a tensor-parallel group; 1: operators are not divided, 0: the planner's own limit");
+  return number(
+      kMaxTensorParallel, 0, 0, std::int64_t{1} << 20,
+      "most devices of a tensor-parallel group; 1: operators are not divided, 0: the planner's own limit");
 }
 
 SearchOptions limited(const SearchOptions& options, const OwnValues& own) {
   SearchOptions out = options;
-  if (const auto most = own.number(kMaxTensorParallel); most > 0) out.max_tensor_parallel = static_cast<int>(most);
+  if (const auto most = own.number(kMaxTensorParallel); most > 0)
+    out.max_tensor_parallel = static_cast<int>(most);
   return out;
 }
 

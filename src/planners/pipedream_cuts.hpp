@@ -15,7 +15,8 @@ class ProblemCuts {
 
   explicit ProblemCuts(const cost::Problem& problem);
 
-  /// For micro-batches of so many samples, as slow as the slowest device type; bytes as sent (plan::Compression).
+  /// For micro-batches of so many samples, as slow as the slowest device type; bytes as sent
+  /// (plan::Compression).
   std::vector<CutState> weighed(std::int64_t samples) const;
   std::size_t size() const { return states_.size(); }
   /// Done in cut `last` but not before cut `first`; ascending.

@@ -44,9 +44,10 @@ enum class PipedreamForm {
 struct PipedreamRules {
   PipedreamForm form = PipedreamForm::code;
   std::optional<double> compression =
-      1.0;                      ///< transferred bytes are divided by it; without it transfers are free
-  bool straight = false;        ///< stages are not replicated
-  bool nested = false;          ///< stages only between a cut and one it leads to, at the start of an inner pipeline too
+      1.0;                ///< transferred bytes are divided by it; without it transfers are free
+  bool straight = false;  ///< stages are not replicated
+  bool nested =
+      false;  ///< stages only between a cut and one it leads to, at the start of an inner pipeline too
   bool fewer_machines = false;  ///< machines may stay idle
   /// Micro-batches per update; 0: replicas synchronise after each of their backward passes, as PipeDream's
   /// do.
@@ -70,11 +71,11 @@ struct PipedreamResult {
 ///   machines of a
 ///     level, weights are further divided by the machine count of the level inside.
 /// As in the code, and unless the rules say otherwise, the cost of an interval between any two cuts is the
-/// difference of their sums, nested or not. Exact. Each entry looks only at cuts between its two bounds: stages that start at or before a cut
-/// take at least as long as the least of them, and so do pipelines that end at or behind one; PipeDream's
-/// O(N^3 M^2) scan becomes nearly O(N^2 M^2). Plans are not unique: the first cut, then the fewest replicas
-/// of the last stage are taken, whatever the thread count. Nothing when no plan fits. Throws Interrupted when
-/// stopped.
+/// difference of their sums, nested or not. Exact. Each entry looks only at cuts between its two bounds:
+/// stages that start at or before a cut take at least as long as the least of them, and so do pipelines that
+/// end at or behind one; PipeDream's O(N^3 M^2) scan becomes nearly O(N^2 M^2). Plans are not unique: the
+/// first cut, then the fewest replicas of the last stage are taken, whatever the thread count. Nothing when
+/// no plan fits. Throws Interrupted when stopped.
 std::optional<PipedreamResult> pipedream_search(const std::vector<CutState>& states,
                                                 const std::vector<PipedreamLevel>& levels,
                                                 const PipedreamRules& rules, core::StopToken stop = {});

@@ -47,8 +47,9 @@ struct Candidate {
 /// The search at one micro-batch size.
 class AtSize {
  public:
-  AtSize(const cost::Problem& problem, const PiperOptions& rules, const Units& units, const PiperLattice& lattice,
-         const std::vector<ShardedOperators>& sharded, std::int64_t samples, bool in_row, core::StopToken stop)
+  AtSize(const cost::Problem& problem, const PiperOptions& rules, const Units& units,
+         const PiperLattice& lattice, const std::vector<ShardedOperators>& sharded, std::int64_t samples,
+         bool in_row, core::StopToken stop)
       : problem_(problem),
         units_(units),
         lattice_(lattice),
@@ -173,9 +174,9 @@ class Search {
       AtSize smallest(problem_, rules_, units_, lattice_, sharded_, sizes_.front(), in_row_, stop_);
       explain(smallest, problem_, sizes_.front());
     }
-    const auto best = std::min_element(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      return a.verdict < b.verdict;
-    });
+    const auto best =
+        std::min_element(found.begin(), found.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.verdict < b.verdict; });
     const double bottleneck = best->estimate / static_cast<double>(problem_.training.mini_batch);
     return {std::move(best->plan), bottleneck, states_, core::Seconds(best->estimate), complete_};
   }

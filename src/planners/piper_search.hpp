@@ -19,7 +19,8 @@ struct PiperOptions {
   /// none.
   bool flush = false;
   bool all_devices = false;  ///< leave no device idle
-  double below = std::numeric_limits<double>::infinity();  ///< seconds of an iteration: slower plans may be missed
+  double below =
+      std::numeric_limits<double>::infinity();  ///< seconds of an iteration: slower plans may be missed
 };
 
 struct PiperStage {
@@ -34,14 +35,14 @@ struct PiperPlan {
   double time_per_micro_batch = 0;  ///< seconds, of the slowest stage
   double iteration = 0;             ///< seconds: N times that, or what `flush` says
   std::uint64_t states = 0;  ///< (prefix, devices, replicas) triples kept, over all rounds of the search
-  bool complete = true;  ///< false: the best until a limit
+  bool complete = true;      ///< false: the best until a limit
 };
 
 /// Seconds per micro-batch of the slowest stage, summed stage by stage.
 double piper_time(const graph::PiperWorkload& workload, const std::vector<PiperStage>& stages);
 
-/// The best plan (to a relative 1e-12; at a limit, so far), or none when none fits. Throws a limit error on too many downsets,
-/// Interrupted when stopped. Deterministic for any thread count.
+/// The best plan (to a relative 1e-12; at a limit, so far), or none when none fits. Throws a limit error on
+/// too many downsets, Interrupted when stopped. Deterministic for any thread count.
 ///
 /// Tarnawski, Narayanan, Phanishayee, "Piper", NeurIPS 2021, section 4, has a table over (downset, devices,
 /// replicas) whose entries are times. Ours turns it round: for a given time, a dynamic programme over the

@@ -24,10 +24,10 @@ plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
 
 struct RowPlan {
   plan::Plan plan;
-  double bottleneck = 0;    ///< seconds per micro-batch of the slowest stage
-  core::Seconds estimate;   ///< of the iteration, by the planner's own formula
-  Verdict verdict;          ///< what the choice goes by: `judged`
-  bool complete = true;     ///< false: the best until a limit
+  double bottleneck = 0;   ///< seconds per micro-batch of the slowest stage
+  core::Seconds estimate;  ///< of the iteration, by the planner's own formula
+  Verdict verdict;         ///< what the choice goes by: `judged`
+  bool complete = true;    ///< false: the best until a limit
 };
 
 /// What a planner is asked for at a time.
@@ -42,7 +42,8 @@ using RowPlanner =
     std::function<std::optional<RowPlan>(const Layers& layers, const RowTrial& trial, std::uint64_t& states)>;
 
 /// The best of all micro-batch sizes, the same for any number of threads. `layers_at_most`: see Layers.
-/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do; at a limit the best so far.
+/// Throws BadInput for k > 1 and sizes per stage; Infeasible saying how much memory would do; at a limit the
+/// best so far.
 SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
                         int layers_at_most, const RowPlanner& planner, core::StopToken stop);
 

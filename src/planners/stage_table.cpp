@@ -333,8 +333,8 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
     for (std::int64_t b : choices.micro_batches)
       for (int r : choices.replicas)
         if (b >= r)
-          face.cost += fmt::format(
-              ",{}", unit_time(problem, units.operators[u], cost::samples_per_device(b, r)));
+          face.cost +=
+              fmt::format(",{}", unit_time(problem, units.operators[u], cost::samples_per_device(b, r)));
   }
   for (UnitFace& face : faces)
     for (auto* tensors : {&face.reads, &face.readers}) {

@@ -26,15 +26,19 @@ std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const 
   };
   if (options.micro_batch) {
     if (*options.micro_batch < 1 || mini_batch % *options.micro_batch != 0)
-      throw BadInput(fmt::format("micro-batch {} does not divide the mini-batch {}", *options.micro_batch, mini_batch));
+      throw BadInput(
+          fmt::format("micro-batch {} does not divide the mini-batch {}", *options.micro_batch, mini_batch));
     if (!handled(*options.micro_batch))
-      throw BadInput(fmt::format("micro-batch {} splits the mini-batch into too many passes", *options.micro_batch));
+      throw BadInput(
+          fmt::format("micro-batch {} splits the mini-batch into too many passes", *options.micro_batch));
     return {*options.micro_batch};
   }
   std::vector<std::int64_t> sizes;
   for (std::int64_t b = 1; b <= mini_batch && mini_batch % b == 0; b *= 2)
     if (handled(b)) sizes.push_back(b);
-  if (sizes.empty()) throw BadInput(fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
+  if (sizes.empty())
+    throw BadInput(
+        fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
   return sizes;
 }
 
@@ -67,8 +71,8 @@ std::vector<int> replica_counts(int devices, bool any) {
   return counts;
 }
 
-/// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each one,
-/// since the bottleneck alone would always favour the largest and leave no pipeline.
+/// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each
+/// one, since the bottleneck alone would always favour the largest and leave no pipeline.
 std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions& options) {
   if (options.k < 1) throw BadInput("k must be at least 1");
   const auto sizes = micro_batch_sizes(problem, options);
@@ -76,7 +80,8 @@ std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions&
   std::vector<Choices> out;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (options.per_stage_micro_batch && i > 0)
-      out.push_back({{sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1}, replicas, options.k});
+      out.push_back(
+          {{sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1}, replicas, options.k});
     out.push_back({{sizes[i]}, replicas, options.k});
   }
   return out;
@@ -86,7 +91,8 @@ graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Ch
   if (auto tree = graph::decompose(units.dag)) return std::move(*tree);
   std::vector<double> weights;
   for (const auto& unit : units.operators)
-    weights.push_back(cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)), choices.micro_batches.back())
+    weights.push_back(cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)),
+                                         choices.micro_batches.back())
                           .total()
                           .value());
   return graph::make_series_parallel(units.dag, weights).tree;
@@ -94,8 +100,9 @@ graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Ch
 
 /// There a bottleneck, which takes the slowest type for all, does not bound the estimate from below.
 bool mixed(const cluster::Cluster& cluster) {
-  return std::any_of(cluster.devices().begin(), cluster.devices().end(),
-                     [&](const cluster::Device& device) { return device.type != cluster.devices().front().type; });
+  return std::any_of(cluster.devices().begin(), cluster.devices().end(), [&](const cluster::Device& device) {
+    return device.type != cluster.devices().front().type;
+  });
 }
 
 struct Candidate {
@@ -119,7 +126,8 @@ class Sweep {
   SearchResult run() {
     std::vector<std::optional<Candidate>> found(searches_.size());
     std::vector<std::uint64_t> rows(searches_.size());
-    // The largest size goes first: it is the most efficient, and what it attains lets the others give up early.
+    // The largest size goes first: it is the most efficient, and what it attains lets the others give up
+    // early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
     if (found[first] && found[first]->judged) to_beat_ = core::Seconds(found[first]->iteration);
@@ -186,7 +194,8 @@ class Sweep {
       if (k > 1 && options_.evaluate)  // there the in-flight rule is only safe, not tight
         schedule::search_in_flight(tightened,
                                    [&](const plan::Plan& p) { return to_picoseconds(options_.evaluate(p)); });
-      candidate.iteration = by_evaluation(options_) ? options_.evaluate(tightened).value() : estimated(tightened);
+      candidate.iteration =
+          by_evaluation(options_) ? options_.evaluate(tightened).value() : estimated(tightened);
       candidate.plan = std::move(tightened);
     } catch (const core::LimitHit&) {
       late_ = true;
@@ -200,7 +209,8 @@ class Sweep {
     return std::tuple(!a.judged, a.iteration) < std::tuple(!b.judged, b.iteration);
   }
 
-  SearchResult best(std::vector<std::optional<Candidate>>& found, const std::vector<std::uint64_t>& rows) const {
+  SearchResult best(std::vector<std::optional<Candidate>>& found,
+                    const std::vector<std::uint64_t>& rows) const {
     std::optional<Candidate>* chosen = nullptr;
     for (auto& candidate : found)
       if (candidate && (!chosen || better(*candidate, **chosen))) chosen = &candidate;
@@ -213,12 +223,14 @@ class Sweep {
   }
 
   [[noreturn]] void explain() const {
-    for (const Search& search : searches_)  // the smallest micro-batch that can occupy all devices needs least
+    for (const Search& search :
+         searches_)  // the smallest micro-batch that can occupy all devices needs least
       if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices,
                                        search.structure != Structure::series_parallel, stop_))
         throw core::Infeasible(*reason);
-    throw core::Infeasible(fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
-                                       problem_.cluster.size(), searches_.back().choices.micro_batches.back()));
+    throw core::Infeasible(
+        fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
+                    problem_.cluster.size(), searches_.back().choices.micro_batches.back()));
   }
 
   const cost::Problem& problem_;
@@ -233,8 +245,8 @@ class Sweep {
 
 }  // namespace
 
-SearchResult sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
-                   core::StopToken stop) {
+SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,
+                   const std::vector<Structure>& structures, core::StopToken stop) {
   return Sweep(problem, options, structures, stop).run();
 }
 

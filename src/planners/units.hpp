@@ -7,8 +7,8 @@
 
 namespace penstock::planners {
 
-/// An `input` operator does no work, so it is placed with its first consumer (the smallest-numbered one) instead of
-/// occupying a device; an input nobody reads stays alone.
+/// An `input` operator does no work, so it is placed with its first consumer (the smallest-numbered one)
+/// instead of occupying a device; an input nobody reads stays alone.
 struct Units {
   std::vector<std::vector<core::OpId>> operators;  ///< [unit], ascending
   graph::Dag dag;                                  ///< over units, in topological order

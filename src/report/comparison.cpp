@@ -12,16 +12,19 @@ namespace penstock::report {
 namespace {
 
 bool same_problem(const CellResult& a, const CellResult& b) {
-  return a.model == b.model && a.cluster == b.cluster && a.devices == b.devices && a.mini_batch == b.mini_batch;
+  return a.model == b.model && a.cluster == b.cluster && a.devices == b.devices &&
+         a.mini_batch == b.mini_batch;
 }
 
-const CellResult* baseline_of(std::span<const CellResult> rows, const CellResult& row, const std::string& baseline) {
+const CellResult* baseline_of(std::span<const CellResult> rows, const CellResult& row,
+                              const std::string& baseline) {
   for (const CellResult& other : rows)
     if (other.planner == baseline && same_problem(row, other) && other.samples_per_s) return &other;
   return nullptr;
 }
 
-std::optional<double> ratio(std::span<const CellResult> rows, const CellResult& row, const std::string& baseline) {
+std::optional<double> ratio(std::span<const CellResult> rows, const CellResult& row,
+                            const std::string& baseline) {
   const CellResult* base = baseline_of(rows, row, baseline);
   if (!base || !row.samples_per_s || row.planner == baseline) return std::nullopt;
   return *row.samples_per_s / *base->samples_per_s;
@@ -32,7 +35,9 @@ std::string shown(const std::optional<T>& value, const char* format) {
   return value ? fmt::format(fmt::runtime(format), *value) : "-";
 }
 
-std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.1f}%", *share * 100) : "-"; }
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f}%", *share * 100) : "-";
+}
 
 std::vector<std::string> cells(const CellResult& row, const std::optional<double>& times) {
   const auto memory = row.peak_memory_bytes ? core::show(core::Bytes(*row.peak_memory_bytes)) : "-";
@@ -57,9 +62,19 @@ std::vector<std::string> cells(const CellResult& row, const std::optional<double
 }  // namespace
 
 std::string comparison(std::span<const CellResult> rows, const std::string& baseline) {
-  Table table({{"model"}, {"cluster"}, {"GPUs", Align::right}, {"mini-batch", Align::right}, {"planner"},
-               {"samples/s", Align::right}, {"ratio", Align::right}, {"stages", Align::right}, {"depth", Align::right},
-               {"micro-batch", Align::right}, {"bubble", Align::right}, {"optimism", Align::right}, {"gap", Align::right},
+  Table table({{"model"},
+               {"cluster"},
+               {"GPUs", Align::right},
+               {"mini-batch", Align::right},
+               {"planner"},
+               {"samples/s", Align::right},
+               {"ratio", Align::right},
+               {"stages", Align::right},
+               {"depth", Align::right},
+               {"micro-batch", Align::right},
+               {"bubble", Align::right},
+               {"optimism", Align::right},
+               {"gap", Align::right},
                {"peak memory", Align::right},
                {"search", Align::right}});
   const CellResult* best = nullptr;
@@ -74,8 +89,8 @@ std::string comparison(std::span<const CellResult> rows, const std::string& base
   }
   std::string out = table.text();
   if (best)
-    out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n", best->planner,
-                       largest, baseline, best->model, best->devices, best->mini_batch);
+    out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n",
+                       best->planner, largest, baseline, best->model, best->devices, best->mini_batch);
   std::set<std::string> costs;
   for (const CellResult& row : rows)
     if (!row.costs.empty() && row.costs != "analytic") costs.insert(row.costs);

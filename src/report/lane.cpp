@@ -169,7 +169,8 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
   };
   for (const Span& span : trace.spans) {
     Rows& own = row_of(span.device);
-    if (computes(span.kind)) own.compute.add(paint(span.kind), span, later(trace.devices[span.device.index()], span));
+    if (computes(span.kind))
+      own.compute.add(paint(span.kind), span, later(trace.devices[span.device.index()], span));
     if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
     if (span.kind != TaskKind::transfer) continue;
     own.sent.add(Paint::sent, span);

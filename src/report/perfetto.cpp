@@ -66,7 +66,8 @@ class Writer {
   void add_device(std::size_t d, const trace::DeviceTrace& device) {
     const bool serves = !device.stages.empty();
     name("process", d, 0,
-         serves ? fmt::format("device {}, stage {}", d, device.stages.front().index()) : fmt::format("device {}", d),
+         serves ? fmt::format("device {}, stage {}", d, device.stages.front().index())
+                : fmt::format("device {}", d),
          d);
     for (const trace::MemoryPoint& point : device.memory)
       event(R"({{"ph":"C","name":"memory","pid":{},"ts":{},"args":{{"activations":{},"buffers":{}}}}})",

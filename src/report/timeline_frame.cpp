@@ -34,7 +34,9 @@ constexpr LegendEntry kWork[] = {
     {R"(<path class="received" stroke-width="3" d="M0 0h16"/>)", "receiving", TaskKind::transfer},
     {R"(<text x="6" y="4">3</text>)", "micro-batch (3-7: several)"},
     {R"(<path class="forward" stroke-width="11" d="M0 0h16"/><path class="foot" stroke-width="2" d="M0 3h16"/>)",
-     "of a later chunk", {}, true},
+     "of a later chunk",
+     {},
+     true},
 };
 constexpr LegendEntry kMemory[] = {
     {R"(<rect class="fixed" y="-6" width="16" height="11"/>)", "memory: weights, optimizer, workspace"},
@@ -47,7 +49,8 @@ std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> e
   std::string out;
   int x = Layout::kLeft;
   const auto& devices = scene.trace.devices;
-  const bool several = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.stages.size() > 1; });
+  const bool several =
+      std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.stages.size() > 1; });
   for (const auto& [sample, meaning, kind, chunks] : entries) {
     if ((kind && !scene.shows(*kind)) || (chunks && !several)) continue;
     out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,

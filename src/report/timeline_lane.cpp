@@ -104,7 +104,8 @@ std::string failure_line(const Scene& scene, std::size_t d, Tenths floor) {
   for (const trace::OutOfMemory& failure : scene.failures)
     if (failure.device.index() == d)
       return fmt::format("<path class=\"broke\" d=\"M{} {}v{}\"><title>{}</title></path>\n",
-                         px(scene.time.at(failure.time)), px(floor), -scene.layout.memory, trace::in_words(failure));
+                         px(scene.time.at(failure.time)), px(floor), -scene.layout.memory,
+                         trace::in_words(failure));
   return "";
 }
 

@@ -38,7 +38,8 @@ const std::vector<GridFamily>& grid_families() {
        "section 6",
        "none", "k | m: bubble (p-1)(F+B), rank r holds min(m, k(p-r))", 1, kfkb},
       {"sliced_1f1b", "1F1B whose first micro-batches are cut in halves, to fill the pipeline sooner",
-       "Liu et al., AutoPipe, CLUSTER 2022; from its abstract: forwards and backwards of the cut ones in halves, as many cut as "
+       "Liu et al., AutoPipe, CLUSTER 2022; from its abstract: forwards and backwards of the cut ones in "
+       "halves, as many cut as "
        "keep the last rank busy, or --group",
        "none", "m > p, F <= B: bubble (p-1)(F/2+B), rank r holds min(m, p-r)", 1, sliced_1f1b},
       {"list_order", "the best of 1F1B and two list schedules, within a memory limit if one is given",

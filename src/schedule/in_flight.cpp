@@ -8,7 +8,9 @@
 namespace penstock::schedule {
 namespace {
 
-Pace pace(const plan::Stage& stage) { return {stage.micro_batch, stage.k}; }
+Pace pace(const plan::Stage& stage) {
+  return {stage.micro_batch, stage.k};
+}
 
 /// Replicas on whose results a stage's backward pass waits, its own included.
 std::int64_t replicas_downstream(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {

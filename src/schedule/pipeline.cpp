@@ -19,8 +19,7 @@ bool negative(Picoseconds t) {
 std::string stage_fault(const Pipeline& pipeline) {
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const PipelineStage& stage = pipeline.stages[s];
-    if (negative(stage.forward) || negative(stage.backward) || negative(stage.after) ||
-        negative(stage.early))
+    if (negative(stage.forward) || negative(stage.backward) || negative(stage.after) || negative(stage.early))
       return fmt::format("stages[{}]: a time is negative", s);
     if (stage.early > stage.backward)
       return fmt::format("stages[{}]: the early part of a backward is longer than all of it", s);
@@ -140,14 +139,16 @@ Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pi
 Row row_of(std::int32_t stage, const std::vector<Task>& tasks) {
   Row row;
   for (const Task& task : tasks)
-    row.push_back(task.phase == Phase::forward ? forward(stage, task.micro_batch) : backward(stage, task.micro_batch));
+    row.push_back(task.phase == Phase::forward ? forward(stage, task.micro_batch)
+                                               : backward(stage, task.micro_batch));
   return row;
 }
 
 std::string tokens(const std::vector<Task>& row) {
   std::string out;
   for (const Task& task : row)
-    out += fmt::format("{}{}{}", out.empty() ? "" : " ", task.phase == Phase::forward ? 'F' : 'B', task.micro_batch);
+    out += fmt::format("{}{}{}", out.empty() ? "" : " ", task.phase == Phase::forward ? 'F' : 'B',
+                       task.micro_batch);
   return out;
 }
 

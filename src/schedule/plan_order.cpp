@@ -16,7 +16,9 @@ namespace {
 using plan::Plan;
 using plan::Stage;
 
-bool is_file(const std::string& schedule) { return schedule.ends_with(".csv"); }
+bool is_file(const std::string& schedule) {
+  return schedule.ends_with(".csv");
+}
 
 /// Micro-batches of one mini-batch that a replica takes part in.
 std::int32_t per_mini_batch(const Plan& plan, const Stage& stage) {
@@ -31,14 +33,15 @@ Row fill_drain(std::int32_t stage, std::int32_t count) {
   return out;
 }
 
-/// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent. With fewer than k
-/// in flight the runs are as long as that allows.
+/// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent. With
+/// fewer than k in flight the runs are as long as that allows.
 Row k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t held, std::int32_t k) {
   Row out;
   std::int32_t forwards = 0, backwards = 0;
   while (forwards < std::min(held, count)) out.push_back(forward(stage, forwards++));
   while (backwards < count) {
-    for (std::int32_t run = 0; run < k && backwards < forwards; ++run) out.push_back(backward(stage, backwards++));
+    for (std::int32_t run = 0; run < k && backwards < forwards; ++run)
+      out.push_back(backward(stage, backwards++));
     for (std::int32_t run = 0; run < k && forwards < std::min(count, backwards + held); ++run)
       out.push_back(forward(stage, forwards++));
   }
@@ -50,9 +53,11 @@ void check_passes(const Plan& plan, const Grid& grid) {
   for (const Row& row : grid.ranks)
     for (const Action& action : row) {
       if (action.pass == Pass::evict || action.pass == Pass::load)
-        throw core::BadInput(plan.schedule + " parks activations on other devices, a plan keeps them on its own");
+        throw core::BadInput(plan.schedule +
+                             " parks activations on other devices, a plan keeps them on its own");
       if (action.pass == Pass::recompute && !plan.stages[static_cast<std::size_t>(action.stage)].recompute)
-        throw core::BadInput(fmt::format("{} recomputes stage {}, the plan does not", plan.schedule, action.stage));
+        throw core::BadInput(
+            fmt::format("{} recomputes stage {}, the plan does not", plan.schedule, action.stage));
     }
 }
 
@@ -70,7 +75,8 @@ Grid stage_rows(const Plan& plan) {
   for (std::int32_t s = 0; s < grid.stages(); ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
     const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
-    const auto held = static_cast<std::int32_t>(std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch));
+    const auto held =
+        static_cast<std::int32_t>(std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch));
     grid.ranks.push_back(plan.schedule == "gpipe" ? fill_drain(s, count)
                                                   : k_forward_k_backward(s, count, held, stage.k));
   }
@@ -78,21 +84,25 @@ Grid stage_rows(const Plan& plan) {
 }
 
 void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::int32_t>& rank) {
-  if (grid.halves > 0) throw core::BadInput(plan.schedule + " cuts micro-batches in halves, a stage has one size");
+  if (grid.halves > 0)
+    throw core::BadInput(plan.schedule + " cuts micro-batches in halves, a stage has one size");
   if (grid.copies > 1)
     throw core::BadInput(plan.schedule + " holds several copies of the model, a plan has one");
   if (grid.rank_of_stage.size() != rank.size())
-    throw core::BadInput(fmt::format("{} has {} stages, the plan {}", plan.schedule, grid.stages(), rank.size()));
+    throw core::BadInput(
+        fmt::format("{} has {} stages, the plan {}", plan.schedule, grid.stages(), rank.size()));
   for (std::size_t s = 0; s < rank.size(); ++s)
     if (grid.rank_of_stage[s] != rank[s])
-      throw core::BadInput(fmt::format("{} runs stage {} on the devices of rank {}, the plan on those of rank {}",
-                                       plan.schedule, s, grid.rank_of_stage[s], rank[s]));
+      throw core::BadInput(
+          fmt::format("{} runs stage {} on the devices of rank {}, the plan on those of rank {}",
+                      plan.schedule, s, grid.rank_of_stage[s], rank[s]));
   check_passes(plan, grid);
 }
 
 void refuse_k(const Plan& plan) {
   for (const Stage& stage : plan.stages)
-    if (stage.k != 1) throw core::BadInput(plan.schedule + " runs passes in an order of its own; k of a stage must be 1");
+    if (stage.k != 1)
+      throw core::BadInput(plan.schedule + " runs passes in an order of its own; k of a stage must be 1");
 }
 
 Grid family_rows(const Plan& plan, const GridCosts& costs) {
@@ -119,11 +129,16 @@ Grid file_rows(const Plan& plan) {
   return grid;
 }
 
-Action of_stage(Pass pass, std::int32_t stage) { return {pass, stage, -1}; }
+Action of_stage(Pass pass, std::int32_t stage) {
+  return {pass, stage, -1};
+}
 
-bool releases(const Action& part) { return part.pass == Pass::backward || part.pass == Pass::weight_gradient; }
+bool releases(const Action& part) {
+  return part.pass == Pass::backward || part.pass == Pass::weight_gradient;
+}
 
-/// What a plan's rows keep of a grid: computation. Messages, updates and recomputation are the plan's business.
+/// What a plan's rows keep of a grid: computation. Messages, updates and recomputation are the plan's
+/// business.
 bool computes(const Action& action) {
   return releases(action) || action.pass == Pass::forward || action.pass == Pass::input_gradient ||
          action.pass == Pass::overlapped || action.pass == Pass::barrier;
@@ -230,13 +245,14 @@ void demand_own_devices(const Plan& plan) {
   const auto rank = plan::rank_of_stage(plan);
   for (std::size_t s = 0; s < rank.size(); ++s)
     if (rank[s] != static_cast<std::int32_t>(s))
-      throw core::BadInput(fmt::format("{} runs one stage on a device; stage {} shares its devices with another",
-                                       plan.schedule, s));
+      throw core::BadInput(fmt::format(
+          "{} runs one stage on a device; stage {} shares its devices with another", plan.schedule, s));
 }
 
 std::int64_t mini_batches(const Plan& plan) {
   if (!plan::asynchronous(plan)) return 1;
-  // A micro-batch passes every stage twice; the second half of three times that many, at least two, is steady.
+  // A micro-batch passes every stage twice; the second half of three times that many, at least two, is
+  // steady.
   const std::int64_t micro_batches = plan.training.mini_batch / plan.stages.front().micro_batch;
   const auto devices = static_cast<std::int64_t>(plan.stages.size()) * 6;
   return 4 + devices / micro_batches / 2 * 2;
@@ -276,8 +292,12 @@ std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {
   return faults;
 }
 
-std::vector<std::int32_t> most_held(const Grid& order) { return most_between(Pass::forward, order); }
-std::vector<std::int32_t> most_recomputed(const Grid& order) { return most_between(Pass::recompute, order); }
+std::vector<std::int32_t> most_held(const Grid& order) {
+  return most_between(Pass::forward, order);
+}
+std::vector<std::int32_t> most_recomputed(const Grid& order) {
+  return most_between(Pass::recompute, order);
+}
 
 std::vector<int> weight_copies(const Plan& plan) {
   std::vector<int> out(plan.stages.size());

@@ -47,11 +47,14 @@ core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& s
 }
 
 /// Index into Network::link of a stage's messages, to as many devices further on as it has.
-std::size_t reach(const plan::Stage& stage) { return stage.devices.size(); }
+std::size_t reach(const plan::Stage& stage) {
+  return stage.devices.size();
+}
 
 /// Samples whose bytes one device of a stage sends of each micro-batch; a group's devices send one part each.
 double sent_samples(const plan::Stage& stage) {
-  return static_cast<double>(plan::samples_per_device(stage.micro_batch, stage.replicas())) / stage.tensor_parallel;
+  return static_cast<double>(plan::samples_per_device(stage.micro_batch, stage.replicas())) /
+         stage.tensor_parallel;
 }
 
 double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
@@ -61,7 +64,8 @@ double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
   return sum;
 }
 
-StageTerms terms_of(const cost::Problem& problem, const Network& network, const plan::Stage& stage, std::int64_t samples) {
+StageTerms terms_of(const cost::Problem& problem, const Network& network, const plan::Stage& stage,
+                    std::int64_t samples) {
   const auto replicas = static_cast<int>(stage.replicas());
   const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
   const cost::StageLoad load = cost::stage_load(problem.graph, stage.operators);
@@ -69,7 +73,8 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   if (stage.tensor_parallel == 1 && stage.zero == 0) return terms;
   const cost::Affine& link = network.link[reach(stage)];
   const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
-  const double share = static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;
+  const double share =
+      static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;
   const double moved = static_cast<double>((load.entering + load.leaving).value()) * share;
   terms.communication = (messages * link.latency + moved * link.per_byte) / static_cast<double>(samples);
   terms.reduce = reduce_seconds(problem, stage) / static_cast<double>(problem.training.mini_batch);
@@ -79,13 +84,15 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
 }  // namespace
 
 Network assume_network(const Cluster& cluster, const plan::Compression& compression) {
-  Network network{std::vector<cost::Affine>(cluster.size() + 1), std::vector<cost::AllReduce>(cluster.size() + 1)};
+  Network network{std::vector<cost::Affine>(cluster.size() + 1),
+                  std::vector<cost::AllReduce>(cluster.size() + 1)};
   for (std::size_t r = 1; r <= cluster.size(); ++r) {
     // With more than half of the devices in one stage the others are at most half the cluster away.
     network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
     network.link[r].per_byte *= compression.activations;
     network.all_reduce[r] = slowest_group(cluster, r);
-    for (cost::Affine& algorithm : network.all_reduce[r].algorithms) algorithm.per_byte *= compression.gradients;
+    for (cost::Affine& algorithm : network.all_reduce[r].algorithms)
+      algorithm.per_byte *= compression.gradients;
   }
   return network;
 }
@@ -112,8 +119,8 @@ double busiest_device(const plan::Plan& plan, const std::vector<double>& tps) {
   return *std::max_element(load.begin(), load.end());
 }
 
-double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
-                         const Network& network) {
+double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
+                         const std::vector<double>& tps, const Network& network) {
   double longest = 0;
   std::vector<double> until(tps.size());  // longest path ending before this stage
   for (std::size_t s = 0; s < tps.size(); ++s) {
@@ -139,9 +146,11 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
   const Network network = assume_network(problem.cluster, problem.training.compression);
   Estimate out;
   std::vector<double> tps;
-  const bool in_turn = plan::asynchronous(plan);  // each replica a whole micro-batch, and the pipeline never drains
+  const bool in_turn =
+      plan::asynchronous(plan);  // each replica a whole micro-batch, and the pipeline never drains
   for (const plan::Stage& stage : plan.stages) {
-    out.stages.push_back(terms_of(problem, network, stage, in_turn ? stage.micro_batch * stage.replicas() : stage.micro_batch));
+    out.stages.push_back(terms_of(problem, network, stage,
+                                  in_turn ? stage.micro_batch * stage.replicas() : stage.micro_batch));
     tps.push_back(out.stages.back().time_per_sample());
   }
   out.bottleneck = busiest_device(plan, tps);

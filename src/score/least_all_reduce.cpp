@@ -74,7 +74,8 @@ LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster) : by_replicas_(c
   for (std::size_t r = 2; r <= cluster.size(); ++r) {
     const double ring = 2 * (static_cast<double>(r) - 1) / static_cast<double>(r) / bandwidth[r];
     const double hierarchical = 1 / bandwidth[r] + 1 / all.front().bandwidth;
-    by_replicas_[r] = {2 * static_cast<double>(std::bit_width(r - 1)) * latency, r < 4 ? ring : std::min(ring, hierarchical)};
+    by_replicas_[r] = {2 * static_cast<double>(std::bit_width(r - 1)) * latency,
+                       r < 4 ? ring : std::min(ring, hierarchical)};
   }
 }
 

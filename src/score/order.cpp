@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "penstock/cost/sharding.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/list_order.hpp"
-#include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 
@@ -18,7 +18,8 @@ schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
   schedule::demand_own_devices(plan);
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
   schedule::Grid grid{{}, plan::rank_of_stage(plan)};
-  for (std::int32_t s = 0; s < grid.stages(); ++s) grid.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
+  for (std::int32_t s = 0; s < grid.stages(); ++s)
+    grid.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
   return schedule::with_updates(plan, std::move(grid));
 }
 
@@ -26,7 +27,8 @@ schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
 schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
   cost::OpTime sum;
   for (const plan::Stage& stage : plan.stages) {
-    const auto time = cost::stage_time(problem, stage, stage.operators, 0, plan::samples_per_device(plan, stage)).total();
+    const auto time =
+        cost::stage_time(problem, stage, stage.operators, 0, plan::samples_per_device(plan, stage)).total();
     sum.forward += time.forward;
     sum.input_gradient += time.input_gradient;
     sum.weight_gradient += time.weight_gradient;
@@ -45,13 +47,15 @@ schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& p
 
 schedule::Grid order_of(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan.schedule == kListOrder) return listed(problem, plan);
-  return schedule::plan_order(plan, schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
+  return schedule::plan_order(plan,
+                              schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
 }
 
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan) {
   if (plan.schedule != kListOrder)
-    return schedule::derive_in_flight(plan, plan::StageGraph(problem.graph, plan),
-                                      schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
+    return schedule::derive_in_flight(
+        plan, plan::StageGraph(problem.graph, plan),
+        schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
   const auto held = schedule::most_held(order_of(problem, plan));
   for (std::size_t s = 0; s < held.size(); ++s)
     if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;

@@ -25,7 +25,9 @@ struct Seat {
   std::size_t replica;
 };
 
-std::size_t replicas(const plan::Stage& stage) { return static_cast<std::size_t>(stage.replicas()); }
+std::size_t replicas(const plan::Stage& stage) {
+  return static_cast<std::size_t>(stage.replicas());
+}
 
 std::vector<Seat> seats(const plan::Plan& plan) {
   std::vector<Seat> out;
@@ -66,8 +68,8 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage, Pipeli
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
     const cost::OpTime time = cost::stage_time(problem, stage, stage.operators, r, samples).total();
     const Seconds again = stage.recompute ? time.forward : Seconds(0);
-    out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()), static_cast<int>(room),
-                          after, rounded(again)});
+    out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()),
+                          static_cast<int>(room), after, rounded(again)});
   }
 }
 
@@ -76,9 +78,10 @@ struct Flight {
   Picoseconds total() const { return bytes + latency; }
 };
 
-/// A message between two replicas travels in parts, one per device of the larger group (cost/sharding.hpp), all at once; the
-/// slowest counts.
-Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, std::span<const DeviceId> to, core::Bytes bytes) {
+/// A message between two replicas travels in parts, one per device of the larger group (cost/sharding.hpp),
+/// all at once; the slowest counts.
+Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, std::span<const DeviceId> to,
+              core::Bytes bytes) {
   const std::size_t parts = std::max(from.size(), to.size());
   const core::Bytes part(bytes.value() / static_cast<std::int64_t>(parts));
   Flight slowest;
@@ -91,8 +94,8 @@ Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, s
 }
 
 /// One link where replica a of `x` and replica b of `y` share samples.
-void add_links(const cost::Problem& problem, const plan::Stage& x, int first_x, const plan::Stage& y, int first_y,
-               core::Bytes bytes_per_sample, Pipeline& out) {
+void add_links(const cost::Problem& problem, const plan::Stage& x, int first_x, const plan::Stage& y,
+               int first_y, core::Bytes bytes_per_sample, Pipeline& out) {
   for (std::size_t a = 0, b = 0; a < replicas(x) && b < replicas(y);) {
     const std::int64_t end_a = share_start(x, a + 1), end_b = share_start(y, b + 1);
     const std::int64_t samples = std::min(end_a, end_b) - std::max(share_start(x, a), share_start(y, b));
@@ -190,12 +193,14 @@ Pipeline pipeline_of(const cost::Problem& problem, const plan::Plan& plan) {
   return out;
 }
 
-/// A flush after every mini-batch, one stage per device, and gradients that leave a stage with the end of its backward pass.
+/// A flush after every mini-batch, one stage per device, and gradients that leave a stage with the end of its
+/// backward pass.
 static bool whole_backwards(const plan::Plan& plan) {
   return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order";
 }
 
-std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
+std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
+                                     Reduction reduction) {
   if (!one_micro_batch_size(plan) || !whole_backwards(plan)) return {};
   Pipeline devices = device_pipeline(problem, plan);
   for (PipelineStage& stage : devices.stages)

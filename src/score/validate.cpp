@@ -38,8 +38,8 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
     const plan::Stage& stage = judged.stages[s];
     const auto load = cost::stage_load(problem.graph, stage);
     out.push_back(cost::stage_memory(load, problem.memory, problem.training.optimizer,
-                                     plan::samples_per_device(judged, stage), stage.in_flight / stage.micro_batch,
-                                     whole[s], cost::zero_of(stage)));
+                                     plan::samples_per_device(judged, stage),
+                                     stage.in_flight / stage.micro_batch, whole[s], cost::zero_of(stage)));
     at(out.back(), plan::MemoryKind::versions) = load.parameters * copies[s];
   }
   return out;
@@ -94,8 +94,8 @@ std::vector<std::string> memory_faults(const cost::Problem& problem, const plan:
       if (rank.needed > has)
         out.push_back(fmt::format("stage{} {} need{} {} on device {}, which has {}: {} missing",
                                   rank.stages.size() > 1 ? "s" : "", fmt::join(rank.stages, ", "),
-                                  rank.stages.size() > 1 ? "" : "s", core::show(rank.needed), d.index(), core::show(has),
-                                  core::show(rank.needed - has)));
+                                  rank.stages.size() > 1 ? "" : "s", core::show(rank.needed), d.index(),
+                                  core::show(has), core::show(rank.needed - has)));
     }
   }
   return out;
@@ -107,7 +107,8 @@ std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& 
   try {
     const auto memory = memory_faults(problem, judged);
     out.insert(out.end(), memory.begin(), memory.end());
-  } catch (const core::BadInput&) {  // nobody knows what an order holds that cannot be made; order_faults says why
+  } catch (
+      const core::BadInput&) {  // nobody knows what an order holds that cannot be made; order_faults says why
   }
   return out;
 }

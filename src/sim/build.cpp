@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "collective.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "collective.hpp"
 #include "rows.hpp"
 #include "task_list.hpp"
 #include "updates.hpp"
@@ -19,13 +19,20 @@ using trace::TaskKind;
 
 TaskKind kind_of(Pass pass) {
   switch (pass) {
-    case Pass::forward: return TaskKind::forward;
-    case Pass::backward: return TaskKind::backward;
-    case Pass::input_gradient: return TaskKind::input_gradient;
-    case Pass::weight_gradient: return TaskKind::weight_gradient;
-    case Pass::recompute: return TaskKind::recompute;
-    case Pass::step: return TaskKind::step;
-    default: throw core::Error(core::ExitCode::internal, "a row holds a pass that nothing computes");
+    case Pass::forward:
+      return TaskKind::forward;
+    case Pass::backward:
+      return TaskKind::backward;
+    case Pass::input_gradient:
+      return TaskKind::input_gradient;
+    case Pass::weight_gradient:
+      return TaskKind::weight_gradient;
+    case Pass::recompute:
+      return TaskKind::recompute;
+    case Pass::step:
+      return TaskKind::step;
+    default:
+      throw core::Error(core::ExitCode::internal, "a row holds a pass that nothing computes");
   }
 }
 
@@ -39,12 +46,18 @@ class Builder {
  public:
   Builder(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
           const schedule::Grid& order, const SimulationOptions& options)
-      : problem_(problem), plan_(plan), stages_(stages), order_(order), options_(options), tasks_(problem.cluster, options.stop) {}
+      : problem_(problem),
+        plan_(plan),
+        stages_(stages),
+        order_(order),
+        options_(options),
+        tasks_(problem.cluster, options.stop) {}
 
   Iteration build() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const plan::Stage& stage = plan_.stages[s];
-      buckets_.push_back(buckets(problem_.graph, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
+      buckets_.push_back(
+          buckets(problem_.graph, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
       times_.emplace_back();
       out_.collectives.emplace_back();
       for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
@@ -68,12 +81,14 @@ class Builder {
  private:
   void add_overlap() {
     const auto& types = problem_.cluster.types();
-    if (std::all_of(types.begin(), types.end(), [](const auto& type) { return type.overlap_slowdown == 1; })) return;
+    if (std::all_of(types.begin(), types.end(), [](const auto& type) { return type.overlap_slowdown == 1; }))
+      return;
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
       tasks_.graph().overlap.push_back(problem_.cluster.type(DeviceId(d)).overlap_slowdown);
     for (const plan::Stage& stage : plan_.stages) {
       tasks_.graph().stage_devices.emplace_back();
-      for (const DeviceId d : stage.devices) tasks_.graph().stage_devices.back().push_back(static_cast<std::int32_t>(d.index()));
+      for (const DeviceId d : stage.devices)
+        tasks_.graph().stage_devices.back().push_back(static_cast<std::int32_t>(d.index()));
     }
   }
 
@@ -94,7 +109,8 @@ class Builder {
       if (!row.tasks[p + 1].joined) keep_together(r, row.tasks[p].stage, p);
   }
 
-  /// The devices of a group go on to their next pass, or pair that runs as one, together: through a task of no length.
+  /// The devices of a group go on to their next pass, or pair that runs as one, together: through a task of
+  /// no length.
   void keep_together(std::size_t r, std::int32_t stage, std::size_t position) {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
     const TaskId group = plan_.stages[static_cast<std::size_t>(stage)].tensor_parallel;
@@ -163,13 +179,13 @@ class Builder {
   struct Slice {
     std::size_t micro_batch;  ///< index into the arrays of StageTasks
     std::int64_t replica;
-    std::int64_t end;          ///< sample, one past its last
-    std::int32_t number;       ///< of the micro-batch among all
+    std::int64_t end;     ///< sample, one past its last
+    std::int32_t number;  ///< of the micro-batch among all
   };
   static Slice slice(const StageTasks& stage, std::int64_t number) {
     const std::int64_t m = number / stage.replicas(), r = number % stage.replicas();
-    const std::int64_t end = stage.in_turn ? (number + 1) * stage.micro_batch
-                                           : m * stage.micro_batch + stage.share_start(r + 1);
+    const std::int64_t end =
+        stage.in_turn ? (number + 1) * stage.micro_batch : m * stage.micro_batch + stage.share_start(r + 1);
     return {static_cast<std::size_t>(m), r, end, static_cast<std::int32_t>(stage.in_turn ? number : m)};
   }
 
@@ -200,13 +216,14 @@ class Builder {
   }
 
   /// From the end of one task to the start of another, at these positions of their rows.
-  void send(const StageTasks& from, const Slice& a, const StageTasks& to, const Slice& b, Stretch when, std::int32_t gate,
-            core::Bytes bytes, StageId sender) {
+  void send(const StageTasks& from, const Slice& a, const StageTasks& to, const Slice& b, Stretch when,
+            std::int32_t gate, core::Bytes bytes, StageId sender) {
     const std::int64_t first_from = a.replica * from.group, first_to = b.replica * to.group;
     const std::int64_t parts = std::max(from.group, to.group);
     for (std::int64_t i = 0; i < parts; ++i) {
       const std::int64_t receiver = first_to + i % to.group;
-      const TaskId done = from.at(when.first, first_from + i % from.group), waits = to.at(when.last, receiver);
+      const TaskId done = from.at(when.first, first_from + i % from.group),
+                   waits = to.at(when.last, receiver);
       const bool local = tasks_.graph().task(done).place == tasks_.graph().task(waits).place;
       TaskId arrives = done;
       if (bytes.value() > 0 && !local) {
@@ -227,8 +244,10 @@ class Builder {
     return task;
   }
 
-  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, StageId stage, std::int32_t micro_batch) {
-    Task task = tasks_.transfer(tasks_.graph().task(sender).place, tasks_.graph().task(receiver).place, bytes);
+  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, StageId stage,
+                      std::int32_t micro_batch) {
+    Task task =
+        tasks_.transfer(tasks_.graph().task(sender).place, tasks_.graph().task(receiver).place, bytes);
     task.next = receiver;
     task.stage = static_cast<std::int32_t>(stage.index());
     task.micro_batch = micro_batch;
@@ -246,14 +265,15 @@ class Builder {
   Iteration out_;
   std::vector<std::vector<Bucket>> buckets_;  ///< [stage]
   std::vector<RankRow> rows_;
-  std::vector<TaskId> first_;  ///< [rank]
+  std::vector<TaskId> first_;                     ///< [rank]
   std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]
 };
 
 }  // namespace
 
-Iteration build_iteration(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
-                          const schedule::Grid& order, const SimulationOptions& options) {
+Iteration build_iteration(const cost::Problem& problem, const plan::Plan& plan,
+                          const plan::StageGraph& stages, const schedule::Grid& order,
+                          const SimulationOptions& options) {
   return Builder(problem, plan, stages, order, options).build();
 }
 

@@ -25,7 +25,8 @@ class Messages {
   void send(std::size_t from, std::size_t to, std::int64_t bytes) {
     Message message{from, to, bytes, {}};
     for (const auto& [sender, last] : arrived_[from]) message.after.push_back(last);
-    if (const auto own = arrived_[to].find(from); own != arrived_[to].end()) message.after.push_back(own->second);
+    if (const auto own = arrived_[to].find(from); own != arrived_[to].end())
+      message.after.push_back(own->second);
     pending_.push_back(std::move(message));
   }
 
@@ -77,7 +78,8 @@ void tree(Messages& out, const Members& members, std::int64_t bytes) {
   }
 }
 
-void exchange(Messages& out, const Members& members, std::size_t count, std::size_t distance, std::int64_t bytes) {
+void exchange(Messages& out, const Members& members, std::size_t count, std::size_t distance,
+              std::int64_t bytes) {
   for (std::size_t i = 0; i < count; ++i) out.send(members[i], members[i ^ distance], bytes);
   out.arrive();
 }
@@ -111,7 +113,8 @@ std::vector<Members> by_node(const cluster::Cluster& cluster, const Group& group
 
 bool balanced(const std::vector<Members>& nodes) {
   return nodes.size() > 1 && nodes.front().size() > 1 &&
-         std::all_of(nodes.begin(), nodes.end(), [&](const Members& n) { return n.size() == nodes.front().size(); });
+         std::all_of(nodes.begin(), nodes.end(),
+                     [&](const Members& n) { return n.size() == nodes.front().size(); });
 }
 
 /// All nodes at once, all rings of shards at once.
@@ -121,7 +124,8 @@ void hierarchical(Messages& out, const std::vector<Members>& nodes, std::int64_t
     for (std::size_t step = 0; step + 1 < local; ++step) {
       for (const Members& node : nodes)
         for (std::size_t i = 0; i < local; ++i)
-          out.send(node[i], node[(i + 1) % local], part(bytes, local, (i + offset + 2 * local - step) % local));
+          out.send(node[i], node[(i + 1) % local],
+                   part(bytes, local, (i + offset + 2 * local - step) % local));
       out.arrive();
     }
   };
@@ -131,7 +135,8 @@ void hierarchical(Messages& out, const std::vector<Members>& nodes, std::int64_t
     for (std::size_t i = 0; i < local; ++i)
       for (std::size_t k = 0; k < n; ++k)
         out.send(nodes[k][i], nodes[(k + 1) % n][i],
-                 part(part(bytes, local, (i + 1) % local), n, (k + (step < n - 1 ? 0 : 1) + 3 * n - step % (n - 1)) % n));
+                 part(part(bytes, local, (i + 1) % local), n,
+                      (k + (step < n - 1 ? 0 : 1) + 3 * n - step % (n - 1)) % n));
     out.arrive();
   }
   inside(1);
@@ -148,8 +153,8 @@ Collective cheapest(const cluster::Cluster& cluster, const Group& group, std::in
 
 }  // namespace
 
-std::vector<Message> all_reduce_messages(Collective collective, const cluster::Cluster& cluster, const Group& group,
-                                         std::int64_t bytes) {
+std::vector<Message> all_reduce_messages(Collective collective, const cluster::Cluster& cluster,
+                                         const Group& group, std::int64_t bytes) {
   if (collective == Collective::automatic) collective = cheapest(cluster, group, bytes);
   Members all(group.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;

@@ -19,12 +19,13 @@ inline std::int64_t nearly_equal_part(std::int64_t bytes, std::int64_t n, std::i
 struct Message {
   std::size_t from = 0, to = 0;
   std::int64_t bytes = 0;
-  std::vector<std::size_t> after;  ///< messages (indices) that must have arrived; the sender's own gradients besides
+  std::vector<std::size_t>
+      after;  ///< messages (indices) that must have arrived; the sender's own gradients besides
 };
 
-/// The messages of one all-reduce of `bytes`, each after those it waits for. Every replica has the result when all
-/// messages to it have arrived; two of one sender to one receiver arrive in order. `closed_form` is no message at all
-/// and not asked for here; `automatic` takes the smallest cost::all_reduce.
+/// The messages of one all-reduce of `bytes`, each after those it waits for. Every replica has the result
+/// when all messages to it have arrived; two of one sender to one receiver arrive in order. `closed_form` is
+/// no message at all and not asked for here; `automatic` takes the smallest cost::all_reduce.
 std::vector<Message> all_reduce_messages(Collective collective, const cluster::Cluster& cluster,
                                          const std::vector<core::DeviceId>& group, std::int64_t bytes);
 

@@ -58,7 +58,8 @@ class Engine {
     if (event.task < 0) return network_->due(event.task, event.time);
     const Task& task = graph_.task(event.task);
     if (task.travels() && !network_->due(event.task, event.time)) return false;
-    if (overlap_.matters() && trace::computes(task.kind) && !overlap_.due(event.task, event.time)) return false;
+    if (overlap_.matters() && trace::computes(task.kind) && !overlap_.due(event.task, event.time))
+      return false;
     record_.end(event.task, event.time);
     if (task.next >= 0) release(task.next, event.time);
     const auto t = static_cast<std::size_t>(event.task);

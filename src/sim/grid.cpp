@@ -61,7 +61,8 @@ class Clock {
     Picoseconds start = free_[rank];
     for (const Action& part : schedule::parts(action)) start = std::max(start, input(part, cell.rank));
     const Picoseconds end = start + duration(grid_, action, costs_);
-    if (end > kLatest) throw core::BadInput("the schedule takes more than 4 million seconds; the clock ends there");
+    if (end > kLatest)
+      throw core::BadInput("the schedule takes more than 4 million seconds; the clock ends there");
     for (const Action& part : schedule::parts(action))
       if (const auto milestone = reached(part))
         reached_[*milestone] = part.pass == Pass::load ? end + costs_.delay : end;
@@ -70,7 +71,8 @@ class Clock {
   }
 
  private:
-  static constexpr Picoseconds kLatest{4'000'000'000'000'000'000};  ///< any action and delay may follow on the clock
+  static constexpr Picoseconds kLatest{
+      4'000'000'000'000'000'000};  ///< any action and delay may follow on the clock
 
   /// Of the first rank to pass it, by when all have come; what they do later counts no more.
   Picoseconds barrier(std::size_t number) {

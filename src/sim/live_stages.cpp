@@ -33,7 +33,8 @@ class RowEffect {
 
   void add(const Action& part, const Interval& time) {
     const int size = part.micro_batch < halves_ ? 1 : 2;
-    if (part.pass == Pass::backward || part.pass == Pass::weight_gradient) out_.own.push_back({time.end, -size});
+    if (part.pass == Pass::backward || part.pass == Pass::weight_gradient)
+      out_.own.push_back({time.end, -size});
     if (part.pass == Pass::recompute || (part.pass == Pass::forward && !recomputed(part)))
       out_.own.push_back({time.start, size});
     if (part.pass != Pass::evict && part.pass != Pass::load) return;
@@ -79,7 +80,8 @@ int peak(const Changes& own, const Changes& foreign) {
 
 std::vector<int> peak_live(const schedule::Grid& grid, const std::vector<std::vector<Interval>>& times) {
   std::vector<Effect> effects;
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r) effects.push_back(effect(grid.ranks[r], times[r], grid.halves));
+  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+    effects.push_back(effect(grid.ranks[r], times[r], grid.halves));
   std::vector<int> out;
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     out.push_back((peak(effects[r].own, effects[schedule::partner(r, effects.size())].partner) + 1) / 2);

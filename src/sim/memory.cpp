@@ -46,8 +46,8 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<Change> changes) {
 /// One stage on one of its devices.
 class StageOnDevice {
  public:
-  StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage, std::int32_t device,
-                const Times& times, const std::vector<std::int64_t>& arrival)
+  StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage,
+                std::int32_t device, const Times& times, const std::vector<std::int64_t>& arrival)
       : stage_(stage), device_(device), times_(times), arrival_(arrival), transient_(rule.transient) {
     const std::int64_t samples = stage.share(device / stage.group);
     kept_ = load.kept.value() * rule.activation_copies * samples;
@@ -64,7 +64,9 @@ class StageOnDevice {
   }
 
  private:
-  std::size_t task(std::int32_t position) const { return static_cast<std::size_t>(stage_.at(position, device_)); }
+  std::size_t task(std::int32_t position) const {
+    return static_cast<std::size_t>(stage_.at(position, device_));
+  }
   std::int64_t start(std::int32_t position) const { return times_.start[task(position)]; }
   std::int64_t end(std::int32_t position) const { return times_.end[task(position)]; }
 
@@ -91,9 +93,10 @@ class StageOnDevice {
   std::int64_t kept_, entering_, received_, gradients_;  ///< bytes per micro-batch
 };
 
-plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage, const cost::StageLoad& load,
-                                std::int64_t samples) {
-  auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, 0, {}, cost::zero_of(stage));
+plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage,
+                                const cost::StageLoad& load, std::int64_t samples) {
+  auto memory = cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, 0, {},
+                                   cost::zero_of(stage));
   at(memory, MemoryKind::buffers) = core::Bytes(0);  // counted as they come and go
   return memory;
 }

@@ -5,10 +5,11 @@
 
 namespace penstock::sim {
 
-/// A device computes slower by its factor (TaskGraph::overlap) while it sends, receives or reduces: copies and reductions
-/// take memory bandwidth and multiprocessors from kernels (Rashidi et al., ACE, ISCA 2021, section III; Proteus, 2023, calibrates
-/// one factor as we do). Transfers count from the start of their latency. Differs from those in that communication is not
-/// slowed in turn. Work that is under way when the pace changes keeps what it has done.
+/// A device computes slower by its factor (TaskGraph::overlap) while it sends, receives or reduces: copies
+/// and reductions take memory bandwidth and multiprocessors from kernels (Rashidi et al., ACE, ISCA 2021,
+/// section III; Proteus, 2023, calibrates one factor as we do). Transfers count from the start of their
+/// latency. Differs from those in that communication is not slowed in turn. Work that is under way when the
+/// pace changes keeps what it has done.
 class Overlap {
  public:
   /// The references outlive it.
@@ -25,7 +26,7 @@ class Overlap {
  private:
   struct Device {
     TaskId running = -1;
-    double left = 0;         ///< work, in ps of the task's duration, at `since`
+    double left = 0;  ///< work, in ps of the task's duration, at `since`
     std::int64_t since = 0;
     std::int64_t end = 0;
     int communicating = 0;

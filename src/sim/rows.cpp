@@ -18,7 +18,9 @@ class RowBuilder {
   }
 
  private:
-  const std::vector<Bucket>& buckets(std::int32_t stage) const { return buckets_[static_cast<std::size_t>(stage)]; }
+  const std::vector<Bucket>& buckets(std::int32_t stage) const {
+    return buckets_[static_cast<std::size_t>(stage)];
+  }
 
   void add(const Action& action) {
     switch (action.pass) {
@@ -75,7 +77,8 @@ class RowBuilder {
 std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stage, core::Bytes bytes) {
   std::vector<Bucket> out(1);
   for (auto op = stage.operators.rbegin(); op != stage.operators.rend(); ++op) {
-    if (bytes.value() > 0 && out.back().gradients >= bytes && graph.parameter_bytes(*op).value() > 0) out.emplace_back();
+    if (bytes.value() > 0 && out.back().gradients >= bytes && graph.parameter_bytes(*op).value() > 0)
+      out.emplace_back();
     out.back().operators.push_back(*op);
     out.back().gradients += graph.parameter_bytes(*op);
   }

@@ -14,8 +14,8 @@ struct Bucket {
   core::Bytes gradients;
 };
 
-/// A stage's operators in buckets of at least `bytes` of gradients, the last one with what is left; one bucket when
-/// `bytes` is 0. Operators without parameters go with those before them.
+/// A stage's operators in buckets of at least `bytes` of gradients, the last one with what is left; one
+/// bucket when `bytes` is 0. Operators without parameters go with those before them.
 std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stage, core::Bytes bytes);
 
 /// One task of a row, the same on every replica.

@@ -15,7 +15,9 @@ using core::DeviceId;
 using core::Picoseconds;
 using core::StageId;
 
-DeviceId device_id(std::int32_t index) { return DeviceId(static_cast<std::size_t>(index)); }
+DeviceId device_id(std::int32_t index) {
+  return DeviceId(static_cast<std::size_t>(index));
+}
 
 trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start, std::int64_t end) {
   trace::Span span;
@@ -94,7 +96,8 @@ void join(std::vector<trace::Span>& spans) {
   std::size_t kept = 0;
   for (const trace::Span& span : spans) {
     if (computes(span.kind) && span.kind != trace::TaskKind::step) {
-      const auto [pass, opens] = first.try_emplace({span.device, span.kind, span.stage, span.micro_batch}, kept);
+      const auto [pass, opens] =
+          first.try_emplace({span.device, span.kind, span.stage, span.micro_batch}, kept);
       if (!opens) {
         spans[pass->second].end = span.end;
         continue;

@@ -61,6 +61,8 @@ class StageIndex {
 
 }  // namespace
 
-void index_row(const RankRow& row, std::int32_t stage, StageTasks& out) { StageIndex(row, stage, out); }
+void index_row(const RankRow& row, std::int32_t stage, StageTasks& out) {
+  StageIndex(row, stage, out);
+}
 
 }  // namespace penstock::sim

@@ -19,7 +19,8 @@ struct Task {
   std::int64_t duration = 0;  ///< ps; of a transfer: when nothing else uses its route
   std::int64_t bytes = 0;     ///< moved; zero for compute
   TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
-  std::int32_t place = -1;    ///< device of what computes, route of what travels; of a closed-form all-reduce -1
+  std::int32_t place =
+      -1;  ///< device of what computes, route of what travels; of a closed-form all-reduce -1
   std::int32_t micro_batch = -1;
   trace::TaskKind kind = trace::TaskKind::forward;
   std::int32_t stage = -1;  ///< computing, sending or reducing
@@ -53,8 +54,8 @@ struct TaskGraph {
   std::vector<TaskId> successors;               ///< beyond Task::next
   std::vector<std::int32_t> predecessor_count;  ///< [task]
   std::vector<Path> paths;
-  std::vector<double> capacity;               ///< [link], bytes per ps
-  std::size_t devices = 0;                    ///< of the cluster
+  std::vector<double> capacity;  ///< [link], bytes per ps
+  std::size_t devices = 0;       ///< of the cluster
   // Compute that communication slows down (overlap.hpp); empty when it does not.
   std::vector<double> overlap;                           ///< [device], factor on compute time, at least 1
   std::vector<std::vector<std::int32_t>> stage_devices;  ///< [stage]

@@ -11,7 +11,9 @@ namespace {
 
 constexpr double kSecondsPerPicosecond = 1e-12;
 
-core::DeviceId device(std::int32_t index) { return core::DeviceId(static_cast<std::size_t>(index)); }
+core::DeviceId device(std::int32_t index) {
+  return core::DeviceId(static_cast<std::size_t>(index));
+}
 
 }  // namespace
 
@@ -25,8 +27,10 @@ std::int64_t TaskList::ticks(core::Seconds time) {
   constexpr double kClock = 9e6;  // seconds, a little below 2^63 ps
   total_ += time;
   if (!(total_.value() < kClock))
-    throw core::BadInput(fmt::format("the tasks of one iteration take more than {:.0f} days together; "
-                                     "the simulator's clock ends there", kClock / 86400));
+    throw core::BadInput(
+        fmt::format("the tasks of one iteration take more than {:.0f} days together; "
+                    "the simulator's clock ends there",
+                    kClock / 86400));
   return to_picoseconds(time).value();
 }
 

@@ -15,8 +15,8 @@ class TaskList {
   /// Knows the cluster's links; it must outlive the list. Asks `stop` every few thousand tasks.
   explicit TaskList(const cluster::Cluster& cluster, core::StopToken stop = {});
 
-  /// Picoseconds of one task. No iteration outlasts the sum of its tasks, so the clock holds when the sum does; throws
-  /// BadInput when it does not.
+  /// Picoseconds of one task. No iteration outlasts the sum of its tasks, so the clock holds when the sum
+  /// does; throws BadInput when it does not.
   std::int64_t ticks(core::Seconds time);
   /// A message between two devices, not added yet.
   Task transfer(std::int32_t from, std::int32_t to, std::int64_t bytes);

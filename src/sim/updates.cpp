@@ -26,7 +26,9 @@ class UpdateBuilder {
   /// By device of a rank: what must have ended.
   using Ready = std::vector<std::vector<TaskId>>;
 
-  std::int64_t devices(std::size_t rank) const { return static_cast<std::int64_t>(built_.devices[rank].size()); }
+  std::int64_t devices(std::size_t rank) const {
+    return static_cast<std::int64_t>(built_.devices[rank].size());
+  }
   TaskId at(std::size_t rank, std::int32_t position, std::int64_t device) const {
     return built_.first[rank] + static_cast<TaskId>(position * devices(rank) + device);
   }
@@ -35,10 +37,12 @@ class UpdateBuilder {
     Ready before(built_.devices[r].size());  // what the stream ran last
     for (const Reduction& row : built_.rows[r].reductions) {
       Ready ready = before;
-      for (std::int64_t d = 0; d < devices(r); ++d) ready[static_cast<std::size_t>(d)].push_back(at(r, row.after, d));
+      for (std::int64_t d = 0; d < devices(r); ++d)
+        ready[static_cast<std::size_t>(d)].push_back(at(r, row.after, d));
       for (const cost::Reduction& reduction : reductions(row)) {
-        before = options_.collective == Collective::closed_form ? reduce_at_once(row, reduction, ready)
-                                                                : reduce_by_messages(r, row, reduction, ready);
+        before = options_.collective == Collective::closed_form
+                     ? reduce_at_once(row, reduction, ready)
+                     : reduce_by_messages(r, row, reduction, ready);
         ready = before;
       }
       for (std::size_t d = 0; row.step >= 0 && d < before.size(); ++d)
@@ -48,7 +52,8 @@ class UpdateBuilder {
 
   std::vector<cost::Reduction> reductions(const Reduction& row) const {
     const auto s = static_cast<std::size_t>(row.stage);
-    return cost::reductions(problem_, plan_.stages[s], built_.buckets[s][static_cast<std::size_t>(row.bucket)].operators);
+    return cost::reductions(problem_, plan_.stages[s],
+                            built_.buckets[s][static_cast<std::size_t>(row.bucket)].operators);
   }
 
   Ready reduce_at_once(const Reduction& row, const cost::Reduction& reduction, const Ready& ready) {
@@ -66,35 +71,41 @@ class UpdateBuilder {
     return Ready(ready.size(), {id});
   }
 
-  Ready reduce_by_messages(std::size_t r, const Reduction& row, const cost::Reduction& reduction, const Ready& ready) {
+  Ready reduce_by_messages(std::size_t r, const Reduction& row, const cost::Reduction& reduction,
+                           const Ready& ready) {
     Ready done(ready.size());
     for (const auto& group : reduction.groups) {
       std::vector<std::size_t> members;  // of the rank
       for (const core::DeviceId device : group)
-        members.push_back(static_cast<std::size_t>(
-            std::find(built_.devices[r].begin(), built_.devices[r].end(), device) - built_.devices[r].begin()));
+        members.push_back(
+            static_cast<std::size_t>(std::find(built_.devices[r].begin(), built_.devices[r].end(), device) -
+                                     built_.devices[r].begin()));
       reduce_group(row, reduction, group, members, ready, done);
     }
     return done;
   }
 
-  void reduce_group(const Reduction& row, const cost::Reduction& reduction, const std::vector<core::DeviceId>& group,
-                    const std::vector<std::size_t>& members, const Ready& ready, Ready& done) {
+  void reduce_group(const Reduction& row, const cost::Reduction& reduction,
+                    const std::vector<core::DeviceId>& group, const std::vector<std::size_t>& members,
+                    const Ready& ready, Ready& done) {
     const std::int64_t bytes = reduction.bytes.value();
-    const auto messages = reduction.gather ? all_gather_messages(group.size(), bytes)
-                                           : all_reduce_messages(options_.collective, problem_.cluster, group, bytes);
+    const auto messages = reduction.gather
+                              ? all_gather_messages(group.size(), bytes)
+                              : all_reduce_messages(options_.collective, problem_.cluster, group, bytes);
     const auto first = static_cast<TaskId>(tasks_.size());
     std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
     for (const Message& message : messages) {
       Task task = tasks_.transfer(static_cast<std::int32_t>(group[message.from].index()),
-                             static_cast<std::int32_t>(group[message.to].index()), message.bytes);
+                                  static_cast<std::int32_t>(group[message.to].index()), message.bytes);
       task.stage = row.stage;
       task.kind = TaskKind::all_reduce;
       const TaskId id = tasks_.add(task);
       for (const std::size_t m : message.after) tasks_.edge(first + static_cast<TaskId>(m), id);
-      // Both take part only when their own gradients are there; one that this message builds on has waited for that.
+      // Both take part only when their own gradients are there; one that this message builds on has waited
+      // for that.
       for (const std::size_t side : {message.from, message.to})
-        if (std::none_of(message.after.begin(), message.after.end(), [&](auto m) { return messages[m].to == side; }))
+        if (std::none_of(message.after.begin(), message.after.end(),
+                         [&](auto m) { return messages[m].to == side; }))
           for (const TaskId task_before : ready[members[side]]) tasks_.edge(task_before, id);
       last[message.to][message.from] = id;
     }
@@ -117,7 +128,8 @@ class UpdateBuilder {
         const std::int32_t position = built_.rows[r].barriers[k];
         for (std::int64_t a = 0; a < devices(r); ++a) {
           if (position > 0) tasks_.edge(at(r, position - 1, a), id);
-          if (position < static_cast<std::int32_t>(built_.rows[r].tasks.size())) tasks_.edge(id, at(r, position, a));
+          if (position < static_cast<std::int32_t>(built_.rows[r].tasks.size()))
+            tasks_.edge(id, at(r, position, a));
         }
       }
     }

@@ -16,7 +16,8 @@ struct BuiltRows {
   const std::vector<TaskId>& first;                         ///< [rank]
 };
 
-/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. The k-th barriers of all ranks are one.
+/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. The k-th barriers of
+/// all ranks are one.
 void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
                  const BuiltRows& built, TaskList& tasks);
 

@@ -62,7 +62,8 @@ class Row {
   }
 
  private:
-  /// The pass that ends a stage's mini-batch is cut at the buckets, after each of which a group's devices wait for the slowest.
+  /// The pass that ends a stage's mini-batch is cut at the buckets, after each of which a group's devices
+  /// wait for the slowest.
   bool is_cut(std::size_t p) const {
     const auto ends = [&](const Asked::Reduction& reduction) {
       return reduction.after == p && reduction.stage == passes_[p].stage;
@@ -73,21 +74,25 @@ class Row {
     const Asked::Pass& pass = passes_[p];
     const plan::Stage& stage = evidence_.plan.stages[pass.stage.index()];
     if (pass.kind == TaskKind::step)
-      return cost::step_time(evidence_.problem, stage, number_ % static_cast<std::size_t>(stage.tensor_parallel),
+      return cost::step_time(evidence_.problem, stage,
+                             number_ % static_cast<std::size_t>(stage.tensor_parallel),
                              evidence_.problem.cluster.type(device_));
     core::Seconds sum;
-    for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, is_cut(p))) sum += seconds_of(pass.kind, time);
+    for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, is_cut(p)))
+      sum += seconds_of(pass.kind, time);
     return sum;
   }
 
-  /// A pass that was cut at its buckets has been rounded with each, and whenever the device began or ceased to communicate.
+  /// A pass that was cut at its buckets has been rounded with each, and whenever the device began or ceased
+  /// to communicate.
   void check_duration(std::size_t p) {
     const Span& span = *ran_[p].span;
     const auto exact = to_picoseconds(exact_seconds(p)).value();
     auto slack = static_cast<std::int64_t>(evidence_.buckets(passes_[p].stage).size());
     std::int64_t hidden = 0;  // time of the pass in which the device communicates
-    auto next = std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),
-                                 [](std::int64_t time, const auto& interval) { return time < interval.second; });
+    auto next =
+        std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),
+                         [](std::int64_t time, const auto& interval) { return time < interval.second; });
     for (; next != communicates_.end() && next->first < span.end.value(); ++next, slack += 2)
       hidden += std::min(span.end.value(), next->second) - std::max(span.start.value(), next->first);
     const auto slowed = static_cast<double>(hidden) * (1 - 1 / slowdown_);
@@ -153,11 +158,13 @@ void check_groups(Evidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) {
     const auto& devices = evidence.devices(where.first);
     if (asked.passes.empty()) continue;
-    const auto size = static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].tensor_parallel);
+    const auto size =
+        static_cast<std::size_t>(evidence.plan.stages[asked.passes.front().stage.index()].tensor_parallel);
     const std::size_t first = where.second / size * size;
     for (std::size_t p = 1; size > 1 && p < asked.passes.size(); ++p)
       for (std::size_t i = first; !asked.passes[p].joined && i < first + size; ++i)
-        if (evidence.ran[devices[where.second].index()][p].span->start < evidence.ran[devices[i].index()][p - 1].span->end)
+        if (evidence.ran[devices[where.second].index()][p].span->start <
+            evidence.ran[devices[i].index()][p - 1].span->end)
           return evidence.fault("device {} starts pass {} before its group is done with the one before",
                                 devices[where.second].index(), p);
   }

@@ -90,9 +90,9 @@ Asked Evidence::ask(std::size_t rank, std::size_t i) const {
     if (action.pass == Pass::reduce_gradient && weights)
       out.reductions.push_back({stage, out.passes.size() - 1});
     if (action.pass == Pass::step && weights) {
-      const auto oldest = std::find_if(out.reductions.begin(), out.reductions.end(), [&](const auto& reduction) {
-        return reduction.stage == stage && reduction.step == 0;
-      });
+      const auto oldest = std::find_if(
+          out.reductions.begin(), out.reductions.end(),
+          [&](const auto& reduction) { return reduction.stage == stage && reduction.step == 0; });
       if (oldest != out.reductions.end()) oldest->step = out.passes.size();
       out.passes.push_back({TaskKind::step, stage, -1, false});
     }
@@ -103,7 +103,8 @@ Asked Evidence::ask(std::size_t rank, std::size_t i) const {
       const StageId id(static_cast<std::size_t>(part.stage));
       const plan::Stage& s = plan.stages[id.index()];
       const auto turns = in_turn ? static_cast<std::int32_t>(s.replicas()) : 1;
-      const std::int32_t m = part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(i) / s.tensor_parallel : 0);
+      const std::int32_t m =
+          part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(i) / s.tensor_parallel : 0);
       out.passes.push_back({*kind, id, m, joined});
       joined = true;
     }
@@ -114,7 +115,9 @@ Asked Evidence::ask(std::size_t rank, std::size_t i) const {
 std::vector<Share> Evidence::shares(StageId stage) const {
   const plan::Stage& s = plan.stages[stage.index()];
   const std::int64_t replicas = s.replicas();
-  const auto group = [&](std::int64_t replica) { return cost::group_of(s, static_cast<std::size_t>(replica)); };
+  const auto group = [&](std::int64_t replica) {
+    return cost::group_of(s, static_cast<std::size_t>(replica));
+  };
   std::vector<Share> out;
   for (std::int64_t m = 0; m < plan.training.mini_batch * trace.mini_batches / s.micro_batch; ++m) {
     const std::int64_t first = m * s.micro_batch;
@@ -122,9 +125,7 @@ std::vector<Share> Evidence::shares(StageId stage) const {
     for (std::int64_t r = 0; !in_turn && r < replicas; ++r)
       out.push_back({number, group(r), first + s.micro_batch * r / replicas,
                      first + s.micro_batch * (r + 1) / replicas});
-    if (in_turn)
-      out.push_back(
-          {number, group(m % replicas), first, first + s.micro_batch});
+    if (in_turn) out.push_back({number, group(m % replicas), first, first + s.micro_batch});
   }
   return out;
 }
@@ -139,7 +140,8 @@ std::int64_t Evidence::samples(StageId stage, std::size_t i) const {
 cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
   const auto replica = i / static_cast<std::size_t>(s.tensor_parallel);
-  return cost::stage_time(problem, s, operators, replica, std::max<std::int64_t>(1, samples(stage, i))).total();
+  return cost::stage_time(problem, s, operators, replica, std::max<std::int64_t>(1, samples(stage, i)))
+      .total();
 }
 
 const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, bool cut) {

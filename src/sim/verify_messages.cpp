@@ -68,7 +68,8 @@ class Checker {
     const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
       const std::int64_t samples = std::min(from[x].end, to[y].end) - std::max(from[x].begin, to[y].begin);
-      const Bytes bytes = evidence_.problem.training.compression.activation_bytes(boundary.bytes * std::max<std::int64_t>(0, samples));
+      const Bytes bytes = evidence_.problem.training.compression.activation_bytes(
+          boundary.bytes * std::max<std::int64_t>(0, samples));
       if (samples > 0) {
         expect({boundary.from, from[x]}, {boundary.to, to[y]}, &Evidence::forward, bytes);
         expect({boundary.to, to[y]}, {boundary.from, from[x]}, &Evidence::backward, bytes);
@@ -79,8 +80,8 @@ class Checker {
 
   using Side = std::pair<StageId, Share>;
   using PassOf = const Ran* (Evidence::*)(DeviceId, StageId, std::int32_t) const;
-  /// One part per device of the larger group; all of them reach a receiver before its pass, for the devices of a group start
-  /// together only where they have a pass before.
+  /// One part per device of the larger group; all of them reach a receiver before its pass, for the devices
+  /// of a group start together only where they have a pass before.
   void expect(const Side& from, const Side& to, PassOf pass_of, Bytes bytes) {
     const auto &sends = from.second.group, &receives = to.second.group;
     const std::size_t parts = std::max(sends.size(), receives.size());
@@ -90,7 +91,8 @@ class Checker {
       expect_part(from, to, pass_of, part, sends[i % sends.size()], receives[i % receives.size()]);
     }
   }
-  void expect_part(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes, DeviceId sender, DeviceId receiver) {
+  void expect_part(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes, DeviceId sender,
+                   DeviceId receiver) {
     const Ran* computes = (evidence_.*pass_of)(sender, from.first, from.second.micro_batch);
     if (!computes) return evidence_.fault("stage {}: the order lacks a pass", from.first.index());
     Picoseconds first(INT64_MAX);  // of the group's passes that wait

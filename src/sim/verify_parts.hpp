@@ -81,7 +81,8 @@ class Evidence {
   /// A pass on the i-th device, whole or in the pieces that buckets cut it into.
   const std::vector<cost::OpTime>& pieces(StageId stage, std::size_t i, bool cut);
   bool has_weights(StageId stage) const;
-  /// Operators of the buckets that a stage's gradients are reduced in; one where nothing is reduced or no bucket size is given.
+  /// Operators of the buckets that a stage's gradients are reduced in; one where nothing is reduced or no
+  /// bucket size is given.
   std::vector<std::vector<core::OpId>> buckets(StageId stage) const;
   /// The pass of a stage that makes what is sent on, or back; null when there is none.
   const Ran* forward(DeviceId device, StageId stage, std::int32_t micro_batch) const;
@@ -105,7 +106,8 @@ class Evidence {
   static void sort(std::vector<Ran>& passes, const Asked& row);
   Asked ask(std::size_t rank, std::size_t i) const;
   cost::OpTime time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const;
-  std::map<std::tuple<StageId, std::int64_t, bool>, std::vector<cost::OpTime>> pieces_;  ///< stage, replica, cut
+  std::map<std::tuple<StageId, std::int64_t, bool>, std::vector<cost::OpTime>>
+      pieces_;                                  ///< stage, replica, cut
   std::vector<std::vector<DeviceId>> devices_;  ///< [rank]
   std::map<std::tuple<DeviceId, StageId, TaskKind, std::int32_t>, const Ran*> index_;
 };

@@ -13,8 +13,8 @@ struct Reduction {
   StageId stage;
   std::size_t after, step;  ///< positions in the row
   std::size_t bucket, buckets;
-  std::size_t number;     ///< among those of its stage
-  cost::Reduction moves;  ///< what, among whom
+  std::size_t number;              ///< among those of its stage
+  cost::Reduction moves;           ///< what, among whom
   std::vector<const Span*> spans;  ///< its messages, or in closed form one span per replica
 };
 
@@ -155,16 +155,18 @@ class Rank {
   }
 
   /// The messages between two replicas follow each other, and every all-reduce of a stage has as many of
-  /// them. Where each may travel in a way or among groups of its own that is not known, and only all bytes together
-  /// are.
+  /// them. Where each may travel in a way or among groups of its own that is not known, and only all bytes
+  /// together are.
   bool deal_messages(StageId stage) {
     const auto reductions = of(stage);
     if (!check_bytes(stage, reductions)) return false;
     if (reductions.empty()) return true;
-    const bool one_way = evidence_.options.collective != Collective::automatic || reductions.front()->buckets == 1;
-    const bool alike = one_way && std::all_of(reductions.begin(), reductions.end(), [&](const Reduction* reduction) {
-      return reduction->moves.groups == reductions.front()->moves.groups;
-    });
+    const bool one_way =
+        evidence_.options.collective != Collective::automatic || reductions.front()->buckets == 1;
+    const bool alike =
+        one_way && std::all_of(reductions.begin(), reductions.end(), [&](const Reduction* reduction) {
+          return reduction->moves.groups == reductions.front()->moves.groups;
+        });
     if (!alike) return true;
     std::map<std::pair<DeviceId, DeviceId>, std::vector<const Span*>> between;
     for (const Span* span : seen_[stage]) between[{span->device, span->peer}].push_back(span);
@@ -180,15 +182,16 @@ class Rank {
     return true;
   }
 
-  /// Whatever the way, 2(r - 1) times the gradients move in each group, half of that where they are gathered; halving rounds each of
-  /// its messages up.
+  /// Whatever the way, 2(r - 1) times the gradients move in each group, half of that where they are gathered;
+  /// halving rounds each of its messages up.
   bool check_bytes(StageId stage, const std::vector<Reduction*>& reductions) {
     std::int64_t moved = 0;
     for (const Span* span : seen_[stage]) moved += span->bytes.value();
     std::int64_t least = 0;
     for (const Reduction* reduction : reductions)
       for (const auto& group : reduction->moves.groups)
-        least += (reduction->moves.gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) * reduction->moves.bytes.value();
+        least += (reduction->moves.gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
+                 reduction->moves.bytes.value();
     const bool rounds = evidence_.options.collective == Collective::halving_doubling;
     const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);
     if (moved >= least && moved <= most) return true;
@@ -198,8 +201,9 @@ class Rank {
   }
 
   static bool stays(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group) {
-    return std::all_of(messages.begin(), messages.end(),
-                       [&](const Span* s) { return std::find(group.begin(), group.end(), s->peer) != group.end(); });
+    return std::all_of(messages.begin(), messages.end(), [&](const Span* s) {
+      return std::find(group.begin(), group.end(), s->peer) != group.end();
+    });
   }
 
   const Ran& pass(std::size_t replica, std::size_t position) const {

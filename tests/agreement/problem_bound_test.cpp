@@ -221,7 +221,8 @@ TEST_CASE("no planner's plan of a network beats the bound") {
         const auto family = score::family_of(plan);
         const auto held = score::problem_bounds(problem, score::Reduction::closed_form, family);
         CHECK(held.holds_for(plan).time.value() <= seconds);
-        if (family == score::PlanFamily::replicated && !plan::asynchronous(plan)) best = std::min(best, seconds);
+        if (family == score::PlanFamily::replicated && !plan::asynchronous(plan))
+          best = std::min(best, seconds);
       } catch (const core::Error& e) {  // no plan, or too large a model for the planner
         CHECK((e.code() == core::ExitCode::infeasible || e.code() == core::ExitCode::limit));
       }

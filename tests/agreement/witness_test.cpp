@@ -16,8 +16,8 @@ using namespace penstock;
 
 namespace {
 
-/// The formula counts the fullest moment a stage could have; the simulator sees the fullest it has. Activations
-/// alone must agree exactly where a stage really fills its in-flight count on an even split.
+/// The formula counts the fullest moment a stage could have; the simulator sees the fullest it has.
+/// Activations alone must agree exactly where a stage really fills its in-flight count on an even split.
 void check_memory(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
@@ -44,11 +44,13 @@ void check_time(const cost::Problem& problem, const plan::Plan& plan, const trac
 
 }  // namespace
 
-TEST_CASE("simulated memory stays within the formula, simulated time above the busiest stage, on the whole zoo") {
+TEST_CASE(
+    "simulated memory stays within the formula, simulated time above the busiest stage, on the whole zoo") {
   const auto summit = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
   const cost::AnalyticCosts costs;
   for (const auto& info : models::catalogue()) {
-    if (info.name == "inception_v3" || info.name == "gpt") continue;  // in the slow suite's spirit: long searches
+    if (info.name == "inception_v3" || info.name == "gpt")
+      continue;  // in the slow suite's spirit: long searches
     const auto graph = models::build(info.name);
     for (int devices : {4, 8}) {
       const auto cluster = summit.first(devices);

@@ -16,7 +16,8 @@ namespace {
 const std::string kTypes =
     "name: c\n"
     "device_types:\n"
-    "  g: {memory: 1GiB, memory_bandwidth: 1GB/s, multiprocessors: 1, launch_overhead: 1us, peak: {fp32: 1TFLOP/s}}\n";
+    "  g: {memory: 1GiB, memory_bandwidth: 1GB/s, multiprocessors: 1, launch_overhead: 1us, peak: {fp32: "
+    "1TFLOP/s}}\n";
 
 std::string fault_of(const std::string& rest) {
   try {
@@ -67,17 +68,19 @@ TEST_CASE("a ring routes the short way round, ties to the link listed first") {
 }
 
 TEST_CASE("bad cluster files are refused with line and key") {
-  CHECK(fault_of("machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n").find("no path from device 0 to device 1") !=
-        std::string::npos);
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n")
+            .find("no path from device 0 to device 1") != std::string::npos);
   CHECK(fault_of("machines:\n  - {name: a, device: h}\n") ==
         "c.yaml:5: machines[0].device: no such device type; did you mean 'g'?");
-  CHECK(fault_of("machines:\n  - {name: a, device: g}\n  - {name: a, device: g}\n").find("'a' is taken twice") !=
-        std::string::npos);
-  CHECK(fault_of("machines:\n  - {name: a, device: g}\nlinks:\n  - {from: a, to: x, bandwidth: 1GB/s, latency: 1us}\n") ==
-        "c.yaml:7: links[0].to: no device or switch is named 'x'");
-  CHECK(fault_of("nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 12.5, latency: 1us}, uplink: {bandwidth: 1GB/s, latency: 1us}}\n")
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\n  - {name: a, device: g}\n")
+            .find("'a' is taken twice") != std::string::npos);
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\nlinks:\n  - {from: a, to: x, bandwidth: 1GB/s, "
+                 "latency: 1us}\n") == "c.yaml:7: links[0].to: no device or switch is named 'x'");
+  CHECK(fault_of("nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 12.5, latency: 1us}, "
+                 "uplink: {bandwidth: 1GB/s, latency: 1us}}\n")
             .find("link.bandwidth: expected a bandwidth with its unit") != std::string::npos);
-  CHECK(fault_of("machines:\n  - {name: a, device: g}\nlinks:\n  - {from: a, to: a, bandwidth: 1GB/s, latency: 1us}\n")
+  CHECK(fault_of("machines:\n  - {name: a, device: g}\nlinks:\n  - {from: a, to: a, bandwidth: 1GB/s, "
+                 "latency: 1us}\n")
             .find("two different points") != std::string::npos);
   CHECK(fault_of("").find("there are no devices") != std::string::npos);
 }
@@ -87,8 +90,10 @@ TEST_CASE("a given route replaces the shortest one, both ways unless said otherw
   const std::string ring =
       "machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\n  - {name: c, device: g}\n"
       "  - {name: d, device: g}\nlinks:\n"
-      "  - {from: a, to: b, bandwidth: 1GB/s, latency: 1us}\n  - {from: b, to: c, bandwidth: 1GB/s, latency: 1us}\n"
-      "  - {from: c, to: d, bandwidth: 3GB/s, latency: 3us}\n  - {from: d, to: a, bandwidth: 2GB/s, latency: 2us}\n";
+      "  - {from: a, to: b, bandwidth: 1GB/s, latency: 1us}\n  - {from: b, to: c, bandwidth: 1GB/s, latency: "
+      "1us}\n"
+      "  - {from: c, to: d, bandwidth: 3GB/s, latency: 3us}\n  - {from: d, to: a, bandwidth: 2GB/s, latency: "
+      "2us}\n";
   const auto passed = [&](const std::string& routes, std::size_t from, std::size_t to) {
     const Cluster c = cluster::parse_cluster(kTypes + ring + routes, "c.yaml");
     const auto route = c.route(DeviceId(from), DeviceId(to));
@@ -103,15 +108,19 @@ TEST_CASE("a given route replaces the shortest one, both ways unless said otherw
   CHECK(passed("routes:\n  - {from: a, to: b, via: [d, c]}\n", 0, 1) == "adcb");
   CHECK(passed("routes:\n  - {from: a, to: b, via: []}\n", 0, 1) == "ab");
   // Over d: the slowest of 2 and 3 GB/s, 2 + 3 us.
-  const auto given = cluster::parse_cluster(kTypes + ring + "routes:\n  - {from: a, to: c, via: [d]}\n", "c.yaml")
-                         .first(3)
-                         .route(DeviceId(0), DeviceId(2));
+  const auto given =
+      cluster::parse_cluster(kTypes + ring + "routes:\n  - {from: a, to: c, via: [d]}\n", "c.yaml")
+          .first(3)
+          .route(DeviceId(0), DeviceId(2));
   CHECK(given.bandwidth == core::Bandwidth(2e9));
   CHECK(given.latency.value() == doctest::Approx(5e-6));
 
-  const auto fault = [&](const std::string& route) { return fault_of(ring + "routes:\n  - " + route + "\n"); };
+  const auto fault = [&](const std::string& route) {
+    return fault_of(ring + "routes:\n  - " + route + "\n");
+  };
   CHECK(fault("{from: a, to: c, via: []}") == "c.yaml:15: routes[0]: no link leads from 'a' to 'c'");
-  CHECK(fault("{from: a, to: c, via: [e]}") == "c.yaml:15: routes[0].via[0]: no device or switch is named 'e'");
+  CHECK(fault("{from: a, to: c, via: [e]}") ==
+        "c.yaml:15: routes[0].via[0]: no device or switch is named 'e'");
   CHECK(fault("{from: a, to: c, via: [b, d]}") == "c.yaml:15: routes[0]: no link leads from 'b' to 'd'");
   CHECK(fault("{from: a, to: b, via: [d, a]}") == "c.yaml:15: routes[0]: a route passes no point twice");
   CHECK(fault("{from: a, to: c}") == "c.yaml:15: routes[0]: the key 'via' is missing");
@@ -120,7 +129,8 @@ TEST_CASE("a given route replaces the shortest one, both ways unless said otherw
 }
 
 TEST_CASE("a route leads from device to device") {
-  CHECK(fault_of("nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 1GB/s, latency: 1us}, uplink: "
-                 "{bandwidth: 1GB/s, latency: 1us}}\nroutes:\n  - {from: node0.0, to: node0, via: []}\n") ==
+  CHECK(fault_of(
+            "nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 1GB/s, latency: 1us}, uplink: "
+            "{bandwidth: 1GB/s, latency: 1us}}\nroutes:\n  - {from: node0.0, to: node0, via: []}\n") ==
         "c.yaml:7: routes[0].to: a route leads from device to device; this is a switch");
 }

@@ -21,6 +21,9 @@ TEST_CASE("a parallel loop visits each index once, also inside another") {
 }
 
 TEST_CASE("an exception in a parallel loop reaches the caller") {
-  CHECK_THROWS_AS(parallel_for(100, [](std::size_t i) { if (i == 7) throw std::runtime_error("seven"); }),
+  CHECK_THROWS_AS(parallel_for(100,
+                               [](std::size_t i) {
+                                 if (i == 7) throw std::runtime_error("seven");
+                               }),
                   std::runtime_error);
 }

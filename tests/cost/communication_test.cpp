@@ -41,8 +41,10 @@ TEST_CASE("across nodes the hierarchical ring sends over the uplink only between
 TEST_CASE("gathering is half an all-reduce; groups that share a cable share its bandwidth") {
   const auto c = support::tiny_cluster(4, 1, 1e9);
   const std::vector<std::vector<DeviceId>> all = {devices(4)};
-  CHECK(cost::all_gather(c, all).time(Bytes(4000000)).value() == doctest::Approx(3e-3));  // three steps of 1 MB
-  // Two nodes of two devices behind one uplink each: pairs across both send 2 x 1/2 x 1 GB, together over 12.5 GB/s.
+  CHECK(cost::all_gather(c, all).time(Bytes(4000000)).value() ==
+        doctest::Approx(3e-3));  // three steps of 1 MB
+  // Two nodes of two devices behind one uplink each: pairs across both send 2 x 1/2 x 1 GB, together
+  // over 12.5 GB/s.
   const auto nodes = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
   const std::vector<std::vector<DeviceId>> one = {{DeviceId(0), DeviceId(4)}};
   const std::vector<std::vector<DeviceId>> two = {{DeviceId(0), DeviceId(4)}, {DeviceId(1), DeviceId(5)}};
@@ -53,7 +55,9 @@ TEST_CASE("gathering is half an all-reduce; groups that share a cable share its 
 
 TEST_CASE("several groups take as long in whatever order, and no less than each alone") {
   const auto nodes = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
-  const auto group = [](std::initializer_list<std::size_t> ids) { return std::vector<DeviceId>(ids.begin(), ids.end()); };
+  const auto group = [](std::initializer_list<std::size_t> ids) {
+    return std::vector<DeviceId>(ids.begin(), ids.end());
+  };
   // Two and two devices of two nodes, which may reduce inside first; one of each of four nodes, which cannot.
   const auto inside = group({0, 1, 4, 5}), across = group({8, 12, 16, 20});
   const std::vector<std::vector<DeviceId>> one_way = {inside, across}, other = {across, inside};
@@ -67,5 +71,6 @@ TEST_CASE("several groups take as long in whatever order, and no less than each 
 
 TEST_CASE("all-to-all: everyone keeps one part of its part") {
   // Four devices with 1 MB each of 4 MB: three messages of 250 kB at 1 GB/s.
-  CHECK(cost::all_to_all(support::tiny_cluster(4, 1, 1e9), devices(4)).at(Bytes(4000000)) == doctest::Approx(0.75e-3));
+  CHECK(cost::all_to_all(support::tiny_cluster(4, 1, 1e9), devices(4)).at(Bytes(4000000)) ==
+        doctest::Approx(0.75e-3));
 }

@@ -78,8 +78,10 @@ TEST_CASE("a run leaves a complete results folder, the same for any number of th
     const auto outcome = experiment::run(small_spec(), {folder, {}, {}}, {});
     REQUIRE(outcome.rows.size() == 4);
     for (const auto& row : outcome.rows) CHECK(row.status == "ok");
-    CHECK(files(folder) == 3 + 4 * 3);  // results.csv, results.json, table.txt; plan, trace, timeline per cell
-    const std::string all = timeless(outcome.rows) + core::read_file(folder + "/plans/case_study-summit-4-graphpipe-32.yaml") +
+    CHECK(files(folder) ==
+          3 + 4 * 3);  // results.csv, results.json, table.txt; plan, trace, timeline per cell
+    const std::string all = timeless(outcome.rows) +
+                            core::read_file(folder + "/plans/case_study-summit-4-graphpipe-32.yaml") +
                             core::read_file(folder + "/traces/candle_uno-summit-4-spp-32.pftrace");
     if (first.empty()) first = all;
     CHECK(all == first);
@@ -163,7 +165,8 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
         CHECK(time >= experiment::busiest_compute(problem, plan));
         return time;
       };
-      if (with_bound) options.at_least = [&](const auto& plan) { return experiment::busiest_compute(problem, plan); };
+      if (with_bound)
+        options.at_least = [&](const auto& plan) { return experiment::busiest_compute(problem, plan); };
       plans[with_bound] = plan::to_yaml(graph, planners::planner(planner).plan(problem, options, {}).plan);
     }
     CHECK(plans[0] == plans[1]);

@@ -15,7 +15,8 @@ namespace {
 const std::string kCluster = PENSTOCK_SOURCE "/experiments/clusters/summit.yaml";
 
 std::string text(const std::string& models, const std::string& rest = "planners: [graphpipe]\n") {
-  return "experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster + ", devices: [4, 8]}\n" + rest;
+  return "experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster + ", devices: [4, 8]}\n" +
+         rest;
 }
 
 std::string fault_of(const std::string& content) {
@@ -34,9 +35,10 @@ std::string fault_of(const std::string& content) {
 
 TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of the file") {
   const support::Scratch scratch("spec_test");
-  core::write_file(scratch.path("e.yaml"),
-                   text("  - {name: mmt, mini_batch_per_device: [16, 32]}\n  - {name: vgg16, mini_batch: [64]}\n",
-                        "planners: [spp, graphpipe]\nbaseline: spp\n"));
+  core::write_file(
+      scratch.path("e.yaml"),
+      text("  - {name: mmt, mini_batch_per_device: [16, 32]}\n  - {name: vgg16, mini_batch: [64]}\n",
+           "planners: [spp, graphpipe]\nbaseline: spp\n"));
   const auto spec = experiment::load_spec(scratch.path("e.yaml"));
   REQUIRE(spec.cells.size() == (2 + 1) * 2 * 2);
   CHECK(spec.cells[0].planner.name == "spp");
@@ -48,30 +50,36 @@ TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of t
 TEST_CASE("messages are sent whole unless the file says what is left of them") {
   const support::Scratch scratch("spec_test");
   const auto compression = [&](const std::string& rest) {
-    core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\n" + rest));
+    core::write_file(scratch.path("e.yaml"),
+                     text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\n" + rest));
     return experiment::load_spec(scratch.path("e.yaml")).cells.back().training.compression;
   };
   CHECK(compression("").gradients == 1);
   CHECK(compression("compression: {gradients: 0.1}\n").gradients == 0.1);
   CHECK(compression("compression: {gradients: 0.1}\n").activations == 1);
   CHECK(compression("compression: {activations: 0.5}\n").activations == 0.5);
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\ncompression: {gradients: 1.5}\n")) ==
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n",
+                      "planners: [spp]\ncompression: {gradients: 1.5}\n")) ==
         "e.yaml:7: compression.gradients: expected a ratio above 0 and at most 1");
 }
 
 TEST_CASE("a profile must know every operator before anything runs") {
   const support::Scratch scratch("spec_test");
-  core::write_file(scratch.path("p.yaml"), "penstock_profile: 1\ndevice: V100\noperators: {x: {total: {1: 1ms}}}\n");
-  core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\ncosts: p.yaml\n"));
+  core::write_file(scratch.path("p.yaml"),
+                   "penstock_profile: 1\ndevice: V100\noperators: {x: {total: {1: 1ms}}}\n");
+  core::write_file(scratch.path("e.yaml"),
+                   text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\ncosts: p.yaml\n"));
   try {
     experiment::load_spec(scratch.path("e.yaml"));
     FAIL("accepted");
   } catch (const core::BadInput& e) {
-    CHECK(std::string(e.what()).find("e.yaml:7: costs: the profile of V100 has no operator") != std::string::npos);
+    CHECK(std::string(e.what()).find("e.yaml:7: costs: the profile of V100 has no operator") !=
+          std::string::npos);
   }
 }
 
-TEST_CASE("links are shared, all-reduces take no link and come after the pass, unless the file says otherwise") {
+TEST_CASE(
+    "links are shared, all-reduces take no link and come after the pass, unless the file says otherwise") {
   const support::Scratch scratch("spec_test");
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   core::write_file(scratch.path("plain.yaml"), text(models));
@@ -79,8 +87,9 @@ TEST_CASE("links are shared, all-reduces take no link and come after the pass, u
   CHECK(plain.network == sim::NetworkModel::fair);
   CHECK(plain.collective == sim::Collective::closed_form);
   CHECK(plain.bucket == core::Bytes(0));
-  core::write_file(scratch.path("other.yaml"),
-                   text(models, "planners: [spp]\nsimulation: {network: fifo, collective: ring, bucket: 25MiB}\n"));
+  core::write_file(
+      scratch.path("other.yaml"),
+      text(models, "planners: [spp]\nsimulation: {network: fifo, collective: ring, bucket: 25MiB}\n"));
   const auto other = experiment::load_spec(scratch.path("other.yaml")).simulation;
   CHECK(other.network == sim::NetworkModel::fifo);
   CHECK(other.collective == sim::Collective::ring);
@@ -90,15 +99,19 @@ TEST_CASE("links are shared, all-reduces take no link and come after the pass, u
 TEST_CASE("searches have all the time they want, unless the file says otherwise") {
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   CHECK_FALSE(experiment::parse_spec(text(models), "e.yaml").time_limit);
-  CHECK(experiment::parse_spec(text(models, "planners: [spp]\ntime_limit: 1500ms\n"), "e.yaml").time_limit == core::Seconds(1.5));
-  CHECK(fault_of(text(models, "planners: [spp]\ntime_limit: 10\n")).starts_with("e.yaml:7: time_limit: expected"));
+  CHECK(experiment::parse_spec(text(models, "planners: [spp]\ntime_limit: 1500ms\n"), "e.yaml").time_limit ==
+        core::Seconds(1.5));
+  CHECK(fault_of(text(models, "planners: [spp]\ntime_limit: 10\n"))
+            .starts_with("e.yaml:7: time_limit: expected"));
 }
 
 TEST_CASE("a planner may stand several times with other options, and be a baseline by its whole name") {
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
-  const auto spec = experiment::parse_spec(
-      text(models, "planners: [piper_row, piper_row: {flush: true}, {aceso: {rounds: 3, hops: 1}}]\nbaseline: \"piper_row:flush=true\"\n"),
-      "e.yaml");
+  const auto spec =
+      experiment::parse_spec(text(models,
+                                  "planners: [piper_row, piper_row: {flush: true}, {aceso: {rounds: 3, hops: "
+                                  "1}}]\nbaseline: \"piper_row:flush=true\"\n"),
+                             "e.yaml");
   REQUIRE(spec.cells.size() == 6);  // on 4 and 8 devices
   CHECK(spec.cells[1].planner == planners::PlannerChoice{"piper_row", {{"flush", "true"}}});
   CHECK(spec.cells[2].planner == planners::PlannerChoice{"aceso", {{"hops", "1"}, {"rounds", "3"}}});
@@ -108,26 +121,35 @@ TEST_CASE("a planner may stand several times with other options, and be a baseli
         "e.yaml:6: planners[0].aceso.rounds: aceso: rounds: expected 0 to 1024, not '-1'");
   CHECK(fault_of(text(models, "planners: [{spp: {}, piper: {}}]\n")) ==
         "e.yaml:6: planners[0]: expected a planner, or {planner: {option: value}}");
-  CHECK(fault_of(text(models, "planners: [{pipr: {flush: true}}]\n")).starts_with("e.yaml:6: planners[0]: unknown planner 'pipr'"));
-  CHECK(fault_of(text(models, "planners: [piper: {flush: true, flush: true}]\n")).starts_with("e.yaml:6: planners[0].piper.flush: the key stands twice"));
+  CHECK(fault_of(text(models, "planners: [{pipr: {flush: true}}]\n"))
+            .starts_with("e.yaml:6: planners[0]: unknown planner 'pipr'"));
+  CHECK(fault_of(text(models, "planners: [piper: {flush: true, flush: true}]\n"))
+            .starts_with("e.yaml:6: planners[0].piper.flush: the key stands twice"));
 }
 
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
-  CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n")).starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
-  CHECK(fault_of(text("  - {name: mmt}\n")) == "e.yaml:3: models[0]: give either mini_batch or mini_batch_per_device");
-  CHECK(fault_of(text("  - {name: mmt, parameters: {heads: 7}, mini_batch: [64]}\n")).starts_with("e.yaml:3: models[0]: model mmt"));
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [pipe]\n")).starts_with("e.yaml:6: planners[0]: unknown planner 'pipe'"));
+  CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n"))
+            .starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n"))
+            .starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
+  CHECK(fault_of(text("  - {name: mmt}\n")) ==
+        "e.yaml:3: models[0]: give either mini_batch or mini_batch_per_device");
+  CHECK(fault_of(text("  - {name: mmt, parameters: {heads: 7}, mini_batch: [64]}\n"))
+            .starts_with("e.yaml:3: models[0]: model mmt"));
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [pipe]\n"))
+            .starts_with("e.yaml:6: planners[0]: unknown planner 'pipe'"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nbaseline: graphpipe\n")) ==
         "e.yaml:7: baseline: the baseline is none of the planners");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nmicro_batch: 3\n")) ==
         "e.yaml:7: micro_batch: micro-batch 3 does not divide the mini-batch 64 of mmt");
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64, 64]}\n")).find("two cells are named mmt-summit-4-graphpipe-64") !=
-        std::string::npos);
-  CHECK(fault_of("experiment: e\nmodels: []\nclusters: []\nplanners: [spp]\n").find("there is nothing to run") !=
-        std::string::npos);
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64, 64]}\n"))
+            .find("two cells are named mmt-summit-4-graphpipe-64") != std::string::npos);
+  CHECK(fault_of("experiment: e\nmodels: []\nclusters: []\nplanners: [spp]\n")
+            .find("there is nothing to run") != std::string::npos);
   CHECK(fault_of("").find("expected a mapping") != std::string::npos);
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nsimulation: {network: fare}\n")) ==
+  CHECK(fault_of(
+            text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nsimulation: {network: fare}\n")) ==
         "e.yaml:7: simulation.network: unknown network 'fare'; did you mean 'fair'?");
-  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n")).starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
+  CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n"))
+            .starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
 }

@@ -1,18 +1,18 @@
 // Whatever the bytes, a graph.txt is read or refused, and what is read becomes a model or names a line.
 
-#include "penstock/graph/pipedream_graph.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/pipedream_graph.hpp"
 
 using namespace penstock;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const auto read = graph::parse_pipedream_graph(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
+    const auto read =
+        graph::parse_pipedream_graph(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
     const auto model = graph::to_op_graph(read, "fuzz", 3);
     core::require(model.size() == read.nodes.size(), "every node is an operator");
   } catch (const core::BadInput&) {

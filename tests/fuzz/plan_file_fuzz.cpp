@@ -1,13 +1,12 @@
 // Whatever the bytes, a plan file is read or refused; what is read can be written, read again and judged.
 
-#include "penstock/plan/plan_file.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "penstock/core/error.hpp"
 #include "penstock/plan/faults.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;

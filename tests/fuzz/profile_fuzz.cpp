@@ -1,13 +1,12 @@
 // Whatever the bytes, a profile is read or refused; what is read answers for every batch size.
 
-#include "penstock/cost/profile.hpp"
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/cost/profile.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;

@@ -46,7 +46,8 @@ Table parse_table(const std::string& readme) {
   for (const std::string& line : lines_of(readme)) {
     if (!std::regex_match(line, cell, row)) continue;
     Rooms reach = {cell[1]};
-    for (const std::string& room : named(cell[2], above)) reach.insert(table.at(room).begin(), table.at(room).end());
+    for (const std::string& room : named(cell[2], above))
+      reach.insert(table.at(room).begin(), table.at(room).end());
     table[cell[1]] = reach;
     above.insert(cell[1]);
   }
@@ -64,7 +65,8 @@ std::string room_of(const std::string& path) {
 /// Why the file `path` may not include `target`; empty when it may.
 std::string objection(const Table& table, const std::string& path, const std::string& target) {
   static const std::regex inside("(?:penstock/([^/]+)|(models))/.*");
-  static const std::regex kept_out("(boost|tbb|oneapi|dnnl|omp|yaml-cpp|nlohmann|CLI|cuda|cudnn|cublas|nccl).*");
+  static const std::regex kept_out(
+      "(boost|tbb|oneapi|dnnl|omp|yaml-cpp|nlohmann|CLI|cuda|cudnn|cublas|nccl).*");
   const std::string room = room_of(path);
   std::smatch part;
   if (!table.contains(room)) return "the room '" + room + "' is not in the table of src/README.md";
@@ -91,7 +93,9 @@ std::vector<std::string> offences(const Table& table, const std::string& path, c
   return found;
 }
 
-Table house_table() { return parse_table(penstock::core::read_file(kSource + "/src/README.md")); }
+Table house_table() {
+  return parse_table(penstock::core::read_file(kSource + "/src/README.md"));
+}
 
 const std::string kToyTable =
     "| room | why it exists | may include |\n"

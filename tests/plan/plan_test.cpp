@@ -17,7 +17,9 @@ namespace {
 
 //   a -> b -> d      stages {a}, {b}, {c, d}
 //   a -> c -> d
-graph::OpGraph diamond() { return support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}); }
+graph::OpGraph diamond() {
+  return support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
+}
 
 Plan diamond_plan() {
   Plan p{{"tiny", {{"n", "4"}}}, {"c.yaml", 3}, "hand", {8, plan::Optimizer::adam}, "1f1b", {}};
@@ -86,12 +88,20 @@ TEST_CASE("sharding that cannot be is a fault") {
     return plan::structural_faults(g, support::tiny_cluster(4), p);
   };
   CHECK(faults([](Plan&) {}).empty());
-  CHECK(mentions(faults([](Plan& p) { p.stages[2].tensor_parallel = 3; }), "no whole number of tensor-parallel groups of 3"));
-  CHECK(mentions(faults([](Plan& p) { p.stages[2].shares = {1, 1}; }), "one number above zero for each of 1 devices"));
-  CHECK(mentions(faults([](Plan& p) { p.stages[2].partition = {{OpId(0), plan::Partition::input}}; }), "another stage"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[2].tensor_parallel = 3; }),
+                 "no whole number of tensor-parallel groups of 3"));
+  CHECK(mentions(faults([](Plan& p) {
+                   p.stages[2].shares = {1, 1};
+                 }),
+                 "one number above zero for each of 1 devices"));
+  CHECK(mentions(faults([](Plan& p) {
+                   p.stages[2].partition = {{OpId(0), plan::Partition::input}};
+                 }),
+                 "another stage"));
   CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
   CHECK(mentions(faults([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
-  CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }), "ZeRO needs a schedule that flushes"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }),
+                 "ZeRO needs a schedule that flushes"));
 }
 
 TEST_CASE("a plan file with an unknown operator is refused with its place") {
@@ -124,16 +134,19 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
   CHECK(mentions(plan::structural_faults(g, c, hollow), "not convex"));
   Plan shared = diamond_plan();
   shared.stages[1].devices = {DeviceId(0)};
-  CHECK(!mentions(plan::structural_faults(g, c, shared), "whose devices differ"));  // all of them, as chunks do
+  CHECK(
+      !mentions(plan::structural_faults(g, c, shared), "whose devices differ"));  // all of them, as chunks do
   shared.stages[1].devices.emplace_back(2);
-  CHECK(mentions(plan::structural_faults(g, c, shared), "device 0 serves stage 0 and stage 1, whose devices differ"));
+  CHECK(mentions(plan::structural_faults(g, c, shared),
+                 "device 0 serves stage 0 and stage 1, whose devices differ"));
   CHECK(mentions(plan::structural_faults(g, c, shared), "device 1 serves no stage"));
   Plan odd = diamond_plan();
   odd.stages[0].micro_batch = 3;
   CHECK(mentions(plan::structural_faults(g, c, odd), "micro-batch 3 does not divide the mini-batch 8"));
   Plan crowded = diamond_plan();
   crowded.stages[0].in_flight = 10;
-  CHECK(mentions(plan::structural_faults(g, c, crowded), "stage 0: 10 samples in flight are more than the mini-batch of 8"));
+  CHECK(mentions(plan::structural_faults(g, c, crowded),
+                 "stage 0: 10 samples in flight are more than the mini-batch of 8"));
   Plan endless = diamond_plan();
   endless.training.mini_batch = plan::kMostSamples * 2;
   CHECK(mentions(plan::structural_faults(g, c, endless), "a mini-batch has 1 to 16777216 samples"));

@@ -35,16 +35,16 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
   }
 }
 
-/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation or ZeRO, replica
-/// counts as allowed, groups of a power of two that follow the rule.
+/// What `exhaustive` chooses from: 1f1b, one micro-batch size, devices of their own, no recomputation or
+/// ZeRO, replica counts as allowed, groups of a power of two that follow the rule.
 bool in_space(const plan::Plan& plan, bool any_degree) {
   const auto rank = plan::rank_of_stage(plan);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end())) + 1;
   return plan.schedule == "1f1b" && ranks == plan.stages.size() &&
          std::all_of(plan.stages.begin(), plan.stages.end(), [&](const plan::Stage& stage) {
-           return !stage.recompute && stage.zero == 0 && stage.micro_batch == plan.stages.front().micro_batch &&
-                  stage.partition.empty() && stage.shares.empty() &&
-                  std::has_single_bit(static_cast<unsigned>(stage.tensor_parallel)) &&
+           return !stage.recompute && stage.zero == 0 &&
+                  stage.micro_batch == plan.stages.front().micro_batch && stage.partition.empty() &&
+                  stage.shares.empty() && std::has_single_bit(static_cast<unsigned>(stage.tensor_parallel)) &&
                   (any_degree || std::has_single_bit(static_cast<std::uint64_t>(stage.replicas())));
          });
 }

@@ -4,9 +4,9 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/planners/planner.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/planners/planner.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
@@ -24,21 +24,25 @@ cluster::Cluster summit(int devices) {
   return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(devices);
 }
 
-planners::SearchResult search(const char* planner, const cost::Problem& problem, planners::SearchOptions options = {}) {
+planners::SearchResult search(const char* planner, const cost::Problem& problem,
+                              planners::SearchOptions options = {}) {
   auto result = planners::planner(planner).plan(problem, options, {});
   const auto faults = score::faults(problem, result.plan);
   CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
   return result;
 }
 
-int depth(const graph::OpGraph& graph, const plan::Plan& plan) { return plan::StageGraph(graph, plan).depth(); }
+int depth(const graph::OpGraph& graph, const plan::Plan& plan) {
+  return plan::StageGraph(graph, plan).depth();
+}
 
 }  // namespace
 
 TEST_CASE("case study: eight stages, one per block; each branch 4 deep as a graph, 8 in a row") {
-  // GraphPipe Fig. 8 and 10: 2 branches x 4 x (attention, dense, dense), concat inside one of the stages. The paper
-  // calls that depth 4. Counted in stages along the longest path it is 5: the branch that does not own the concat
-  // reaches it one stage later (as in the paper's own logs, where the other branch holds one micro-batch more).
+  // GraphPipe Fig. 8 and 10: 2 branches x 4 x (attention, dense, dense), concat inside one of the stages. The
+  // paper calls that depth 4. Counted in stages along the longest path it is 5: the branch that does not own
+  // the concat reaches it one stage later (as in the paper's own logs, where the other branch holds one
+  // micro-batch more).
   const auto graph = models::build("case_study", {});
   const auto cluster = summit(8);
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
@@ -62,7 +66,9 @@ TEST_CASE("a sequential network: the graph pipeline is the sequential one, bit f
   CHECK(gpp.bottleneck == spp.bottleneck);
   for (auto& stage : spp.plan.stages) stage.after.clear();  // data flows along the row anyway
   CHECK(plan::to_yaml(graph, gpp.plan) == plan::to_yaml(graph, spp.plan));
-  const auto time = [&](const plan::Plan& p) { return sim::simulate_time(problem, p, schedule::plan_order(p)); };
+  const auto time = [&](const plan::Plan& p) {
+    return sim::simulate_time(problem, p, schedule::plan_order(p));
+  };
   CHECK(time(gpp.plan) == time(spp.plan));
 }
 
@@ -80,7 +86,8 @@ TEST_CASE("the planner's bottleneck is what the score says of its plan") {
 }
 
 TEST_CASE("with the costs implied by optimizer log 1 the bottleneck is no worse than the log's") {
-  // Per-sample milliseconds solved from the rows: 4 attentions + 6 denses = 3.70934, 3 + 8 = 3.38062, and so on.
+  // Per-sample milliseconds solved from the rows: 4 attentions + 6 denses = 3.70934, 3 + 8 = 3.38062, and so
+  // on.
   const auto clip = support::clip_log({3, 3, true});
   const double dense = (4 * 3.38062 - 3 * 3.70934) / 14, attention = (3.70934 - 6 * dense) / 4;
   std::vector<double> ms(clip.graph.size(), 0);
@@ -96,7 +103,8 @@ TEST_CASE("with the costs implied by optimizer log 1 the bottleneck is no worse 
   for (double& t : twice) t *= 2;
   const support::FixedCosts costs(ms, twice);
   const auto cluster = support::tiny_cluster(8, std::int64_t{2} << 30, 1e15);
-  const cost::Problem problem{clip.graph, cluster, costs, {1024, plan::Optimizer::sgd}, {8, 0, 2, false, false}};
+  const cost::Problem problem{
+      clip.graph, cluster, costs, {1024, plan::Optimizer::sgd}, {8, 0, 2, false, false}};
   planners::SearchOptions pinned;
   pinned.micro_batch = 8;
   const auto found = search("graphpipe", problem, pinned);
@@ -126,13 +134,16 @@ TEST_CASE("with k > 1 the simulator tightens the in-flight counts without slowin
   const auto graph = models::build("case_study", {});
   const auto cluster = summit(4);
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
-  const auto time = [&](const plan::Plan& p) { return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p))); };
+  const auto time = [&](const plan::Plan& p) {
+    return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p)));
+  };
   planners::SearchOptions rule;
   rule.k = 4;
   rule.micro_batch = 2;
   auto trial = rule;
   trial.evaluate = time;
-  const auto by_rule = search("graphpipe", problem, rule).plan, by_trial = search("graphpipe", problem, trial).plan;
+  const auto by_rule = search("graphpipe", problem, rule).plan,
+             by_trial = search("graphpipe", problem, trial).plan;
   std::int64_t held_by_rule = 0, held_by_trial = 0;
   for (const auto& stage : by_rule.stages) held_by_rule += stage.in_flight;
   for (const auto& stage : by_trial.stages) held_by_trial += stage.in_flight;
@@ -150,7 +161,8 @@ TEST_CASE("device types that no device uses change nothing; on mixed clusters th
     CHECK(search(planner, with).bottleneck == search(planner, without).bottleneck);
     const cost::Problem all{graph, mixed, kCosts, {64, plan::Optimizer::sgd}};
     const auto found = search(planner, all);
-    CHECK(score::estimate(all, found.plan, plan::StageGraph(graph, found.plan)).bottleneck <= found.bottleneck * (1 + 1e-9));
+    CHECK(score::estimate(all, found.plan, plan::StageGraph(graph, found.plan)).bottleneck <=
+          found.bottleneck * (1 + 1e-9));
   }
 }
 
@@ -187,10 +199,12 @@ TEST_CASE("when nothing fits, the obstacle and the missing memory are named") {
     return "a plan was found";
   };
   // b keeps 1 kB and works on 2 kB at a time.
-  CHECK(message(2999, 2) == "no plan fits in memory: operator 'b' needs 2.93 KiB, a device has 2.93 KiB: 1.00 B missing");
+  CHECK(message(2999, 2) ==
+        "no plan fits in memory: operator 'b' needs 2.93 KiB, a device has 2.93 KiB: 1.00 B missing");
   // All in one stage: 3 kB kept and 2 kB worked on.
   CHECK(message(4999, 1) ==
-        "no plan fits in memory: even in the thriftiest partition stage 0 of 1 ('a' to 'c', 1 samples in flight) needs "
+        "no plan fits in memory: even in the thriftiest partition stage 0 of 1 ('a' to 'c', 1 samples in "
+        "flight) needs "
         "4.88 KiB, a device has 4.88 KiB: 1.00 B missing");
   CHECK(message(1 << 20, 3) == "a plan was found");
   CHECK(message(1 << 20, 13) == "no plan uses exactly 13 devices with micro-batches of up to 4 samples");

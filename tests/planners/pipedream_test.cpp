@@ -277,7 +277,8 @@ TEST_CASE("the planners' plans are valid on random problems, or there is a reaso
 }
 
 TEST_CASE("over nodes too, a stage lies between a cut and one it leads to, whatever the cost formula") {
-  // Two branches: inside a node a pipeline may begin behind one cut and end its first stage at a cut beside it.
+  // Two branches: inside a node a pipeline may begin behind one cut and end its first stage at a cut beside
+  // it.
   const auto graph = models::build("case_study", {});
   const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(8);
   const cost::AnalyticCosts costs;

@@ -11,7 +11,8 @@ using namespace penstock::report;
 namespace {
 
 CellResult solved() {
-  return {"mmt", "summit", 8, "graphpipe", 64, 4, 5, 3, "1f1b", 0.1, 0.25, 0.4, 0.2, 0.25, 256.0, 1.0 / 3, 17179869184, 1e-7, {}, 12, 4096, "analytic", "ok"};
+  return {"mmt", "summit", 8,     "graphpipe", 64,          4,    5,  3,  "1f1b", 0.1,        0.25, 0.4,
+          0.2,   0.25,     256.0, 1.0 / 3,     17179869184, 1e-7, {}, 12, 4096,   "analytic", "ok"};
 }
 
 CellResult failed() {
@@ -27,9 +28,12 @@ CellResult failed() {
 TEST_CASE("the CSV has fixed columns, shortest numbers and RFC 4180 quotes") {
   const CellResult rows[] = {solved(), failed()};
   CHECK(to_csv(rows) ==
-        "model,cluster,devices,planner,mini_batch,micro_batch,stages,depth,schedule,estimate_s,iteration_s,optimism,"
-        "lower_bound_s,gap,samples_per_s,bubble,peak_memory_bytes,search_s,judging_s,states,search_memory_bytes,costs,status\n"
-        "mmt,summit,8,graphpipe,64,4,5,3,1f1b,0.1,0.25,0.4,0.2,0.25,256,0.3333333333333333,17179869184,1e-07,,12,4096,analytic,ok\n"
+        "model,cluster,devices,planner,mini_batch,micro_batch,stages,depth,schedule,estimate_s,iteration_s,"
+        "optimism,"
+        "lower_bound_s,gap,samples_per_s,bubble,peak_memory_bytes,search_s,judging_s,states,search_memory_"
+        "bytes,costs,status\n"
+        "mmt,summit,8,graphpipe,64,4,5,3,1f1b,0.1,0.25,0.4,0.2,0.25,256,0.3333333333333333,17179869184,1e-07,"
+        ",12,4096,analytic,ok\n"
         "\"candle, \"\"uno\"\"\",summit,0,,0,,,,,,,,,,,,,,,,,,\"infeasible: stage 0\nneeds more\"\n");
 }
 

@@ -179,11 +179,13 @@ TEST_CASE("from the moment a device runs out of memory a slice says so") {
                              {core::Picoseconds(3 * kNano), core::Bytes(11), core::Bytes(0)}};
   trace.spans = {span(TaskKind::forward, 0, 3 * kNano, 8 * kNano)};
   const ReadTrace seen = read(trace);
-  const auto slice = std::find_if(seen.slices.begin(), seen.slices.end(), [](const auto& s) { return s.category == "memory"; });
+  const auto slice = std::find_if(seen.slices.begin(), seen.slices.end(),
+                                  [](const auto& s) { return s.category == "memory"; });
   REQUIRE(slice != seen.slices.end());
   CHECK(seen.path(slice->track) == "device 0, stage 0/out of memory");
-  CHECK(slice->name ==
-        "device 0 runs out of memory at 3.00 ns, in the forward of micro-batch 0 on stage 0: 11.0 B of 10.0 B");
+  CHECK(
+      slice->name ==
+      "device 0 runs out of memory at 3.00 ns, in the forward of micro-batch 0 on stage 0: 11.0 B of 10.0 B");
   CHECK(slice->start == 3);
   CHECK(slice->end == 8);
   trace.devices[0].capacity = core::Bytes(11);

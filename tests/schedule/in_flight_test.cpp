@@ -51,7 +51,8 @@ TEST_CASE("with several successors the most demanding counts; CANDLE-Uno's strat
   const auto graph = support::tiny_graph(6, {{0, 4}, {1, 4}, {2, 4}, {3, 4}, {4, 5}});
   plan::Plan p;
   p.training.mini_batch = 512;
-  for (std::size_t s = 0; s < 6; ++s) p.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, 64, 1, 0, {}});
+  for (std::size_t s = 0; s < 6; ++s)
+    p.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, 64, 1, 0, {}});
   schedule::derive_in_flight(p, plan::StageGraph(graph, p));
   std::vector<std::int64_t> held;
   for (const auto& stage : p.stages) held.push_back(stage.in_flight / 64);

@@ -17,14 +17,16 @@ plan::Plan one_stage(std::int64_t mini_batch, std::int64_t micro_batch, std::int
   return p;
 }
 
-/// One sample per micro-batch, one operator per stage; `replicas` devices per entry of `ranks`, the rank of each stage.
+/// One sample per micro-batch, one operator per stage; `replicas` devices per entry of `ranks`, the rank of
+/// each stage.
 plan::Plan chain(const std::vector<int>& ranks, std::int64_t mini_batch, const std::string& schedule,
                  std::size_t replicas = 1) {
   plan::Plan p;
   p.schedule = schedule;
   p.training.mini_batch = mini_batch;
   for (std::size_t s = 0; s < ranks.size(); ++s) {
-    p.stages.push_back({{core::OpId(s)}, {}, schedule == "pipedream" ? 1 : static_cast<std::int64_t>(replicas), 1, 0, {}});
+    p.stages.push_back(
+        {{core::OpId(s)}, {}, schedule == "pipedream" ? 1 : static_cast<std::int64_t>(replicas), 1, 0, {}});
     for (std::size_t r = 0; r < replicas; ++r)
       p.stages.back().devices.emplace_back(static_cast<std::size_t>(ranks[s]) * replicas + r);
   }
@@ -83,8 +85,8 @@ TEST_CASE("replicas reduce their gradients before the step") {
 }
 
 TEST_CASE("a family of grids gives its rows to stages that share devices") {
-  // Two ranks, two chunks each, two micro-batches: Megatron-LM's interleaving starts with both chunks' forwards. Each
-  // stage steps once the device has computed everything.
+  // Two ranks, two chunks each, two micro-batches: Megatron-LM's interleaving starts with both chunks'
+  // forwards. Each stage steps once the device has computed everything.
   const auto p = derived(chain({0, 1, 0, 1}, 2, "interleaved_1f1b"));
   CHECK(row(p) == "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1 0STEP 2STEP");
   CHECK(p.stages[0].in_flight == 2);
@@ -93,11 +95,15 @@ TEST_CASE("a family of grids gives its rows to stages that share devices") {
 }
 
 TEST_CASE("what a family cannot do is said") {
-  CHECK(message(chain({0, 1, 0, 1}, 4, "zbv")) == "zbv runs stage 2 on the devices of rank 1, the plan on those of rank 0");
-  CHECK(message(chain({0, 1, 0, 1}, 4, "1f1b")) == "1f1b runs one stage on a device; stage 2 shares its devices with another");
-  CHECK(message(chain({0, 1, 2, 3}, 8, "dualpipe")) == "dualpipe holds several copies of the model, a plan has one");
+  CHECK(message(chain({0, 1, 0, 1}, 4, "zbv")) ==
+        "zbv runs stage 2 on the devices of rank 1, the plan on those of rank 0");
+  CHECK(message(chain({0, 1, 0, 1}, 4, "1f1b")) ==
+        "1f1b runs one stage on a device; stage 2 shares its devices with another");
+  CHECK(message(chain({0, 1, 2, 3}, 8, "dualpipe")) ==
+        "dualpipe holds several copies of the model, a plan has one");
   CHECK(message(chain({0, 1}, 4, "zbw")).starts_with("unknown schedule 'zbw'"));
-  CHECK(message(chain({0, 1, 2, 3}, 8, "bpipe")) == "bpipe parks activations on other devices, a plan keeps them on its own");
+  CHECK(message(chain({0, 1, 2, 3}, 8, "bpipe")) ==
+        "bpipe parks activations on other devices, a plan keeps them on its own");
   auto runs = chain({0, 1}, 4, "zb_h1");
   runs.stages[1].k = 2;
   CHECK(message(runs) == "zb_h1 runs passes in an order of its own; k of a stage must be 1");
@@ -107,7 +113,8 @@ TEST_CASE("what a family cannot do is said") {
 }
 
 TEST_CASE("without a flush mini-batches follow each other") {
-  // Two stages on a device each, two micro-batches: the first holds two, and steps right after each mini-batch.
+  // Two stages on a device each, two micro-batches: the first holds two, and steps right after each
+  // mini-batch.
   const auto p = derived(chain({0, 1}, 2, "pipedream"));
   CHECK(schedule::mini_batches(p) == 10);
   CHECK(row(p).starts_with("0F0 0F1 0B0 0F2 0B1 0STEP 0F3 0B2 0F4 0B3 0STEP"));

@@ -1,9 +1,11 @@
-// GraphPipe's published optimizer logs, memory columns: in the logs weights count 8 times, activations once or twice.
+// GraphPipe's published optimizer logs, memory columns: in the logs weights count 8 times, activations once
+// or twice.
+
+#include "support/clip_log.hpp"
 
 #include <doctest/doctest.h>
 
 #include "penstock/cost/stage_load.hpp"
-#include "support/clip_log.hpp"
 
 using namespace penstock;
 using core::OpId;
@@ -12,11 +14,14 @@ using plan::MemoryKind;
 namespace {
 
 std::vector<OpId> slice(const std::vector<OpId>& ops, std::size_t from, std::size_t count) {
-  return {ops.begin() + static_cast<std::ptrdiff_t>(from), ops.begin() + static_cast<std::ptrdiff_t>(from + count)};
+  return {ops.begin() + static_cast<std::ptrdiff_t>(from),
+          ops.begin() + static_cast<std::ptrdiff_t>(from + count)};
 }
 
 /// The logs cut megabytes off after the decimal point.
-std::int64_t megabytes(core::Bytes bytes) { return bytes.value() >> 20; }
+std::int64_t megabytes(core::Bytes bytes) {
+  return bytes.value() >> 20;
+}
 
 struct Row {
   std::vector<OpId> operators;
@@ -26,8 +31,9 @@ struct Row {
 
 void check(const support::ClipLog& clip, const Row& row, std::int64_t activation_copies) {
   const cost::MemoryRule rule{8, 0, activation_copies, false, false};
-  const auto memory = cost::stage_memory(cost::stage_load(clip.graph, row.operators), rule, plan::Optimizer::sgd,
-                                         row.micro_batch / row.devices, row.in_flight / row.micro_batch);
+  const auto memory =
+      cost::stage_memory(cost::stage_load(clip.graph, row.operators), rule, plan::Optimizer::sgd,
+                         row.micro_batch / row.devices, row.in_flight / row.micro_batch);
   CHECK(megabytes(at(memory, MemoryKind::weights)) == row.weight_mb);
   CHECK(megabytes(at(memory, MemoryKind::activations)) == row.activation_mb);
   CHECK(megabytes(plan::total(memory)) == row.weight_mb + row.activation_mb);

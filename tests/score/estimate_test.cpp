@@ -35,20 +35,26 @@ double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mi
 
 }  // namespace
 
-// The logs print, beside the rows, the bound their binary search ended with; it lies a little above the largest row, and
-// the printed iteration time is B times the bound plus the longest path of the rows.
+// The logs print, beside the rows, the bound their binary search ended with; it lies a little above the
+// largest row, and the printed iteration time is B times the bound plus the longest path of the rows.
 TEST_CASE("iteration time of GraphPipe's optimizer log 1: 3996.96 ms on 8 devices") {
   // Seven image stages in a row; the text stage feeds the last one. Mini-batch 1024, micro-batch 8.
-  const std::vector<LoggedStage> rows = {{3.3873, {}, 8},   {3.70934, {0}, 8}, {3.38062, {1}, 8}, {3.70895, {2}, 8},
-                                         {3.38075, {3}, 8}, {3.70786, {4}, 8}, {1.69362, {}, 8},  {3.49199, {5, 6}, 8}};
+  const std::vector<LoggedStage> rows = {{3.3873, {}, 8},   {3.70934, {0}, 8},   {3.38062, {1}, 8},
+                                         {3.70895, {2}, 8}, {3.38075, {3}, 8},   {3.70786, {4}, 8},
+                                         {1.69362, {}, 8},  {3.49199, {5, 6}, 8}};
   // Digits: the bound is printed to 5e-6, times 1024 samples; the result to 5e-3.
-  CHECK(std::abs(logged_iteration_ms(rows, 1024) + 1024 * (3.70979 - 3.70934) - 3996.96) < 1024 * 5e-6 + 5e-3);
+  CHECK(std::abs(logged_iteration_ms(rows, 1024) + 1024 * (3.70979 - 3.70934) - 3996.96) <
+        1024 * 5e-6 + 5e-3);
 }
 
 TEST_CASE("iteration time of GraphPipe's optimizer log 3: 87227.5 ms on 12 devices") {
-  const std::vector<LoggedStage> rows = {{1.1707, {}, 128},  {2.26306, {0}, 128}, {2.18379, {1}, 128},
-                                         {1.32397, {}, 128}, {2.62927, {2, 3}, 128}};
-  CHECK(std::abs(logged_iteration_ms(rows, 32768) + 32768 * (2.62976 - 2.62927) - 87227.5) < 32768 * 5e-6 + 5e-2);
+  const std::vector<LoggedStage> rows = {{1.1707, {}, 128},
+                                         {2.26306, {0}, 128},
+                                         {2.18379, {1}, 128},
+                                         {1.32397, {}, 128},
+                                         {2.62927, {2, 3}, 128}};
+  CHECK(std::abs(logged_iteration_ms(rows, 32768) + 32768 * (2.62976 - 2.62927) - 87227.5) <
+        32768 * 5e-6 + 5e-2);
 }
 
 TEST_CASE("a stage is as slow as the slower of computing and sending, plus its share of the all-reduce") {
@@ -66,8 +72,8 @@ TEST_CASE("a stage is as slow as the slower of computing and sending, plus its s
 }
 
 TEST_CASE("stages that share devices add up, and divide the fill: 4 stages on 2 devices") {
-  // Each stage takes 3 s per sample, transfers nothing. 8 samples one by one: 8 * 6 s on each device, and 12 s from end to
-  // end over 2 stages per device.
+  // Each stage takes 3 s per sample, transfers nothing. 8 samples one by one: 8 * 6 s on each device, and 12
+  // s from end to end over 2 stages per device.
   const auto g = support::tiny_graph(4, {});
   plan::Plan p;
   p.training.mini_batch = 8;
@@ -92,8 +98,8 @@ TEST_CASE("the judge says how much memory is missing where") {
   p.training.mini_batch = 8;
   p.stages = {{{OpId(0)}, {DeviceId(0)}, 2, 1, 4, {}}, {{OpId(1)}, {DeviceId(1)}, 2, 1, 2, {}}};
   const cost::Problem problem{g, cluster, costs, p.training};
-  // Stage 0: kept 1 kB * 4 samples, working 1 kB * 2, gradients of its output 2 * 1 kB * 2: 10,000 bytes: fits.
-  // Stage 1: (kept 1 + entering 1) kB * 2, working 2 kB * 2, buffer 1 kB * 2: 10,000 bytes: fits.
+  // Stage 0: kept 1 kB * 4 samples, working 1 kB * 2, gradients of its output 2 * 1 kB * 2: 10,000 bytes:
+  // fits. Stage 1: (kept 1 + entering 1) kB * 2, working 2 kB * 2, buffer 1 kB * 2: 10,000 bytes: fits.
   CHECK(score::faults(problem, p).empty());
   p.stages[0].in_flight = 6;
   REQUIRE(score::faults(problem, p).size() == 1);
@@ -102,7 +108,8 @@ TEST_CASE("the judge says how much memory is missing where") {
 }
 
 TEST_CASE("without a flush replicas take whole micro-batches in turn, and nothing drains") {
-  // 1 + 2 s and 2 + 4 s per sample, no weights, links of 1 GB/s. Stage 1 has two replicas: 6 s / 2 = 3 s per sample.
+  // 1 + 2 s and 2 + 4 s per sample, no weights, links of 1 GB/s. Stage 1 has two replicas: 6 s / 2 = 3 s per
+  // sample.
   const auto g = support::tiny_graph(2, {{0, 1}});
   const support::FixedCosts costs({1, 2}, {2, 4});
   const auto cluster = support::tiny_cluster(3);
@@ -114,7 +121,8 @@ TEST_CASE("without a flush replicas take whole micro-batches in turn, and nothin
   const auto turns = score::estimate(problem, p, plan::StageGraph(g, p));
   CHECK(turns.stages[1].compute == doctest::Approx(3));
   CHECK(turns.iteration.value() == doctest::Approx(8 * 3));
-  p.schedule = "1f1b";  // micro-batches are split: as fast, but two samples of each stage come before and after
+  p.schedule =
+      "1f1b";  // micro-batches are split: as fast, but two samples of each stage come before and after
   const auto flushed = score::estimate(problem, p, plan::StageGraph(g, p));
   CHECK(flushed.stages[1].compute == doctest::Approx(3));
   CHECK(flushed.iteration.value() == doctest::Approx(8 * 3 + 2 * 3 + 2 * 3).epsilon(1e-4));

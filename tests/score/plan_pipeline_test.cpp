@@ -100,7 +100,8 @@ TEST_CASE("replicated weights are reduced after the last backward") {
   // meanwhile, bucket by bucket, that is all.
   row.plan.stages = {{{OpId(0), OpId(1), OpId(2)}, {DeviceId(0), DeviceId(1)}, 4, 1, 4, {}}};
   CHECK(score::lower_bound(row.problem(), row.plan)->time == Picoseconds(78 * kMillisecond));
-  CHECK(score::lower_bound(row.problem(), row.plan, score::Reduction::free)->time == Picoseconds(72 * kMillisecond));
+  CHECK(score::lower_bound(row.problem(), row.plan, score::Reduction::free)->time ==
+        Picoseconds(72 * kMillisecond));
 }
 
 TEST_CASE("the bound of a plan names its kind and device") {

@@ -23,7 +23,8 @@ namespace {
 /// F, I and W of 1 s per sample.
 class Thirds final : public cost::CostModel {
  public:
-  cost::OpTime op_time(const graph::OpGraph&, OpId, const cluster::DeviceType&, std::int64_t samples) const override {
+  cost::OpTime op_time(const graph::OpGraph&, OpId, const cluster::DeviceType&,
+                       std::int64_t samples) const override {
     const core::Seconds time(static_cast<double>(samples));
     return {time, time, time};
   }
@@ -38,7 +39,8 @@ struct Case {
   trace::Trace simulated() const {
     const auto order = schedule::plan_order(plan);
     const auto trace = sim::simulate(problem(), plan, order, {sim::NetworkModel::fifo});
-    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace, {sim::NetworkModel::fifo})) FAIL_CHECK(fault);
+    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace, {sim::NetworkModel::fifo}))
+      FAIL_CHECK(fault);
     return trace;
   }
 };
@@ -49,7 +51,10 @@ Case chain(const std::string& schedule, const std::vector<std::int32_t>& rank, s
   std::vector<std::pair<int, int>> edges;
   for (int s = 0; s + 1 < static_cast<int>(rank.size()); ++s) edges.emplace_back(s, s + 1);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end()) + 1);
-  Case out{support::tiny_graph(rank.size(), edges), support::tiny_cluster(ranks * replicas, std::int64_t{1} << 40, 1e18), {}, {}};
+  Case out{support::tiny_graph(rank.size(), edges),
+           support::tiny_cluster(ranks * replicas, std::int64_t{1} << 40, 1e18),
+           {},
+           {}};
   out.plan.training.mini_batch = mini_batch;
   out.plan.schedule = schedule;
   for (std::size_t s = 0; s < rank.size(); ++s) {
@@ -90,7 +95,8 @@ TEST_CASE("families on a plan take as long as their grids, and hold as much") {
     const schedule::Grid grid = schedule::make_grid(row.family, shape);
     const auto bare = sim::simulate_grid(grid, {});
     const auto trace = c.simulated();
-    CHECK(to_seconds(trace.iteration).value() == doctest::Approx(to_seconds(bare.makespan).value()).epsilon(1e-9));
+    CHECK(to_seconds(trace.iteration).value() ==
+          doctest::Approx(to_seconds(bare.makespan).value()).epsilon(1e-9));
     const auto summary = trace::summarise(trace);
     for (std::size_t r = 0; r < 4; ++r) {
       // 1 kB kept by each stage in flight, and 1 kB received where there is a stage before.
@@ -102,8 +108,8 @@ TEST_CASE("families on a plan take as long as their grids, and hold as much") {
 }
 
 TEST_CASE("recomputation takes a forward more and keeps what enters") {
-  // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. Of what a stage
-  // keeps, 1 kB per micro-batch, the one at work is there alone: gpipe holds 3 kB, or 1.
+  // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. Of
+  // what a stage keeps, 1 kB per micro-batch, the one at work is there alone: gpipe holds 3 kB, or 1.
   Case c = chain("gpipe", {0}, 3);
   CHECK(to_seconds(c.simulated().iteration).value() == doctest::Approx(9));
   const auto activations = [](const trace::Trace& trace) {
@@ -118,14 +124,16 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
 }
 
 TEST_CASE("what is recomputed stays until its weight gradient, and the judge counts it") {
-  // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often passes later.
+  // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often
+  // passes later.
   Case c = chain("zb_h1", schedule::loop_placement(4, 1), 8);
   for (plan::Stage& stage : c.plan.stages) stage.recompute = true;
   const auto summary = trace::summarise(c.simulated());
   std::int64_t most = 0;
   for (std::size_t s = 0; s < 4; ++s) {
     const auto held = at(summary.devices[s].at_peak, plan::MemoryKind::activations).value();
-    const auto judged = at(score::stage_memory(c.problem(), c.plan, core::StageId(s)), plan::MemoryKind::activations);
+    const auto judged =
+        at(score::stage_memory(c.problem(), c.plan, core::StageId(s)), plan::MemoryKind::activations);
     CHECK(held <= judged.value());
     most = std::max(most, held - (s > 0 ? 1000 * c.plan.stages[s].in_flight : 0));
   }
@@ -133,7 +141,8 @@ TEST_CASE("what is recomputed stays until its weight gradient, and the judge cou
 }
 
 TEST_CASE("the judge tells what weights do not allow, and where stages share a device") {
-  // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not asked then.
+  // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not asked
+  // then.
   Case c = chain("pipedream_2bw", {0, 1, 2}, 1);
   const auto told = [&] { return score::faults(c.problem(), c.plan); };
   REQUIRE(told().size() == 1);
@@ -146,7 +155,8 @@ TEST_CASE("the judge tells what weights do not allow, and where stages share a d
     shared.plan.schedule = family;
     const auto faults = score::faults(shared.problem(), shared.plan);
     REQUIRE(faults.size() == 1);
-    CHECK(faults[0] == std::string(family) + " runs one stage on a device; stage 2 shares its devices with another");
+    CHECK(faults[0] ==
+          std::string(family) + " runs one stage on a device; stage 2 shares its devices with another");
   }
 }
 

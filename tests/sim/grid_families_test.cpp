@@ -95,7 +95,8 @@ TEST_CASE("list order: no worse than 1F1B, within SPP's bound, and free of 1F1B'
   core::Random random(6);
   for (int trial = 0; trial < 300; ++trial) {
     const int p = random.between(1, 8), m = random.between(1, 24);
-    const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125, c = random.between(0, 8) * 0.125;
+    const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125,
+                 c = random.between(0, 8) * 0.125;
     GridShape s = shape(p, 1, m);
     s.costs = full(f, b, c);
     CHECK(bubble("list_order", s, f, b, c) <= bubble("1f1b", s, f, b, c) + 1e-9);

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <sstream>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/core/error.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "support/reference_data.hpp"
 
@@ -432,7 +432,12 @@ TEST_CASE("published grids take the published number of steps") {
 
 TEST_CASE("a schedule that outlasts the clock is refused") {
   // One rank: F and B of a micro-batch take 3 million seconds; a second one would end at 6 million.
-  const schedule::GridCosts costs{1'000'000 * schedule::kUnitStep, 1'000'000 * schedule::kUnitStep, 1'000'000 * schedule::kUnitStep, {}, {}, {}};
+  const schedule::GridCosts costs{1'000'000 * schedule::kUnitStep,
+                                  1'000'000 * schedule::kUnitStep,
+                                  1'000'000 * schedule::kUnitStep,
+                                  {},
+                                  {},
+                                  {}};
   const auto grid = [](int micro_batches) {
     schedule::GridShape shape;
     shape.micro_batches = micro_batches;

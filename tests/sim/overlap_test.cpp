@@ -38,7 +38,8 @@ trace::Trace two_stages(double factor, const std::string& imperfection = "") {
   if (!imperfection.empty()) options.imperfection = &world;
   const auto trace = sim::simulate(problem, plan, schedule::plan_order(plan), options);
   if (imperfection.empty())
-    for (const auto& fault : sim::trace_faults(problem, plan, schedule::plan_order(plan), trace)) FAIL_CHECK(fault);
+    for (const auto& fault : sim::trace_faults(problem, plan, schedule::plan_order(plan), trace))
+      FAIL_CHECK(fault);
   return trace;
 }
 
@@ -54,8 +55,8 @@ constexpr auto kForward = trace::TaskKind::forward;
 }  // namespace
 
 TEST_CASE("twice as slow while a tensor is sent or received") {
-  // F0 0-1, sent 1-2. F1 on device 0 from 1 at half speed: half done at 2, ends at 2.5. Sent 2.5-3.5. Device 1 runs F0 from
-  // 2: half done at 2.5, then at half speed while the second tensor arrives, until 3.5.
+  // F0 0-1, sent 1-2. F1 on device 0 from 1 at half speed: half done at 2, ends at 2.5. Sent 2.5-3.5. Device
+  // 1 runs F0 from 2: half done at 2.5, then at half speed while the second tensor arrives, until 3.5.
   const auto trace = two_stages(2);
   CHECK(end_of(trace, 0, 0, kForward) == doctest::Approx(1));
   CHECK(end_of(trace, 0, 1, kForward) == doctest::Approx(2.5));
@@ -70,15 +71,17 @@ TEST_CASE("a factor of one changes nothing") {
 }
 
 TEST_CASE("overlap and a straggler multiply") {
-  // Device 0 at half speed throughout: F0 0-2, sent 2-3; F1 from 2 at a quarter: 0.25 done at 3, the rest takes 1.5 s.
+  // Device 0 at half speed throughout: F0 0-2, sent 2-3; F1 from 2 at a quarter: 0.25 done at 3, the rest
+  // takes 1.5 s.
   const auto trace = two_stages(2, "stragglers: [{device: 0, from: 0s, to: 100s, speed: 0.5}]");
   CHECK(end_of(trace, 0, 0, kForward) == doctest::Approx(2));
   CHECK(end_of(trace, 0, 1, kForward) == doctest::Approx(4.5));
 }
 
 TEST_CASE("a backward pass slows down while its first gradients are reduced") {
-  // Two replicas, two operators: backward 2 s. The bucket of the second operator is ready after 1 s and reduced in 1 s,
-  // during which the other half of the pass does half of its work: it ends at F 2 + 1 + 1 + 0.5, its bucket 1 s later.
+  // Two replicas, two operators: backward 2 s. The bucket of the second operator is ready after 1 s and
+  // reduced in 1 s, during which the other half of the pass does half of its work: it ends at F 2 + 1 + 1 +
+  // 0.5, its bucket 1 s later.
   graph::GraphBuilder builder("row");
   builder.add(support::unit_op("a", 1e9, 250));
   builder.add(support::unit_op("b", 1e9, 250));

@@ -69,7 +69,8 @@ double seconds(core::Picoseconds time) {
 /// One second forward; backward two on a device of type `a`, one and three by turns on one of type `b`.
 class ByTurns final : public cost::CostModel {
  public:
-  cost::OpTime op_time(const graph::OpGraph&, OpId op, const cluster::DeviceType& device, std::int64_t samples) const override {
+  cost::OpTime op_time(const graph::OpGraph&, OpId op, const cluster::DeviceType& device,
+                       std::int64_t samples) const override {
     const double backward = device.name == "a" ? 2 : op.index() % 2 == 0 ? 1 : 3;
     const auto n = static_cast<double>(samples);
     return {core::Seconds(n), core::Seconds(backward * n), core::Seconds(0)};
@@ -79,13 +80,15 @@ class ByTurns final : public cost::CostModel {
 /// One second per pass, none of operator 1.
 class AllButOne final : public cost::CostModel {
  public:
-  cost::OpTime op_time(const graph::OpGraph&, OpId op, const cluster::DeviceType&, std::int64_t samples) const override {
+  cost::OpTime op_time(const graph::OpGraph&, OpId op, const cluster::DeviceType&,
+                       std::int64_t samples) const override {
     const core::Seconds time(op.index() == 1 ? 0.0 : static_cast<double>(samples));
     return {time, time, time};
   }
 };
 
-std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan, const sim::SimulationOptions& options) {
+std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan,
+                                  const sim::SimulationOptions& options) {
   score::derive_in_flight(problem, plan);
   const auto order = score::order_of(problem, plan);
   return sim::trace_faults(problem, plan, order, sim::simulate(problem, plan, order, options), options);
@@ -197,7 +200,8 @@ TEST_CASE("the estimate of one sharded stage is what is simulated, but for the u
 
 TEST_CASE("a group whose devices jitter waits between pairs of overlapped passes, not within") {
   const Matrices m(4, 4);
-  auto plan = plan_of(8, {stage(0, 0, {0, 1}, 2, 1), stage(1, 1, {2, 3}, 2, 1), stage(2, 2, {2, 3}, 2, 1), stage(3, 3, {0, 1}, 2, 1)});
+  auto plan = plan_of(8, {stage(0, 0, {0, 1}, 2, 1), stage(1, 1, {2, 3}, 2, 1), stage(2, 2, {2, 3}, 2, 1),
+                          stage(3, 3, {0, 1}, 2, 1)});
   plan.schedule = "dualpipev";
   const auto world = sim::parse_imperfection("jitter: {forward: {lognormal: 20%}}", "i.yaml", m.cluster);
   sim::SimulationOptions options;
@@ -223,15 +227,18 @@ TEST_CASE("at every bucket of a last backward pass a group waits for its slowest
   for (const std::int64_t bucket : {4000, 8000}) {
     options.bucket = Bytes(bucket);
     const auto trace = sim::simulate(problem, plan, score::order_of(problem, plan), options);
-    const auto last = std::find_if(trace.spans.begin(), trace.spans.end(), [](const auto& span) { return span.kind == TaskKind::backward; });
-    CHECK(seconds(last->end - last->start - last->collective) == doctest::Approx(bucket == 4000 ? 2.5 : 2).epsilon(1e-5));
+    const auto last = std::find_if(trace.spans.begin(), trace.spans.end(),
+                                   [](const auto& span) { return span.kind == TaskKind::backward; });
+    CHECK(seconds(last->end - last->start - last->collective) ==
+          doctest::Approx(bucket == 4000 ? 2.5 : 2).epsilon(1e-5));
   }
 }
 
 TEST_CASE("a pass that is cut at its buckets is one span, though passes of no length start with it") {
   const Matrices m(5, 3);
   const AllButOne costs;
-  auto plan = plan_of(8, {stage(0, 0, {0}, 1, 2), stage(1, 1, {1, 2}, 1, 2), stage(2, 3, {1, 2}, 1, 2), stage(4, 4, {0}, 1, 2)});
+  auto plan = plan_of(8, {stage(0, 0, {0}, 1, 2), stage(1, 1, {1, 2}, 1, 2), stage(2, 3, {1, 2}, 1, 2),
+                          stage(4, 4, {0}, 1, 2)});
   plan.schedule = "dualpipev";
   plan.stages[1].recompute = true;
   sim::SimulationOptions options;

@@ -24,7 +24,8 @@ graph::OpGraph chain(std::size_t size) {
 }
 
 /// One operator and one device per stage.
-Plan one_each(const graph::OpGraph& graph, std::int64_t mini_batch, const std::vector<std::int64_t>& micro_batches) {
+Plan one_each(const graph::OpGraph& graph, std::int64_t mini_batch,
+              const std::vector<std::int64_t>& micro_batches) {
   Plan p;
   p.training.mini_batch = mini_batch;
   for (std::size_t s = 0; s < graph.size(); ++s)
@@ -34,8 +35,8 @@ Plan one_each(const graph::OpGraph& graph, std::int64_t mini_batch, const std::v
 }
 
 /// Iteration in units of one second; links so fast that they do not show.
-double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostModel& costs, double bandwidth = 1e18,
-                 const sim::SimulationOptions& options = {sim::NetworkModel::fifo}) {
+double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostModel& costs,
+                 double bandwidth = 1e18, const sim::SimulationOptions& options = {sim::NetworkModel::fifo}) {
   const auto cluster = support::tiny_cluster(graph.size(), 1 << 30, bandwidth);
   const cost::Problem problem{graph, cluster, costs, p.training};
   return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p), options)).value();
@@ -48,7 +49,8 @@ TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
     for (std::int64_t m = 1; m <= 9; m += 2) {
       const auto g = chain(p);
       const double expected = static_cast<double>(m + static_cast<std::int64_t>(p) - 1) * 3;
-      CHECK(simulated(g, one_each(g, m, {1}), support::FixedCosts::uniform(p, 1, 2)) == doctest::Approx(expected));
+      CHECK(simulated(g, one_each(g, m, {1}), support::FixedCosts::uniform(p, 1, 2)) ==
+            doctest::Approx(expected));
       Plan drain = one_each(g, m, {1});
       drain.schedule = "gpipe";
       CHECK(simulated(g, drain, support::FixedCosts::uniform(p, 1, 2)) == doctest::Approx(expected));
@@ -92,16 +94,17 @@ TEST_CASE("a link serves one transfer at a time") {
 }
 
 TEST_CASE("or a link is shared") {
-  // The same, half of a's cable each: both arrive at 3, F and B of b and c end at 5, both gradients share a's cable
-  // until 7, B_a ends at 8.
+  // The same, half of a's cable each: both arrive at 3, F and B of b and c end at 5, both gradients share a's
+  // cable until 7, B_a ends at 8.
   const auto g = support::tiny_graph(3, {{0, 1}, {0, 2}});
-  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000, {sim::NetworkModel::fair}) ==
-        doctest::Approx(8));
+  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000,
+                  {sim::NetworkModel::fair}) == doctest::Approx(8));
 }
 
 TEST_CASE("a transfer that waits for its receiver does not keep its sender's cable idle") {
-  // a and b feed c, b also feeds d; 1 kB each at 1 kB/s. a's tensor occupies c's cable from 1 to 2 s. b's tensor for c
-  // became ready at the same moment and waits for it; b's tensor for d goes ahead, 1 to 2 s; then b's for c, 2 to 3 s.
+  // a and b feed c, b also feeds d; 1 kB each at 1 kB/s. a's tensor occupies c's cable from 1 to 2 s. b's
+  // tensor for c became ready at the same moment and waits for it; b's tensor for d goes ahead, 1 to 2 s;
+  // then b's for c, 2 to 3 s.
   const auto g = support::tiny_graph(4, {{0, 2}, {1, 2}, {1, 3}});
   const auto cluster = support::tiny_cluster(4, 1 << 30, 1000);
   const auto costs = support::FixedCosts::uniform(4, 1, 1);
@@ -169,7 +172,8 @@ TEST_CASE("an iteration that outlasts the simulator's clock of 104 days is refus
   // One sample, one stage: forward and backward of 4e6 s each are 92 days, of 5e6 s each 115 days.
   const auto g = chain(1);
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 4e6, 4e6)) == doctest::Approx(8e6));
-  CHECK_THROWS_AS(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 5e6, 5e6)), core::BadInput);
+  CHECK_THROWS_AS(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 5e6, 5e6)),
+                  core::BadInput);
 }
 
 TEST_CASE("a simulation ends when its time is over") {

@@ -19,8 +19,8 @@ using sim::Collective;
 
 namespace {
 
-/// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices; 1 s forward and backward per
-/// sample and operator, one micro-batch of a sample per replica; cables of 1 kB/s.
+/// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices; 1 s forward and
+/// backward per sample and operator, one micro-batch of a sample per replica; cables of 1 kB/s.
 double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options) {
   graph::GraphBuilder builder("row");
   for (std::size_t v = 0; v < operators; ++v) {
@@ -57,23 +57,26 @@ TEST_CASE("a ring moves 2(r-1)/r of the bytes over every cable") {
 }
 
 TEST_CASE("a tree moves all bytes along every edge, and children share the parent's cable") {
-  // r = 2: up 1 s, down 1 s. r = 4, members 1, 2 under 0 and 3 under 1: 3 to 1 takes 1 s while 2 to 0 runs alone; the
-  // message of 2 waits for nothing: level by level, 3 to 1 (1 s), then 1 and 2 share 0's cable... 2 has no children and starts
-  // at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2 share the cable, 2 s, then 1 to 3, 1 s.
+  // r = 2: up 1 s, down 1 s. r = 4, members 1, 2 under 0 and 3 under 1: 3 to 1 takes 1 s while 2 to 0 runs
+  // alone; the message of 2 waits for nothing: level by level, 3 to 1 (1 s), then 1 and 2 share 0's cable...
+  // 2 has no children and starts at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2 share the
+  // cable, 2 s, then 1 to 3, 1 s.
   CHECK(reduce(2, Collective::tree) == doctest::Approx(2));
   CHECK(reduce(4, Collective::tree) == doctest::Approx(5));
 }
 
 TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {
-  // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB to the first, and the second its 500 B at
-  // the same time, over the first's cable: 1.5 s; the first's 500 B to the second, 500 B each way, 1 kB back: 3.5 s.
+  // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB to the first, and the
+  // second its 500 B at the same time, over the first's cable: 1.5 s; the first's 500 B to the second, 500 B
+  // each way, 1 kB back: 3.5 s.
   CHECK(reduce(4, Collective::halving_doubling) == doctest::Approx(1.5));
   CHECK(reduce(8, Collective::halving_doubling) == doctest::Approx(1.75));
   CHECK(reduce(3, Collective::halving_doubling) == doctest::Approx(3.5));
 }
 
 TEST_CASE("no replica sends gradients before it has computed them") {
-  // Three samples on two replicas: one computes 2 s, the other 4 s. The ring's 1 s begins when both have theirs.
+  // Three samples on two replicas: one computes 2 s, the other 4 s. The ring's 1 s begins when both have
+  // theirs.
   graph::GraphBuilder builder("one");
   builder.add(support::unit_op("v", 1e9, 250));
   const auto graph = builder.build();
@@ -97,10 +100,12 @@ TEST_CASE("the automatic choice is the one with the smallest closed form") {
 }
 
 TEST_CASE("every message of a collective is sent once and every member gets all contributions") {
-  for (const Collective collective : {Collective::ring, Collective::tree, Collective::halving_doubling, Collective::hierarchical})
+  for (const Collective collective :
+       {Collective::ring, Collective::tree, Collective::halving_doubling, Collective::hierarchical})
     for (std::size_t members = 2; members <= 17; ++members) {
       // Two members per node where that comes out even, else one node.
-      cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1), {core::FlopRate(1)}, 1, core::Seconds(0)};
+      cluster::DeviceType type{"t", core::Bytes(1),  core::Bandwidth(1), {core::FlopRate(1)},
+                               1,   core::Seconds(0)};
       std::vector<cluster::Device> devices(members);
       std::vector<cluster::Link> links;
       std::vector<DeviceId> group;
@@ -112,7 +117,8 @@ TEST_CASE("every message of a collective is sent once and every member gets all 
       }
       const cluster::Cluster cluster("c", {type}, devices, 1, links);
       const auto messages = sim::all_reduce_messages(collective, cluster, group, 1000);
-      // Whose contributions a member may know after each message, if every message carries all its sender knows.
+      // Whose contributions a member may know after each message, if every message carries all its sender
+      // knows.
       std::vector<std::vector<bool>> known(members, std::vector<bool>(members));
       for (std::size_t m = 0; m < members; ++m) known[m][m] = true;
       std::vector<std::vector<bool>> carried;
@@ -128,7 +134,8 @@ TEST_CASE("every message of a collective is sent once and every member gets all 
         carried.push_back(knows);
         for (std::size_t m = 0; m < members; ++m) known[message.to][m] = known[message.to][m] || knows[m];
       }
-      for (const auto& knows : known) CHECK(std::count(knows.begin(), knows.end(), true) == static_cast<long>(members));
+      for (const auto& knows : known)
+        CHECK(std::count(knows.begin(), knows.end(), true) == static_cast<long>(members));
       std::int64_t moved = 0;
       for (const auto& message : messages) moved += message.bytes;
       // Every reduction in place moves at least 2(r-1) times the bytes in all; a ring and a tree no more.
@@ -139,8 +146,9 @@ TEST_CASE("every message of a collective is sent once and every member gets all 
 }
 
 TEST_CASE("buckets are reduced while the last backward pass runs on") {
-  // Four operators: backward 4 s, gradients of 1 kB each, on two replicas 1 s per kB. One bucket: 4 + 4 + 4 = 12 s.
-  // A bucket per operator: the first three all-reduces hide, 4 + 4 + 1 = 9 s. Two operators per bucket: 4 + 4 + 2 = 10 s.
+  // Four operators: backward 4 s, gradients of 1 kB each, on two replicas 1 s per kB. One bucket: 4 + 4 + 4 =
+  // 12 s. A bucket per operator: the first three all-reduces hide, 4 + 4 + 1 = 9 s. Two operators per bucket:
+  // 4 + 4 + 2 = 10 s.
   const auto with = [](std::int64_t bytes) {
     return seconds(4, 2, {sim::NetworkModel::fair, Collective::ring, core::Bytes(bytes)});
   };
@@ -157,9 +165,9 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
 }
 
 TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, on the last stage too") {
-  // Two stages of two replicas, 1 s forward and backward, two micro-batches per replica and mini-batch: 4 s. 1 GB of
-  // gradients takes 1 s to reduce, while the next 4 s run. Were the step to wait for the all-reduce just begun, a
-  // mini-batch would take 5 s.
+  // Two stages of two replicas, 1 s forward and backward, two micro-batches per replica and mini-batch: 4 s.
+  // 1 GB of gradients takes 1 s to reduce, while the next 4 s run. Were the step to wait for the all-reduce
+  // just begun, a mini-batch would take 5 s.
   graph::GraphBuilder builder("two");
   builder.add(support::unit_op("a", 1e9, 250'000'000));
   builder.add(support::unit_op("b", 1e9, 250'000'000));
@@ -170,7 +178,8 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
   plan::Plan plan;
   plan.training.mini_batch = 4;
   plan.schedule = "pipedream";
-  plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 1, 1, 2, {}}, {{OpId(1)}, {DeviceId(2), DeviceId(3)}, 1, 1, 1, {}}};
+  plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 1, 1, 2, {}},
+                 {{OpId(1)}, {DeviceId(2), DeviceId(3)}, 1, 1, 1, {}}};
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   for (const Collective collective : {Collective::closed_form, Collective::ring})
@@ -183,10 +192,13 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
 }
 
 TEST_CASE("the optimizer streams weights, gradients and state through memory") {
-  cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1e12), {core::FlopRate(1)}, 1, core::Seconds(1e-6)};
+  cluster::DeviceType type{"t", core::Bytes(1),     core::Bandwidth(1e12), {core::FlopRate(1)},
+                           1,   core::Seconds(1e-6)};
   const support::FixedCosts costs = support::FixedCosts::uniform(1, 1, 1);
   // 1 GB of weights at 83 % of 1 TB/s: sgd moves 3 GB, momentum 5, adam 7, and one launch.
-  const auto time = [&](plan::Optimizer o) { return costs.step_time(core::Bytes(1'000'000'000), o, type).value(); };
+  const auto time = [&](plan::Optimizer o) {
+    return costs.step_time(core::Bytes(1'000'000'000), o, type).value();
+  };
   CHECK(time(plan::Optimizer::sgd) == doctest::Approx(3e-3 / 0.83 + 1e-6));
   CHECK(time(plan::Optimizer::momentum) == doctest::Approx(5e-3 / 0.83 + 1e-6));
   CHECK(time(plan::Optimizer::adam) == doctest::Approx(7e-3 / 0.83 + 1e-6));

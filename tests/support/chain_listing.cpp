@@ -21,7 +21,9 @@ bool is_replica_count(int devices, std::int64_t micro_batch) {
 }  // namespace
 
 ChainListing::ChainListing(const cost::Problem& problem, std::int64_t micro_batch)
-    : problem_(problem), micro_batch_(micro_batch), network_(score::assume_network(problem.cluster, problem.training.compression)) {}
+    : problem_(problem),
+      micro_batch_(micro_batch),
+      network_(score::assume_network(problem.cluster, problem.training.compression)) {}
 
 double ChainListing::time(int first, int last, int devices) const {
   const auto inside = operators(first, last);

@@ -1,7 +1,8 @@
 #pragma once
 // The two-branch CLIP graph behind GraphPipe's published optimizer logs, with the costs the logs imply.
-// Image branch: patch convolution, some views, 24 x (attention, dense, dense) on 196 x 1024 numbers; text branch:
-// 12 x (attention, dense, dense) on 76 x 512; a join. Every operator keeps its output, views included.
+// Image branch: patch convolution, some views, 24 x (attention, dense, dense) on 196 x 1024 numbers; text
+// branch: 12 x (attention, dense, dense) on 76 x 512; a join. Every operator keeps its output, views
+// included.
 
 #include "penstock/graph/graph_builder.hpp"
 #include "support/fixed_costs.hpp"
@@ -35,7 +36,8 @@ inline ClipLog clip_log(const ClipLogShape& shape) {
   };
   const auto branch = [&](const std::string& name, int layers, std::int64_t tensor, std::int64_t hidden,
                           std::vector<core::OpId> ops, int views) {
-    for (int v = 0; v < views; ++v) ops.push_back(add(name + "_view" + std::to_string(v), tensor, 0, {ops.back()}));
+    for (int v = 0; v < views; ++v)
+      ops.push_back(add(name + "_view" + std::to_string(v), tensor, 0, {ops.back()}));
     for (int l = 0; l < layers; ++l) {
       const std::string layer = name + std::to_string(l);
       ops.push_back(add(layer + "_attention", tensor, 4 * hidden * hidden, {ops.back()}));

@@ -120,7 +120,8 @@ class Search {
 
   bool fits(const Plan& plan) const {
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      if (plan::total(score::stage_memory(problem_, plan, core::StageId(s))) > problem_.cluster.type(DeviceId(0)).memory)
+      if (plan::total(score::stage_memory(problem_, plan, core::StageId(s))) >
+          problem_.cluster.type(DeviceId(0)).memory)
         return false;
     return true;
   }

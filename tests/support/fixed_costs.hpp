@@ -18,7 +18,8 @@ class FixedCosts final : public cost::CostModel {
   cost::OpTime op_time(const graph::OpGraph&, core::OpId op, const cluster::DeviceType&,
                        std::int64_t samples) const override {
     const auto n = static_cast<double>(samples);
-    return {core::Seconds(forward_[op.index()] * n), core::Seconds(backward_[op.index()] * n), core::Seconds(0)};
+    return {core::Seconds(forward_[op.index()] * n), core::Seconds(backward_[op.index()] * n),
+            core::Seconds(0)};
   }
 
  private:

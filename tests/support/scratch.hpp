@@ -11,7 +11,8 @@ namespace penstock::support {
 class Scratch {
  public:
   explicit Scratch(const std::string& name)
-      : folder_(std::filesystem::temp_directory_path() / ("penstock_" + name + "_" + std::to_string(getpid()))) {
+      : folder_(std::filesystem::temp_directory_path() /
+                ("penstock_" + name + "_" + std::to_string(getpid()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

@@ -35,8 +35,8 @@ inline graph::OpGraph tiny_graph(std::size_t size, const std::vector<std::pair<i
 /// Devices on one switch: 1 GB/s cables without latency, devices of 1 TFLOP/s and `memory` bytes.
 inline cluster::Cluster tiny_cluster(std::size_t devices, std::int64_t memory = std::int64_t{1} << 40,
                                      double bandwidth = 1e9, double latency = 0) {
-  cluster::DeviceType type{"tiny", core::Bytes(memory), core::Bandwidth(1e15), {core::FlopRate(1e12)}, 1,
-                           core::Seconds(0)};
+  cluster::DeviceType type{"tiny", core::Bytes(memory), core::Bandwidth(1e15), {core::FlopRate(1e12)},
+                           1,      core::Seconds(0)};
   std::vector<cluster::Link> links;
   for (std::size_t d = 0; d < devices; ++d) {
     links.push_back({d, devices, core::Bandwidth(bandwidth), core::Seconds(latency)});

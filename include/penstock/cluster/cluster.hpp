@@ -27,7 +27,8 @@ struct DeviceType {
   std::array<core::FlopRate, kPrecisions> peak{};  ///< zero: not stated
   int multiprocessors = 1;                         ///< units that run thread blocks independently
   core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
-  double overlap_slowdown = 1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
+  double overlap_slowdown =
+      1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
 
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
@@ -64,8 +65,8 @@ struct Device {
 /// Immutable. Routes have the fewest links, ties go to the link listed first; unless a route is given.
 class Cluster {
  public:
-  /// `points`: their names, devices first; empty names them by number. Throws BadInput when two devices have no
-  /// path between them, or a link or a given route is impossible.
+  /// `points`: their names, devices first; empty names them by number. Throws BadInput when two devices have
+  /// no path between them, or a link or a given route is impossible.
   Cluster(std::string name, std::vector<DeviceType> types, std::vector<Device> devices, std::size_t switches,
           std::vector<Link> links, std::vector<std::string> points = {}, std::vector<GivenRoute> routes = {});
 
@@ -81,7 +82,9 @@ class Cluster {
   std::size_t listed() const { return listed_; }
   Route route(core::DeviceId from, core::DeviceId to) const;  ///< from != to
   /// Given routes: links by the devices they join, of which some may not take part.
-  const std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>& given_routes() const { return given_; }
+  const std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>& given_routes() const {
+    return given_;
+  }
 
   /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
   Cluster first(int count) const;

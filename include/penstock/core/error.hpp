@@ -9,14 +9,14 @@ namespace penstock::core {
 /// Exit codes come in blocks: 0 done, 10s bad input, 20s no feasible plan, 30s limits, 40s our bug.
 enum class ExitCode : int {
   done = 0,
-  usage = 10,          ///< unknown sub-command, flag or value on the command line
-  bad_input = 11,      ///< a file is malformed or contradicts itself
-  infeasible = 20,     ///< no plan fits the devices
-  invalid_plan = 21,   ///< the plan given breaks a validity rule
-  drifted = 22,        ///< a device no longer does what its calibration says
-  interrupted = 30,    ///< Ctrl-C; finished results are kept
-  limit = 31,          ///< larger than Penstock handles, or than a limit allows
-  internal = 40,       ///< a defect of Penstock
+  usage = 10,         ///< unknown sub-command, flag or value on the command line
+  bad_input = 11,     ///< a file is malformed or contradicts itself
+  infeasible = 20,    ///< no plan fits the devices
+  invalid_plan = 21,  ///< the plan given breaks a validity rule
+  drifted = 22,       ///< a device no longer does what its calibration says
+  interrupted = 30,   ///< Ctrl-C; finished results are kept
+  limit = 31,         ///< larger than Penstock handles, or than a limit allows
+  internal = 40,      ///< a defect of Penstock
 };
 
 /// Base of every error Penstock raises on purpose.
@@ -58,7 +58,8 @@ class Interrupted : public Error {
 /// A limit the user set is reached, and there is nothing to show for it.
 class LimitHit : public Error {
  public:
-  explicit LimitHit(const std::string& which) : Error(ExitCode::limit, which + ", and no plan was found until then") {}
+  explicit LimitHit(const std::string& which)
+      : Error(ExitCode::limit, which + ", and no plan was found until then") {}
 };
 class TimedOut : public LimitHit {
  public:

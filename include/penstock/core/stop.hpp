@@ -9,9 +9,9 @@
 
 namespace penstock::core {
 
-/// Refers to a flag owned by the caller (the command line sets it on Ctrl-C), and may have limits: a deadline, a flag
-/// that says memory is full. Default: never stops. Work that has something to show when a limit is hit returns it
-/// instead of throwing.
+/// Refers to a flag owned by the caller (the command line sets it on Ctrl-C), and may have limits: a
+/// deadline, a flag that says memory is full. Default: never stops. Work that has something to show when a
+/// limit is hit returns it instead of throwing.
 class StopToken {
  public:
   using Clock = std::chrono::steady_clock;
@@ -38,7 +38,9 @@ class StopToken {
   [[noreturn]] void give_up() const;
 
  private:
-  static bool set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
+  static bool set(const std::atomic<bool>* flag) {
+    return flag != nullptr && flag->load(std::memory_order_relaxed);
+  }
 
   const std::atomic<bool>* flag_ = nullptr;
   const std::atomic<bool>* full_ = nullptr;

@@ -40,7 +40,9 @@ using FlopRate = Quantity<struct FlopRateTag, double>;    ///< floating point op
 constexpr Seconds operator/(Bytes bytes, Bandwidth rate) {
   return Seconds(static_cast<double>(bytes.value()) / rate.value());
 }
-constexpr Seconds operator/(Flops work, FlopRate rate) { return Seconds(work.value() / rate.value()); }
+constexpr Seconds operator/(Flops work, FlopRate rate) {
+  return Seconds(work.value() / rate.value());
+}
 
 /// Simulated time: an integer count, so that results do not depend on summation order.
 using Picoseconds = Quantity<struct PicosecondsTag, std::int64_t>;
@@ -48,6 +50,8 @@ using Picoseconds = Quantity<struct PicosecondsTag, std::int64_t>;
 constexpr Picoseconds to_picoseconds(Seconds t) {
   return Picoseconds(static_cast<std::int64_t>(t.value() * 1e12 + 0.5));
 }
-constexpr Seconds to_seconds(Picoseconds t) { return Seconds(static_cast<double>(t.value()) * 1e-12); }
+constexpr Seconds to_seconds(Picoseconds t) {
+  return Seconds(static_cast<double>(t.value()) * 1e-12);
+}
 
 }  // namespace penstock::core

@@ -17,22 +17,24 @@ struct AnalyticConstants {
   /// Jesshope, "Parallel Computers", 1981). Derived: one 64 x 64 output tile per multiprocessor keeps every
   /// multiprocessor busy but leaves no second block to hide latency behind.
   double half_rate_outputs = 64 * 64;
-  /// Multiply-adds per output below which splitting a product along its inner dimension (split-K) stops paying.
+  /// Multiply-adds per output below which splitting a product along its inner dimension (split-K) stops
+  /// paying.
   double split_depth = 256;
 };
 
 /// time = launches * launch overhead + max(traffic / bandwidth, FLOPs / rate(outputs)) for each pass, with
-/// rate(n) = peak * efficiency * n / (n + n_half). Efficiency therefore falls at small micro-batches. n counts
-/// output elements; a product with few outputs and a long inner dimension is split until it fills one tile per
-/// multiprocessor, not further (what cuBLAS does): n = max(outputs, min(n_half, multiply-adds / split_depth)).
-/// Plausibility on V100: square fp32 products of 512, 1024 and 2048 come out at 7.1, 10.8 and 13.1 TFLOP/s.
+/// rate(n) = peak * efficiency * n / (n + n_half). Efficiency therefore falls at small micro-batches. n
+/// counts output elements; a product with few outputs and a long inner dimension is split until it fills one
+/// tile per multiprocessor, not further (what cuBLAS does): n = max(outputs, min(n_half, multiply-adds /
+/// split_depth)). Plausibility on V100: square fp32 products of 512, 1024 and 2048 come out at 7.1, 10.8
+/// and 13.1 TFLOP/s.
 class AnalyticCosts final : public CostModel {
  public:
   explicit AnalyticCosts(AnalyticConstants constants = {}) : constants_(constants) {}
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
-  OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device, std::int64_t samples,
-                   const OpPart& part) const override;
+  OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part) const override;
   std::string source() const override { return "analytic"; }
 
  private:

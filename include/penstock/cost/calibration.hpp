@@ -43,8 +43,9 @@ struct Identity {
 
 /// The two roofs, measured.
 struct Ceilings {
-  core::Bandwidth copy;                                       ///< read plus write of a large copy
-  std::array<core::FlopRate, cluster::kPrecisions> matmul{};  ///< of a large product; zero: not measured, but one is
+  core::Bandwidth copy;  ///< read plus write of a large copy
+  std::array<core::FlopRate, cluster::kPrecisions>
+      matmul{};  ///< of a large product; zero: not measured, but one is
 };
 
 using Shape = std::vector<std::pair<std::string, std::int64_t>>;

@@ -18,18 +18,20 @@ struct Affine {
 /// The alternatives for one device set; the cheapest is taken for each size.
 /// Ring: 2(r-1) steps of bytes/r over the slowest route between neighbours (Patarasuk and Yuan, JPDC 2009).
 /// Tree: reduce and broadcast along a binary tree, 2*ceil(log2 r) steps of all bytes.
-/// Hierarchical (only where nodes hold equally many of the devices, at least two): ring reduce-scatter in each
-/// node, ring all-reduce of the shards between nodes, ring all-gather in each node.
+/// Hierarchical (only where nodes hold equally many of the devices, at least two): ring reduce-scatter in
+/// each node, ring all-reduce of the shards between nodes, ring all-gather in each node.
 struct AllReduce {
   std::vector<Affine> algorithms;  ///< empty for a single device
   core::Seconds time(core::Bytes bytes) const;
 };
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
-/// Of several groups at once: the slowest of them, each link shared by as many groups as send over it. Groups of one size.
+/// Of several groups at once: the slowest of them, each link shared by as many groups as send over it. Groups
+/// of one size.
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
-/// All-gather or, the other way, reduce-scatter of `bytes` in all: half an all-reduce, by ring or hierarchically.
+/// All-gather or, the other way, reduce-scatter of `bytes` in all: half an all-reduce, by ring or
+/// hierarchically.
 AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// Every device has one part of `bytes` and sends the others their parts of it, one after the other.

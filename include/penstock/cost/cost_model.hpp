@@ -23,9 +23,9 @@ struct OpTime {
 /// One device's part of an operator that a tensor-parallel group shares.
 struct OpPart {
   plan::Partition partition = plan::Partition::whole;
-  double part = 1;            ///< of the work and the weights, above 0 and at most 1
-  bool whole_input = true;    ///< the device reads all of its inputs
-  bool whole_output = true;   ///< it writes a tensor of full size
+  double part = 1;           ///< of the work and the weights, above 0 and at most 1
+  bool whole_input = true;   ///< the device reads all of its inputs
+  bool whole_output = true;  ///< it writes a tensor of full size
 };
 
 /// Samples that fall to a device, at least one of them.
@@ -41,16 +41,18 @@ class CostModel {
   /// `samples` >= 1 on that device. Throws BadInput when the source knows nothing of the operator.
   virtual OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                          std::int64_t samples) const = 0;
-  /// The same of one part; `samples` are those of the whole group. Unless a source knows better: as many samples as fall to
-  /// the device, or the same part of the whole time.
+  /// The same of one part; `samples` are those of the whole group. Unless a source knows better: as many
+  /// samples as fall to the device, or the same part of the whole time.
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpPart& part) const;
-  /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that streams
-  /// step_traffic at AnalyticConstants::bandwidth_efficiency.
-  virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer, const cluster::DeviceType& device) const;
+  /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that
+  /// streams step_traffic at AnalyticConstants::bandwidth_efficiency.
+  virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
+                                  const cluster::DeviceType& device) const;
   /// Where the times come from, in a few words for results.
   virtual std::string source() const { return "given"; }
-  /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such knowledge.
+  /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such
+  /// knowledge.
   virtual std::vector<std::string> foreign(const cluster::Cluster& cluster) const;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// What tensor parallelism and ZeRO make of a stage: who computes which part, and what devices tell each other meanwhile.
+// What tensor parallelism and ZeRO make of a stage: who computes which part, and what devices tell each other
+// meanwhile.
 
 #include <cstdint>
 #include <span>
@@ -22,34 +23,37 @@ struct GroupCollective {
   core::Bytes bytes;  ///< per sample, of the whole tensor
 };
 
-/// How the operators of a stage are divided. Where the plan is silent, Megatron-LM's rule (Shoeybi et al., 2019, section 3): a
-/// matrix is divided by columns where its input is whole and by rows where it comes divided, attention by heads, an embedding
-/// by its vocabulary, and operators without weights follow their inputs; what follows nobody is computed by every device.
-/// Tensors are whole, divided by samples (`batch`) or by features. `output` reads a whole tensor, makes a divided one and
-/// all-reduces the gradient of its input; `input` reads a divided one and all-reduces what it makes; attention does both.
-/// Between operators that expect otherwise: whole to divided is free and gathers the gradient, divided to whole gathers,
-/// samples to features and back exchange. Messages between stages carry one part per device, gathered where a whole tensor is
-/// needed (Narayanan et al., SC 2021, section 4.1).
-/// Differs: a norm of a tensor divided by features exchanges its statistics for nothing; batches too small for `batch` round up.
+/// How the operators of a stage are divided. Where the plan is silent, Megatron-LM's rule (Shoeybi et al.,
+/// 2019, section 3): a matrix is divided by columns where its input is whole and by rows where it comes
+/// divided, attention by heads, an embedding by its vocabulary, and operators without weights follow their
+/// inputs; what follows nobody is computed by every device. Tensors are whole, divided by samples (`batch`)
+/// or by features. `output` reads a whole tensor, makes a divided one and all-reduces the gradient of its
+/// input; `input` reads a divided one and all-reduces what it makes; attention does both. Between operators
+/// that expect otherwise: whole to divided is free and gathers the gradient, divided to whole gathers,
+/// samples to features and back exchange. Messages between stages carry one part per device, gathered where a
+/// whole tensor is needed (Narayanan et al., SC 2021, section 4.1). Differs: a norm of a tensor divided by
+/// features exchanges its statistics for nothing; batches too small for `batch` round up.
 struct Sharding {
   std::vector<plan::Partition> partition;  ///< by position in Stage::operators
   std::vector<GroupCollective> forward, backward;
 };
 Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage);
 
-/// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free to be cut anew.
+/// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free
+/// to be cut anew.
 enum class Layout : std::uint8_t { whole, batch, features, sliced };
 /// What an operator reads and makes.
 Layout needed(const graph::Operator& op, plan::Partition how);
 Layout made(const graph::Operator& op, plan::Partition how);
 
-/// The terms that `sharding` adds up. Of an operator's own partial sums; and of a tensor that lies as `from`, for all readers
-/// that need it as `to`, of which `reader` is the first.
+/// The terms that `sharding` adds up. Of an operator's own partial sums; and of a tensor that lies as `from`,
+/// for all readers that need it as `to`, of which `reader` is the first.
 struct Collectives {
   std::vector<GroupCollective> forward, backward;
 };
 Collectives own_collectives(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
-Collectives conversion(const graph::OpGraph& graph, core::OpId producer, Layout from, Layout to, core::OpId reader);
+Collectives conversion(const graph::OpGraph& graph, core::OpId producer, Layout from, Layout to,
+                       core::OpId reader);
 
 /// Seconds of collectives in one group.
 class GroupTimes {
@@ -70,36 +74,41 @@ double part_of(const plan::Stage& stage, std::size_t member);
 /// The devices of one replica.
 std::span<const core::DeviceId> group_of(const plan::Stage& stage, std::size_t replica);
 
-/// Seconds of one micro-batch on one replica. `collectives` stand between the operators and hide behind nothing.
+/// Seconds of one micro-batch on one replica. `collectives` stand between the operators and hide behind
+/// nothing.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
-  OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, among replicas (gradients scattered, weights gathered)
+  OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, among replicas (gradients scattered, weights
+                       ///< gathered)
   OpTime total() const;
 };
-/// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the slowest replica.
+/// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the
+/// slowest replica.
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators,
                      std::size_t replica, std::int64_t samples);
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples);
 
-/// What one device of a group holds and moves; of the device with the most where `member` is left out. `entering` and
-/// `leaving` are whole.
+/// What one device of a group holds and moves; of the device with the most where `member` is left out.
+/// `entering` and `leaving` are whole.
 StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage);
 StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member);
 Zero zero_of(const plan::Stage& stage);
 
-/// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of devices reduces
-/// `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 1 gradients are scattered and new weights
-/// gathered, which is an all-reduce of the mean of both. With ZeRO 2 gradients are where they belong
-/// already and new weights are gathered. Bytes as sent (Compression).
+/// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of
+/// devices reduces `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 1
+/// gradients are scattered and new weights gathered, which is an all-reduce of the mean of both. With ZeRO 2
+/// gradients are where they belong already and new weights are gathered. Bytes as sent (Compression).
 struct Reduction {
   std::vector<std::vector<core::DeviceId>> groups;
   core::Bytes bytes;
   bool gather = false;
 };
-std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
+std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
+                                  std::span<const core::OpId> operators);
 core::Seconds time(const cluster::Cluster& cluster, const Reduction& reduction);
 
 /// The optimizer's update of the weights that one device keeps up to date.
-core::Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member, const cluster::DeviceType& device);
+core::Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
+                        const cluster::DeviceType& device);
 
 }  // namespace penstock::cost

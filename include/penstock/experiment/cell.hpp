@@ -31,23 +31,28 @@ struct SearchSetting {
   std::optional<core::Bytes> memory_limit{};  ///< of its memory, for a search that runs alone
 };
 
-/// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best plan until the
-/// limit. Throws Infeasible or LimitHit when there is no plan, an internal error when score::faults rejects it.
-CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop);
+/// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best
+/// plan until the limit. Throws Infeasible or LimitHit when there is no plan, an internal error when
+/// score::faults rejects it.
+CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
+                   core::StopToken stop);
 
-/// The same; without a plan a row with the reason: "infeasible: ...", "timed out: ...", "memory full: ..." or "limit: ...".
-CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting, core::StopToken stop);
+/// The same; without a plan a row with the reason: "infeasible: ...", "timed out: ...", "memory full: ..." or
+/// "limit: ...".
+CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
+                       core::StopToken stop);
 
-/// Everything of one cell of the spec in memory; writes nothing. As try_search. Throws Interrupted when stopped.
+/// Everything of one cell of the spec in memory; writes nothing. As try_search. Throws Interrupted when
+/// stopped.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
-/// Iteration time by simulation, as planners want it handed in: it ends with LimitHit where simulation.stop says so. The
-/// problem must outlive it.
+/// Iteration time by simulation, as planners want it handed in: it ends with LimitHit where simulation.stop
+/// says so. The problem must outlive it.
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
-                                                                     const sim::SimulationOptions& simulation);
+                                                               const sim::SimulationOptions& simulation);
 
-/// Compute of a plan's busiest device in an iteration: its simulated time is never less, in a perfect world. Nothing is
-/// promised of plans without a flush: 0 s.
+/// Compute of a plan's busiest device in an iteration: its simulated time is never less, in a perfect world.
+/// Nothing is promised of plans without a flush: 0 s.
 core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan);
 
 /// What lower bounds may assume of the simulation's all-reduces.
@@ -56,8 +61,8 @@ score::Reduction reduction(const sim::SimulationOptions& simulation);
 /// The part of a row that is known before anything runs.
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
-/// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a perfect world),
-/// simulation, memory.
+/// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
+/// perfect world), simulation, memory.
 CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
                      const sim::SimulationOptions& simulation);
 

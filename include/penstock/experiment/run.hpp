@@ -21,9 +21,10 @@ struct RunOutcome {
   bool interrupted = false;
 };
 
-/// Runs every cell (TBB-parallel) and writes into the folder: plans/, traces/ (Perfetto), timelines/ (SVG) as each cell
-/// finishes, then results.csv, results.json and table.txt for the finished ones, also after an interruption. Files appear
-/// whole or not at all. The first error other than infeasibility stops the run and is thrown after that.
+/// Runs every cell (TBB-parallel) and writes into the folder: plans/, traces/ (Perfetto), timelines/ (SVG) as
+/// each cell finishes, then results.csv, results.json and table.txt for the finished ones, also after an
+/// interruption. Files appear whole or not at all. The first error other than infeasibility stops the run and
+/// is thrown after that.
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop);
 
 }  // namespace penstock::experiment

@@ -25,13 +25,13 @@ struct Cell {
 struct Spec {
   std::string name;
   std::string summary;
-  std::optional<std::string> costs;  ///< profile or calibration file; default: analytic
-  bool choose_by_simulation = true;   ///< how the best micro-batch size is picked; else by estimate
+  std::optional<std::string> costs;         ///< profile or calibration file; default: analytic
+  bool choose_by_simulation = true;         ///< how the best micro-batch size is picked; else by estimate
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
-  cost::MemoryRule memory;            ///< how memory is counted
+  cost::MemoryRule memory;                  ///< how memory is counted
   sim::SimulationOptions simulation;
-  std::string baseline;               ///< planner the ratios divide by, as planners::written; empty: no ratios
-  std::vector<Cell> cells;            ///< model by model, devices, mini-batch, planner: the order of the file
+  std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
+  std::vector<Cell> cells;  ///< model by model, devices, mini-batch, planner: the order of the file
 };
 
 /// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
@@ -40,7 +40,8 @@ Spec load_spec(const std::string& path);
 /// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
 Spec parse_spec(const std::string& text, const std::string& path);
 
-/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner and model parameters are part of it.
+/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner and model parameters are
+/// part of it.
 std::string cell_name(const Cell& cell);
 
 }  // namespace penstock::experiment

@@ -14,10 +14,10 @@
 namespace penstock::graph {
 
 enum class OpKind : std::uint8_t {
-  input,        ///< a tensor that enters from outside; no work
-  linear,       ///< dense layer
-  attention,    ///< multi-head attention, projections included
-  embedding,    ///< table look-up, optionally summed over a bag
+  input,      ///< a tensor that enters from outside; no work
+  linear,     ///< dense layer
+  attention,  ///< multi-head attention, projections included
+  embedding,  ///< table look-up, optionally summed over a bag
   convolution,
   matmul,       ///< product of two activations, no parameters
   norm,         ///< layer or batch normalisation
@@ -26,8 +26,8 @@ enum class OpKind : std::uint8_t {
   pool,
   softmax,
   concat,
-  reshape,      ///< change of view; no work
-  profiled,     ///< known only through an imported profile
+  reshape,   ///< change of view; no work
+  profiled,  ///< known only through an imported profile
 };
 
 std::string_view name(OpKind kind);
@@ -42,11 +42,11 @@ struct Operator {
   core::Flops forward_flops;
   core::Flops input_gradient_flops;
   core::Flops weight_gradient_flops;
-  std::int64_t parameters = 0;          ///< count of trainable numbers
+  std::int64_t parameters = 0;           ///< count of trainable numbers
   std::int64_t gathered_parameters = 0;  ///< numbers read per sample when a pass touches only part of them
                                          ///< (embedding); 0: every pass reads all parameters once
-  core::Bytes output_bytes;  ///< the one tensor it produces, shared by all its consumers
-  core::Bytes kept_bytes;    ///< held from forward to backward beyond its inputs: its output and internals
+  core::Bytes output_bytes;              ///< the one tensor it produces, shared by all its consumers
+  core::Bytes kept_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
 };
 
 /// Immutable. Operator ids are a topological order: producers come before consumers.
@@ -60,8 +60,8 @@ class OpGraph {
   const Dag& dag() const { return dag_; }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
 
-  std::int64_t parameters() const;         ///< sum over operators
-  core::Flops forward_flops() const;       ///< per sample, sum over operators
+  std::int64_t parameters() const;    ///< sum over operators
+  core::Flops forward_flops() const;  ///< per sample, sum over operators
 
  private:
   friend class GraphBuilder;

@@ -13,11 +13,12 @@ namespace penstock::plan {
 /// Every fault in words; empty when there is none. Checks that
 ///  C1 each operator is in exactly one stage and each stage is convex,
 ///  C2 stages are listed producers first, and no `after` points forward,
-///  C3 every stage has devices, every device serves a stage, and stages share all their devices or none (GraphPipe has
+///  C3 every stage has devices, every device serves a stage, and stages share all their devices or none
+///  (GraphPipe has
 ///     one stage per device; interleaved schedules have several),
-/// that tensor-parallel groups are of one size per rank, ZeRO is used where a schedule flushes, ratios of compression are ratios,
-/// that the iteration has at most 2^26 passes (what the simulator handles),
-/// and that micro-batch sizes divide the mini-batch and leave every replica at least one sample.
+/// that tensor-parallel groups are of one size per rank, ZeRO is used where a schedule flushes, ratios of
+/// compression are ratios, that the iteration has at most 2^26 passes (what the simulator handles), and that
+/// micro-batch sizes divide the mini-batch and leave every replica at least one sample.
 std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                            const Plan& plan);
 

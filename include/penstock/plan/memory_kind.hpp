@@ -23,8 +23,12 @@ std::string_view name(MemoryKind kind);
 
 using MemoryByKind = std::array<core::Bytes, kMemoryKinds>;  ///< indexed by MemoryKind
 
-inline core::Bytes& at(MemoryByKind& memory, MemoryKind kind) { return memory[static_cast<std::size_t>(kind)]; }
-inline core::Bytes at(const MemoryByKind& memory, MemoryKind kind) { return memory[static_cast<std::size_t>(kind)]; }
+inline core::Bytes& at(MemoryByKind& memory, MemoryKind kind) {
+  return memory[static_cast<std::size_t>(kind)];
+}
+inline core::Bytes at(const MemoryByKind& memory, MemoryKind kind) {
+  return memory[static_cast<std::size_t>(kind)];
+}
 core::Bytes total(const MemoryByKind& memory);
 
 }  // namespace penstock::plan

@@ -12,49 +12,55 @@
 
 namespace penstock::plan {
 
-/// How an operator is divided over the devices of a tensor-parallel group: not at all, by samples, by what it makes (columns
-/// of a matrix, channels, heads) or by what it reads (rows of a matrix, vocabulary). AccPar (Song et al., HPCA 2020) calls the
-/// last three types I, III and II; cost/sharding.hpp says what each costs.
+/// How an operator is divided over the devices of a tensor-parallel group: not at all, by samples, by what it
+/// makes (columns of a matrix, channels, heads) or by what it reads (rows of a matrix, vocabulary). AccPar
+/// (Song et al., HPCA 2020) calls the last three types I, III and II; cost/sharding.hpp says what each costs.
 enum class Partition : std::uint8_t { whole, batch, output, input };
 std::string_view name(Partition partition);
 Partition partition(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
 struct Stage {
-  std::vector<core::OpId> operators;   ///< ascending; a convex set
-  /// Data-parallel replicas, each of `tensor_parallel` devices that follow each other here: a micro-batch is split over
-  /// replicas or, without a flush, given to one in turn. Stages share all their devices or none.
+  std::vector<core::OpId> operators;  ///< ascending; a convex set
+  /// Data-parallel replicas, each of `tensor_parallel` devices that follow each other here: a micro-batch is
+  /// split over replicas or, without a flush, given to one in turn. Stages share all their devices or none.
   std::vector<core::DeviceId> devices;
-  std::int64_t micro_batch = 1;        ///< samples, b_i
-  int k = 1;                      ///< k of the kFkB schedule: forwards, then backwards, in runs of k
-  std::int64_t in_flight = 0;          ///< samples held between their forward and backward pass, i_i
-  std::vector<core::StageId> after;    ///< order imposed beyond data dependencies (a forced sequence)
-  /// Keeps only what enters the stage and runs the forward again before each backward pass (Chen et al., Training Deep Nets
-  /// with Sublinear Memory Cost, 2016; whole stages, as GPipe and PipeDream-2BW do).
+  std::int64_t micro_batch = 1;      ///< samples, b_i
+  int k = 1;                         ///< k of the kFkB schedule: forwards, then backwards, in runs of k
+  std::int64_t in_flight = 0;        ///< samples held between their forward and backward pass, i_i
+  std::vector<core::StageId> after;  ///< order imposed beyond data dependencies (a forced sequence)
+  /// Keeps only what enters the stage and runs the forward again before each backward pass (Chen et al.,
+  /// Training Deep Nets with Sublinear Memory Cost, 2016; whole stages, as GPipe and PipeDream-2BW do).
   bool recompute = false;
   /// Devices that run every operator of a replica together (Shoeybi et al., Megatron-LM, 2019).
   int tensor_parallel = 1;
-  std::map<core::OpId, Partition> partition{};  ///< of some operators; the others follow the rule of cost/sharding.hpp
-  std::vector<std::int64_t> shares{};  ///< what each device of a group takes of an operator, in proportion; empty: all the same
-  /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights too (3).
+  std::map<core::OpId, Partition>
+      partition{};  ///< of some operators; the others follow the rule of cost/sharding.hpp
+  std::vector<std::int64_t>
+      shares{};  ///< what each device of a group takes of an operator, in proportion; empty: all the same
+  /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights
+  /// too (3).
   int zero = 0;
 
   std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
 };
 
-/// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so already.
+/// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so
+/// already.
 bool reduces_gradients(const Stage& stage);
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 std::string_view name(Optimizer optimizer);
 Optimizer optimizer(std::string_view name);  ///< throws BadInput for an unknown name
 
-/// Readers refuse larger mini-batches: beyond any real one, and small enough that samples times bytes stay exact.
+/// Readers refuse larger mini-batches: beyond any real one, and small enough that samples times bytes stay
+/// exact.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 24;
 /// Forward and backward passes of an iteration, on all devices: what the simulator can hold.
 inline constexpr std::int64_t kMostPasses = std::int64_t{1} << 26;
 
-/// Bytes sent per byte, above 0 and at most 1: what sparse or quantised messages cost; making them costs nothing.
+/// Bytes sent per byte, above 0 and at most 1: what sparse or quantised messages cost; making them costs
+/// nothing.
 struct Compression {
   double gradients = 1;    ///< of weights, when replicas reduce them
   double activations = 1;  ///< tensors between stages, and their gradients
@@ -89,11 +95,12 @@ struct Plan {
   std::string planner;  ///< who made it; "hand" for a plan written by hand
   Training training;
   std::string schedule = "1f1b";  ///< a family of schedule::grid_families(), or a grid file (*.csv)
-  std::vector<Stage> stages;  ///< in topological order of the stage graph
+  std::vector<Stage> stages;      ///< in topological order of the stage graph
 };
 
-/// Whether mini-batches follow each other without a flush: pipedream, pipedream_vsync, pipedream_2bw, pipemare, xpipe. The replicas of a
-/// stage then take whole micro-batches in turn (PipeDream's 1F1B-RR, Narayanan et al., SOSP 2019, section 3.2).
+/// Whether mini-batches follow each other without a flush: pipedream, pipedream_vsync, pipedream_2bw,
+/// pipemare, xpipe. The replicas of a stage then take whole micro-batches in turn (PipeDream's 1F1B-RR,
+/// Narayanan et al., SOSP 2019, section 3.2).
 bool asynchronous(const Plan& plan);
 
 /// Samples of a micro-batch on the fullest of `replicas` devices.
@@ -103,7 +110,8 @@ inline std::int64_t samples_per_device(std::int64_t micro_batch, std::int64_t re
 /// The same of a stage's devices, which share a micro-batch or take them in turn.
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage);
 
-/// Stages that share their devices run on one rank; ranks are numbered by their first stage. Indexed by StageId.
+/// Stages that share their devices run on one rank; ranks are numbered by their first stage. Indexed by
+/// StageId.
 std::vector<std::int32_t> rank_of_stage(const Plan& plan);
 
 }  // namespace penstock::plan

@@ -15,7 +15,8 @@ namespace penstock::plan {
 /// Deterministic text; `parse_plan` reads it back to an equal plan.
 std::string to_yaml(const graph::OpGraph& graph, const Plan& plan);
 
-/// {gradients: 0.1, activations: 0.5}; what is left out is sent as it is. Throws BadInput naming line and key.
+/// {gradients: 0.1, activations: 0.5}; what is left out is sent as it is. Throws BadInput naming line and
+/// key.
 Compression read_compression(const core::Yaml& node);
 
 /// Only what must be known before the operators can be looked up. Throws BadInput.
@@ -25,8 +26,9 @@ struct PlanHead {
 };
 PlanHead parse_plan_head(const std::string& text, const std::string& file);
 
-/// The whole plan, operators by name in `graph`; a schedule that is a file, relative to the plan's. A stage without `in_flight` gets 0: to be derived.
-/// Throws BadInput naming line and key; says nothing of validity beyond that.
+/// The whole plan, operators by name in `graph`; a schedule that is a file, relative to the plan's. A stage
+/// without `in_flight` gets 0: to be derived. Throws BadInput naming line and key; says nothing of validity
+/// beyond that.
 Plan parse_plan(const std::string& text, const std::string& file, const graph::OpGraph& graph);
 
 }  // namespace penstock::plan

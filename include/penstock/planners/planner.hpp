@@ -19,34 +19,38 @@ using OwnOptions = std::map<std::string, std::string>;
 
 /// Choices a user may make; the defaults are those of the GraphPipe paper's evaluation.
 struct SearchOptions {
-  std::optional<std::int64_t> micro_batch;  ///< pinned size for all stages; default: all powers of two are tried
-  bool per_stage_micro_batch = false;       ///< every stage chooses its own power of two
-  int k = 1;                                ///< kFkB for all stages
-  bool any_degree = false;                  ///< replica counts of any size, not only powers of two
-  /// Most devices that run a replica of a stage together, for planners that try tensor parallelism, by powers of two;
-  /// default: as many as a node has. 1: none do.
+  std::optional<std::int64_t>
+      micro_batch;                     ///< pinned size for all stages; default: all powers of two are tried
+  bool per_stage_micro_batch = false;  ///< every stage chooses its own power of two
+  int k = 1;                           ///< kFkB for all stages
+  bool any_degree = false;             ///< replica counts of any size, not only powers of two
+  /// Most devices that run a replica of a stage together, for planners that try tensor parallelism, by powers
+  /// of two; default: as many as a node has. 1: none do.
   std::optional<int> max_tensor_parallel;
-  /// Seconds of one iteration of a finished plan: by which the best micro-batch size is chosen, and with k > 1 the
-  /// in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must be callable
-  /// from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
+  /// Seconds of one iteration of a finished plan: by which the best micro-batch size is chosen, and with k >
+  /// 1 the in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must
+  /// be callable from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
-  std::function<core::Seconds(const plan::Plan&)> at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
-  bool judge_by_estimate = false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
+  std::function<core::Seconds(const plan::Plan&)>
+      at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
+  bool judge_by_estimate =
+      false;  ///< choose micro-batch sizes by score::estimate even where `evaluate` is given
   OwnOptions own{};
 };
 
 struct SearchResult {
-  plan::Plan plan;             ///< valid by construction; callers still ask score::faults
-  double bottleneck = 0;       ///< seconds per sample of the slowest stage, the planner's objective
-  std::uint64_t states = 0;    ///< table rows, states or cells computed
-  std::optional<core::Seconds> estimate{};  ///< the iteration time the planner itself predicts; none: score::estimate
+  plan::Plan plan;           ///< valid by construction; callers still ask score::faults
+  double bottleneck = 0;     ///< seconds per sample of the slowest stage, the planner's objective
+  std::uint64_t states = 0;  ///< table rows, states or cells computed
+  std::optional<core::Seconds>
+      estimate{};        ///< the iteration time the planner itself predicts; none: score::estimate
   bool complete = true;  ///< false: the best plan found until a limit
 };
 
 /// Throws Infeasible naming the obstacle when no plan fits, BadInput when the options contradict the problem,
-/// Interrupted when stopped. At a limit of the token: the best plan so far, not complete, or LimitHit when there is none.
-/// Deterministic for any thread count, if complete. Fills in stages, schedule, training; the caller
-/// names model and cluster.
+/// Interrupted when stopped. At a limit of the token: the best plan so far, not complete, or LimitHit when
+/// there is none. Deterministic for any thread count, if complete. Fills in stages, schedule, training; the
+/// caller names model and cluster.
 using PlannerFunction = SearchResult (*)(const cost::Problem&, const SearchOptions&, core::StopToken);
 
 /// An option of one planner alone.

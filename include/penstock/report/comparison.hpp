@@ -8,8 +8,8 @@
 
 namespace penstock::report {
 
-/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch). With a baseline, rows of other planners
-/// show their throughput ratio to it; a last line states the largest ratio and where.
+/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch). With a baseline, rows of
+/// other planners show their throughput ratio to it; a last line states the largest ratio and where.
 std::string comparison(std::span<const CellResult> rows, const std::string& baseline);
 
 }  // namespace penstock::report

@@ -28,14 +28,17 @@ struct CellResult {
   std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
   std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
-  std::optional<double> search_s;                 ///< wall time of the planner, its judging of candidates included;
-                                                  ///< cells run side by side share the cores
-  std::optional<double> judging_s;                ///< of that, simulating candidates, summed over threads
-  std::optional<std::int64_t> states;             ///< table rows the planner computed
-  std::optional<std::int64_t> search_memory_bytes;  ///< growth of the process's resident memory during the search, at its
-                                                    ///< peak; only where searches run one after the other
-  std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be "..., foreign to ..."
-  std::string status;  ///< "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad input: ...", "interrupted"
+  std::optional<double> search_s;      ///< wall time of the planner, its judging of candidates included;
+                                       ///< cells run side by side share the cores
+  std::optional<double> judging_s;     ///< of that, simulating candidates, summed over threads
+  std::optional<std::int64_t> states;  ///< table rows the planner computed
+  std::optional<std::int64_t>
+      search_memory_bytes;  ///< growth of the process's resident memory during the search, at its
+                            ///< peak; only where searches run one after the other
+  std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be
+                       ///< "..., foreign to ..."
+  std::string status;  ///< "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad
+                       ///< input: ...", "interrupted"
 };
 
 /// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.

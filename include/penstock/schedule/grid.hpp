@@ -69,7 +69,8 @@ struct Grid {
   /// Bidirectional schedules hold several copies of the model; copy c is the chain of stages
   /// [c * chain(), (c + 1) * chain()), and every copy counts its own micro-batches from 0.
   std::int32_t copies = 1;
-  /// So many micro-batches, the first, are halves of one: their passes take half the time. A file does not tell.
+  /// So many micro-batches, the first, are halves of one: their passes take half the time. A file does not
+  /// tell.
   std::int32_t halves = 0;
 
   int stages() const { return static_cast<int>(rank_of_stage.size()); }

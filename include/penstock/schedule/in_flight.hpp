@@ -18,18 +18,18 @@ struct Pace {
 /// What one successor y demands of stage x, in samples:
 ///     run_x <= run_y:  round up to run_x of  i_y + run_y
 ///     run_x >  run_y:  round up to run_x of  i_y + 2 run_x - run_y
-/// A stage without successors holds one run. GraphPipe (ASPLOS 2025, appendix A.1, Table 2) gives the rule as a
-/// picture only; this form is reconstructed from its Fig. 5 and the authors' strategy files, and held against
-/// brute force in tests/agreement. With k = 1 and equal time per sample in all stages it was sufficient in every case
-/// tried, and not one micro-batch too many but in short mini-batches; where times differ, more may be faster.
-/// For k > 1, where a run is treated as one large micro-batch, it sufficed on even chains but is not tight: there
-/// in_flight_search.hpp decides.
+/// A stage without successors holds one run. GraphPipe (ASPLOS 2025, appendix A.1, Table 2) gives the rule as
+/// a picture only; this form is reconstructed from its Fig. 5 and the authors' strategy files, and held
+/// against brute force in tests/agreement. With k = 1 and equal time per sample in all stages it was
+/// sufficient in every case tried, and not one micro-batch too many but in short mini-batches; where times
+/// differ, more may be faster. For k > 1, where a run is treated as one large micro-batch, it sufficed on
+/// even chains but is not tight: there in_flight_search.hpp decides.
 std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y);
 
-/// Sets `in_flight` of every stage that has none: gpipe holds the mini-batch, 1f1b the rule's count (the largest demand
-/// over its successors, never more than the mini-batch), 1f1b without a flush ceil(D / R) micro-batches on each of R
-/// replicas, D the devices from this stage on (PipeDream, SOSP 2019, section 3.2), any other family what its grid holds.
-/// Throws as plan_order does.
+/// Sets `in_flight` of every stage that has none: gpipe holds the mini-batch, 1f1b the rule's count (the
+/// largest demand over its successors, never more than the mini-batch), 1f1b without a flush ceil(D / R)
+/// micro-batches on each of R replicas, D the devices from this stage on (PipeDream, SOSP 2019, section 3.2),
+/// any other family what its grid holds. Throws as plan_order does.
 void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs = {});
 
 }  // namespace penstock::schedule

@@ -11,9 +11,9 @@ namespace penstock::score {
 
 /// What planners assume of the network before devices are assigned, by replica count (index 0 unused).
 struct Network {
-  /// One message of a replica to or from the neighbouring stage. Stages hold consecutive devices, so the replicas of
-  /// one talk to the devices `replicas` further on, all at once: the slowest of these routes counts, each of its links
-  /// shared by the routes that cross it.
+  /// One message of a replica to or from the neighbouring stage. Stages hold consecutive devices, so the
+  /// replicas of one talk to the devices `replicas` further on, all at once: the slowest of these routes
+  /// counts, each of its links shared by the routes that cross it.
   std::vector<cost::Affine> link;
   std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
 };
@@ -35,26 +35,28 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch);
 
 struct Estimate {
-  double bottleneck = 0;      ///< seconds per sample of the busiest device's stages: Eq. 1 of GraphPipe for one stage each
+  double bottleneck =
+      0;  ///< seconds per sample of the busiest device's stages: Eq. 1 of GraphPipe for one stage each
   core::Seconds iteration;
   std::vector<StageTerms> stages;
 };
 
-/// A stage with tensor parallelism or ZeRO has its collectives (cost/sharding.hpp) in `compute`, each device of a group sends its
-/// part of a message, and `reduce` is that of its own devices.
-/// iteration = B max_i TPS_i + max over stage paths of (sum of TPS_i b_i + transfers both ways). The form, without
-/// transfers, is what GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a
-/// flush schedule is over-estimated by one micro-batch, as in the logs. Without a flush the path is left out, and a stage's R
+/// A stage with tensor parallelism or ZeRO has its collectives (cost/sharding.hpp) in `compute`, each device
+/// of a group sends its part of a message, and `reduce` is that of its own devices. iteration = B max_i TPS_i
+/// + max over stage paths of (sum of TPS_i b_i + transfers both ways). The form, without transfers, is what
+/// GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a flush schedule is
+/// over-estimated by one micro-batch, as in the logs. Without a flush the path is left out, and a stage's R
 /// replicas take R micro-batches at a time.
 /// flush schedule is over-estimated by one micro-batch, as in the logs.
-/// Stages that share devices add up, and v of them per device divide the path by v, as other micro-batches run meanwhile
-/// (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the iteration is never shorter than the whole path.
+/// Stages that share devices add up, and v of them per device divide the path by v, as other micro-batches
+/// run meanwhile (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the iteration is never
+/// shorter than the whole path.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 
 /// Seconds per sample of the busiest device, whose stages add up. `tps[i]` in seconds per sample.
 double busiest_device(const plan::Plan& plan, const std::vector<double>& tps);
 /// The iteration formula alone, for terms from any source. `tps[i]` in seconds per sample.
-double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages, const std::vector<double>& tps,
-                         const Network& network);
+double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
+                         const std::vector<double>& tps, const Network& network);
 
 }  // namespace penstock::score

@@ -7,9 +7,12 @@
 namespace penstock::score {
 
 /// As schedule::plan_order, and
-///  list_order: schedule::list_order on the stages and links of the plan, as slow as their slowest replica, with room for the
-///              in-flight counts (SPP, Luo et al., INFOCOM 2022); stages of one micro-batch size, one per device.
-/// Zero-bubble heuristics are told the mean times of the stages. Throws BadInput naming what the schedule cannot do.
+///  list_order: schedule::list_order on the stages and links of the plan, as slow as their slowest replica,
+///  with room for the
+///              in-flight counts (SPP, Luo et al., INFOCOM 2022); stages of one micro-batch size, one per
+///              device.
+/// Zero-bubble heuristics are told the mean times of the stages. Throws BadInput naming what the schedule
+/// cannot do.
 schedule::Grid order_of(const cost::Problem& problem, const plan::Plan& plan);
 
 /// As schedule::derive_in_flight; list_order holds what its order without limits holds.

@@ -24,9 +24,10 @@ enum class Collective : std::uint8_t {
   automatic,         ///< travels step by step, by whichever of the following has the smallest closed form
   ring,              ///< reduce-scatter, then all-gather around a ring (Patarasuk and Yuan, JPDC 2009)
   tree,              ///< to the root of a binary tree and back
-  halving_doubling,  ///< recursive halving, then doubling; replicas beyond a power of two fold into others first
-                     ///< (Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4)
-  hierarchical,      ///< ring in each node, rings of shards between nodes; a plain ring where nodes hold unequally many
+  halving_doubling,  ///< recursive halving, then doubling; replicas beyond a power of two fold into others
+                     ///< first (Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4)
+  hierarchical,  ///< ring in each node, rings of shards between nodes; a plain ring where nodes hold
+                 ///< unequally many
 };
 std::string_view name(Collective collective);
 Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
@@ -36,12 +37,14 @@ struct Imperfection;
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
   Collective collective = Collective::closed_form;
-  /// Gradients of at least so many bytes are reduced together as soon as the last backward pass has them, while it runs
-  /// on (Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3); 0: all of a stage at once, after the pass.
+  /// Gradients of at least so many bytes are reduced together as soon as the last backward pass has them,
+  /// while it runs on (Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3); 0: all of a stage at once,
+  /// after the pass.
   core::Bytes bucket{};
   const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
   std::uint64_t seed = 0;                      ///< of the imperfection's jitter
-  core::StopToken stop{};  ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
+  core::StopToken
+      stop{};  ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
 };
 
 }  // namespace penstock::sim

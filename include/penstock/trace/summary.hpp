@@ -9,7 +9,8 @@ namespace penstock::trace {
 
 struct DeviceSummary {
   core::Seconds busy;                   ///< computing, per mini-batch
-  core::Seconds exposed_communication;  ///< per mini-batch: collectives within passes, and idle while a transfer to or from it, or its all-reduce, runs
+  core::Seconds exposed_communication;  ///< per mini-batch: collectives within passes, and idle while a
+                                        ///< transfer to or from it, or its all-reduce, runs
   MemoryByKind at_peak{};               ///< memory by kind at the moment of the peak
   core::Bytes peak;                     ///< sum of at_peak
   core::Picoseconds peak_time;          ///< first moment of the peak
@@ -18,9 +19,9 @@ struct DeviceSummary {
 struct Summary {
   core::Seconds iteration;
   double samples_per_second = 0;
-  double bubble = 0;                ///< idle share of compute, mean over devices
+  double bubble = 0;                 ///< idle share of compute, mean over devices
   double exposed_communication = 0;  ///< share of the iteration, mean over devices
-  core::Bytes peak_memory;          ///< of the fullest device
+  core::Bytes peak_memory;           ///< of the fullest device
   std::vector<DeviceSummary> devices;
 };
 

@@ -24,7 +24,9 @@ enum class TaskKind : std::uint8_t {
 inline constexpr std::size_t kTaskKinds = 8;
 std::string_view name(TaskKind kind);
 /// Occupies its device's compute stream.
-constexpr bool computes(TaskKind kind) { return kind < TaskKind::transfer; }
+constexpr bool computes(TaskKind kind) {
+  return kind < TaskKind::transfer;
+}
 
 /// One execution of one task. Compute occupies `device`; a transfer leads from `device` to `peer`.
 struct Span {
@@ -36,7 +38,8 @@ struct Span {
   core::Picoseconds start;
   core::Picoseconds end;
   core::Bytes bytes;  ///< moved; zero for compute
-  core::Picoseconds collective{};  ///< of a pass: time in it that a tensor-parallel group or ZeRO's replicas communicate
+  core::Picoseconds
+      collective{};  ///< of a pass: time in it that a tensor-parallel group or ZeRO's replicas communicate
 };
 
 using plan::kMemoryKinds;
@@ -52,18 +55,18 @@ struct MemoryPoint {
 
 struct DeviceTrace {
   std::vector<core::StageId> stages;  ///< those it serves
-  core::Bytes capacity;    ///< device memory
-  MemoryByKind fixed{};    ///< held throughout: weights, gradients, optimizer, workspace; others zero
+  core::Bytes capacity;               ///< device memory
+  MemoryByKind fixed{};  ///< held throughout: weights, gradients, optimizer, workspace; others zero
   std::vector<MemoryPoint> memory;  ///< in time order; first point at time zero
 };
 
 struct Trace {
-  std::int64_t mini_batch = 0;      ///< samples per iteration
-  /// From the first task's start to the last task's end; of several mini-batches without a flush: what one adds
-  /// once the pipeline runs steadily.
+  std::int64_t mini_batch = 0;  ///< samples per iteration
+  /// From the first task's start to the last task's end; of several mini-batches without a flush: what one
+  /// adds once the pipeline runs steadily.
   core::Picoseconds iteration;
-  std::int64_t mini_batches = 1;    ///< that the spans show
-  std::vector<Span> spans;          ///< sorted by (start, device, kind, stage, micro_batch)
+  std::int64_t mini_batches = 1;     ///< that the spans show
+  std::vector<Span> spans;           ///< sorted by (start, device, kind, stage, micro_batch)
   std::vector<DeviceTrace> devices;  ///< indexed by DeviceId
 };
 

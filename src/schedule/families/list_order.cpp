@@ -9,8 +9,10 @@ Grid list_order_grid(const GridShape& shape) {
   Pipeline pipeline;
   pipeline.micro_batches = shape.micro_batches;
   for (int r = 0; r < shape.ranks; ++r) {
-    pipeline.stages.push_back({shape.costs.forward, shape.costs.input_gradient + shape.costs.weight_gradient,
-                               shape.memory_limit.value_or(0), {}});
+    pipeline.stages.push_back({shape.costs.forward,
+                               shape.costs.input_gradient + shape.costs.weight_gradient,
+                               shape.memory_limit.value_or(0),
+                               {}});
     if (r > 0) pipeline.links.push_back({r - 1, r, {}, {}, shape.costs.delay, shape.costs.delay});
   }
   const MachineOrder order = list_order(pipeline).order;

@@ -6,8 +6,8 @@
 namespace penstock::schedule {
 namespace {
 
-/// The last rank starts (p-1) F/2 earlier than with whole micro-batches, and works h (F+B) on the halves of h of them; the
-/// next, a whole one, has reached it after (h+p-1) F.
+/// The last rank starts (p-1) F/2 earlier than with whole micro-batches, and works h (F+B) on the halves of h
+/// of them; the next, a whole one, has reached it after (h+p-1) F.
 int sliced(const GridShape& shape) {
   const auto forward = shape.costs.forward.value();
   const auto backward = (shape.costs.input_gradient + shape.costs.weight_gradient).value();
