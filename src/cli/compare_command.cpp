@@ -153,28 +153,30 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   return exit_code(outcome);
 }
 
+constexpr const char* kFooter =
+    "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
+    "(estimated over\n"
+    "simulated), the gap to a lower bound on the iteration of any plan that divides as much (nothing but "
+    "samples, with\n"
+    "ZeRO weights, with tensor parallelism operators), memory of the fullest device, search time, states\n"
+    "and growth of the process's memory during the search. Planners run one after the other, each on all "
+    "threads. One that\n"
+    "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "
+    "finds any.\n\n"
+    "Examples:\n"
+    "  penstock compare --model mmt --cluster experiments/clusters/summit.yaml --devices 16 --mini-batch "
+    "256\n"
+    "  penstock compare --model dlrm --cluster experiments/clusters/dgx_a100.yaml --mini-batch 4096 \\\n"
+    "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
+    "  penstock compare --model vgg16 --cluster experiments/clusters/summit.yaml --mini-batch 512 \\\n"
+    "      --planners all,piper:flush=true,pipedream:formula=code:straight=true";
+
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "compare", "Let planners compete on one problem: same costs, same simulator, one table.");
-  command->footer(
-      "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
-      "(estimated over\n"
-      "simulated), the gap to a lower bound on the iteration of any plan that divides as much (nothing but "
-      "samples, with\n"
-      "ZeRO weights, with tensor parallelism operators), memory of the fullest device, search time, states\n"
-      "and growth of the process's memory during the search. Planners run one after the other, each on all "
-      "threads. One that\n"
-      "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "
-      "finds any.\n\n"
-      "Examples:\n"
-      "  penstock compare --model mmt --cluster experiments/clusters/summit.yaml --devices 16 --mini-batch "
-      "256\n"
-      "  penstock compare --model dlrm --cluster experiments/clusters/dgx_a100.yaml --mini-batch 4096 \\\n"
-      "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
-      "  penstock compare --model vgg16 --cluster experiments/clusters/summit.yaml --mini-batch 512 \\\n"
-      "      --planners all,piper:flush=true,pipedream:formula=code:straight=true");
+  command->footer(kFooter);
   auto flags = std::make_shared<Flags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);

@@ -37,8 +37,7 @@ double largest_part(const plan::Stage& stage) {
   return most;
 }
 
-std::map<OpId, Partition> partitions(const graph::OpGraph& graph, const plan::Stage& stage) {
-  const Sharding divided = sharding(graph, stage);
+std::map<OpId, Partition> partitions(const plan::Stage& stage, const Sharding& divided) {
   std::map<OpId, Partition> out;
   for (std::size_t i = 0; i < stage.operators.size(); ++i) out[stage.operators[i]] = divided.partition[i];
   return out;
@@ -82,14 +81,14 @@ OpTime slower(const OpTime& a, const OpTime& b) {
 StageTime divided_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                        std::size_t replica, std::int64_t samples) {
   const auto group = group_of(stage, replica);
-  const auto how = partitions(problem.graph, stage);
+  const Sharding divided = sharding(problem.graph, stage);
+  const auto how = partitions(stage, divided);
   StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
   for (std::size_t m = 0; m < group.size(); ++m)
     if (seen.insert({problem.cluster.devices()[group[m].index()].type, part_of(stage, m)}).second)
       out.compute = slower(out.compute, compute_on(problem, stage, operators, how,
                                                    problem.cluster.type(group[m]), m, samples));
-  const Sharding divided = sharding(problem.graph, stage);
   const GroupTimes times(problem.cluster, group);
   const std::set<OpId> asked(operators.begin(), operators.end());
   for (const GroupCollective& c : divided.forward)
@@ -157,7 +156,7 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int6
 StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
   StageLoad load = stage_load(graph, stage.operators);
   if (stage.tensor_parallel == 1) return load;
-  const auto how = partitions(graph, stage);
+  const auto how = partitions(stage, sharding(graph, stage));
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) {
     return whole ? bytes
@@ -195,7 +194,7 @@ Zero zero_of(const plan::Stage& stage) {
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const OpId> operators) {
   std::map<OpId, Partition> how;
-  if (stage.tensor_parallel > 1) how = partitions(problem.graph, stage);
+  if (stage.tensor_parallel > 1) how = partitions(stage, sharding(problem.graph, stage));
   std::int64_t by_replica = 0, by_all = 0;
   for (const OpId id : operators) {
     const auto found = how.find(id);

@@ -129,6 +129,8 @@ void check_sharding(const Plan& plan, Faults& faults) {
          std::any_of(stage.shares.begin(), stage.shares.end(), [](auto n) { return n < 1; })))
       faults.push_back(
           fmt::format("stage {}: `shares` has one number above zero for each of {} devices", s, t));
+    if (t == 1 && !stage.partition.empty())
+      faults.push_back(fmt::format("stage {}: `partition` divides operators over groups of one device", s));
     for (const auto& [op, how] : stage.partition)
       if (!std::binary_search(stage.operators.begin(), stage.operators.end(), op))
         faults.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));

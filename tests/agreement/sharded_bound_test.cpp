@@ -160,7 +160,7 @@ class Draw {
     constexpr Partition kPartitions[] = {Partition::whole, Partition::output, Partition::input,
                                          Partition::batch};
     for (const core::OpId op : out.operators)
-      if (random_.chance(0.5)) out.partition[op] = kPartitions[pick(out.zero > 0 ? 3 : 4)];
+      if (out.tensor_parallel > 1 && random_.chance(0.5)) out.partition[op] = kPartitions[pick(out.zero > 0 ? 3 : 4)];
     if (random_.chance(0.5))
       for (int d = 0; d < out.tensor_parallel; ++d) out.shares.push_back(random_.between(1, 3));
     return out;

@@ -98,6 +98,10 @@ TEST_CASE("sharding that cannot be is a fault") {
                    p.stages[2].partition = {{OpId(0), plan::Partition::input}};
                  }),
                  "another stage"));
+  CHECK(mentions(faults([](Plan& p) {
+                   p.stages[2].partition = {{OpId(3), plan::Partition::input}};
+                 }),
+                 "over groups of one device"));
   CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
   CHECK(mentions(faults([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
   CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }),
