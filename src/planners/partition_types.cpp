@@ -74,7 +74,7 @@ PartitionTypes::PartitionTypes(const cost::Problem& problem)
 MinSum::Table PartitionTypes::pair_table(std::size_t pair, const TypeCosts& costs,
                                          const TypeCosts::Clock& clock) const {
   const graph::OpGraph& graph = problem_.graph;
-  const auto [a, b] = pairs_[pair];
+  const int a = pairs_[pair].first, b = pairs_[pair].second;
   const bool from_op = a < static_cast<int>(graph.size()), to_op = b < static_cast<int>(graph.size());
   const OpId producer = producers_[pair];
   const auto convert = [&](int t, Layout to) {
