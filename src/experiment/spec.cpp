@@ -100,12 +100,13 @@ planners::PlannerChoice read_planner(const Yaml& node) {
   if (node.is_scalar()) return {at_node(node, [&] { return planners::planner(node.text()).name; })};
   const auto entries = node.entries();
   if (entries.size() != 1) node.fail("expected a planner, or {planner: {option: value}}");
-  const auto& [name, options] = entries.front();
+  const std::string& name = entries.front().first;
   const auto& info = at_node(node, [&]() -> const planners::PlannerInfo& { return planners::planner(name); });
   planners::PlannerChoice out{info.name};
-  for (const auto& [option, value] : options.entries()) {
+  for (const auto& [option, value] : entries.front().second.entries()) {
     out.options[option] = value.text();
-    at_node(value, [&] { planners::check_options(info, {{option, value.text()}}); });
+    const planners::OwnOptions given = {{option, value.text()}};
+    at_node(value, [&] { planners::check_options(info, given); });
   }
   return out;
 }
