@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calibrate_command.hpp"
+#include "calibration_json.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/report/table.hpp"
@@ -104,27 +105,49 @@ std::string models(const Calibration& c) {
   return "\n" + table.text();
 }
 
-core::ExitCode report(const std::string& file) {
-  const Calibration c = cost::load_calibration(file);
-  fmt::print("{}{}{}{}{}{}{}", identity(c), ceilings(c), kernels(c), errors(c), links(c), tests(c),
-             models(c));
+struct Flags {
+  std::string file;
+  bool json = false;
+};
+
+std::string text(const Calibration& c) {
+  return identity(c) + ceilings(c) + kernels(c) + errors(c) + links(c) + tests(c) + models(c);
+}
+
+core::ExitCode report(const Flags& flags) {
+  const Calibration c = cost::load_calibration(flags.file);
+  fmt::print("{}", flags.json ? calibration_json(c) : text(c));
   return core::ExitCode::done;
 }
+
+constexpr const char* kFooter =
+    "Prints where and how it was measured, the two ceilings, the error of predicting each point from the "
+    "others\n"
+    "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
+    "was fitted,\n"
+    "and whole models against the sums of their kernels.\n\n"
+    "JSON is one object; every key is always there, and names end in their unit:\n"
+    "  identity          {device, backend, memory_bytes, threads, load, date, commit, command, details}\n"
+    "  launch_overhead_s\n"
+    "  ceilings          {copy_bytes_per_s, matmul_flop_per_s: {number: rate}}\n"
+    "  kernels           {count, points, estimates_take}\n"
+    "  leave_one_out     {from_file, rows: [{kind, left_out, points, median_error, p90_error}]}\n"
+    "  links             [{kind, ranks, segments: [{from_bytes, to_bytes, latency_s, bytes_per_s or "
+    "null}]}]\n"
+    "  sharing           [{kind, bytes, alone_s, together_s}]\n"
+    "  overlap           [{compute_alone_s, compute_with_s, copy_alone_s, copy_with_s}]\n"
+    "  models            [{model, parameters, samples, number, whole_s, cold_sum_s, back_to_back_sum_s}]";
 
 }  // namespace
 
 void add_calibrate_report(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
       "report", "Print what a calibration says of its device, and how far to trust it.");
-  command->footer(
-      "Prints where and how it was measured, the two ceilings, the error of predicting each point from the "
-      "others\n"
-      "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
-      "was fitted,\n"
-      "and whole models against the sums of their kernels.");
-  auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "the calibration")->required()->type_name("FILE");
-  command->callback([file, &action] { action = [file](const Session&) { return report(*file); }; });
+  command->footer(kFooter);
+  auto flags = std::make_shared<Flags>();
+  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  add_json(*command, flags->json);
+  command->callback([flags, &action] { action = [flags](const Session&) { return report(*flags); }; });
 }
 
 }  // namespace penstock::cli

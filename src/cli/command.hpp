@@ -36,6 +36,8 @@ void add_import(CLI::App& app, Action& action);
 void add_planners(CLI::App& app, Action& action);
 void add_schedule(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);
+void add_completions(CLI::App& app, Action& action);
+void add_manual(CLI::App& app, Action& action);
 
 /// --model NAME|FILE and -p key=value.
 struct ModelFlags {
@@ -56,7 +58,12 @@ struct ClusterFlags {
 /// Whole numbers from 1 to the largest mini-batch Penstock handles; names of `known` with a hint otherwise.
 CLI::Validator samples();
 CLI::Validator one_of(std::vector<std::string> known);
+/// Takes anything: `known` is what shells offer. Like that of one_of, the validator's name holds them, with
+/// blanks between.
+CLI::Validator suggest(const std::vector<std::string>& known);
 std::vector<std::string> planner_names();
+std::vector<std::string> model_names();
+std::vector<std::string> schedule_names();  ///< families
 
 /// --costs FILE and --allow-foreign.
 struct CostFlags {

@@ -73,7 +73,7 @@ void add_run(CLI::App& app, Action& action) {
       "  penstock run experiments/quickstart.yaml");
   command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")
       ->required()
-      ->type_name("");
+      ->type_name("FILE");
   command->add_option("-o,--output", flags->folder, "results folder; default: results/<experiment>")
       ->type_name("DIR");
   add_threads(*command, flags->threads);
