@@ -60,17 +60,19 @@ expect 0 "1 to run; time, one after the other, as they last took: about" bash -c
   'printf x >>"$(ls results/small/.cache/*.cell | head -n 1)"; "$@" --dry-run' - "${run[@]}"
 expect 0 "$((cells - 1)) of" bash -c '"$@" 2>&1 | grep -c cached | sed "s/$/ of/"' - "${run[@]}" # the damaged one was run again
 
-# Killed at ten moments, then left in peace. The first kill falls when some cells are done and others not.
+# Killed at ten moments: up to two cells further than the last run came, and up to 20 ms later.
 RANDOM=7
 killed=0
-for turn in $(seq 10); do
-  "${run[@]}" -o killed >/dev/null 2>&1 &
+for _ in $(seq 10); do
+  goal=$(($(find killed/.cache -name '*.cell' 2>/dev/null | wc -l) + RANDOM % 3))
+  "${run[@]}" -o killed >/dev/null 2>killed.err &
   pid=$!
-  sleep "0.$(printf %03d $((RANDOM % 60 + turn * 15)))"
+  while kill -0 $pid 2>/dev/null && (($(wc -l <killed.err) < goal)); do sleep 0.002; done
+  sleep "0.0$(printf %02d $((RANDOM % 20)))"
   kill -KILL $pid 2>/dev/null && killed=$((killed + 1))
   wait $pid 2>/dev/null
 done
-((killed > 0)) || fail "every run ended before it was killed"
+((killed >= 5)) || fail "only $killed of ten runs were killed before their end"
 expect 0 "[$cells/$cells]" "${run[@]}" -o killed
 same results/small killed
 
@@ -97,6 +99,14 @@ if command -v mpirun >/dev/null; then
     expect 0 "spp" mpirun --allow-run-as-root --oversubscribe --bind-to none -n $n "${run[@]}" -o "mpi$n"
     same results/small "mpi$n"
   done
+  cat >dies.sh <<'SH'
+#!/usr/bin/env bash
+[[ $OMPI_COMM_WORLD_RANK != 1 ]] || { timeout -s KILL 0.1 "$@"; kill -KILL $$; }
+exec "$@"
+SH
+  chmod +x dies.sh
+  expect 0 "spp" mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery -n 3 ./dies.sh "${run[@]}" -o mpi_died
+  same results/small mpi_died
 else
   echo "not tested with mpirun: it is not installed"
 fi

@@ -346,6 +346,34 @@ TEST_CASE("a follower runs cells and writes no results; the leader finds them") 
   CHECK(files(scratch.path("r")) == 5 + 4 * 4);
 }
 
+TEST_CASE("a cell that took processes down is tried last, so that it costs no other") {
+  const support::Scratch scratch("run_order");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  std::atomic<bool> stop{false};
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  std::vector<std::string> order;
+  options.progress = [&](auto&&, auto&&, const auto& row, auto&&) {
+    order.push_back(row.model + " " + row.planner);
+    stop = true;
+  };
+  experiment::run(small_spec(), options, core::StopToken(&stop));
+  REQUIRE(order == std::vector<std::string>{"case_study spp"});
+  // Begun once and never finished, as if its process had died: what is in the cache of the cell that was
+  // done.
+  for (const auto& entry : fs::directory_iterator(scratch.path("r/.cache")))
+    if (entry.path().extension() == ".cell") {
+      core::write_file(fs::path(entry.path()).replace_extension(".part").string(), ".");
+      fs::remove(entry.path());
+    }
+  order.clear();
+  options.progress = [&](auto&&, auto&&, const auto& row, auto&&) {
+    order.push_back(row.model + " " + row.planner);
+  };
+  experiment::run(small_spec(), options, {});
+  CHECK(order == std::vector<std::string>{"case_study graphpipe", "candle_uno spp", "candle_uno graphpipe",
+                                          "case_study spp"});
+}
+
 TEST_CASE("what a killed run left half written goes, and two leaders do not write into one folder") {
   const support::Scratch scratch("run_leftover");
   core::write_file(scratch.path("r/plans/x.yaml.123.0.tmp"), "half");
