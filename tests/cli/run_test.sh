@@ -60,21 +60,25 @@ expect 0 "1 to run; time, one after the other, as they last took: about" bash -c
   'printf x >>"$(ls results/small/.cache/*.cell | head -n 1)"; "$@" --dry-run' - "${run[@]}"
 expect 0 "$((cells - 1)) of" bash -c '"$@" 2>&1 | grep -c cached | sed "s/$/ of/"' - "${run[@]}" # the damaged one was run again
 
-# Killed at ten moments: up to two cells further than the last run came, and up to 20 ms later.
+# Killed at ten moments: where the last run came, or up to three cells further, and up to 10 ms later. Larger cells.
+sed -e '/^models/s/:.*/: [{name: dlrm, mini_batch: [1024, 2048]}, {name: mmt, mini_batch: [256, 512]}]/' -e '/^exclude/d' \
+  -e 's/\[2, 4\]/[8, 16]/' small.yaml >large.yaml
+expect 0 "[32/32]" "$penstock" run large.yaml -j 1 -o undisturbed
 RANDOM=7
 killed=0
 for _ in $(seq 10); do
-  goal=$(($(find killed/.cache -name '*.cell' 2>/dev/null | wc -l) + RANDOM % 3))
-  "${run[@]}" -o killed >/dev/null 2>killed.err &
+  goal=$(($(find killed/.cache -name '*.cell' 2>/dev/null | wc -l) + RANDOM % 4))
+  : >killed.err
+  "$penstock" run large.yaml -j 1 -o killed >/dev/null 2>killed.err &
   pid=$!
-  while kill -0 $pid 2>/dev/null && (($(wc -l <killed.err) < goal)); do sleep 0.002; done
-  sleep "0.0$(printf %02d $((RANDOM % 20)))"
+  while mapfile -t lines <killed.err && kill -0 $pid 2>/dev/null && ((${#lines[@]} < goal)); do sleep 0.001; done
+  sleep "0.00$((RANDOM % 10))"
   kill -KILL $pid 2>/dev/null && killed=$((killed + 1))
   wait $pid 2>/dev/null
 done
 ((killed >= 5)) || fail "only $killed of ten runs were killed before their end"
-expect 0 "[$cells/$cells]" "${run[@]}" -o killed
-same results/small killed
+expect 0 "[32/32]" "$penstock" run large.yaml -j 1 -o killed
+same undisturbed killed
 
 # Three processes share the cells; the one that leads writes.
 shared() {
