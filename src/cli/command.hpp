@@ -122,4 +122,7 @@ class ThreadLimit {
 /// The birth certificate of results made by this process.
 report::Provenance provenance(const Session& session);
 
+/// Which build this is: version, commit and compiler; of sources that no commit names, the executable itself.
+std::string program(const report::Provenance& provenance);
+
 }  // namespace penstock::cli
