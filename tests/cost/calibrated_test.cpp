@@ -12,7 +12,7 @@
 using namespace penstock;
 using namespace penstock::cost;
 using graph::OpKind;
-using support::point;
+constexpr auto point = support::cold_point;
 
 namespace {
 
@@ -127,6 +127,19 @@ TEST_CASE("a shape between measured ones borrows their utilisation") {
   CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == Origin::extrapolated);
 }
 
+TEST_CASE("products borrow from like work, other kernels from like extents") {
+  // 1 GFLOP is asked for: of two kernels one has the same work at 50 %, the other nearly the same extents and
+  // 1024 times the work at 25 %. Of a product the first counts, so it takes 2 ms; of a table the second, 4
+  // ms.
+  for (const auto& [kind, expected] : {std::pair{OpKind::linear, 2e-3}, {OpKind::embedding, 4e-3}}) {
+    const auto both =
+        of({kernel(kind, {{"in", 10}, {"out", 10'000}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
+            kernel(kind, {{"in", 1000}, {"out", 101}}, 1024e9, {point(Pass::forward, 1, 1024 * 4e-3)})});
+    const auto borrowed = forward(both, one(kind, {{"in", 1000}, {"out", 100}}, 1e9), 1);
+    CHECK(borrowed.time.value() == doctest::Approx(expected).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("between sequence lengths of attention the square root of time is linear") {
   // Time grows with the square: 1 ms at 128 and 9 ms at 384 are 4 ms at 256, where a line would say 5.
   const auto shape = [](std::int64_t length) -> Shape {
@@ -194,16 +207,21 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
         doctest::Approx(forward(layer(), norm, 4).time.value() / 2));
 }
 
-TEST_CASE("the kind of timing is chosen by whole models") {
-  Calibration calibration = support::full_calibration();  // 0.5 s whole; cold 0.6, back to back 0.49
-  CHECK(better_caches(calibration) == Caches::back_to_back);
-  calibration.models[0].cold_sum = core::Seconds(0.505);
-  CHECK(better_caches(calibration) == Caches::cold);
-  CHECK(better_caches(support::bare_calibration()) == Caches::back_to_back);
+TEST_CASE("times are as far from back to back to cold as whole models say") {
+  // 4 samples take 6 ms cold and 3 back to back. A model that takes 0.7 s, whose kernels take 0.8 or 0.6,
+  // says halfway: 4.5 ms, and the ends of the intervals likewise.
+  Calibration calibration = layer();
   const auto graph = one(OpKind::linear, kLayer, 1e9);
-  const CalibratedCosts cold(layer(), Caches::cold);
-  CHECK(cold.op_time(graph, core::OpId(0), kDevice, 4).forward.value() ==
-        12e-3);  // hand-made: twice the other
+  CHECK(forward(calibration, graph, 4).time.value() == 6e-3);  // no model: cold
+  calibration.models = {
+      {"m", {}, 1, cluster::Precision::fp32, support::timing(0.7), core::Seconds(0.8), core::Seconds(0.6)}};
+  const auto half = forward(calibration, graph, 4);
+  CHECK(half.origin == Origin::measured);
+  CHECK(half.time.value() == doctest::Approx(4.5e-3));
+  CHECK(half.low.value() == doctest::Approx(4.5e-3 * 0.99));
+  CHECK(half.high.value() == doctest::Approx(4.5e-3 * 1.01));
+  const CalibratedCosts warm(calibration, 0);
+  CHECK(warm.op_time(graph, core::OpId(0), kDevice, 4).forward.value() == doctest::Approx(3e-3));
 }
 
 TEST_CASE("the optimizer streams at the measured copy bandwidth") {
