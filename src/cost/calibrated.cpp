@@ -261,20 +261,33 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
   return out;
 }
 
+core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
+                                           const OpPart& part) const {
+  const graph::Operator& op = graph.op(id);
+  if (op.parameters == 0 || op.gathered_parameters > 0) return {};
+  const double share = part.partition == plan::Partition::batch ? 1 : part.part;
+  const core::Bytes bytes = scaled(core::Bytes(op.parameters * graph.element_bytes()), share);
+  return calibration_.launch_overhead + bytes * 3 / calibration_.ceilings.copy;
+}
+
 OpTime CalibratedCosts::op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                                 std::int64_t samples) const {
-  return estimate(graph, op, device, samples).time();
+  return part_time(graph, op, device, samples, {});
 }
 
 OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
                                   const cluster::DeviceType& device, std::int64_t samples,
                                   const OpPart& part) const {
-  return estimate(graph, op, device, samples, part).time();
+  OpTime time = estimate(graph, op, device, samples, part).time();
+  time.weight_gradient += adding_time(graph, op, part);
+  return time;
 }
 
 core::Seconds CalibratedCosts::step_time(core::Bytes weights, plan::Optimizer optimizer,
                                          const cluster::DeviceType&) const {
-  return calibration_.launch_overhead + step_traffic(weights, optimizer) / calibration_.ceilings.copy;
+  const core::Bytes zeroed = weights;
+  return calibration_.launch_overhead * 2 +
+         (step_traffic(weights, optimizer) + zeroed) / calibration_.ceilings.copy;
 }
 
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type) {

@@ -57,11 +57,14 @@ class CalibratedCosts final : public CostModel {
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpPart& part) const;
 
+  /// estimate()'s, and in the weight gradient what training does besides: adding a micro-batch's gradients to
+  /// those of its mini-batch, which reads both and writes one at the measured copy bandwidth. Kernels of
+  /// tables add where they look up.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
-  /// At the measured copy bandwidth.
+  /// At the measured copy bandwidth; then gradients are zeroed for the next mini-batch.
   core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                           const cluster::DeviceType& device) const override;
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
@@ -73,6 +76,7 @@ class CalibratedCosts final : public CostModel {
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const Shape& shape, const OpPart& part) const;
+  core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpPart& part) const;
   Calibration calibration_;
   std::unique_ptr<Index> index_;
 };
