@@ -63,13 +63,6 @@ double distance(const UnitWork& a, const UnitWork& b) {
   return std::hypot(octaves(a.flops, b.flops), octaves(a.moved, b.moved), octaves(a.weights, b.weights));
 }
 
-/// Products are what their work makes them: it says where on the roofline they stand. Other kernels move
-/// data, and how fast is for the extents to say (how many rows a table has, how far a window steps).
-bool product(OpKind kind) {
-  return kind == OpKind::linear || kind == OpKind::matmul || kind == OpKind::convolution ||
-         kind == OpKind::attention;
-}
-
 bool same(const UnitWork& a, const UnitWork& b) {
   return same(a.flops, b.flops) && same(a.moved, b.moved) && same(a.weights, b.weights);
 }
@@ -83,6 +76,26 @@ std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
   for (const auto& [key, value] : shape)
     if (key == name) return value;
   return std::nullopt;
+}
+
+/// Of convolutions' windows and of how far these step.
+double window_distance(const Shape& a, const Shape& b) {
+  double squares = 0;
+  for (const auto& [name, value] : a)
+    if (name.starts_with("kernel_") || name.starts_with("stride_"))
+      if (const auto other = extent(b, name))
+        squares += std::pow(octaves(static_cast<double>(value), static_cast<double>(*other)), 2);
+  return std::sqrt(squares);
+}
+
+/// Products are what their work makes them: it says where on the roofline they stand, and a convolution's
+/// window which algorithm it takes. Other kernels move data, and how fast is for the extents to say (how many
+/// rows a table has).
+double distance(const KernelKey& key, const UnitWork& work, const KernelCurve& curve) {
+  const bool product = key.kind == OpKind::linear || key.kind == OpKind::matmul ||
+                       key.kind == OpKind::convolution || key.kind == OpKind::attention;
+  if (!product) return distance(key.shape, curve.key.shape);
+  return std::hypot(distance(work, curve.work), window_distance(key.shape, curve.key.shape));
 }
 
 /// The length of self-attention's sequence.
@@ -132,9 +145,7 @@ void find_sequences(Way& way, const KernelKey& key, const Curves& curves) {
 
 std::vector<Way::Neighbour> nearest(const KernelKey& key, const UnitWork& work, const Curves& curves) {
   std::vector<std::pair<double, std::size_t>> far;
-  for (std::size_t i = 0; i < curves.size(); ++i)
-    far.emplace_back(
-        product(key.kind) ? distance(work, curves[i]->work) : distance(key.shape, curves[i]->key.shape), i);
+  for (std::size_t i = 0; i < curves.size(); ++i) far.emplace_back(distance(key, work, *curves[i]), i);
   const auto count = static_cast<std::ptrdiff_t>(std::min(kNeighbours, far.size()));
   std::partial_sort(far.begin(), far.begin() + count, far.end());
   std::vector<Way::Neighbour> out;

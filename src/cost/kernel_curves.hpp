@@ -68,7 +68,7 @@ struct Way {
 
 /// Immutable. Utilisation is the roofline's time by the measured one (as AIConfigurator's and NeuSight's; Lee
 /// et al., ASPLOS 2025). Other shapes' is borrowed by their distance in octaves: of products by how far their
-/// work is off (flops, bytes moved, bytes of weights), of other kernels by their extents.
+/// work (flops, bytes moved, bytes of weights) and windows are apart, of other kernels by their extents.
 class KernelCurves {
  public:
   /// Times are at_share(cold, back to back, cold_share).

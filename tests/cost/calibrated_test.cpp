@@ -138,6 +138,13 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
     const auto borrowed = forward(both, one(kind, {{"in", 1000}, {"out", 100}}, 1e9), 1);
     CHECK(borrowed.time.value() == doctest::Approx(expected).epsilon(1e-3));
   }
+  // Of convolutions with the same work the one with the same window counts, however many channels it has.
+  const auto windows = of(
+      {kernel(OpKind::convolution, {{"out", 10}, {"kernel_height", 3}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
+       kernel(OpKind::convolution, {{"out", 90}, {"kernel_height", 1}}, 1e9,
+              {point(Pass::forward, 1, 4e-3)})});
+  const auto three = one(OpKind::convolution, {{"out", 80}, {"kernel_height", 3}}, 1e9);
+  CHECK(forward(windows, three, 1).time.value() == doctest::Approx(2e-3).epsilon(1e-3));
 }
 
 TEST_CASE("between sequence lengths of attention the square root of time is linear") {
