@@ -6,6 +6,7 @@
 #include "calibrate_command.hpp"
 #include "calibration_json.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/report/table.hpp"
 
@@ -42,8 +43,8 @@ std::string ceilings(const Calibration& c) {
 std::string kernels(const Calibration& c) {
   std::size_t points = 0;
   for (const auto& kernel : c.kernels) points += kernel.points.size();
-  return fmt::format("{} kernels, {} points; estimates take {} times\n", c.kernels.size(), points,
-                     name(better_caches(c)));
+  return fmt::format("{} kernels, {} points; estimates are {} of the way from back-to-back to cold times\n",
+                     c.kernels.size(), points, percent(cost::cold_share(c.models)));
 }
 
 std::string errors(const Calibration& c) {
@@ -84,6 +85,13 @@ std::string tests(const Calibration& c) {
   return out.empty() ? "" : "\n" + out;
 }
 
+std::string words(const cost::ModelSum& run) {
+  std::string out = run.model;
+  for (const auto& [key, value] : run.parameters) out += " " + key + "=" + value;
+  return out;
+}
+
+/// Each whole run, and the sums of its kernels beside it; the last with the share of the other models.
 std::string models(const Calibration& c) {
   if (c.models.empty()) return "";
   const Align right = Align::right;
@@ -92,15 +100,19 @@ std::string models(const Calibration& c) {
                {"number"},
                {"whole run", right},
                {"sum of kernels, cold", right},
-               {"back to back", right}});
-  for (const auto& sum : c.models) {
-    const auto beside = [&](core::Seconds parts) {
-      return fmt::format("{} ({:+.1f} %)", show(parts), (parts / sum.whole.median - 1) * 100);
+               {"back to back", right},
+               {"estimated", right},
+               {"by other models", right}});
+  const double share = cost::cold_share(c.models);
+  const auto held_out = cost::held_out_sums(c.models);
+  for (std::size_t i = 0; i < c.models.size(); ++i) {
+    const cost::ModelSum& run = c.models[i];
+    const auto beside = [&](core::Seconds sum) {
+      return fmt::format("{} ({:+.1f} %)", show(sum), (sum / run.whole.median - 1) * 100);
     };
-    std::string model = sum.model;
-    for (const auto& [key, value] : sum.parameters) model += " " + key + "=" + value;
-    table.add({model, std::to_string(sum.samples), std::string(name(sum.number)), show(sum.whole.median),
-               beside(sum.cold_sum), beside(sum.back_to_back_sum)});
+    table.add({words(run), std::to_string(run.samples), std::string(name(run.number)), show(run.whole.median),
+               beside(run.cold_sum), beside(run.back_to_back_sum),
+               beside(cost::at_share(run.cold_sum, run.back_to_back_sum, share)), beside(held_out[i].sum)});
   }
   return "\n" + table.text();
 }
@@ -125,12 +137,13 @@ constexpr const char* kFooter =
     "others\n"
     "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
     "was fitted,\n"
-    "and whole models against the sums of their kernels.\n\n"
+    "and whole models against the sums of their kernels: estimates lie between back-to-back and cold times, by a share\n"
+    "fitted to whole models.\n\n"
     "JSON is one object; every key is always there, and names end in their unit:\n"
     "  identity          {device, backend, memory_bytes, threads, load, date, commit, command, details}\n"
     "  launch_overhead_s\n"
     "  ceilings          {copy_bytes_per_s, matmul_flop_per_s: {number: rate}}\n"
-    "  kernels           {count, points, estimates_take}\n"
+    "  kernels           {count, points, cold_share}\n"
     "  leave_one_out     {from_file, rows: [{kind, left_out, points, median_error, p90_error}]}\n"
     "  links             [{kind, ranks, segments: [{from_bytes, to_bytes, latency_s, bytes_per_s or "
     "null}]}]\n"

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 
 namespace penstock::cli {
@@ -37,7 +38,7 @@ Json ceilings(const cost::Ceilings& ceilings) {
 Json kernels(const Calibration& c) {
   std::size_t points = 0;
   for (const auto& kernel : c.kernels) points += kernel.points.size();
-  return {{"count", c.kernels.size()}, {"points", points}, {"estimates_take", name(better_caches(c))}};
+  return {{"count", c.kernels.size()}, {"points", points}, {"cold_share", cost::cold_share(c.models)}};
 }
 
 Json errors(const Calibration& c) {
