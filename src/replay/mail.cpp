@@ -63,6 +63,7 @@ StageRun::Received Mail::take_gradients(StageId stage, std::int32_t micro_batch)
 
 /// The gradient of what nothing trains above is zeros.
 void Mail::post(const Message& message, const StageRun& stage) {
+  if (message.tensors.empty()) return;  // an order, nobody fetches it
   const Samples share = shares_.at({message.from, message.sent_in});
   std::vector<Region> regions;
   for (const core::OpId id : message.tensors) {
