@@ -107,6 +107,25 @@ TEST_CASE("stages of several micro-batch sizes, and replicas with uneven shares"
   check_training(model, 12);
 }
 
+// Batch norm sees its share of a micro-batch alone, so the one device takes the same shares in turn. Of the
+// activations the first two work in place, the third on a tensor that somebody else reads.
+TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
+  models::Layers net("images");
+  const auto relu = models::Activation::relu;
+  const models::Window three{.kernel = {3, 3}, .padding = {1, 1}};
+  auto x = net.conv2d("conv0", net.input("x", {3, 8, 8}), 4, three);
+  x = net.activation("relu0", net.batch_norm("norm0", x), relu);
+  auto y = net.activation("tanh1", net.conv2d("conv1", x, 4, three, true), models::Activation::tanh);
+  x = net.add("sum", {x, y});
+  x = net.add("late sum", {x, net.activation("relu2", x, relu)});
+  x = net.adaptive_average_pool("pool", net.max_pool("max", x, {.kernel = {2, 2}, .stride = {2, 2}}), 1);
+  net.linear("head", net.flatten("flat", x), 5);
+  const graph::OpGraph graph = net.build();
+  check_training(cut_model(graph, {.mini_batch = 8, .micro_batch = 4}), 4);
+  check_training(cut_model(graph, {.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = true}), 2);
+  check_training(cut_model(graph, {.schedule = "zb_h1", .mini_batch = 8, .micro_batch = 2}), 2);
+}
+
 TEST_CASE("every optimizer") {
   for (const auto optimizer : {plan::Optimizer::sgd, plan::Optimizer::momentum, plan::Optimizer::adam}) {
     CAPTURE(plan::name(optimizer));
@@ -186,7 +205,6 @@ TEST_CASE("operators tied within a stage add to one gradient") {
     check_training(cut_model(models::build(name, kSmall.at(name)), {.rank = {0}, .replicas = 2}), 4);
 }
 
-// Batch norm sees its share of a micro-batch alone, so the one device takes the same shares in turn.
 TEST_SUITE("slow") {
   TEST_CASE("large models of the zoo") {
     check_zoo("bert", {{"sequence", "8"}}, {.replicas = 2});
