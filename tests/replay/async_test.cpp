@@ -46,7 +46,7 @@ Weights met(const CutModel& cut, const std::vector<Weights>& updates, int t, Del
 void check_recurrence(const CutModel& cut, Delay delay, int times, int updates_at_least) {
   const auto host = kernels::open_device("host", 1);
   replay::TrainingSetup setup;
-  setup.rule.rate = 0.02f;
+  setup.rule.rate = 0.2f / static_cast<float>(cut.plan.training.mini_batch);
   const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
   CHECK(program.mini_batches * times >= updates_at_least);
   replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
