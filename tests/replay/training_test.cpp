@@ -134,6 +134,35 @@ TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
   check_training(cut_model(graph, {.schedule = "zb_h1", .mini_batch = 8, .micro_batch = 2}), 2);
 }
 
+TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its sums") {
+  const auto host = kernels::open_device("host", 1);
+  if (!host->supports(kernels::Number::bf16)) {
+    MESSAGE("skipped: the host does not compute in bf16");
+    return;
+  }
+  const CutModel cut = cut_model(small_chain(), {.schedule = "zb_h1", .rank = {0, 1}, .mini_batch = 8});
+  const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
+  const Weights expected = replay::test::gradients(*host, cut.graph, setup,
+                                                   replay::test::first_weights(cut.graph, setup), {0, 8}, 8);
+  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
+  replayed.run();
+  CHECK(replay::test::distance(replayed.gradients(), expected) < 0.05);
+}
+
+TEST_CASE("a replay gives the same bits again") {
+  const auto host = kernels::open_device("host", 1);
+  const CutModel cut = cut_model(small_chain(), {.mini_batch = 8, .replicas = 2});
+  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const auto train = [&](std::uint64_t seed) {
+    replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, {.seed = seed});
+    replayed.run();
+    return replayed.weights();
+  };
+  CHECK(train(1) == train(1));
+  CHECK(train(1) != train(2));
+}
+
 TEST_CASE("every optimizer") {
   for (const auto optimizer : {plan::Optimizer::sgd, plan::Optimizer::momentum, plan::Optimizer::adam}) {
     CAPTURE(plan::name(optimizer));
