@@ -49,10 +49,17 @@ TEST_CASE("operands are told apart by their size, and by their number where that
 TEST_CASE("what has no kernel, and a view of more than there is, are refused") {
   CHECK_THROWS_WITH_AS(kernels::wire(support::tiny_graph(1, {}), Number::fp32),
                        "operator 'a': kind profiled has no kernel", core::BadInput);
-  Layers net("view");
-  net.view("more", net.input("x", {3}), {4});
-  CHECK_THROWS_WITH_AS(kernels::wire(net.build(), Number::fp32), "operator 'more' shows more than there is",
-                       core::BadInput);
+  graph::GraphBuilder builder("view");
+  graph::Operator op = support::unit_op("x");
+  op.kind = graph::OpKind::input;
+  op.shape = {{"elements", 3}};
+  const OpId x = builder.add(op, {});
+  op.name = "more";
+  op.kind = graph::OpKind::reshape;
+  op.shape = {{"elements", 4}};
+  builder.add(op, {x});
+  CHECK_THROWS_WITH_AS(kernels::wire(builder.build(), Number::fp32),
+                       "operator 'more' shows more than there is", core::BadInput);
 }
 
 //  x --> conv --> relu0 -+-> relu1 --> gelu            relu0 works in place; relu1 would spoil what the sum
