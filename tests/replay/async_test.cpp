@@ -103,3 +103,14 @@ TEST_CASE("double-buffered weights are one update behind, replicas or not") {
   replicated.replicas = 2;
   check_recurrence(cut_model(six_layers(), replicated), delay, 4, 20);
 }
+
+// One stage has nobody to wait for: w(t+1) = w(t) - rate f'(w(t)), whatever the way to train without a flush.
+TEST_CASE("on one device training without a flush is training") {
+  const Delay none = [](std::size_t, std::size_t) { return 0; };
+  for (const std::string schedule : {"pipedream", "pipedream_vsync", "pipemare"}) {
+    CAPTURE(schedule);
+    Cut alone = without_flush(schedule, 2);
+    alone.rank = {0};
+    check_recurrence(cut_model(six_layers(), alone), none, 2, 20);
+  }
+}
