@@ -25,7 +25,8 @@ struct Message {
   bool gradient = false;
   core::StageId from, to;  ///< sending and receiving
   core::DeviceId sender, receiver;
-  std::vector<core::OpId> tensors;  ///< whose outputs, ascending; empty: an order that is imposed, no data
+  std::vector<core::OpId> tensors;  ///< whose outputs, ascending; empty: an order that is imposed, no data,
+                                    ///< for which nobody makes room
   Samples samples;
   core::Bytes bytes;            ///< of all tensors, uncompressed
   std::int32_t sent_in = -1;    ///< micro-batch of `from`
@@ -39,10 +40,11 @@ struct Instruction {
   core::StageId stage;                            ///< invalid of a barrier
   std::int32_t micro_batch = -1;    ///< of the stage, among all; -1 of what concerns the whole stage
   Samples samples;                  ///< this device's share
-  std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses
+  std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
+                                    ///< counted from the beginning of the program
   std::vector<MessageId> receives;  ///< arrived before it starts
   std::vector<MessageId> sends;     ///< ready when it ends
-  std::vector<MessageId> opens;     ///< receives for which it leaves room
+  std::vector<MessageId> opens;     ///< receives for which it leaves room; and those it sends to its device
 };
 
 struct Program {
@@ -56,9 +58,11 @@ struct Program {
 /// Independent of the simulator, by the same rules (sim::simulate): devices follow their row of `order`,
 /// replicas split a micro-batch or take them in turn, a receiver has room for one micro-batch ahead of those
 /// it may hold and for two of gradients; a pair that overlaps runs as its forward, then its backward. A pass
-/// uses the weights that the schedule's policy says (schedule::weight_versions). Precondition:
+/// uses the weights that the schedule's policy says (schedule::WeightPolicy), of those that the STEPs before
+/// it have made; recomputation those of its backward pass. Precondition:
 /// plan::structural_faults has none, the order no faults. Throws BadInput for what is not replayed: tensor
-/// parallelism, ZeRO, compression, predicted weights.
+/// parallelism, ZeRO, compression, predicted weights, parked activations; and naming rank and pass where a
+/// policy asks for weights that are not made yet. Error(limit): more than 2^24 messages.
 Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order);
 
 }  // namespace penstock::replay
