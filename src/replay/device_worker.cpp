@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "mail.hpp"
 #include "penstock/core/error.hpp"
@@ -63,6 +64,7 @@ class KernelWorker : public DeviceWorker {
                 fmt::format("device {}", device.index())),
         mail_(device_, program.devices[device.index()]) {
     check_ties(device_, plan);
+    if (setup.losses) device_.losses.resize(static_cast<std::size_t>(program.mini_batches));
     const auto& instructions = program.devices[device.index()];
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       if (std::ranges::count(plan.stages[s].devices, device) > 0)
@@ -92,6 +94,10 @@ class KernelWorker : public DeviceWorker {
     return out;
   }
   kernels::Backend& backend() override { return device_.backend; }
+  std::vector<double> take_losses() override {
+    std::vector<double> fresh(device_.losses.size());
+    return std::exchange(device_.losses, std::move(fresh));
+  }
   Memory memory() const override { return device_.pool->memory(); }
 
   Buffers weights_of(OpId op) override {

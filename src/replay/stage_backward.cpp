@@ -1,3 +1,4 @@
+#include "penstock/kernels/values.hpp"
 #include "stage_run.hpp"
 
 namespace penstock::replay {
@@ -30,6 +31,14 @@ void StageRun::weight_gradients(std::int32_t micro_batch, int version) {
   }
 }
 
+/// Adds half the squares of `gradient` to its mini-batch.
+void StageRun::keep_loss(const Samples& samples, const kernels::Buffer& gradient) {
+  device_.stream->synchronise();
+  const auto mini_batch = static_cast<std::size_t>(samples.first / mini_batch_);
+  for (const double distance : kernels::read_values(device_.backend, gradient))
+    device_.losses.at(mini_batch) += distance * distance / 2;
+}
+
 /// The gradient of half the squared distance to the target.
 void StageRun::start_loss(InFlight& state, OpId id) {
   const Lease& target = data_.negative_target(id, state.samples);
@@ -37,6 +46,7 @@ void StageRun::start_loss(InFlight& state, OpId id) {
   device_.backend.copy(*gradient, *target, *device_.stream);
   device_.backend.add(*gradient, *state.tensors.at(id), *device_.stream);
   state.gradients[id] = gradient;
+  if (device_.setup.losses) keep_loss(state.samples, *gradient);
 }
 
 void StageRun::input_gradients(InFlight& state, OpId id, int version) {

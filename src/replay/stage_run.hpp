@@ -54,6 +54,7 @@ class StageRun {
   void forget_read(InFlight& state, core::OpId id);
 
   void start_loss(InFlight& state, core::OpId id);
+  void keep_loss(const Samples& samples, const kernels::Buffer& gradient);
   void input_gradients(InFlight& state, core::OpId id, int version);
   void show_gradient(InFlight& state, core::OpId id);
   void compute_gradients(InFlight& state, core::OpId id, int version);

@@ -104,7 +104,7 @@ TEST_CASE("one replay: headline, stages, kinds, tasks") {
   CHECK(text.starts_with(
       "a: 1.00 s measured (990 ms to 1.01 s, 5 iterations, recomposed), 900 ms simulated: -10.0 %\n"));
   CHECK(has(text, "stage 3"));
-  CHECK(has(text, "all_reduce"));
+  CHECK(has(text, "all-reduce"));
   const std::string csv = comparison_csv(comparison);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == std::ssize(drawn.spans) + 1);
   CHECK(has(csv, "\nforward,0,,0,0,0,0,0.01,0.01,0\n"));

@@ -36,6 +36,10 @@ class Worker {
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
   virtual kernels::Backend& backend() = 0;
 
+  /// This device's part of the loss of each of the program's mini-batches, since the last call. None where
+  /// the setup asks for no losses.
+  virtual std::vector<double> take_losses() { return {}; }
+
   struct Memory {
     plan::MemoryByKind now{}, at_peak{};  ///< bytes the device holds; at the moment of its largest sum
   };
