@@ -79,7 +79,7 @@ TEST_CASE("a full device says who asked: 1000 bytes fit, 1004 do not") {
   Small s;
   const Lease all = s.numbers(250);
   CHECK_THROWS_WITH_AS(s.numbers(1),
-                       "out of memory on device 3: a test wants 4 B, and 1000 B of 1000 B are in use",
+                       "out of memory on device 3: a test wants 4.00 B, and 1000 B of 1000 B are in use",
                        core::Error);
   try {
     s.numbers(1);
