@@ -1,5 +1,6 @@
 #include "parallel.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <thread>
@@ -33,6 +34,7 @@ class Session {
         sums_(monitor_, reductions_, workers, program.messages.size()),
         links_(monitor_, problem.cluster, parcels(), options.throttle,
                [this](std::size_t parcel) { return parcel_name(parcel); }),
+        warm_up_(options.warm_up),
         rounds_(options.warm_up + options.iterations),
         record_(program) {
     records_.peaks.resize(program.devices.size());
@@ -74,11 +76,13 @@ class Session {
       }
       if (meet([&] { begin(rounds_); })) monitor_.change([&] { sums_.close(); });
     } catch (const Ended&) {
+    } catch (...) {
+      monitor_.fail(told(fmt::format("device {}", device)));
     }
   }
 
   void begin(int round) {
-    if (round > 0) keep();
+    if (round > warm_up_) keep();
     record_ = Record(program_);
     links_.reset();
     sums_.reset();
@@ -165,7 +169,7 @@ class Session {
   Monitor monitor_;
   Reducers sums_;
   ThreadLinks links_;
-  const int rounds_;
+  const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;
   Record record_;    ///< of the present iteration; every device writes its own part
   Records records_;  ///< every device its own peak

@@ -311,9 +311,11 @@ Records run_recomposed(const Program& program, const cost::Problem& problem, con
   Records out;
   out.peaks.resize(program.devices.size());
   const Reductions reductions(program, problem.graph, plan);
-  for (int i = 0; i < options.warm_up + options.iterations; ++i)
-    out.iterations.push_back(
-        Iteration(program, problem, plan, workers, reductions, stopwatch, options.stop, out.peaks).run());
+  for (int i = 0; i < options.warm_up + options.iterations; ++i) {
+    Iteration iteration(program, problem, plan, workers, reductions, stopwatch, options.stop, out.peaks);
+    Record record = iteration.run();
+    if (i >= options.warm_up) out.iterations.push_back(std::move(record));
+  }
   return out;
 }
 

@@ -34,8 +34,8 @@ struct Peak {
 };
 
 struct Records {
-  std::vector<Record> iterations;
-  std::vector<Peak> peaks;  ///< [device]
+  std::vector<Record> iterations;  ///< without those to warm up
+  std::vector<Peak> peaks;         ///< [device]
 };
 
 /// Notes what `worker` holds after the instruction at `position`.

@@ -14,8 +14,10 @@ namespace {
 
 void check(const Program& program, const std::vector<Worker*>& workers, Manner manner,
            const ReplayOptions& options) {
-  if (options.iterations < 1) throw core::BadInput("a replay needs at least one iteration");
-  if (options.warm_up < 0) throw core::BadInput("the iterations to warm up cannot be fewer than none");
+  if (options.iterations < 1 || options.iterations > kMostIterations)
+    throw core::BadInput(fmt::format("a replay has 1 to {} iterations", kMostIterations));
+  if (options.warm_up < 0 || options.warm_up > kMostIterations)
+    throw core::BadInput(fmt::format("a replay has 0 to {} iterations to warm up", kMostIterations));
   std::size_t devices = 0;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     if (program.devices[d].empty()) continue;
@@ -55,13 +57,11 @@ ReplayResult run(const Program& program, const cost::Problem& problem, const pla
   const Records records = manner == Manner::parallel
                               ? run_parallel(program, problem, plan, workers, options, allowed_cores())
                               : run_recomposed(program, problem, plan, workers, options);
-  const auto counted = records.iterations.begin() + options.warm_up;
   ReplayResult out;
   out.manner = manner;
-  for (auto record = counted; record != records.iterations.end(); ++record)
-    out.iterations.push_back(iteration_time(program, plan, *record));
-  out.trace = trace_of(program, problem, plan, counted[static_cast<std::ptrdiff_t>(median(out.iterations))],
-                       records.peaks);
+  for (const Record& record : records.iterations)
+    out.iterations.push_back(iteration_time(program, plan, record));
+  out.trace = trace_of(program, problem, plan, records.iterations[median(out.iterations)], records.peaks);
   return out;
 }
 

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
@@ -158,4 +160,41 @@ TEST_CASE("a message that nobody makes room for, and a request to stop, end a re
   options.stop = core::StopToken(&stop);
   CHECK_THROWS_AS(run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, options),
                   core::Interrupted);
+}
+
+TEST_CASE("by a real clock the makespan is that of the passes as they were timed") {
+  // 1F1B, three stages, four micro-batches that sleep 1 ms forward and 2 ms backward: (4 + 3 - 1) * 3 ms.
+  const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
+  const Program program = lower(c.graph, c.plan, c.order);
+  Fakes fakes(program, c.graph);
+  for (const auto& fake : fakes.list)
+    fake->work = [](const Instruction& i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(i.pass == Pass::forward ? 1 : 2));
+    };
+  const auto result = run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, {});
+  REQUIRE(result.iterations.size() == 5);
+  const double best = std::min_element(result.iterations.begin(), result.iterations.end())->value();
+  CHECK(best >= 0.018);
+  CHECK(best < 0.030);
+  // The trace is that of the iteration of median time.
+  auto times = result.iterations;
+  std::sort(times.begin(), times.end());
+  CHECK(seconds(result.trace.iteration) == doctest::Approx(times[2].value()).epsilon(1e-9));
+}
+
+TEST_CASE("iterations have bounds") {
+  const Case c = replay::test::even_chain("gpipe", Placement::row, 1, 1);
+  const Program program = lower(c.graph, c.plan, c.order);
+  Fakes fakes(program, c.graph);
+  const auto with = [&](int warm_up, int iterations) {
+    replay::ReplayOptions options;
+    options.warm_up = warm_up;
+    options.iterations = iterations;
+    return run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, options);
+  };
+  CHECK(with(0, 1).iterations.size() == 1);
+  CHECK(with(2, 2).iterations.size() == 2);
+  CHECK_THROWS_WITH_AS(with(0, 0), "a replay has 1 to 10000 iterations", core::BadInput);
+  CHECK_THROWS_AS(with(0, replay::kMostIterations + 1), core::BadInput);
+  CHECK_THROWS_WITH_AS(with(-1, 1), "a replay has 0 to 10000 iterations to warm up", core::BadInput);
 }

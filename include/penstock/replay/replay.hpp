@@ -21,9 +21,11 @@ enum class Manner : std::uint8_t {
 };
 std::string_view name(Manner manner);
 
+inline constexpr int kMostIterations = 10000;
+
 struct ReplayOptions {
-  int warm_up = 1;       ///< iterations before those that count
-  int iterations = 5;    ///< that count
+  int warm_up = 1;       ///< iterations before those that count, 0 to kMostIterations
+  int iterations = 5;    ///< that count, 1 to kMostIterations
   bool throttle = true;  ///< parallel: messages take no less than the cluster's links say
   core::Seconds patience{
       60};  ///< longest wait of one device for another beyond the time of its work: then it is stuck
@@ -41,7 +43,13 @@ struct ReplayResult {
 /// program with a flush follow each other; of one without, the whole program is one run, and its iteration
 /// time what a mini-batch adds in the second half. A worker that throws ends all others within a bounded
 /// time; the error is rethrown with device and task in front of its text. Throws core::Interrupted when
-/// stopped, Error(device_failed) naming device and awaited message when nothing moves for `patience`.
+/// stopped, Error(device_failed) naming device and awaited message when nothing moves for `patience`, or
+/// recomposed, at once. A pass that never ends cannot be ended: a worker returns, or throws. BadInput where
+/// more devices are to run side by side than this process has cores, or devices that are not of the host.
+///
+/// Side by side and recomposed alike, messages that meet on a link share it max-min fairly, as in the
+/// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Recomposed, a sum of
+/// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options);
 

@@ -25,14 +25,17 @@ class Worker {
   /// Does a pass, a step, or nothing of a barrier or reduction. Work is done when it returns.
   virtual void run(const Instruction& instruction) = 0;
 
-  /// Where the message's tensors are to be put, in their order: makes room. Once per message, when it is
-  /// opened.
+  /// Where the message's tensors are to be put, in their order: makes room. Once per message with bytes, when
+  /// they come: after it has been opened by the receiver and sent by the sender. Between stages of one device
+  /// by the thread of its instructions, right after `outgoing`; the same memory is not copied.
   virtual std::vector<Region> incoming(const Message& message) = 0;
-  /// What the message's tensors hold; once per message, after the instruction that sends it.
+  /// What the message's tensors hold; once per message with bytes, after the instruction that sends it. They
+  /// keep their values as long as the regions are held.
   virtual std::vector<Region> outgoing(const Message& message) = 0;
 
   /// Gradients of the stage's weights, summed over this device's micro-batches of the mini-batch whose last
-  /// backward pass has run: what replicas sum up, in the same order on each.
+  /// backward pass has run: what replicas sum up, in the same order on each. Asked after the REDUCE_GRAD; the
+  /// sum is written there before the STEP, beside later passes.
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
   virtual kernels::Backend& backend() = 0;
 
