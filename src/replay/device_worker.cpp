@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "mail.hpp"
 #include "penstock/core/error.hpp"
@@ -64,12 +63,11 @@ class KernelWorker : public DeviceWorker {
                 fmt::format("device {}", device.index())),
         mail_(device_, program.devices[device.index()]) {
     check_ties(device_, plan);
-    if (setup.losses) device_.losses.resize(static_cast<std::size_t>(program.mini_batches));
     const auto& instructions = program.devices[device.index()];
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       if (std::ranges::count(plan.stages[s].devices, device) > 0)
         stages_.try_emplace(StageId(s), device_, plan.stages[s], use_of(instructions, StageId(s)),
-                            plan.training.mini_batch);
+                            plan.training.mini_batch, program.mini_batches);
     for (const Instruction& instruction : instructions)
       if (instruction.pass == Pass::forward) stages_.at(instruction.stage).prepare(instruction.samples);
     device_.stream->synchronise();
@@ -94,10 +92,7 @@ class KernelWorker : public DeviceWorker {
     return out;
   }
   kernels::Backend& backend() override { return device_.backend; }
-  std::vector<double> take_losses() override {
-    std::vector<double> fresh(device_.losses.size());
-    return std::exchange(device_.losses, std::move(fresh));
-  }
+  std::vector<double> losses() const override { return device_.losses; }
   Memory memory() const override { return device_.pool->memory(); }
 
   Buffers weights_of(OpId op) override {

@@ -96,7 +96,8 @@ Json provenance_json(const Provenance& provenance, const ReplayTable& table) {
 
 std::string to_csv(std::span<const ReplayRow> rows) {
   std::string out;
-  each_field(ReplayRow{}, [&](const char* name, const auto&) { out += std::string(name) + ','; });
+  const ReplayRow none;
+  each_field(none, [&](const char* name, const auto&) { out += std::string(name) + ','; });
   out.back() = '\n';
   for (const ReplayRow& row : rows) {
     ToCsv visit;
