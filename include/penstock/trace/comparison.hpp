@@ -1,6 +1,7 @@
 #pragma once
 // A measured trace beside the simulated one of the same plan and order: how right the simulation was.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -42,12 +43,14 @@ struct StagePair {
   Pair
       exposed;  ///< s per mini-batch of communication that nothing hides (DeviceSummary), mean of its devices
   Pair peak;    ///< bytes, of its fullest device
+  std::array<Pair, kMemoryKinds> at_peak{};  ///< [MemoryKind] bytes of that device at that moment
 };
 
 struct Comparison {
-  Pair iteration;  ///< s
-  Pair exposed;    ///< s per mini-batch, mean over devices
-  Pair peak;       ///< bytes, of the fullest device
+  Pair iteration;                            ///< s
+  Pair exposed;                              ///< s per mini-batch, mean over devices
+  Pair peak;                                 ///< bytes, of the fullest device
+  std::array<Pair, kMemoryKinds> at_peak{};  ///< [MemoryKind] bytes of that device at that moment
   std::vector<StagePair> stages;
   std::vector<KindPair> kinds;  ///< those that occur
   std::vector<TaskPair> tasks;  ///< in the measured order
