@@ -37,6 +37,9 @@ std::string quantities(const Comparison& c) {
   add(table, "all", "iteration", c.iteration, time);
   add(table, "", "exposed communication", c.exposed, time);
   add(table, "", "peak memory", c.peak, bytes);
+  for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
+    if (const Pair& held = c.at_peak[kind]; held.measured > 0 || held.simulated > 0)
+      add(table, "", fmt::format("  {}", name(static_cast<plan::MemoryKind>(kind))), held, bytes);
   for (const trace::StagePair& stage : c.stages) {
     add(table, fmt::format("stage {}", stage.stage.index()), "compute", stage.compute, time);
     add(table, "", "exposed communication", stage.exposed, time);
@@ -74,13 +77,21 @@ Json json(const Pair& pair) {
   return {{"measured", pair.measured}, {"simulated", pair.simulated}, {"error", pair.error()}};
 }
 
+Json memory_json(const std::array<Pair, trace::kMemoryKinds>& at_peak) {
+  Json out = Json::object();
+  for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
+    out[std::string(name(static_cast<plan::MemoryKind>(kind)))] = json(at_peak[kind]);
+  return out;
+}
+
 Json stages_json(const Comparison& c) {
   Json out = Json::array();
   for (const trace::StagePair& stage : c.stages)
     out.push_back({{"stage", stage.stage.index()},
                    {"compute_s", json(stage.compute)},
                    {"exposed_communication_s", json(stage.exposed)},
-                   {"peak_memory_bytes", json(stage.peak)}});
+                   {"peak_memory_bytes", json(stage.peak)},
+                   {"at_peak", memory_json(stage.at_peak)}});
   return out;
 }
 

@@ -94,10 +94,25 @@ double mean(const Summary& summary, const std::vector<std::size_t>& devices) {
   return devices.empty() ? 0 : out / static_cast<double>(devices.size());
 }
 
-double fullest(const Summary& summary, const std::vector<std::size_t>& devices) {
-  core::Bytes out;
-  for (const std::size_t d : devices) out = std::max(out, summary.devices[d].peak);
-  return static_cast<double>(out.value());
+const DeviceSummary& fullest(const Summary& summary, const std::vector<std::size_t>& devices) {
+  const auto by_peak = [&](std::size_t a, std::size_t b) {
+    return summary.devices[a].peak < summary.devices[b].peak;
+  };
+  return summary.devices[*std::max_element(devices.begin(), devices.end(), by_peak)];
+}
+
+double bytes(core::Bytes count) {
+  return static_cast<double>(count.value());
+}
+
+/// Of the fullest of `devices`; not empty.
+template <class Out>
+void compare_memory(const Summary& measured, const Summary& simulated,
+                    const std::vector<std::size_t>& devices, Out& out) {
+  const DeviceSummary &m = fullest(measured, devices), &s = fullest(simulated, devices);
+  out.peak = {bytes(m.peak), bytes(s.peak)};
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
+    out.at_peak[kind] = {bytes(m.at_peak[kind]), bytes(s.at_peak[kind])};
 }
 
 std::vector<std::size_t> in_use(const Trace& trace) {
@@ -135,12 +150,14 @@ Comparison compare(const Trace& measured, const Trace& simulated) {
   Comparison out;
   out.iteration = {m.iteration.value(), s.iteration.value()};
   out.exposed = {mean(m, used), mean(s, used)};
-  out.peak = {fullest(m, used), fullest(s, used)};
-  for (const auto& [stage, devices] : devices_by_stage(simulated))
-    out.stages.push_back({stage,
-                          {compute_of(measured, stage), compute_of(simulated, stage)},
-                          {mean(m, devices), mean(s, devices)},
-                          {fullest(m, devices), fullest(s, devices)}});
+  if (!used.empty()) compare_memory(m, s, used, out);
+  for (const auto& [stage, devices] : devices_by_stage(simulated)) {
+    StagePair& pair = out.stages.emplace_back();
+    pair.stage = stage;
+    pair.compute = {compute_of(measured, stage), compute_of(simulated, stage)};
+    pair.exposed = {mean(m, devices), mean(s, devices)};
+    compare_memory(m, s, devices, pair);
+  }
   match_tasks(measured, simulated, out);
   for (std::size_t kind = 0; kind < kTaskKinds; ++kind)
     if (KindPair pair = of_kind(out.tasks, static_cast<TaskKind>(kind), measured.mini_batches);

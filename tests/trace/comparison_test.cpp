@@ -96,6 +96,10 @@ TEST_CASE("exposed communication and the fullest device, in total and per stage"
   CHECK(c.peak.measured == 350);
   CHECK(c.peak.simulated == 250);
   CHECK(c.stages[0].peak.error() == 0);
+  const auto activations = static_cast<std::size_t>(plan::MemoryKind::activations);
+  CHECK(c.at_peak[activations].measured == 150);  // the kinds of that peak
+  CHECK(c.stages[1].at_peak[activations].simulated == 50);
+  CHECK(c.at_peak[static_cast<std::size_t>(plan::MemoryKind::weights)].error() == 0);
   CHECK(c.stages[1].peak.error() == doctest::Approx(-100. / 350));
 }
 
