@@ -10,6 +10,7 @@
 #include "penstock/report/trace_comparison.hpp"
 #include "penstock/score/validate.hpp"
 #include "plan_input.hpp"
+#include "rank.hpp"
 #include "replay_flags.hpp"
 
 namespace penstock::cli {
@@ -98,7 +99,11 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   setting.options.stop = session.stop();
   report::ReplayRow before;
   stamp(before, session);
+  std::optional<replay::Processes> processes;
+  if (const int count = process_count(); count > 1) setting.options.processes = &processes.emplace(count);
   auto replayed = experiment::replay_plan(problem, plan, flags.simulation.options(), setting);
+  processes.reset();
+  if (process_rank() > 0) return core::ExitCode::done;
   replayed.row.plan = fs::path(flags.file).stem().string();
   replayed.row.load = before.load;
   replayed.row.date = before.date;
@@ -121,10 +126,13 @@ void add_replay(CLI::App& app, Action& action) {
       "optimizer "
       "steps.\n"
       "Kernels of the host take one thread per device of the plan. Files appear whole and together, or not "
-      "at all.\n\n"
+      "at all.\n"
+      "Started by mpirun, processes share the work: device d is in process d mod N, messages go by MPI, and\n"
+      "process 0 prints and writes.\n\n"
       "Examples:\n"
       "  penstock replay plan.yaml --costs host.yaml -o results/replay\n"
-      "  penstock replay plan.yaml --iterations 50 --losses losses.csv");
+      "  penstock replay plan.yaml --iterations 50 --losses losses.csv\n"
+      "  mpirun -n 2 penstock replay plan.yaml --costs host.yaml -o results/replay");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->cluster.add(*command, false);
   flags->costs.add(*command);

@@ -12,14 +12,16 @@
 namespace penstock::experiment {
 namespace {
 
-/// A worker, with a backend of its own, for every device that has something to do.
+/// A worker, with a backend of its own, for every device of this process that has something to do.
 class Crew {
  public:
   Crew(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
        const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
-      if (program.devices[d].empty()) continue;
+      const auto* processes = setting.options.processes;
+      if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))
+        continue;
       backends_[d] = kernels::open_device(setting.device, 1);
       owned_[d] =
           replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, setting.training);
@@ -42,6 +44,7 @@ class Crew {
 
 replay::Manner manner_for(const ReplaySetting& setting, std::size_t devices) {
   if (setting.manner) return *setting.manner;
+  if (setting.options.processes != nullptr) return replay::Manner::parallel;
   const bool apart = setting.device == "host" && devices <= std::thread::hardware_concurrency();
   return apart ? replay::Manner::parallel : replay::Manner::recomposed;
 }
@@ -81,6 +84,7 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   Replayed out;
   out.measured =
       replay::run(program, problem, plan, crew.workers(), manner_for(setting, crew.size()), setting.options);
+  if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   out.simulated = sim::simulate(problem, plan, order, simulation);
   out.comparison = trace::compare(out.measured.trace, out.simulated);
   out.row = row_of(problem, plan, out);

@@ -27,7 +27,8 @@ struct Replayed {
 };
 
 /// Simulates as well, with the problem's costs. The plan must be valid (score::faults). Throws as
-/// replay::lower, replay::make_worker and replay::run do.
+/// replay::lower, replay::make_worker and replay::run do. Of several processes (ReplayOptions::processes)
+/// only number 0 gets anything.
 Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
                      const sim::SimulationOptions& simulation, const ReplaySetting& setting);
 
