@@ -5,15 +5,18 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "penstock/core/error.hpp"
 
 namespace penstock::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The one list of columns: CSV header, CSV rows and JSON all follow it.
-template <class Visit>
-void each_field(const CellResult& row, Visit&& visit) {
+/// The one list of columns: CSV header, CSV rows and JSON, written or read, all follow it.
+template <class Row, class Visit>
+void each_field(Row& row, Visit&& visit) {
   visit("model", row.model);
   visit("cluster", row.cluster);
   visit("devices", row.devices);
@@ -90,6 +93,71 @@ Json json(const Provenance& p) {
           {"compiler", p.compiler}, {"libraries", p.libraries}, {"seed", p.seed}};
 }
 
+void read(const Json& value, std::string& out) {
+  out = value.get_ref<const std::string&>();
+}
+void read(const Json& value, std::int64_t& out) {
+  if (!value.is_number_integer()) throw std::invalid_argument("expected a whole number");
+  out = value.get<std::int64_t>();
+}
+void read(const Json& value, double& out) {
+  out = value.get<double>();
+}
+template <class T>
+void read(const Json& value, std::optional<T>& out) {
+  if (!value.is_null()) read(value, out.emplace());
+}
+
+template <class T>
+constexpr bool kOptional = false;
+template <class T>
+constexpr bool kOptional<std::optional<T>> = true;
+
+/// Reads `key` of the object, if it has one; `where` says in a fault which object it is.
+template <class T>
+void read_key(const Json& object, const char* key, T& out, const core::Place& where) {
+  const auto found = object.find(key);
+  try {
+    if (found != object.end()) return read(*found, out);
+  } catch (const std::exception& e) {
+    throw core::BadInput({where.file, 0, where.key + "." + key}, e.what());
+  }
+  if (!kOptional<T>) throw core::BadInput({where.file, 0, where.key}, fmt::format("'{}' is missing", key));
+}
+
+const Json& part(const Json& json, const char* key, Json::value_t type, const std::string& file) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  if (found == json.end() || found->type() != type)
+    throw core::BadInput({file, 0, key}, "this is no results file: expected provenance and results");
+  return *found;
+}
+
+CellResult read_row(const Json& json, const core::Place& where) {
+  if (!json.is_object()) throw core::BadInput(where, "expected an object");
+  CellResult row;
+  each_field(row, [&](const char* name, auto& value) { read_key(json, name, value, where); });
+  return row;
+}
+
+Provenance read_provenance(const Json& json, const std::string& file) {
+  const core::Place where{file, 0, "provenance"};
+  Provenance out;
+  read_key(json, "version", out.version, where);
+  read_key(json, "commit", out.commit, where);
+  read_key(json, "command", out.command, where);
+  read_key(json, "date", out.date, where);
+  read_key(json, "hardware", out.hardware, where);
+  read_key(json, "compiler", out.compiler, where);
+  try {
+    out.dirty = json.value("dirty", false);
+    out.libraries = json.value("libraries", out.libraries);
+    out.seed = json.value("seed", out.seed);
+  } catch (const Json::exception& e) {
+    throw core::BadInput(where, e.what());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_csv(std::span<const CellResult> rows) {
@@ -109,6 +177,20 @@ std::string to_json(std::span<const CellResult> rows, const Provenance& provenan
   for (const CellResult& row : rows) results.push_back(json(row));
   const Json out = {{"provenance", json(provenance)}, {"results", std::move(results)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Results parse_results(const std::string& text, const std::string& file) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    throw core::BadInput({file, 0, ""}, e.what());
+  }
+  Results out;
+  out.provenance = read_provenance(part(json, "provenance", Json::value_t::object, file), file);
+  for (const Json& row : part(json, "results", Json::value_t::array, file))
+    out.rows.push_back(read_row(row, {file, 0, fmt::format("results[{}]", out.rows.size())}));
+  return out;
 }
 
 }  // namespace penstock::report

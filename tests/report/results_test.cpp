@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "penstock/core/error.hpp"
+
 using namespace penstock::report;
 
 namespace {
@@ -74,4 +76,39 @@ TEST_CASE("JSON survives text that is not UTF-8") {
   row.model = "caf\xe9";
   const CellResult rows[] = {row};
   CHECK(nlohmann::json::parse(to_json(rows, {}))["results"][0]["model"] == "caf\xef\xbf\xbd");
+}
+
+TEST_CASE("JSON reads back: the same rows and provenance give the same text") {
+  Provenance provenance;
+  provenance.commit = "abc";
+  provenance.libraries = {{"tbb", "2021.8"}};
+  provenance.seed = std::numeric_limits<std::uint64_t>::max();
+  const CellResult rows[] = {solved(), failed()};
+  const std::string text = to_json(rows, provenance);
+  const Results back = parse_results(text, "results.json");
+  CHECK(to_json(back.rows, back.provenance) == text);
+  CHECK(to_csv(back.rows) == to_csv(rows));
+}
+
+TEST_CASE("a results file with a fault is refused with its place") {
+  const auto fault = [](const std::string& text) -> std::string {
+    try {
+      parse_results(text, "r.json");
+    } catch (const penstock::core::BadInput& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const CellResult rows[] = {solved()};
+  auto json = nlohmann::json::parse(to_json(rows, {}));
+  CHECK(fault(json.dump()).empty());
+  json["results"][0].erase("gap");  // a row can do without
+  CHECK(fault(json.dump()).empty());
+  json["results"][0]["stages"] = 2.5;
+  CHECK(fault(json.dump()).find("r.json: results[0].stages: expected a whole number") == 0);
+  json["results"][0].erase("stages");
+  json["results"][0].erase("planner");
+  CHECK(fault(json.dump()).find("r.json: results[0]: 'planner' is missing") == 0);
+  CHECK(fault("[]").find("r.json: provenance: this is no results file") == 0);
+  CHECK(fault("{").find("r.json: ") == 0);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace penstock::report {
 
@@ -60,5 +61,14 @@ std::string to_csv(std::span<const CellResult> rows);
 
 /// {"provenance": {...}, "results": [...]}, same field names and order as the CSV.
 std::string to_json(std::span<const CellResult> rows, const Provenance& provenance);
+
+struct Results {
+  std::vector<CellResult> rows;
+  Provenance provenance;
+};
+
+/// What to_json wrote; fields of an earlier or later version may be missing or too many where a row can do
+/// without. Throws BadInput naming the file and the row or key.
+Results parse_results(const std::string& text, const std::string& file);
 
 }  // namespace penstock::report
