@@ -1,0 +1,199 @@
+#include "penstock/experiment/page_cells.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "penstock/core/files.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/cell.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/report/cell_data.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/explain.hpp"
+#include "penstock/sim/simulate.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What tells the rows of an experiment apart.
+using Key = std::tuple<std::string, std::string, std::int64_t, std::string, std::int64_t>;
+Key key_of(const report::CellResult& row) {
+  return {row.model, row.cluster, row.devices, row.planner, row.mini_batch};
+}
+
+constexpr std::size_t kShown = 10;         ///< resources on the critical path
+constexpr std::size_t kSimulatedAnew = 3;  ///< of these, with what the iteration would be without them
+/// Beyond this a page is slow to open; plans later in the alphabet have no drawings then.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+std::vector<std::string> plan_files(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code none;  // a folder without plans is a table
+  for (const auto& entry : fs::directory_iterator(folder + "/plans", none))
+    if (entry.path().extension() == ".yaml") out.push_back(entry.path().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void add_path(const sim::Explanation& explanation, report::CellData& out) {
+  for (const sim::PathEntry& entry : explanation.path) {
+    report::PathPart part{{}, std::string(name(entry.kind)), entry.start, entry.end};
+    if (entry.resource.kind == sim::Resource::Kind::device)
+      part.device = core::DeviceId(entry.resource.index);
+    out.path.push_back(std::move(part));
+  }
+  for (const sim::ResourceShare& share : explanation.shares)
+    if (out.shares.size() < kShown)
+      out.shares.push_back({share.name, share.time, share.share, share.without});
+}
+
+void check(const cost::Problem& problem, plan::Plan& plan) {
+  const auto refuse = [](const std::vector<std::string>& faults) {
+    if (!faults.empty()) throw core::Error(core::ExitCode::invalid_plan, faults.front());
+  };
+  refuse(plan::structural_faults(problem.graph, problem.cluster, plan));
+  score::derive_in_flight(problem, plan);
+  refuse(score::rule_faults(problem, plan));
+}
+
+report::CellData told(const cost::Problem& problem, const plan::Plan& plan,
+                      const sim::SimulationOptions& simulation) {
+  const auto order = score::order_of(problem, plan);
+  report::CellData out{plan,
+                       plan::StageGraph(problem.graph, plan).boundaries(),
+                       sim::simulate(problem, plan, order, simulation),
+                       {},
+                       {}};
+  if (out.trace.spans.size() > report::kMostSpansOfPage)
+    throw core::Error(
+        core::ExitCode::limit,
+        fmt::format("its timeline of {} spans is too large for a page; penstock simulate draws it "
+                    "with --svg and --perfetto",
+                    out.trace.spans.size()));
+  add_path(sim::explain(problem, plan, order, simulation, kSimulatedAnew), out);
+  return out;
+}
+
+/// Both to about the last digit: the row's number is the same, written in decimal.
+bool same(double a, double b) {
+  constexpr double kRounding = 1e-9;
+  return std::abs(a - b) <= kRounding * std::abs(b);
+}
+
+class Teller {
+ public:
+  Teller(const std::vector<report::CellResult>& rows, const Spec& spec, core::StopToken stop)
+      : rows_(rows),
+        spec_(spec),
+        simulation_(spec.simulation),
+        stop_(stop),
+        costs_(load_costs(spec.costs)),
+        cells_(rows.size()) {
+    simulation_.stop = stop;
+    for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(key_of(rows[i]), i);
+  }
+
+  std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
+    std::vector<std::string> unread(files.size());
+    core::parallel_for(files.size(), [&](std::size_t i) { unread[i] = tell_safely(files[i]); });
+    stop_.check();
+    std::string faults;  // of files that nobody knows the row of
+    for (const std::string& fault : unread)
+      if (faults.empty()) faults = fault;
+    finish(faults);
+    return std::move(cells_);
+  }
+
+ private:
+  /// Empty, or why the file's row is not known.
+  std::string tell_safely(const std::string& file) {
+    if (stop_.requested()) return "";
+    try {
+      tell_one(file);
+      return "";
+    } catch (const core::Interrupted&) {
+      return "";  // check() tells
+    } catch (const core::Error& e) {
+      return e.what();
+    }
+  }
+
+  void tell_one(const std::string& file) {
+    const std::string text = core::read_file(file);
+    const plan::PlanHead head = plan::parse_plan_head(text, file);
+    const graph::OpGraph graph = load_model(head.model);
+    const cluster::Cluster cluster = load_cluster(head.cluster);
+    plan::Plan plan = plan::parse_plan(text, file, graph);
+    plan.model = head.model;
+    plan.cluster = head.cluster;
+    const cost::Problem problem{graph, cluster, *costs_, plan.training, spec_.memory};
+    report::CellResult row = describe(problem, {plan.model, plan.cluster, {}, plan.training, {}});
+    row.planner = plan.planner;
+    const auto found = index_.find(key_of(row));
+    if (found == index_.end()) return;
+    report::PageCell& cell = cells_[found->second];
+    try {
+      check(problem, plan);
+      const report::CellData data = told(problem, plan, simulation_);
+      cell = {report::packed(data), difference(rows_[found->second], to_seconds(data.trace.iteration))};
+    } catch (const core::Interrupted&) {
+      throw;
+    } catch (const core::Error& e) {
+      cell.note = fmt::format("No drawings: {}", e.what());
+    }
+  }
+
+  static std::string difference(const report::CellResult& row, core::Seconds now) {
+    if (!row.iteration_s || same(now.value(), *row.iteration_s)) return "";
+    return fmt::format(
+        "The drawings are of a new simulation, whose iteration takes {} where the results say {}: the model, "
+        "the cluster, Penstock, or what the experiment file says of costs and simulation has changed since.",
+        core::show(now), core::show(core::Seconds(*row.iteration_s)));
+  }
+
+  /// Keeps the page within its size, and says of rows that have neither data nor note why.
+  void finish(const std::string& faults) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      report::PageCell& cell = cells_[i];
+      bytes += cell.data.size();
+      if (!cell.data.empty() && bytes > kMostBytes)
+        cell = {"",
+                "No drawings: the page would become too large. A results folder of fewer cells shows them."};
+      if (!cell.data.empty() || !cell.note.empty() || !rows_[i].iteration_s) continue;
+      cell.note = faults.empty() ? "No drawings: plans/ has no plan of this row."
+                                 : "No drawings: a plan file cannot be used. " + faults;
+    }
+  }
+
+  const std::vector<report::CellResult>& rows_;
+  const Spec& spec_;
+  sim::SimulationOptions simulation_;
+  core::StopToken stop_;
+  std::shared_ptr<const cost::CostModel> costs_;
+  std::vector<report::PageCell> cells_;  ///< each written by the one file of its row
+  std::map<Key, std::size_t> index_;
+};
+
+}  // namespace
+
+std::vector<report::PageCell> page_cells(const std::string& folder,
+                                         const std::vector<report::CellResult>& rows, const Spec& spec,
+                                         core::StopToken stop) {
+  return Teller(rows, spec, stop).tell(plan_files(folder));
+}
+
+}  // namespace penstock::experiment
