@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "penstock/core/error.hpp"
 #include "report/base64.hpp"
 #include "support/drawn_trace.hpp"
 
@@ -16,7 +17,10 @@ report::CellData drawn(const support::DrawnShape& shape) {
   report::CellData cell;
   cell.trace = support::DrawnTrace::make(shape);
   for (std::size_t s = 0; s < shape.stages; ++s) {
-    cell.plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}});
+    plan::Stage stage;
+    stage.operators = {core::OpId(s)};
+    stage.devices = {core::DeviceId(s)};
+    cell.plan.stages.push_back(stage);
     if (s > 0) cell.boundaries.push_back({core::StageId(s - 1), core::StageId(s), core::Bytes(100)});
   }
   cell.path = {{core::DeviceId(1), "compute", core::Picoseconds(0), core::Picoseconds(7)},

@@ -75,9 +75,19 @@ class Section {
   /** Does nothing before the data is read. */
   draw() {
     if (!this.cell || this.timeline) return;
-    const width = Math.max(this.details.clientWidth - 24, 320);
     this.timeline = new Timeline(this.cell);
-    this.details.append(stageGraph(this.cell, width), this.timeline.element, criticalPath(this.cell), deviceShares(this.cell));
-    this.timeline.draw();
+    this.graph = html('div', {});
+    this.details.append(this.graph, this.timeline.element, criticalPath(this.cell), deviceShares(this.cell));
+    this.fit();
+    new ResizeObserver(() => this.fit()).observe(this.details);
+  }
+
+  /** Takes the width there is, which a change of height leaves alone; the width of paper is reached by scaling. */
+  fit() {
+    const width = this.graph.clientWidth;
+    if (!width || width === this.width) return;
+    this.width = width;
+    this.graph.replaceChildren(stageGraph(this.cell, width));
+    this.timeline.fit(width);
   }
 }

@@ -1,5 +1,7 @@
 // Planners against each other: problem by problem, and over all problems.
 
+const kMostPlanners = 40;
+
 function problemOf(row) {
   return `${row.model} · ${row.devices} devices of ${row.cluster} · mini-batch ${row.mini_batch}`;
 }
@@ -38,12 +40,12 @@ function standingsTable(problems) {
     ['Problems with a plan', (s) => `${s.solved} of ${s.problems}`, true],
     ['Fastest or equal', (s) => String(s.first), true],
     ['Throughput over the fastest (geometric mean)', (s) => (s.solved ? s.relative.toFixed(3) : '-'), true],
-  ], standings(problems));
+  ], standings(problems).slice(0, kMostPlanners));
 }
 
 function planPanels(rows) {
   const least = Math.min(...rows.filter((row) => row.search_s > 0).map((row) => row.search_s));
-  const fastest = [...rows].sort((a, b) => (b.samples_per_s || 0) - (a.samples_per_s || 0));
+  const fastest = [...rows].sort((a, b) => (b.samples_per_s || 0) - (a.samples_per_s || 0)).slice(0, kMostPlanners);
   return [
     barPanel('Throughput, samples/s', fastest, (row) => row.samples_per_s, (x) => x.toFixed(1)),
     barPanel('Gap to the lower bound', fastest, (row) => row.gap, percent),
@@ -67,7 +69,7 @@ function startPlanners(rows) {
     panels.replaceChildren(...planPanels(problems.get(choice.value)));
   };
   choice.addEventListener('change', show);
-  section.append(html('p', { class: 'quiet' }, `Over all ${names.length} problems of this experiment:`),
+  section.append(html('p', { class: 'quiet' }, `Over all ${names.length} problems of this experiment, at most ${kMostPlanners} planners, the best first:`),
     standingsTable(problems), html('p', {}, html('label', {}, 'One problem: ', choice)), title, panels);
   section.hidden = false;
   show();

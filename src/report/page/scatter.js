@@ -48,8 +48,7 @@ function startValidation(rows) {
   const time = (key) => (row) => inTime(1e12 * row[key]);
   section.append(
     html('p', { class: 'quiet' }, `Iteration times of ${rows.length} plans: on the line the simulation is right, in the shaded band within 10 %; bars span low to high of the measurements. Half of the errors are at most ${percent(errors[Math.floor((errors.length - 1) / 2)])}, the largest is ${percent(errors[errors.length - 1])}.`),
-    scatter(rows),
-    tableOf([['Plan', (row) => row.plan], ['Measured', time('measured'), true], ['Low', time('low'), true],
-      ['High', time('high'), true], ['Simulated', time('simulated'), true], ['Error', (row) => percent(row.error), true]], rows));
+    html('div', { class: 'beside' }, scatter(rows), tableOf([['Plan', (row) => row.plan], ['Measured', time('measured'), true], ['Low', time('low'), true],
+      ['High', time('high'), true], ['Simulated', time('simulated'), true], ['Error', (row) => percent(row.error), true]], rows)));
   section.hidden = false;
 }

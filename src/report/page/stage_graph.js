@@ -1,7 +1,6 @@
 // The stages of a plan: boxes as wide as the stage computes in an iteration, a row for each set of devices.
 
-const kRow = 34;
-const kNames = 92;
+const kNames = 104;
 
 /** "0", "0-3", "0, 2, 5-6". */
 function ranges(numbers) {
@@ -25,7 +24,7 @@ function stageTimes(cell) {
   return times;
 }
 
-/** Each stage as early as its inputs and its row allow, as if an iteration were one task. */
+/** Each stage as early as its inputs and its row allow, as if an iteration were one task; its level counts the stages before it. */
 function placeStages(cell) {
   const times = stageTimes(cell);
   const rows = new Map();
@@ -35,31 +34,34 @@ function placeStages(cell) {
     const devices = ranges(stage.devices);
     if (!rows.has(devices)) rows.set(devices, rows.size);
     const row = rows.get(devices);
-    const ready = cell.edges.filter(([, to]) => to === s).map(([from]) => places[from].end);
-    const start = Math.max(0, free[row] || 0, ...ready);
-    free[row] = start + times[s];
-    places.push({ stage, row, start, end: start + times[s], time: times[s] });
+    const before = cell.edges.filter(([, to]) => to === s).map(([from]) => places[from]);
+    if (free[row]) before.push(free[row]);
+    const start = Math.max(0, ...before.map((place) => place.end));
+    const level = Math.max(0, ...before.map((place) => place.level + 1));
+    free[row] = { stage, row, level, start, end: start + times[s], time: times[s] };
+    places.push(free[row]);
   });
   return { places, rows: [...rows.keys()] };
 }
 
-function stageBox(place, s, x) {
+function stageBox(place, s, x, pitch) {
   const { stage } = place;
-  const y = place.row * kRow + 6;
-  const width = Math.max(x(place.end) - x(place.start), 2);
+  const y = place.row * pitch + 4;
+  const left = x(place.start, place);
+  const width = Math.max(x(place.end, place) - left, 2);
   const extras = [stage.tensor_parallel > 1 ? `tensor-parallel ${stage.tensor_parallel}` : '',
     stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? 'recomputes' : ''].filter(Boolean);
   const about = [`stage ${s} on devices ${ranges(stage.devices)}`, `computes ${inTime(place.time)} per iteration`,
     `${stage.operators} operators`, `micro-batch ${stage.micro_batch}`, ...extras].join(', ');
-  const text = [`${s} · ${inTime(place.time)}`, String(s), ''].find((t) => 6.6 * t.length + 4 < width);
-  return svg('g', {}, svg('title', {}, about), svg('rect', { class: 'stage', x: x(place.start), y, width, height: 22, rx: 3 }),
-    label(x(place.start) + width / 2, y + 15, 'middle', text));
+  const text = [`${s} · ${inTime(place.time)}`, String(s), ''].find((t) => 6.6 * t.length + 2 < width);
+  return svg('g', {}, svg('title', {}, about), svg('rect', { class: 'stage', x: left, y, width, height: 22, rx: 3 }),
+    label(left + width / 2, y + 15, 'middle', text));
 }
 
-function edgeLine([from, to, bytes], places, x, most) {
+function edgeLine([from, to, bytes], places, x, pitch, most) {
   const [a, b] = [places[from], places[to]];
-  const [x1, y1, x2, y2] = [x(a.end), a.row * kRow + 17, x(b.start), b.row * kRow + 17];
-  const bend = Math.max(14, (x2 - x1) / 2);
+  const [x1, y1, x2, y2] = [x(a.end, a), a.row * pitch + 15, x(b.start, b), b.row * pitch + 15];
+  const bend = Math.max(10, (x2 - x1) / 2);
   return svg('path', { class: 'edge', 'stroke-width': 1 + 3 * (bytes / most),
     d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` },
   svg('title', {}, `stage ${from} to ${to}: ${inBytes(bytes)} per sample`));
@@ -67,16 +69,19 @@ function edgeLine([from, to, bytes], places, x, most) {
 
 function stageGraph(cell, width) {
   const { places, rows } = placeStages(cell);
+  const pitch = rows.length > 12 ? 26 : 32;
   const whole = Math.max(...places.map((place) => place.end), 1);
-  const x = (time) => kNames + (width - kNames - 16) * (time / whole);
+  const levels = Math.max(...places.map((place) => place.level));
+  const plot = width - kNames - 4;
+  const gap = levels ? Math.min(36, 0.3 * plot / levels) : 0;
+  const x = (time, { level }) => kNames + level * gap + (plot - levels * gap) * (time / whole);
   const most = Math.max(...cell.edges.map(([, , bytes]) => bytes), 1);
-  const names = rows.map((devices, row) =>
-    label(0, row * kRow + 21, 'quiet', (rows.length > 1 && devices.length > 9 ? `${devices.slice(0, 8)}…` : devices)
-      .replace(/^/, devices.match(/[-,]/) ? 'devices ' : 'device ')));
-  const drawing = svg('svg', { class: 'drawing', viewBox: `0 0 ${width} ${rows.length * kRow + 4}`, role: 'img',
+  const names = rows.map((devices, row) => label(0, row * pitch + 19, 'quiet',
+    `device ${devices.length > 9 ? `${devices.slice(0, 8)}…` : devices}`));
+  const drawing = svg('svg', { class: 'drawing', viewBox: `0 0 ${width} ${rows.length * pitch + 4}`, role: 'img',
     'aria-label': `${places.length} stages on ${rows.length} sets of devices` },
-  ...names, ...cell.edges.map((edge) => edgeLine(edge, places, x, most)), ...places.map((place, s) => stageBox(place, s, x)));
+  ...names, ...cell.edges.map((edge) => edgeLine(edge, places, x, pitch, most)), ...places.map((place, s) => stageBox(place, s, x, pitch)));
   return html('div', {}, html('h4', {}, 'Stages'),
-    html('p', { class: 'quiet' }, 'A box is a stage with its number, on the row of its devices, as wide as it computes in an iteration; it stands behind what it waits for. Lines are what stages send, thicker for more bytes per sample.'),
+    html('p', { class: 'quiet' }, 'A box is a stage with its number, on the row of its devices, as wide as it computes in an iteration; it stands to the right of what it waits for. Lines are what stages send, thicker for more bytes per sample.'),
     drawing);
 }

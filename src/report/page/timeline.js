@@ -14,7 +14,8 @@ class Timeline {
     this.most = Math.max(...cell.devices.map((device) => device.peak), 1) * 1.08;
     this.drawing = svg('svg', { class: 'drawing timeline', tabindex: 0, role: 'application',
       'aria-label': 'timeline; plus and minus zoom, arrow keys move, 0 shows everything' });
-    this.telling = html('p', { class: 'telling', 'aria-live': 'polite' }, '');
+    this.telling = html('p', { class: 'telling quiet', 'aria-live': 'polite' },
+      'Point at a box for its times. Ctrl + wheel zooms and dragging moves, as do the keys + − ← → and 0.');
     this.element = html('div', {}, html('h4', {}, 'Timeline'), this.toolbar(), this.meaning(), this.telling, this.drawing);
     this.listen();
   }
@@ -31,8 +32,7 @@ class Timeline {
       button('+', 'zoom in', () => this.zoom(0.5)), button('−', 'zoom out', () => this.zoom(2)),
       button('◀', 'earlier', () => this.move(-0.25)), button('▶', 'later', () => this.move(0.25)),
       button('all', 'the whole timeline', () => this.show(0, this.cell.length)),
-      html('label', {}, path, ' critical path'),
-      html('span', { class: 'quiet' }, 'Or: Ctrl + wheel, drag, keys + − ← → 0; point at a box for its times.'));
+      html('label', {}, path, ' critical path'));
   }
 
   meaning() {
@@ -42,8 +42,9 @@ class Timeline {
     const spans = this.cell.devices.flatMap((device) => [device.compute, device.communication]).flat();
     const seen = new Set(spans.map((span) => span.kind));
     const kinds = Object.keys(words).filter((kind) => seen.has(kind));
+    const limits = this.cell.devices.some((device) => this.nearCapacity(device)) ? [['capacity', 'device memory']] : [];
     return legend([...kinds.map((kind) => [styles[kind] || kind, words[kind]]), ['fixed', 'memory: weights, optimizer, workspace'],
-      ['held', 'memory: activations, buffers'], ['capacity', 'device memory'], ['path', 'critical path'],
+      ['held', 'memory: activations, buffers'], ...limits, ['path', 'critical path'],
       ['path between', 'the same between devices']]);
   }
 
@@ -51,7 +52,8 @@ class Timeline {
     this.drawing.addEventListener('wheel', (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
-      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event));
+      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 40 * event.deltaY : event.deltaY;
+      this.zoom(1.0015 ** pixels, this.timeAt(event));
     }, { passive: false });
     this.drawing.addEventListener('keydown', (event) => {
       const actions = { '+': () => this.zoom(0.5), '=': () => this.zoom(0.5), '-': () => this.zoom(2),
@@ -63,13 +65,9 @@ class Timeline {
     this.drawing.addEventListener('pointerdown', (event) => { this.grip = { x: event.clientX, from: this.from }; });
     addEventListener('pointerup', () => { this.grip = null; });
     this.drawing.addEventListener('pointermove', (event) => this.point(event));
-    new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
-  /** Takes the width there is; while printing, the drawing is scaled instead. */
-  fit() {
-    const width = this.element.clientWidth;
-    if (!width || Math.abs(width - this.width) < 1) return;
+  fit(width) {
     this.width = width;
     this.draw();
   }
@@ -144,8 +142,8 @@ class Timeline {
   }
 
   name(device, d) {
-    return [label(0, this.y(d) + 14, '', `device ${d}`), label(0, this.y(d) + 42, 'quiet', inBytes(device.peak)),
-      ...(device.capacity ? [label(0, this.y(d) + 54, 'quiet', `of ${inBytes(device.capacity)}`)] : [])];
+    return [label(0, this.y(d) + 14, '', `device ${d}`), label(0, this.y(d) + 38, 'quiet', `peak ${inBytes(device.peak)}`),
+      ...(device.capacity ? [label(0, this.y(d) + 51, 'quiet', `of ${inBytes(device.capacity)}`)] : [])];
   }
 
   lane(device, y) {
@@ -190,10 +188,12 @@ class Timeline {
     let d = `M${kLane.left} ${bottom}`;
     for (const [x, bytes] of this.levels(device)) d += `H${x.toFixed(1)}V${(bottom - height(bytes)).toFixed(1)}`;
     const out = [svg('path', { class: 'held', d: `${d}H${end}V${bottom}Z` }), band(device.fixed, 'fixed')];
-    if (device.capacity && device.capacity <= this.most)
+    if (this.nearCapacity(device))
       out.push(svg('path', { class: 'capacity', d: `M${kLane.left} ${bottom - height(device.capacity)}H${end}` }));
     return out;
   }
+  /** Whether the line of the device's capacity is within the picture. */
+  nearCapacity(device) { return device.capacity > 0 && device.capacity <= this.most; }
   levels(device) {
     const out = [];
     for (const point of device.memory) {
