@@ -16,12 +16,13 @@ SKIPPED = 77  # Meson's exit code for it
 EXPERIMENT = """experiment: small
 models: [{{name: case_study, mini_batch: [32]}}]
 clusters: [{{file: {root}/experiments/clusters/summit.yaml, devices: [2, 4]}}]
-planners: [spp, graphpipe]
+planners: [data_parallel, graphpipe]
 """
 VALIDATION = """plan,measured_s,measured_low_s,measured_high_s,simulated_s,error
 small,0.010,0.009,0.012,0.0105,0.05
 large,0.500,0.490,0.520,0.450,-0.1
 """
+KINDS = "[...new Set([...document.querySelectorAll('.timeline g path:not(.path):not(.hatch)')].map((path) => '.timeline .' + path.classList[0]))]"
 THROUGHPUT = "[...document.querySelectorAll('#results tbody tr')].map((row) => Number(row.cells[5].dataset.value))"
 WAIT = """new Promise((done, fail) => {{ let tries = 0; const look = () => {{
   if ({0}) done(true); else if (tries++ > 1000) fail(new Error('never: ' + {0!r})); else setTimeout(look, 20); }}; look(); }})"""
@@ -124,6 +125,9 @@ def check_print(page, address):
     page.run("new Promise((done) => setTimeout(done, 300))")
     page.send("Page.printToPDF")
     check(page.run("document.querySelectorAll('.timeline').length") == 4, "printing draws every plan of a small page")
+    check(page.run("document.querySelectorAll('#cell-0 .timeline .all_reduce').length > 0"), "all-reduces are drawn")
+    check(page.run(f"{KINDS}.every((kind) => getComputedStyle(document.querySelector(kind)).fill !== 'rgb(0, 0, 0)')"),
+          "every kind of task has a colour")
 
 
 def check_speed(page, address, count):

@@ -26,9 +26,9 @@ function barPanel(title, rows, value, show, options = {}) {
     ...(known.length ? [] : [html('p', { class: 'quiet' }, 'Nothing known.')]));
 }
 
-/** Where each device's time goes in an iteration. */
+/** Where each device's time goes; of several mini-batches, over all of them. */
 function deviceShares(cell) {
-  const whole = cell.iteration / 1e12;
+  const whole = cell.length / 1e12 / cell.mini_batches;
   const share = (device, key) => (whole > 0 ? device[key] / whole : 0);
   const bars = cell.devices.map((device, d) => {
     const busy = share(device, 'busy_s');
@@ -37,7 +37,7 @@ function deviceShares(cell) {
       [[busy, 'forward'], [exposed, 'transfer+hatch'], [1 - busy - exposed, 'idle']]);
   });
   return html('div', {}, html('h4', {}, 'Where the time goes'),
-    html('p', { class: 'quiet' }, 'Share of the iteration a device computes · waits for communication that no computation hides · waits otherwise. The last two are its bubble.'),
+    html('p', { class: 'quiet' }, 'Share of the time drawn above that a device computes · waits for communication that no computation hides · waits otherwise. The last two are its bubble.'),
     legend([['forward', 'computes'], ['transfer+hatch', 'exposed communication'], ['idle', 'idle otherwise']]),
     html('div', { class: 'panels' }, ...bars));
 }

@@ -32,8 +32,9 @@ function stretches(path) {
 
 /** What report::to_json(CellData) says, with its lists as objects. */
 function expand(cell) {
+  const kinds = cell.kinds.map((kind) => kind.replace(/[^a-z]/g, '_'));  // names of classes
   const span = ([kind, stage, micro, , takes, peer = -1, bytes = 0], start) =>
-    ({ kind: cell.kinds[kind], stage, micro, start, end: start + takes, peer, bytes });
+    ({ kind: kinds[kind], stage, micro, start, end: start + takes, peer, bytes });
   for (const device of cell.devices) {
     device.compute = records(device.compute, 5, 3, span);
     device.communication = records(device.communication, 7, 3, span);

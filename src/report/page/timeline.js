@@ -16,7 +16,7 @@ class Timeline {
       'aria-label': 'timeline; plus and minus zoom, arrow keys move, 0 shows everything' });
     this.telling = html('p', { class: 'telling quiet', 'aria-live': 'polite' },
       'Point at a box for its times. Ctrl + wheel zooms and dragging moves, as do the keys + − ← → and 0.');
-    this.element = html('div', {}, html('h4', {}, 'Timeline'), this.toolbar(), this.meaning(), this.telling, this.drawing);
+    this.element = html('div', {}, html('h4', {}, cell.mini_batches > 1 ? `Timeline of ${cell.mini_batches} mini-batches` : 'Timeline'), this.toolbar(), this.meaning(), this.telling, this.drawing);
     this.listen();
   }
 
@@ -224,7 +224,7 @@ class Timeline {
 Timeline.drawn = 0;
 
 function spanInWords(span) {
-  const what = span.kind.replace('_', ' ');
+  const what = span.kind.replaceAll('_', ' ');
   const whom = span.micro < 0 ? `of stage ${span.stage}` : `of micro-batch ${span.micro}, stage ${span.stage}`;
   const bytes = span.bytes ? `, ${inBytes(span.bytes)}` : '';
   const peer = span.peer >= 0 ? ` to device ${span.peer}` : '';
