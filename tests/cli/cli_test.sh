@@ -292,6 +292,14 @@ printf 'experiment: piper\nmodels: [{name: case_study, mini_batch: [32]}, {name:
 expect 0 "limit: piper: the model has more than 40000 downsets" "$penstock" run piper_run.yaml
 expect 0 "mmt,summit,4,piper_row,8," cat results/piper/results.csv
 
+expect 0 "results/piper/report.html" "$penstock" report results/piper
+expect 0 'href="#cell-4">mmt' cat results/piper/report.html
+expect 0 "| mmt | summit | 4 | 8 | piper | " "$penstock" report results/piper --format markdown
+expect 0 "mmt & summit & 4 & 8 & piper\\_row & " "$penstock" report results/piper --format latex
+expect 0 "" "$penstock" report results/piper --format csv -o again.csv
+expect 0 "" cmp again.csv results/piper/results.csv
+expect 11 "nowhere/results.json" "$penstock" report nowhere
+
 # Ctrl-C: what is finished stays, nothing is half written, exit code 30.
 cat >long.yaml <<YAML
 experiment: long
