@@ -30,12 +30,14 @@ function barPanel(title, rows, value, show, options = {}) {
 function deviceShares(cell) {
   const whole = cell.length / 1e12 / cell.mini_batches;
   const share = (device, key) => (whole > 0 ? device[key] / whole : 0);
-  const bars = cell.devices.map((device, d) => {
-    const busy = share(device, 'busy_s');
-    const exposed = share(device, 'exposed_s');
-    return bar(`device ${d}`, `${percent(busy)} · ${percent(exposed)} · ${percent(1 - busy - exposed)}`,
-      [[busy, 'forward'], [exposed, 'transfer+hatch'], [1 - busy - exposed, 'idle']]);
-  });
+  const shareBar = (name, busy, exposed) => {
+    const idle = Math.max(1 - busy - exposed, 0);
+    return bar(name, `${percent(busy)} · ${percent(exposed)} · ${percent(idle)}`,
+      [[busy, 'forward'], [exposed, 'transfer+hatch'], [idle, 'idle']]);
+  };
+  const mean = (key) => cell.devices.reduce((sum, device) => sum + share(device, key), 0) / cell.devices.length;
+  const bars = cell.devices.map((device, d) => shareBar(`device ${d}`, share(device, 'busy_s'), share(device, 'exposed_s')));
+  bars.unshift(shareBar('all devices', mean('busy_s'), mean('exposed_s')));
   return html('div', {}, html('h4', {}, 'Where the time goes'),
     html('p', { class: 'quiet' }, 'Share of the time drawn above that a device computes · waits for communication that no computation hides · waits otherwise. The last two are its bubble.'),
     legend([['forward', 'computes'], ['transfer+hatch', 'exposed communication'], ['idle', 'idle otherwise']]),

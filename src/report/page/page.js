@@ -33,7 +33,7 @@ async function preparePrinting(sections) {
   addEventListener('afterprint', () => opened.forEach((section) => { section.details.open = false; }));
 }
 
-async function start() {
+async function startPage() {
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   addHatch();
   startTable();
@@ -46,4 +46,4 @@ async function start() {
   await preparePrinting(sections);
 }
 
-start();
+startPage();

@@ -77,7 +77,7 @@ function stageGraph(cell, width) {
   const x = (time, { level }) => kNames + level * gap + (plot - levels * gap) * (time / whole);
   const most = Math.max(...cell.edges.map(([, , bytes]) => bytes), 1);
   const names = rows.map((devices, row) => label(0, row * pitch + 19, 'quiet',
-    `device ${devices.length > 9 ? `${devices.slice(0, 8)}…` : devices}`));
+    `${/[-,]/.test(devices) ? 'devices' : 'device'} ${devices.length > 9 ? `${devices.slice(0, 8)}…` : devices}`));
   const drawing = svg('svg', { class: 'drawing', viewBox: `0 0 ${width} ${rows.length * pitch + 4}`, role: 'img',
     'aria-label': `${places.length} stages on ${rows.length} sets of devices` },
   ...names, ...cell.edges.map((edge) => edgeLine(edge, places, x, pitch, most)), ...places.map((place, s) => stageBox(place, s, x, pitch)));

@@ -1,6 +1,6 @@
 // The table of results: sorted by a press on a head, narrowed by words.
 
-function valueOf(row, column) {
+function sortKey(row, column) {
   const cell = row.cells[column];
   if (!cell.classList.contains('number')) return cell.textContent;
   return cell.dataset.value === undefined ? null : Number(cell.dataset.value);
@@ -8,7 +8,7 @@ function valueOf(row, column) {
 
 /** Rows without a value stay last; equal ones keep their order. */
 function sortRows(rows, column, falling) {
-  const keyed = rows.map((row) => [valueOf(row, column), row]);
+  const keyed = rows.map((row) => [sortKey(row, column), row]);
   const order = (a, b) => (typeof a === 'string' ? a.localeCompare(b, 'en', { numeric: true }) : a - b);
   keyed.sort(([a], [b]) => {
     if (a === null || b === null) return (a === null) - (b === null);

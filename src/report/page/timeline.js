@@ -211,11 +211,11 @@ class Timeline {
   /** A frame around each stretch on one device, dashed lines from stretch to stretch. */
   path() {
     let [frames, lines] = ['', ''];
-    const stretches = this.cell.stretches.filter(({ start, end }) => end >= this.from && start <= this.to);
-    stretches.forEach(({ device, start, end }, i) => {
+    const seen = this.cell.stretches.filter(({ start, end }) => end >= this.from && start <= this.to);
+    seen.forEach(({ device, start, end }, i) => {
       const [a, b, y] = [this.x(start), this.x(end), this.y(device)];
       frames += `M${a.toFixed(1)} ${y}H${b.toFixed(1)}V${y + kLane.compute}H${a.toFixed(1)}Z`;
-      const next = stretches[i + 1];
+      const next = seen[i + 1];
       if (next) lines += `M${b.toFixed(1)} ${y + kLane.compute / 2}L${this.x(next.start).toFixed(1)} ${this.y(next.device) + kLane.compute / 2}`;
     });
     return [svg('path', { class: 'path between', d: lines }), svg('path', { class: 'path', d: frames })];
