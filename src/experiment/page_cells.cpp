@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <tuple>
 
 #include "penstock/core/files.hpp"
@@ -36,7 +35,7 @@ Key key_of(const report::CellResult& row) {
 
 constexpr std::size_t kShown = 10;         ///< resources on the critical path
 constexpr std::size_t kSimulatedAnew = 3;  ///< of these, with what the iteration would be without them
-/// Beyond this a page is slow to open; plans later in the alphabet have no drawings then.
+/// Beyond this a page is slow to open; later rows have no drawings then.
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 std::vector<std::string> plan_files(const std::string& folder) {
@@ -93,45 +92,48 @@ bool same(double a, double b) {
   return std::abs(a - b) <= kRounding * std::abs(b);
 }
 
+/// What one plan file has to say.
+struct Told {
+  std::optional<std::size_t> row;  ///< none where the file cannot be read, or no row is its own
+  report::PageCell cell;
+  std::string fault;  ///< of the file, where that keeps its row unknown
+};
+
 class Teller {
  public:
   Teller(const std::vector<report::CellResult>& rows, const Spec& spec, core::StopToken stop)
-      : rows_(rows),
-        spec_(spec),
-        simulation_(spec.simulation),
-        stop_(stop),
-        costs_(load_costs(spec.costs)),
-        cells_(rows.size()) {
+      : rows_(rows), spec_(spec), simulation_(spec.simulation), stop_(stop), costs_(load_costs(spec.costs)) {
     simulation_.stop = stop;
     for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(key_of(rows[i]), i);
   }
 
-  std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
-    std::vector<std::string> unread(files.size());
-    core::parallel_for(files.size(), [&](std::size_t i) { unread[i] = tell_safely(files[i]); });
+  std::vector<report::PageCell> tell(const std::vector<std::string>& files) const {
+    std::vector<Told> told(files.size());
+    core::parallel_for(files.size(), [&](std::size_t i) { told[i] = tell_safely(files[i]); });
     stop_.check();
-    std::string faults;  // of files that nobody knows the row of
-    for (const std::string& fault : unread)
-      if (faults.empty()) faults = fault;
-    finish(faults);
-    return std::move(cells_);
+    std::vector<report::PageCell> cells(rows_.size());
+    std::string fault;
+    for (Told& one : told) {  // of two files for one row the last counts, whatever the threads did
+      if (one.row) cells[*one.row] = std::move(one.cell);
+      if (fault.empty()) fault = one.fault;
+    }
+    finish(cells, fault);
+    return cells;
   }
 
  private:
-  /// Empty, or why the file's row is not known.
-  std::string tell_safely(const std::string& file) {
-    if (stop_.requested()) return "";
+  Told tell_safely(const std::string& file) const {
+    if (stop_.requested()) return {};
     try {
-      tell_one(file);
-      return "";
+      return tell_one(file);
     } catch (const core::Interrupted&) {
-      return "";  // check() tells
+      return {};  // tell() throws it on
     } catch (const core::Error& e) {
-      return e.what();
+      return {{}, {}, e.what()};
     }
   }
 
-  void tell_one(const std::string& file) {
+  Told tell_one(const std::string& file) const {
     const std::string text = core::read_file(file);
     const plan::PlanHead head = plan::parse_plan_head(text, file);
     const graph::OpGraph graph = load_model(head.model);
@@ -143,16 +145,20 @@ class Teller {
     report::CellResult row = describe(problem, {plan.model, plan.cluster, {}, plan.training, {}});
     row.planner = plan.planner;
     const auto found = index_.find(key_of(row));
-    if (found == index_.end()) return;
-    report::PageCell& cell = cells_[found->second];
+    if (found == index_.end()) return {};
+    return {found->second, simulated(problem, plan, rows_[found->second]), ""};
+  }
+
+  report::PageCell simulated(const cost::Problem& problem, plan::Plan& plan,
+                             const report::CellResult& row) const {
     try {
       check(problem, plan);
       const report::CellData data = told(problem, plan, simulation_);
-      cell = {report::packed(data), difference(rows_[found->second], to_seconds(data.trace.iteration))};
+      return {report::packed(data), difference(row, to_seconds(data.trace.iteration))};
     } catch (const core::Interrupted&) {
       throw;
     } catch (const core::Error& e) {
-      cell.note = fmt::format("No drawings: {}", e.what());
+      return {"", fmt::format("No drawings: {}", e.what())};
     }
   }
 
@@ -165,17 +171,17 @@ class Teller {
   }
 
   /// Keeps the page within its size, and says of rows that have neither data nor note why.
-  void finish(const std::string& faults) {
+  void finish(std::vector<report::PageCell>& cells, const std::string& fault) const {
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      report::PageCell& cell = cells_[i];
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      report::PageCell& cell = cells[i];
       bytes += cell.data.size();
       if (!cell.data.empty() && bytes > kMostBytes)
         cell = {"",
                 "No drawings: the page would become too large. A results folder of fewer cells shows them."};
       if (!cell.data.empty() || !cell.note.empty() || !rows_[i].iteration_s) continue;
-      cell.note = faults.empty() ? "No drawings: plans/ has no plan of this row."
-                                 : "No drawings: a plan file cannot be used. " + faults;
+      cell.note = fault.empty() ? "No drawings: plans/ has no plan of this row."
+                                : "No drawings: a plan file cannot be used. " + fault;
     }
   }
 
@@ -184,7 +190,6 @@ class Teller {
   sim::SimulationOptions simulation_;
   core::StopToken stop_;
   std::shared_ptr<const cost::CostModel> costs_;
-  std::vector<report::PageCell> cells_;  ///< each written by the one file of its row
   std::map<Key, std::size_t> index_;
 };
 

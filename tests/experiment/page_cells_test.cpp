@@ -46,6 +46,14 @@ TEST_CASE("each plan of a run is told in its row's cell, and takes the time the 
     CHECK(turned[0].data == cells[1].data);
     CHECK(turned[1].data == cells[0].data);
   }
+  SUBCASE("copies of a plan change nothing") {
+    fs::copy(scratch.path("out") + "/plans", scratch.path("copies"));
+    for (const auto& entry : fs::directory_iterator(scratch.path("copies")))
+      fs::copy(entry.path(), scratch.path("out") + "/plans/copy-of-" + entry.path().filename().string());
+    const auto other = experiment::page_cells(scratch.path("out"), rows, spec, {});
+    CHECK(other[0].data == cells[0].data);
+    CHECK(other[1].data == cells[1].data);
+  }
   SUBCASE("another time than the row's is told") {
     *rows[0].iteration_s *= 1.001;
     const auto other = experiment::page_cells(scratch.path("out"), rows, spec, {});
