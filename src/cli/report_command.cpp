@@ -4,6 +4,7 @@
 
 #include "command.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/load_results.hpp"
 #include "penstock/experiment/page_cells.hpp"
 #include "penstock/report/page.hpp"
 #include "penstock/report/paper_table.hpp"
@@ -17,7 +18,6 @@ struct Flags {
   std::string folder;
   std::string format = "html";
   std::string output;
-  std::string experiment;
   int threads = 0;
 };
 
@@ -25,13 +25,6 @@ struct Flags {
 std::string name_of(const std::string& folder) {
   const fs::path path = fs::absolute(folder).lexically_normal();
   return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
-/// What the cells were run with: the file given, or experiments/<name>.yaml, or the defaults.
-experiment::Spec spec_of(const Flags& flags) {
-  if (!flags.experiment.empty()) return experiment::load_spec(flags.experiment);
-  const std::string usual = "experiments/" + name_of(flags.folder) + ".yaml";
-  return fs::exists(usual) ? experiment::load_spec(usual) : experiment::Spec{};
 }
 
 std::vector<report::ValidationRow> validation_of(const std::string& folder) {
@@ -42,21 +35,22 @@ std::vector<report::ValidationRow> validation_of(const std::string& folder) {
 
 std::string page(const Flags& flags, report::Results results, const Session& session) {
   const ThreadLimit limit(flags.threads);
-  auto cells = experiment::page_cells(flags.folder, results.rows, spec_of(flags), session.stop());
+  auto cells = experiment::page_cells(flags.folder, results.rows, session.stop());
   return report::to_html({"Penstock: " + name_of(flags.folder), std::move(results), std::move(cells),
                           validation_of(flags.folder)});
 }
 
+constexpr report::Columns kEverything{.axes = true, .origin = true};
+
 core::ExitCode run(const Flags& flags, const Session& session) {
-  const std::string file = flags.folder + "/results.json";
-  report::Results results = report::parse_results(core::read_file(file), file);
+  report::Results results = experiment::load_results(flags.folder);
   if (flags.format == "html") {
     const std::string path = flags.output.empty() ? flags.folder + "/report.html" : flags.output;
     core::write_file(path, page(flags, std::move(results), session));
     fmt::print("{}\n", path);
     return core::ExitCode::done;
   }
-  const std::string text = flags.format == "csv"        ? report::to_csv(results.rows)
+  const std::string text = flags.format == "csv"        ? report::to_csv(results.rows, kEverything)
                            : flags.format == "markdown" ? report::to_markdown(results.rows)
                                                         : report::to_latex(results.rows);
   if (flags.output.empty())
@@ -69,11 +63,13 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 constexpr const char* kFooter =
     "The page needs no network and no other file: tables to sort, planners compared, and for each plan its "
     "stages, timeline,\n"
-    "memory, critical path and shares of time. Plans are simulated anew for it, within the experiment's "
-    "settings; a plan that\n"
-    "cannot be is told in the page, and keeps its row. A file validation.csv in the folder (plan,measured_s,"
-    "measured_low_s,\n"
-    "measured_high_s,simulated_s,error) is drawn as measured against simulated.\n\n"
+    "memory, critical path and shares of time. Plans are simulated anew for it, as the folder's cells/ say; "
+    "a "
+    "plan that cannot\n"
+    "be is told in the page, and keeps its row. The tables join results.json with timings.csv. A file "
+    "validation.csv in the\n"
+    "folder (plan,measured_s,measured_low_s,measured_high_s,simulated_s,error) is drawn as measured against "
+    "simulated.\n\n"
     "Examples:\n"
     "  penstock report results/quickstart\n"
     "  penstock report results/quickstart --format latex -o table.tex";
@@ -93,11 +89,6 @@ void add_report(CLI::App& app, Action& action) {
   command
       ->add_option("-o,--output", flags->output,
                    "file to write; default: FOLDER/report.html, or standard output for a table")
-      ->type_name("FILE");
-  command
-      ->add_option("--experiment", flags->experiment,
-                   "the experiment file, for its costs, memory and simulation; default: "
-                   "experiments/<folder>.yaml if there is one, else what `penstock run` takes by default")
       ->type_name("FILE");
   add_threads(*command, flags->threads);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

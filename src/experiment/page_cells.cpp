@@ -6,8 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
-#include <tuple>
 
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
@@ -21,17 +21,12 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "resolved.hpp"
 
 namespace penstock::experiment {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What tells the rows of an experiment apart.
-using Key = std::tuple<std::string, std::string, std::int64_t, std::string, std::int64_t>;
-Key key_of(const report::CellResult& row) {
-  return {row.model, row.cluster, row.devices, row.planner, row.mini_batch};
-}
 
 constexpr std::size_t kShown = 10;         ///< resources on the critical path
 constexpr std::size_t kSimulatedAnew = 3;  ///< of these, with what the iteration would be without them
@@ -99,15 +94,35 @@ struct Told {
   std::string fault;  ///< of the file, where that keeps its row unknown
 };
 
-class Teller {
+/// Cost models by their files, each loaded once. Callable from any thread.
+class CostShelf {
  public:
-  Teller(const std::vector<report::CellResult>& rows, const Spec& spec, core::StopToken stop)
-      : rows_(rows), spec_(spec), simulation_(spec.simulation), stop_(stop), costs_(load_costs(spec.costs)) {
-    simulation_.stop = stop;
-    for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(key_of(rows[i]), i);
+  std::shared_ptr<const cost::CostModel> get(const std::optional<std::string>& file) {
+    const std::lock_guard lock(mutex_);
+    auto& costs = costs_[file];
+    if (!costs) costs = load_costs(file);
+    return costs;
   }
 
-  std::vector<report::PageCell> tell(const std::vector<std::string>& files) const {
+ private:
+  std::mutex mutex_;
+  std::map<std::optional<std::string>, std::shared_ptr<const cost::CostModel>> costs_;
+};
+
+/// How the plan of that file was judged.
+Judgement judgement(const std::string& plan_file) {
+  const fs::path plan(plan_file);
+  const std::string file = (plan.parent_path().parent_path() / "cells" / plan.stem()).string() + ".json";
+  return fs::exists(file) ? parse_judgement(core::read_file(file), file) : Judgement{};
+}
+
+class Teller {
+ public:
+  Teller(const std::vector<report::CellResult>& rows, core::StopToken stop) : rows_(rows), stop_(stop) {
+    for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(report::about(rows[i]), i);
+  }
+
+  std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
     std::vector<Told> told(files.size());
     core::parallel_for(files.size(), [&](std::size_t i) { told[i] = tell_safely(files[i]); });
     stop_.check();
@@ -122,7 +137,7 @@ class Teller {
   }
 
  private:
-  Told tell_safely(const std::string& file) const {
+  Told tell_safely(const std::string& file) {
     if (stop_.requested()) return {};
     try {
       return tell_one(file);
@@ -133,7 +148,7 @@ class Teller {
     }
   }
 
-  Told tell_one(const std::string& file) const {
+  Told tell_one(const std::string& file) {
     const std::string text = core::read_file(file);
     const plan::PlanHead head = plan::parse_plan_head(text, file);
     const graph::OpGraph graph = load_model(head.model);
@@ -141,19 +156,23 @@ class Teller {
     plan::Plan plan = plan::parse_plan(text, file, graph);
     plan.model = head.model;
     plan.cluster = head.cluster;
-    const cost::Problem problem{graph, cluster, *costs_, plan.training, spec_.memory};
-    report::CellResult row = describe(problem, {plan.model, plan.cluster, {}, plan.training, {}});
+    Judgement judged = judgement(file);
+    judged.simulation.stop = stop_;
+    report::CellResult row = describe({plan.model, plan.cluster, {}, plan.training, {}});
     row.planner = plan.planner;
-    const auto found = index_.find(key_of(row));
+    row.setting = judged.setting;
+    const auto found = index_.find(report::about(row));
     if (found == index_.end()) return {};
-    return {found->second, simulated(problem, plan, rows_[found->second]), ""};
+    const auto costs = costs_.get(judged.costs);
+    const cost::Problem problem{graph, cluster, *costs, plan.training, judged.memory};
+    return {found->second, simulated(problem, plan, judged.simulation, rows_[found->second]), ""};
   }
 
-  report::PageCell simulated(const cost::Problem& problem, plan::Plan& plan,
-                             const report::CellResult& row) const {
+  static report::PageCell simulated(const cost::Problem& problem, plan::Plan& plan,
+                                    const sim::SimulationOptions& simulation, const report::CellResult& row) {
     try {
       check(problem, plan);
-      const report::CellData data = told(problem, plan, simulation_);
+      const report::CellData data = told(problem, plan, simulation);
       return {report::packed(data), difference(row, to_seconds(data.trace.iteration))};
     } catch (const core::Interrupted&) {
       throw;
@@ -166,7 +185,7 @@ class Teller {
     if (!row.iteration_s || same(now.value(), *row.iteration_s)) return "";
     return fmt::format(
         "The drawings are of a new simulation, whose iteration takes {} where the results say {}: the model, "
-        "the cluster, Penstock, or what the experiment file says of costs and simulation has changed since.",
+        "the cluster, the costs or Penstock has changed since.",
         core::show(now), core::show(core::Seconds(*row.iteration_s)));
   }
 
@@ -186,19 +205,16 @@ class Teller {
   }
 
   const std::vector<report::CellResult>& rows_;
-  const Spec& spec_;
-  sim::SimulationOptions simulation_;
   core::StopToken stop_;
-  std::shared_ptr<const cost::CostModel> costs_;
-  std::map<Key, std::size_t> index_;
+  std::map<report::About, std::size_t> index_;
+  CostShelf costs_;
 };
 
 }  // namespace
 
 std::vector<report::PageCell> page_cells(const std::string& folder,
-                                         const std::vector<report::CellResult>& rows, const Spec& spec,
-                                         core::StopToken stop) {
-  return Teller(rows, spec, stop).tell(plan_files(folder));
+                                         const std::vector<report::CellResult>& rows, core::StopToken stop) {
+  return Teller(rows, stop).tell(plan_files(folder));
 }
 
 }  // namespace penstock::experiment

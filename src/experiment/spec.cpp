@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <set>
 
+#include "at_node.hpp"
+#include "axes.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/inputs.hpp"
-#include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
+#include "selection.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -19,16 +21,6 @@ namespace fs = std::filesystem;
 using core::Yaml;
 
 using plan::kMostSamples;
-
-/// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
-template <class F>
-decltype(auto) at_node(const Yaml& node, F&& check) {
-  try {
-    return check();
-  } catch (const core::BadInput& e) {
-    node.fail(e.what());
-  }
-}
 
 struct ModelAxis {
   plan::ModelRef model;
@@ -119,30 +111,49 @@ std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
 }
 
 void add_cells(Spec& spec, const ModelAxis& axis, const plan::ClusterRef& cluster,
-               const std::vector<planners::PlannerChoice>& planners, const Cell& common) {
+               const std::vector<planners::PlannerChoice>& planners, const std::vector<Cell>& settings) {
   for (std::int64_t size : axis.mini_batches)
-    for (const planners::PlannerChoice& planner : planners) {
-      Cell cell = common;
-      cell.model = axis.model;
-      cell.cluster = cluster;
-      cell.planner = planner;
-      cell.training.mini_batch = axis.per_device ? size * cluster.devices : size;
-      spec.cells.push_back(std::move(cell));
-    }
+    for (const Cell& setting : settings)
+      for (const planners::PlannerChoice& planner : planners) {
+        Cell cell = setting;
+        cell.model = axis.model;
+        cell.cluster = cluster;
+        cell.planner = planner;
+        cell.training.mini_batch = axis.per_device ? size * cluster.devices : size;
+        spec.cells.push_back(std::move(cell));
+      }
 }
 
-Cell read_common(const Yaml& root) {
-  Cell common;
-  if (const auto node = root.find("optimizer"))
-    common.training.optimizer = at_node(*node, [&] { return plan::optimizer(node->text()); });
-  if (const auto node = root.find("compression")) common.training.compression = plan::read_compression(*node);
-  if (const auto node = root.find("micro_batch")) common.micro_batch = node->integer(1, kMostSamples);
-  return common;
+void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
+               const std::vector<planners::PlannerChoice>& planners) {
+  const auto settings = read_axes(root);
+  std::vector<plan::ClusterRef> clusters;
+  for (const Yaml& node : root.at("clusters").items())
+    for (auto& ref : read_cluster(node, folder)) clusters.push_back(std::move(ref));
+  for (const Yaml& node : root.at("models").items()) {
+    const ModelAxis axis = read_model(node, folder);
+    for (const auto& cluster : clusters) {
+      if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
+        root.fail(fmt::format("more than {} cells", kMostCells));
+      add_cells(spec, axis, cluster, planners, settings);
+    }
+  }
+  check_names(root, spec);
+  spec.cells = select(root, spec.cells);
+  if (spec.cells.empty()) root.fail("there is nothing to run: every cell is excluded");
+}
+
+/// Pinned sizes.
+void check_micro_batches(const Yaml& root, const Spec& spec) {
+  for (const Cell& cell : spec.cells)
+    if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
+      root.at("micro_batch")
+          .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
+                            cell.training.mini_batch, cell.model.name));
 }
 
 cost::MemoryRule read_memory(const Yaml& node) {
   node.only({"weight_copies", "gradient_copies", "activation_copies", "optimizer_state", "transient"});
-  constexpr std::int64_t kMostCopies = 1000;
   cost::MemoryRule rule;
   if (const auto n = node.find("weight_copies")) rule.weight_copies = n->integer(0, kMostCopies);
   if (const auto n = node.find("gradient_copies")) rule.gradient_copies = n->integer(0, kMostCopies);
@@ -152,71 +163,74 @@ cost::MemoryRule read_memory(const Yaml& node) {
   return rule;
 }
 
-sim::SimulationOptions read_simulation(const Yaml& node) {
-  node.only({"network", "collective", "bucket"});
-  sim::SimulationOptions options;
-  if (const auto n = node.find("network"))
-    options.network = at_node(*n, [&] { return sim::network_model(n->text()); });
-  if (const auto n = node.find("collective"))
-    options.collective = at_node(*n, [&] { return sim::collective(n->text()); });
-  if (const auto n = node.find("bucket")) options.bucket = n->bytes();
-  return options;
-}
-
 bool read_choice(const Yaml& node) {
   const std::string by = node.text();
   if (by != "estimate" && by != "simulation") node.fail("expected estimate or simulation");
   return by == "simulation";
 }
 
-}  // namespace
-
-Spec load_spec(const std::string& path) {
-  return parse_spec(core::read_file(path), path);
+std::string read_name(const Yaml& node) {
+  if (node.text().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos)
+    node.fail("the name becomes a folder: expected lower-case letters, digits, - and _");
+  return node.text();
 }
 
-Spec parse_spec(const std::string& text, const std::string& path) {
-  const Yaml root = Yaml::parse(text, path);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression",
-             "micro_batch", "costs", "allow_foreign", "choose_by", "baseline", "memory", "simulation",
-             "time_limit"});
-  const fs::path folder = fs::path(path).parent_path();
-  Spec spec;
-  spec.name = root.at("experiment").text();
-  if (spec.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos)
-    root.at("experiment").fail("the name becomes a folder: expected lower-case letters, digits, - and _");
+void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec) {
   if (const auto node = root.find("summary")) spec.summary = node->text();
-  if (const auto node = root.find("costs")) {
-    spec.costs = (folder / node->text()).lexically_normal().string();
-  }
+  if (const auto node = root.find("costs")) spec.costs = (folder / node->text()).lexically_normal().string();
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
   if (const auto node = root.find("time_limit")) spec.time_limit = node->seconds();
-  if (const auto node = root.find("simulation")) spec.simulation = read_simulation(*node);
+  if (const auto node = root.find("memory_limit")) spec.memory_limit = node->bytes();
+}
+
+std::string read_baseline(const Yaml& node, const std::vector<planners::PlannerChoice>& planners) {
+  const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == node.text(); };
+  if (std::none_of(planners.begin(), planners.end(), is_baseline))
+    node.fail("the baseline is none of the planners");
+  return node.text();
+}
+
+void apply(const Overrides& overrides, Yaml& root) {
+  for (const std::string& text : overrides) try {
+      const auto equals = text.find('=');
+      if (equals == text.npos || equals == 0) throw core::BadInput("expected KEY=VALUE");
+      root.set(std::string_view(text).substr(0, equals), text.substr(equals + 1));
+    } catch (const core::BadInput& e) {
+      throw core::BadInput(fmt::format("--set {}: {}", text, e.what()));
+    }
+}
+
+}  // namespace
+
+Spec load_spec(const std::string& path, const Overrides& overrides) {
+  return parse_spec(core::read_file(path), path, overrides);
+}
+
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
+  Yaml root = Yaml::parse(text, path);
+  apply(overrides, root);
+  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression",
+             "micro_batch", "costs", "allow_foreign", "choose_by", "baseline", "memory", "simulation",
+             "time_limit", "memory_limit", "include", "exclude"});
+  const fs::path folder = fs::path(path).parent_path();
+  Spec spec;
+  spec.name = read_name(root.at("experiment"));
+  read_limits_and_rules(root, folder, spec);
   const auto planners = read_planners(root.at("planners"));
-  if (const auto node = root.find("baseline")) {
-    spec.baseline = node->text();
-    const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == spec.baseline; };
-    if (std::none_of(planners.begin(), planners.end(), is_baseline))
-      node->fail("the baseline is none of the planners");
-  }
-  const Cell common = read_common(root);
-  std::vector<plan::ClusterRef> clusters;
-  for (const Yaml& node : root.at("clusters").items())
-    for (auto& ref : read_cluster(node, folder)) clusters.push_back(std::move(ref));
-  for (const Yaml& node : root.at("models").items()) {
-    const ModelAxis axis = read_model(node, folder);
-    for (const auto& cluster : clusters) add_cells(spec, axis, cluster, planners, common);
-  }
-  check_names(root, spec);
+  if (const auto node = root.find("baseline")) spec.baseline = read_baseline(*node, planners);
+  read_grid(root, folder, spec, planners);
   const auto foreign = root.find("allow_foreign");
   if (spec.costs) check_costs(root.at("costs"), spec, foreign && foreign->flag());
-  for (const Cell& cell : spec.cells)
-    if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
-      root.at("micro_batch")
-          .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
-                            cell.training.mini_batch, cell.model.name));
+  check_micro_batches(root, spec);
   return spec;
+}
+
+std::string setting_text(const Cell& cell) {
+  std::string out;
+  for (const auto& [key, value] : cell.setting)
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key, value);
+  return out;
 }
 
 std::string cell_name(const Cell& cell) {
@@ -224,6 +238,7 @@ std::string cell_name(const Cell& cell) {
                                  fs::path(cell.cluster.name).stem().string(), cell.cluster.devices,
                                  planners::written(cell.planner), cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
+  for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
   return name;

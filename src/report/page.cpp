@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "columns.hpp"
 #include "page_assets.hpp"
 #include "page_table.hpp"
 #include "penstock/core/error.hpp"
@@ -44,14 +45,19 @@ std::string provenance(const Provenance& p) {
                              p.compiler));
 }
 
+/// Of a cell that another run than the page's may have searched.
+std::string origin(const CellResult& row) {
+  return row.date.empty() ? "" : fmt::format(" Searched {} on {}.", row.date, row.hardware);
+}
+
 /// What a section says before, and without, any drawing.
 std::string figures(const CellResult& row) {
-  if (!row.iteration_s) return row.status;
+  if (!row.iteration_s) return row.status + "." + origin(row);
   return fmt::format(
-      "{} samples/s, iteration {}, {} stages, depth {}, schedule {}, bubble {}, peak memory {}.{}",
+      "{} samples/s, iteration {}, {} stages, depth {}, schedule {}, bubble {}, peak memory {}.{}{}",
       shown::decimal(row.samples_per_s, 1), shown::time(row.iteration_s), shown::number(row.stages),
       shown::number(row.depth), row.schedule.value_or("-"), shown::percent(row.bubble),
-      shown::bytes(row.peak_memory_bytes), row.status == "ok" ? "" : " " + row.status + ".");
+      shown::bytes(row.peak_memory_bytes), row.status == "ok" ? "" : " " + row.status + ".", origin(row));
 }
 
 std::string section(std::size_t i, const CellResult& row, const PageCell& cell) {
@@ -96,7 +102,7 @@ std::string to_html(const Page& page) {
                                  {"provenance", provenance(from)},
                                  {"table", table_content(rows)},
                                  {"cells", sections(page)},
-                                 {"results", in_script(to_json(rows, from))},
+                                 {"results", in_script(to_json(rows, from, kAll))},
                                  {"validation", in_script(validation(page.validation))},
                                  {"script", scripts()}});
 }

@@ -10,15 +10,18 @@ namespace {
 
 /// A head cell; `meaning` shows when pointed at.
 struct Head {
-  const char* title;
+  std::string_view title;
   const char* meaning;
   bool number = true;
 };
+/// The one column that only some tables have.
+constexpr std::string_view kSetting = "Setting";
 constexpr Head kHeads[] = {
     {"Model", "a link to the drawings of this cell", false},
     {"Cluster", "the cluster file", false},
     {"Devices", "how many of the cluster's devices take part"},
     {"Mini-batch", "samples per iteration"},
+    {kSetting, "values of the experiment's further axes", false},
     {"Planner", "who made the plan", false},
     {"Samples/s", "throughput of the simulated iteration"},
     {"Iteration", "simulated time of one iteration"},
@@ -33,12 +36,13 @@ constexpr Head kHeads[] = {
     {"Status", "ok, or why there is no plan", false},
 };
 
-std::string head() {
+std::string head(bool setting) {
   std::string out = "<thead><tr>";
   for (const auto& [title, meaning, number] : kHeads)
-    out +=
-        fmt::format(R"(<th scope="col" aria-sort="none"{}><button type="button" title="{}">{}</button></th>)",
-                    number ? " class=\"number\"" : "", meaning, title);
+    if (setting || title != kSetting)
+      out += fmt::format(
+          R"(<th scope="col" aria-sort="none"{}><button type="button" title="{}">{}</button></th>)",
+          number ? " class=\"number\"" : "", meaning, title);
   return out + "</tr></thead>\n";
 }
 
@@ -54,9 +58,10 @@ std::string number(const std::optional<std::int64_t>& value) {
   return number(value, shown::number(value));
 }
 
-std::string body_row(std::size_t i, const CellResult& row) {
+std::string body_row(std::size_t i, const CellResult& row, bool setting) {
   return fmt::format("<tr><td><a href=\"#cell-{}\">{}</a></td>", i, escaped(row.model)) + text(row.cluster) +
-         number(std::optional(row.devices)) + number(std::optional(row.mini_batch)) + text(row.planner) +
+         number(std::optional(row.devices)) + number(std::optional(row.mini_batch)) +
+         (setting ? text(row.setting) : "") + text(row.planner) +
          number(row.samples_per_s, shown::decimal(row.samples_per_s, 1)) +
          number(row.iteration_s, shown::time(row.iteration_s)) +
          number(row.optimism, shown::decimal(row.optimism, 3)) + number(row.gap, shown::percent(row.gap)) +
@@ -69,14 +74,15 @@ std::string body_row(std::size_t i, const CellResult& row) {
 }  // namespace
 
 std::string table_content(const std::vector<CellResult>& rows) {
-  std::string out = head() + "<tbody>\n";
-  for (std::size_t i = 0; i < rows.size(); ++i) out += body_row(i, rows[i]);
+  const bool setting = shown::any_setting(rows);
+  std::string out = head(setting) + "<tbody>\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) out += body_row(i, rows[i], setting);
   return out + "</tbody>";
 }
 
 std::string heading(const CellResult& row) {
-  return fmt::format("{} · {} devices of {} · mini-batch {} · {}", row.model, row.devices, row.cluster,
-                     row.mini_batch, row.planner);
+  return fmt::format("{} · {} devices of {} · mini-batch {}{} · {}", row.model, row.devices, row.cluster,
+                     row.mini_batch, row.setting.empty() ? "" : " · " + row.setting, row.planner);
 }
 
 }  // namespace penstock::report

@@ -12,23 +12,29 @@ struct Column {
   std::string_view title;
   bool number;
 };
-constexpr Column kColumns[] = {{"model", false},     {"cluster", false},    {"devices", true},
-                               {"mini-batch", true}, {"planner", false},    {"samples/s", true},
-                               {"stages", true},     {"micro-batch", true}, {"bubble", true},
-                               {"gap", true},        {"peak memory", true}};
+constexpr std::string_view kSetting = "setting";  ///< the one that only some tables have
+constexpr Column kColumns[] = {{"model", false},     {"cluster", false}, {"devices", true},
+                               {"mini-batch", true}, {kSetting, false},  {"planner", false},
+                               {"samples/s", true},  {"stages", true},   {"micro-batch", true},
+                               {"bubble", true},     {"gap", true},      {"peak memory", true}};
 
-std::vector<std::string> cells(const CellResult& row) {
-  return {row.model,
-          row.cluster,
-          std::to_string(row.devices),
-          std::to_string(row.mini_batch),
-          row.planner,
-          row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row),
-          shown::number(row.stages),
-          shown::number(row.micro_batch),
-          shown::percent(row.bubble),
-          shown::percent(row.gap),
-          shown::bytes(row.peak_memory_bytes)};
+std::vector<Column> columns(bool setting) {
+  std::vector<Column> out;
+  for (const Column& column : kColumns)
+    if (setting || column.title != kSetting) out.push_back(column);
+  return out;
+}
+
+std::vector<std::string> cells(const CellResult& row, bool setting) {
+  std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
+                                  std::to_string(row.mini_batch)};
+  if (setting) out.push_back(row.setting);
+  for (std::string cell :
+       {row.planner, row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row),
+        shown::number(row.stages), shown::number(row.micro_batch), shown::percent(row.bubble),
+        shown::percent(row.gap), shown::bytes(row.peak_memory_bytes)})
+    out.push_back(std::move(cell));
+  return out;
 }
 
 std::string blanks_for_controls(char c) {
@@ -80,9 +86,9 @@ std::string joined(const std::vector<std::string>& cells, const char* between, E
   return out;
 }
 
-std::vector<std::string> titles() {
+std::vector<std::string> titles(const std::vector<Column>& columns) {
   std::vector<std::string> out;
-  for (const Column& column : kColumns) out.emplace_back(column.title);
+  for (const Column& column : columns) out.emplace_back(column.title);
   return out;
 }
 
@@ -92,10 +98,12 @@ std::string to_markdown(std::span<const CellResult> rows) {
   const auto line = [](const std::vector<std::string>& cells) {
     return "| " + joined(cells, " | ", [](const auto& cell) { return markdown(cell); }) + " |\n";
   };
-  std::string out = line(titles()) + '|';
-  for (const Column& column : kColumns) out += column.number ? " ---: |" : " --- |";
+  const bool setting = shown::any_setting(rows);
+  const auto wanted = columns(setting);
+  std::string out = line(titles(wanted)) + '|';
+  for (const Column& column : wanted) out += column.number ? " ---: |" : " --- |";
   out += '\n';
-  for (const CellResult& row : rows) out += line(cells(row));
+  for (const CellResult& row : rows) out += line(cells(row, setting));
   return out;
 }
 
@@ -103,10 +111,12 @@ std::string to_latex(std::span<const CellResult> rows) {
   const auto line = [](const std::vector<std::string>& cells) {
     return joined(cells, " & ", [](const auto& cell) { return latex(cell); }) + " \\\\\n";
   };
+  const bool setting = shown::any_setting(rows);
+  const auto wanted = columns(setting);
   std::string out = "\\begin{tabular}{";
-  for (const Column& column : kColumns) out += column.number ? 'r' : 'l';
-  out += "}\n\\toprule\n" + line(titles()) + "\\midrule\n";
-  for (const CellResult& row : rows) out += line(cells(row));
+  for (const Column& column : wanted) out += column.number ? 'r' : 'l';
+  out += "}\n\\toprule\n" + line(titles(wanted)) + "\\midrule\n";
+  for (const CellResult& row : rows) out += line(cells(row, setting));
   return out + "\\bottomrule\n\\end{tabular}\n";
 }
 

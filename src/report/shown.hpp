@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "penstock/core/quantity_text.hpp"
@@ -29,6 +31,10 @@ inline std::string bytes(const std::optional<std::int64_t>& count) {
 /// "infeasible: no room" is "infeasible" in short.
 inline std::string status(const CellResult& row) {
   return row.status.substr(0, row.status.find(':'));
+}
+/// Whether a table of these rows needs a column for it.
+inline bool any_setting(std::span<const CellResult> rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const CellResult& row) { return !row.setting.empty(); });
 }
 
 }  // namespace penstock::report::shown

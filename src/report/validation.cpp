@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "csv_reader.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock::report {
@@ -12,29 +13,10 @@ namespace {
 constexpr std::string_view kColumns[] = {"plan",        "measured_s", "measured_low_s", "measured_high_s",
                                          "simulated_s", "error"};
 
-/// Takes one field off the front of `rest`, with the comma behind it.
-std::string take_field(std::string_view& rest) {
-  std::string out;
-  bool quoted = false;
-  std::size_t i = 0;
-  for (; i < rest.size() && (quoted || rest[i] != ','); ++i) {
-    const bool quote = rest[i] == '"';
-    if (quote && quoted && rest.substr(i + 1).starts_with('"'))
-      out += rest[i++];  // "" is one "
-    else if (quote)
-      quoted = !quoted;
-    else
-      out += rest[i];
-  }
-  rest.remove_prefix(std::min(i + 1, rest.size()));
-  return out;
-}
-
-std::vector<std::string> fields(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::size(kColumns); ++i) out.push_back(take_field(line));
-  return out;
+/// The fields of our columns, empty where the record ends before.
+std::vector<std::string> own_fields(std::vector<std::string> fields) {
+  fields.resize(std::size(kColumns));
+  return fields;
 }
 
 double number(const std::string& text, const core::Place& place) {
@@ -52,10 +34,10 @@ double seconds(const std::string& text, const core::Place& place) {
   return out;
 }
 
-ValidationRow row(std::string_view line, const std::string& file, int number_of_line) {
-  const auto cells = fields(line);
+ValidationRow row(const CsvReader& reader, const std::string& file) {
+  const auto cells = own_fields(reader.fields());
   const auto place = [&](std::size_t i) {
-    return core::Place{file, number_of_line, std::string(kColumns[i])};
+    return core::Place{file, reader.line(), std::string(kColumns[i])};
   };
   const auto time = [&](std::size_t i) { return seconds(cells[i], place(i)); };
   return {cells[0], time(1), time(2), time(3), time(4), number(cells[5], place(5))};
@@ -64,19 +46,14 @@ ValidationRow row(std::string_view line, const std::string& file, int number_of_
 }  // namespace
 
 std::vector<ValidationRow> parse_validation(const std::string& text, const std::string& file) {
+  CsvReader reader(text);
+  if (!reader.next() ||
+      own_fields(reader.fields()) != std::vector<std::string>(std::begin(kColumns), std::end(kColumns)))
+    throw core::BadInput({file, 1, ""},
+                         "expected the header plan,measured_s,measured_low_s,measured_high_s,"
+                         "simulated_s,error");
   std::vector<ValidationRow> out;
-  std::string_view rest = text;
-  for (int line_number = 1; !rest.empty(); ++line_number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line_number > 1 && !line.empty()) out.push_back(row(line, file, line_number));
-    if (line_number == 1 &&
-        fields(line) != std::vector<std::string>(std::begin(kColumns), std::end(kColumns)))
-      throw core::BadInput({file, 1, ""},
-                           "expected the header plan,measured_s,measured_low_s,measured_high_s,"
-                           "simulated_s,error");
-  }
+  while (reader.next()) out.push_back(row(reader, file));
   return out;
 }
 

@@ -60,6 +60,7 @@ def multiply(results, folder, count):
         told["results"].append({**row, "planner": name, "samples_per_s": row["samples_per_s"] * (1 + i * 7919 % count)})
         (folder / "plans" / f"{i}.yaml").write_text(plan.replace(f"planner: {row['planner']}\n", f"planner: {json.dumps(name)}\n"))
     (folder / "results.json").write_text(json.dumps(told))
+    (folder / "provenance.json").write_bytes((results / "provenance.json").read_bytes())
 
 
 def check_table(page):

@@ -83,14 +83,14 @@ TEST_CASE(
   const support::Scratch scratch("spec_test");
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   core::write_file(scratch.path("plain.yaml"), text(models));
-  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).simulation;
+  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).cells[0].simulation;
   CHECK(plain.network == sim::NetworkModel::fair);
   CHECK(plain.collective == sim::Collective::closed_form);
   CHECK(plain.bucket == core::Bytes(0));
   core::write_file(
       scratch.path("other.yaml"),
       text(models, "planners: [spp]\nsimulation: {network: fifo, collective: ring, bucket: 25MiB}\n"));
-  const auto other = experiment::load_spec(scratch.path("other.yaml")).simulation;
+  const auto other = experiment::load_spec(scratch.path("other.yaml")).cells[0].simulation;
   CHECK(other.network == sim::NetworkModel::fifo);
   CHECK(other.collective == sim::Collective::ring);
   CHECK(other.bucket == core::Bytes(25 << 20));

@@ -81,3 +81,22 @@ TEST_CASE("a section has its data only where there is any") {
   CHECK(count(html, "<script type=\"text/plain\">QUJD</script>") == 1);
   CHECK(count(html, "<p class=\"note\">plain</p>") == 0);
 }
+
+TEST_CASE("the further axes of an experiment have a column, and are part of a section's heading") {
+  report::Page page = page_of("plain");
+  CHECK(count(report::to_html(page), ">Setting</button>") == 0);
+  page.results.rows.front().setting = "network=fifo";
+  const std::string html = report::to_html(page);
+  CHECK(count(html, ">Setting</button>") == 1);
+  CHECK(count(html, "<td>network=fifo</td><td>plain</td>") == 1);
+  CHECK(count(html, "<h3>plain · 4 devices of plain · mini-batch 32 · network=fifo · plain</h3>") == 1);
+  CHECK(count(html, "\"setting\": \"network=fifo\"") == 1);
+}
+
+TEST_CASE("a cell that has its date says when and on what it was searched") {
+  report::Page page = page_of("plain");
+  CHECK(count(report::to_html(page), "Searched") == 0);
+  page.results.rows.front().date = "2000-01-01";
+  page.results.rows.front().hardware = "a machine";
+  CHECK(count(report::to_html(page), " Searched 2000-01-01 on a machine.</p>") == 1);
+}

@@ -56,3 +56,16 @@ TEST_CASE("LaTeX: a booktabs tabular in which nothing of a name is a command") {
         "0 & 0 &  & infeasible & - & - & - & - & - \\\\\n"
         "\\bottomrule\n\\end{tabular}\n");
 }
+
+TEST_CASE("rows of an experiment with further axes have a column for them, empty where a row has none") {
+  CellResult fifo = good();
+  fifo.setting = "network=fifo";
+  const std::vector rows{fifo, good()};
+  CHECK(to_markdown(rows) ==
+        "| model | cluster | devices | mini-batch | setting | planner | samples/s | stages | micro-batch | "
+        "bubble | gap | peak memory |\n"
+        "| --- | --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| mmt | summit | 8 | 128 | network=fifo | graphpipe | 136.6 | 3 | 8 | 13.7% | 25.5% | 1.50 GiB |\n"
+        "| mmt | summit | 8 | 128 |  | graphpipe | 136.6 | 3 | 8 | 13.7% | 25.5% | 1.50 GiB |\n");
+  CHECK(to_latex(rows).starts_with("\\begin{tabular}{llrrllrrrrrr}\n"));
+}

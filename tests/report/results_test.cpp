@@ -109,6 +109,95 @@ TEST_CASE("a results file with a fault is refused with its place") {
   json["results"][0].erase("stages");
   json["results"][0].erase("planner");
   CHECK(fault(json.dump()).find("r.json: results[0]: 'planner' is missing") == 0);
-  CHECK(fault("[]").find("r.json: provenance: this is no results file") == 0);
+  CHECK(fault("[]").find("r.json: results: this is no results file") == 0);
+  CHECK(fault("{\"provenance\": {\"version\": 1}, \"results\": []}").find("r.json: provenance.version: ") ==
+        0);
+  CHECK(fault("{\"provenance\": {}, \"results\": []}").find("r.json: provenance: 'version' is missing") == 0);
   CHECK(fault("{").find("r.json: ") == 0);
+}
+
+TEST_CASE("what lasts and what was measured are apart, each with what the row is about") {
+  CellResult row = solved();
+  row.setting = "network=fifo";
+  row.date = "2000-01-01T00:00:00Z";
+  const CellResult rows[] = {row};
+  const Columns lasting{.axes = true, .measured = false},
+      timings{.axes = true, .results = false, .origin = true};
+  CHECK(to_csv(rows, timings) ==
+        "model,cluster,devices,planner,mini_batch,setting,search_s,judging_s,search_memory_bytes,date,"
+        "hardware\n"
+        "mmt,summit,8,graphpipe,64,network=fifo,1e-07,,4096,2000-01-01T00:00:00Z,\n");
+  CHECK(to_csv(rows, lasting).starts_with("model,cluster,devices,planner,mini_batch,setting,micro_batch,"));
+  CHECK(to_csv(rows, lasting).find("search_s") == std::string::npos);
+  CHECK(nlohmann::json::parse(rows_json(rows, lasting))["results"][0]["setting"] == "network=fifo");
+}
+
+TEST_CASE("a record holds every column, and nothing else is read as one") {
+  CellResult row = solved();
+  row.setting = "optimizer=adam";
+  row.hardware = "a machine";
+  CHECK(to_record(parse_record(to_record(row))) == to_record(row));
+  CHECK(*parse_record(to_record(row)).bubble == 1.0 / 3);
+  CHECK_FALSE(parse_record(to_record(row)).judging_s);
+  CHECK_THROWS_AS(parse_record("{}"), penstock::core::BadInput);
+  CHECK_THROWS_AS(parse_record("{\"model\": 3}"), penstock::core::BadInput);
+}
+
+TEST_CASE("rows and provenance in files of their own read back too") {
+  Provenance provenance;
+  provenance.version = "0.1.0";
+  provenance.seed = 7;
+  CellResult row = solved();
+  row.setting = "network=fifo";
+  const CellResult rows[] = {row, failed()};
+  const Columns lasting{.axes = true, .measured = false};
+  const std::string text = rows_json(rows, lasting);
+  const Results back = parse_results(text, "results.json");
+  CHECK(rows_json(back.rows, lasting) == text);
+  CHECK(back.provenance.version.empty());
+  CHECK(to_json(parse_provenance(to_json(provenance), "provenance.json")) == to_json(provenance));
+  CHECK_THROWS_WITH_AS(parse_provenance("[]", "provenance.json"), "provenance.json: expected an object",
+                       penstock::core::BadInput);
+}
+
+TEST_CASE("columns of a CSV find the rows that are about the same, whatever their order") {
+  CellResult row = solved(), other = solved();
+  other.setting = "network=fifo";
+  other.search_s = 2;
+  other.hardware = "two lines,\n\"one\" machine";
+  const CellResult written[] = {failed(), other, row};
+  const Columns timings{.axes = true, .results = false, .origin = true};
+  const std::string csv = to_csv(written, timings);
+  row.search_s = other.search_s = {};
+  other.hardware.clear();
+  std::vector<CellResult> rows = {row, other};
+  add_columns(rows, csv, "timings.csv");
+  CHECK(*rows[0].search_s == 1e-7);
+  CHECK(rows[0].hardware.empty());
+  CHECK(*rows[0].search_memory_bytes == 4096);
+  CHECK_FALSE(rows[0].judging_s);
+  CHECK(*rows[0].bubble == 1.0 / 3);  // not a column of the CSV: it stays
+  CHECK(*rows[1].search_s == 2);
+  CHECK(rows[1].hardware == "two lines,\n\"one\" machine");
+  CHECK(rows.size() == 2);
+}
+
+TEST_CASE("a CSV with a fault is refused with its line and column") {
+  const auto fault = [](const std::string& text) -> std::string {
+    std::vector<CellResult> rows = {solved()};
+    try {
+      add_columns(rows, text, "t.csv");
+    } catch (const penstock::core::BadInput& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string head = "model,cluster,devices,planner,mini_batch,search_s\n",
+                    row = "mmt,summit,8,graphpipe,64,";
+  CHECK(fault(head + row + "2\r\n").empty());
+  CHECK(fault(head + "\n" + row + "1\n" + row + "fast\n").find("t.csv:4: search_s: expected a number") == 0);
+  CHECK(fault(head + row + "inf\n").find("t.csv:2: search_s: expected a number") == 0);
+  CHECK(fault(head + "mmt,summit,many,graphpipe,64,2\n").find("t.csv:2: devices: expected a number") == 0);
+  CHECK(fault(head + "mmt\n") == "t.csv:2: 'cluster' is missing");
+  CHECK(fault("") == "t.csv:1: expected a header");
 }

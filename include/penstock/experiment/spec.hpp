@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/cost/stage_load.hpp"
@@ -13,6 +14,11 @@
 
 namespace penstock::experiment {
 
+/// The largest grid that is read.
+inline constexpr std::size_t kMostCells = 100'000;
+/// The most that memory counts of anything.
+inline constexpr std::int64_t kMostCopies = 1000;
+
 /// One point of the grid.
 struct Cell {
   plan::ModelRef model;
@@ -20,6 +26,9 @@ struct Cell {
   planners::PlannerChoice planner;
   plan::Training training;
   std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
+  sim::SimulationOptions simulation{};
+  /// What the file's further axes have here, as it writes them: {"network", "fifo"}.
+  std::vector<std::pair<std::string, std::string>> setting{};
 };
 
 struct Spec {
@@ -28,20 +37,26 @@ struct Spec {
   std::optional<std::string> costs;         ///< profile or calibration file; default: analytic
   bool choose_by_simulation = true;         ///< how the best micro-batch size is picked; else by estimate
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
+  std::optional<core::Bytes> memory_limit;  ///< likewise; cells then run one after the other
   cost::MemoryRule memory;                  ///< how memory is counted
-  sim::SimulationOptions simulation;
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
-  std::vector<Cell> cells;  ///< model by model, devices, mini-batch, planner: the order of the file
+  std::vector<Cell> cells;  ///< model by model, devices, mini-batch, further axes, planner: as in the file
 };
+
+/// "KEY=VALUE": a dotted path into the file (core::Yaml::set) and what shall stand there instead.
+using Overrides = std::vector<std::string>;
 
 /// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
 /// checked before anything runs: models build, clusters load, device counts exist, micro-batches divide.
-Spec load_spec(const std::string& path);
+Spec load_spec(const std::string& path, const Overrides& overrides = {});
 /// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
-Spec parse_spec(const std::string& text, const std::string& path);
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});
 
-/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner and model parameters are
-/// part of it.
+/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner, model parameters and
+/// the setting are part of it.
 std::string cell_name(const Cell& cell);
+
+/// "optimizer=adam network=fifo"; empty where the file has no further axes.
+std::string setting_text(const Cell& cell);
 
 }  // namespace penstock::experiment

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace penstock::report {
@@ -39,7 +40,22 @@ struct CellResult {
   std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be
                        ///< "..., foreign to ..."
   std::string status;  ///< "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad
-                       ///< input: ...", "interrupted"
+                       ///< input: ...", "internal: ..."
+  std::string setting{};   ///< "optimizer=adam network=fifo": further axes of an experiment
+  std::string date{};      ///< of the search, ISO 8601, where cells of an experiment come from several runs
+  std::string hardware{};  ///< that searched, likewise
+};
+
+/// Model, cluster, devices, planner, mini-batch, setting: what tells the rows of an experiment apart.
+using About = std::tuple<std::string, std::string, std::int64_t, std::string, std::int64_t, std::string>;
+About about(const CellResult& row);
+
+/// Which columns a table has, besides those that say which problem and planner a row is about.
+struct Columns {
+  bool axes = false;     ///< setting
+  bool results = true;   ///< what the same inputs always give
+  bool measured = true;  ///< what depends on machine and day: search_s, judging_s, search_memory_bytes
+  bool origin = false;   ///< date, hardware
 };
 
 /// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.
@@ -57,18 +73,34 @@ struct Provenance {
 
 /// Header, then one line per row. Quoting after RFC 4180 (Shafranovich, 2005); differs in ending lines with
 /// LF alone, so that results read well in a diff. Numbers take the fewest digits that read back equal.
-std::string to_csv(std::span<const CellResult> rows);
+std::string to_csv(std::span<const CellResult> rows, const Columns& columns = {});
 
 /// {"provenance": {...}, "results": [...]}, same field names and order as the CSV.
-std::string to_json(std::span<const CellResult> rows, const Provenance& provenance);
+std::string to_json(std::span<const CellResult> rows, const Provenance& provenance,
+                    const Columns& columns = {});
+/// {"results": [...]}: the provenance stands elsewhere.
+std::string rows_json(std::span<const CellResult> rows, const Columns& columns);
+std::string to_json(const Provenance& provenance);
+
+/// One row with all columns as one line of JSON; a number that is not finite is left out.
+std::string to_record(const CellResult& row);
+/// Reads it. Throws BadInput for text that is no row.
+CellResult parse_record(const std::string& text);
 
 struct Results {
   std::vector<CellResult> rows;
   Provenance provenance;
 };
 
-/// What to_json wrote; fields of an earlier or later version may be missing or too many where a row can do
-/// without. Throws BadInput naming the file and the row or key.
+/// Reads what to_json or rows_json wrote, which leaves the provenance empty. Of a row's columns only those
+/// that say what it is about must be there: files of other versions, and other columns, are read too. Throws
+/// BadInput naming the file and the row or key.
 Results parse_results(const std::string& text, const std::string& file);
+/// Reads to_json's text of a provenance. Throws BadInput likewise.
+Provenance parse_provenance(const std::string& text, const std::string& file);
+
+/// Gives the rows the columns that to_csv's text has; its lines about none of the rows are passed over.
+/// Throws BadInput naming file, line and column.
+void add_columns(std::vector<CellResult>& rows, const std::string& csv, const std::string& file);
 
 }  // namespace penstock::report

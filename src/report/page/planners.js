@@ -3,7 +3,7 @@
 const kMostPlanners = 40;
 
 function problemOf(row) {
-  return `${row.model} · ${row.devices} devices of ${row.cluster} · mini-batch ${row.mini_batch}`;
+  return `${row.model} · ${row.devices} devices of ${row.cluster} · mini-batch ${row.mini_batch}${row.setting && ` · ${row.setting}`}`;
 }
 
 function byProblem(rows) {
