@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "geometry.hpp"
 #include "operands.hpp"
 #include "penstock/core/error.hpp"
 
@@ -144,6 +145,16 @@ Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
   op.kind = OpKind::concat;
   op.shape = {{"elements", all}, {"parts", 2}, {"rows", 1}, {"part0", leading}, {"part1", all - leading}};
   return op;
+}
+
+bool works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires, OpId id) {
+  if (graph.op(id).kind != OpKind::activation) return false;
+  const Function function = activation(graph.op(id)).function;
+  const OpId source = wires[id.index()].sources[0];
+  const OpKind maker = graph.op(source).kind;
+  return (function == Function::relu || function == Function::sigmoid || function == Function::tanh) &&
+         graph.dag().successors(static_cast<Vertex>(source.index())).size() == 1 &&
+         (maker == OpKind::convolution || maker == OpKind::norm || maker == OpKind::elementwise);
 }
 
 double reach(const Slot& parameter) {

@@ -62,7 +62,7 @@ void copy(const Pieces& from, const Pieces& to) {
   core::require(from.size() == to.size(), "both ends of a message have the same tensors");
   for (std::size_t i = 0; i < from.size(); ++i) {
     core::require(from[i].size == to[i].size, "both ends of a message have the same size");
-    if (from[i].data != to[i].data) std::memcpy(to[i].data, from[i].data, from[i].size);
+    if (from[i].size > 0 && from[i].data != to[i].data) std::memcpy(to[i].data, from[i].data, from[i].size);
   }
 }
 

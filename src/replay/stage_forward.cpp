@@ -34,7 +34,8 @@ void StageRun::run_forward(InFlight& state, int version, bool keep) {
 
 void StageRun::compute(InFlight& state, OpId id, int version, MemoryKind kind) {
   kernels::Kernel& k = kernel(id, state.samples.count);
-  state.tensors[id] = acquire(k.slots().output, kind, id);
+  state.tensors[id] = in_place_.contains(id) ? state.tensors.at(device_.wire(id).sources[0])
+                                             : acquire(k.slots().output, kind, id);
   state.kept[id] = acquire(k.slots().kept, kind, id);
   run(k, Pass::forward, operands(state, id, version), id);
 }

@@ -29,6 +29,9 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     for (const Vertex v : readers)
       if (!own_.contains(OpId(static_cast<std::size_t>(v)))) leaving_.insert(id);
     for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
+    if (kernels::works_in_place(device.graph, device.wires, id) &&
+        (own_.contains(device.wire(id).sources[0]) || !stage.recompute))
+      in_place_.insert(id);
   }
 }
 

@@ -76,6 +76,7 @@ class StageRun {
   Device& device_;
   plan::Stage stage_;
   std::set<core::OpId> own_, leaving_, unread_;
+  std::set<core::OpId> in_place_;                 ///< what enters a stage that recomputes is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   StageWeights weights_;
   DataSet data_;

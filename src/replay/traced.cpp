@@ -144,16 +144,22 @@ class Tracer {
         device.stages.push_back(core::StageId(s));
     const Peak& peak = peaks_[d];
     device.fixed = peak.memory;
-    const Held most = {plan::at(peak.memory, MemoryKind::activations),
-                       plan::at(peak.memory, MemoryKind::buffers)};
+    const Held most{plan::at(peak.memory, MemoryKind::activations),
+                    plan::at(peak.memory, MemoryKind::buffers)};
     plan::at(device.fixed, MemoryKind::activations) = plan::at(device.fixed, MemoryKind::buffers) =
         core::Bytes(0);
     device.memory = {{}};
     const auto& instructions = record_.instructions[d];
     for (std::size_t p = 0; p < instructions.size(); ++p) {
       if (p == peak.position) add_point(device, instructions[p].start, most);
-      add_point(device, instructions[p].end, record_.held[d][p]);
+      add_point(device, instructions[p].end, within(most, record_.held[d][p]));
     }
+  }
+
+  static Held within(const Held& most, Held held) {
+    const core::Bytes excess = held.activations + held.buffers - most.activations - most.buffers;
+    held.activations -= std::clamp(excess, core::Bytes(0), held.activations);
+    return held;
   }
 
   /// Points of one moment are one.

@@ -46,7 +46,7 @@ Weights met(const CutModel& cut, const std::vector<Weights>& updates, int t, Del
 void check_recurrence(const CutModel& cut, Delay delay, int times, int updates_at_least) {
   const auto host = kernels::open_device("host", 1);
   replay::TrainingSetup setup;
-  setup.rule.rate = 0.02f;
+  setup.rule.rate = 0.2f / static_cast<float>(cut.plan.training.mini_batch);
   const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
   CHECK(program.mini_batches * times >= updates_at_least);
   replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
@@ -102,4 +102,15 @@ TEST_CASE("double-buffered weights are one update behind, replicas or not") {
   Cut replicated = without_flush("pipedream_2bw", 16);
   replicated.replicas = 2;
   check_recurrence(cut_model(six_layers(), replicated), delay, 4, 20);
+}
+
+// One stage has nobody to wait for: w(t+1) = w(t) - rate f'(w(t)), whatever the way to train without a flush.
+TEST_CASE("on one device training without a flush is training") {
+  const Delay none = [](std::size_t, std::size_t) { return 0; };
+  for (const std::string schedule : {"pipedream", "pipedream_vsync", "pipemare"}) {
+    CAPTURE(schedule);
+    Cut alone = without_flush(schedule, 2);
+    alone.rank = {0};
+    check_recurrence(cut_model(six_layers(), alone), none, 2, 20);
+  }
 }

@@ -21,6 +21,7 @@ class FakeWorker : public Worker {
       : program_(program), graph_(graph), device_(device), gradients_(gradients) {}
 
   std::function<void(const Instruction&)> work = [](const Instruction&) {};
+  std::int64_t workspace = 7, first_workspace = 0;      ///< of a forward; of micro-batch 0 in addition
   int wrong = 0;                                        ///< messages that were not what they should be
   std::map<core::StageId, std::vector<double>> summed;  ///< what the last step found
   int steps = 0;
@@ -34,7 +35,8 @@ class FakeWorker : public Worker {
     const bool ends = instruction.pass == Pass::backward || instruction.pass == Pass::weight_gradient;
     at(memory_.now, plan::MemoryKind::activations) += core::Bytes(100 * (begins - ends));
     auto most = memory_.now;
-    at(most, plan::MemoryKind::workspace) += core::Bytes(begins ? 7 : 0);
+    at(most, plan::MemoryKind::workspace) +=
+        core::Bytes(begins ? workspace + (instruction.micro_batch == 0 ? first_workspace : 0) : 0);
     if (plan::total(most) > plan::total(memory_.at_peak)) memory_.at_peak = most;
     if (instruction.pass != Pass::step) return;
     ++steps;

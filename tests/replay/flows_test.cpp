@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "penstock/core/random.hpp"
 #include "support/tiny.hpp"
+#include "support/water_filling.hpp"
 
 using namespace penstock;
 using core::Bytes;
@@ -18,6 +22,20 @@ std::vector<std::pair<std::size_t, double>> ends(Flows& flows) {
   while (const auto next = flows.next())
     for (const std::size_t id : flows.advance(*next)) out.emplace_back(id, next->value());
   return out;
+}
+
+/// Two devices on each of two switches; cables of 100 B/s and `latency`, between the switches of 130 B/s.
+cluster::Cluster two_nodes(double latency) {
+  const core::Seconds each(latency);
+  std::vector<cluster::Link> links;
+  const auto join = [&](std::size_t a, std::size_t b, double bandwidth) {
+    links.push_back({a, b, core::Bandwidth(bandwidth), each});
+    links.push_back({b, a, core::Bandwidth(bandwidth), each});
+  };
+  for (std::size_t d = 0; d < 4; ++d) join(d, 4 + d / 2, 100);
+  join(4, 5, 130);
+  return cluster::Cluster("two nodes", support::tiny_cluster(1).types(), std::vector<cluster::Device>(4), 2,
+                          links);
 }
 
 }  // namespace
@@ -50,4 +68,42 @@ TEST_CASE("messages share a cable, and what one leaves goes to the other") {
   CHECK(when[1].second == doctest::Approx(2));
   CHECK(when[2].first == 1);
   CHECK(when[2].second == doctest::Approx(4));
+}
+
+TEST_CASE("random messages over two nodes end when the slow twin says") {
+  const auto cluster = two_nodes(0.25);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    core::Random random(seed);
+    support::FlowSet set;
+    for (const auto& link : cluster.links()) set.capacity.push_back(link.bandwidth.value() * 1e-12);
+    std::vector<std::pair<DeviceId, DeviceId>> pairs;
+    for (int count = random.between(1, 12); count > 0; --count) {
+      const int from = random.between(0, 3), to = (from + random.between(1, 3)) % 4;
+      pairs.emplace_back(static_cast<std::size_t>(from), static_cast<std::size_t>(to));
+      const auto route = cluster.route(pairs.back().first, pairs.back().second);
+      support::Flow flow;
+      flow.route.assign(route.links.begin(), route.links.end());
+      flow.start = random.between(0, 20) * std::int64_t{200'000'000'000};
+      flow.latency = core::to_picoseconds(route.latency).value();
+      flow.bytes = random.between(1, 400);
+      set.flows.push_back(flow);
+    }
+    Flows flows(cluster);
+    std::vector<double> ended(pairs.size(), -1);
+    const auto go_on = [&](double until) {
+      for (auto next = flows.next(); next && next->value() <= until; next = flows.next())
+        for (const std::size_t id : flows.advance(*next)) ended[id] = next->value();
+    };
+    for (int tick = 0; tick <= 20; ++tick) {
+      go_on(0.2 * tick);
+      for (std::size_t f = 0; f < pairs.size(); ++f)
+        if (set.flows[f].start == tick * std::int64_t{200'000'000'000})
+          flows.start(f, pairs[f].first, pairs[f].second, Bytes(set.flows[f].bytes), Seconds(0.2 * tick));
+    }
+    go_on(1e9);
+    const auto expected = support::fair_ends(set);
+    for (std::size_t f = 0; f < pairs.size(); ++f)
+      CHECK(ended[f] == doctest::Approx(static_cast<double>(expected[f]) * 1e-12).epsilon(1e-9));
+  }
 }

@@ -100,7 +100,7 @@ std::size_t left_over(const Program& program) {
       ++next[d], --left;
       moved = true;
     }
-  for (const int parts : ready) CHECK(parts == 2);
+  CHECK(std::all_of(ready.begin(), ready.end(), [](int parts) { return parts == 2; }));
   return left;
 }
 
@@ -118,18 +118,23 @@ void check_samples(const Case& c, const Program& program) {
 }
 
 /// What an instruction receives of one stage is of its own samples, all of them, none twice.
+bool receives_its_samples(const Program& program, const Instruction& i) {
+  std::map<core::StageId, std::int64_t> samples;
+  for (const MessageId id : i.receives) {
+    const Message& m = program.messages[static_cast<std::size_t>(id)];
+    if (m.samples.first < i.samples.first || m.samples.end() > i.samples.end()) return false;
+    if (m.to != i.stage || m.needed_in != i.micro_batch) return false;
+    samples[m.from] += m.samples.count;
+  }
+  return std::all_of(samples.begin(), samples.end(),
+                     [&](const auto& from) { return from.second == i.samples.count; });
+}
+
+/// What an instruction receives of one stage is of its own samples, all of them, none twice.
 void check_receives(const Program& program) {
   for (const auto& list : program.devices)
-    for (const Instruction& i : list) {
-      std::map<core::StageId, std::int64_t> samples;
-      for (const MessageId id : i.receives) {
-        const Message& m = program.messages[static_cast<std::size_t>(id)];
-        CHECK((m.samples.first >= i.samples.first && m.samples.end() <= i.samples.end()));
-        CHECK((m.to == i.stage && m.needed_in == i.micro_batch));
-        samples[m.from] += m.samples.count;
-      }
-      for (const auto& [from, count] : samples) CHECK(count == i.samples.count);
-    }
+    CHECK(std::all_of(list.begin(), list.end(),
+                      [&](const Instruction& i) { return receives_its_samples(program, i); }));
 }
 
 std::string refusal(const std::function<void(plan::Plan&)>& change) {
@@ -183,7 +188,7 @@ TEST_CASE("room for one micro-batch ahead of the most held, and for two of gradi
 
 TEST_CASE("random plans: passes and messages are those of the simulator, and nobody waits for ever") {
   int programs = 0;
-  for (std::uint64_t seed = 0; seed < 280; ++seed) {
+  for (std::uint64_t seed = 0; seed < 210; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
@@ -198,7 +203,7 @@ TEST_CASE("random plans: passes and messages are those of the simulator, and nob
     check_receives(program);
     ++programs;
   }
-  CHECK(programs == 280);
+  CHECK(programs == 210);
 }
 
 TEST_CASE("without replicas the weights are those that weight_versions counts") {

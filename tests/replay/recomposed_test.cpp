@@ -40,12 +40,13 @@ core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& 
 }
 
 /// Replayed with workers that take as long as the cost model says, by a clock of their own.
-trace::Trace replayed(const Case& c, int iterations = 1) {
+trace::Trace replayed(const Case& c, int iterations = 1, std::int64_t first_workspace = 0) {
   const Program program = lower(c.graph, c.plan, c.order);
   Fakes fakes(program, c.graph);
   core::Seconds clock;
   for (std::size_t d = 0; d < fakes.list.size(); ++d)
-    fakes.list[d]->work = [&, d](const Instruction& i) { clock += duration(c, core::DeviceId(d), i); };
+    fakes.list[d]->work = [&, d](const Instruction& i) { clock += duration(c, core::DeviceId(d), i); },
+    fakes.list[d]->first_workspace = first_workspace;
   replay::ReplayOptions options;
   options.warm_up = 0;
   options.iterations = iterations;
@@ -127,6 +128,8 @@ TEST_CASE("the trace's peak is the worker's") {
   const auto summary = trace::summarise(trace);
   CHECK(summary.peak_memory == core::Bytes(307));
   CHECK(at(trace.devices[0].fixed, plan::MemoryKind::workspace) == core::Bytes(7));
+  // 250 more in the first forward: 100 + 257, though 300 are held later, without workspace.
+  CHECK(trace::summarise(replayed(c, 1, 250)).peak_memory == core::Bytes(357));
 }
 
 TEST_CASE("a worker that throws is named with its task, and its kind of error is kept") {

@@ -113,6 +113,13 @@ void Optimizer::step(Weights& weights, const Weights& gradients) {
       }
 }
 
+double length(const Weights& weights) {
+  double sum = 0;
+  for (const auto& [id, tensors] : weights)
+    for (const Values& values : tensors) sum += length(values) * length(values);
+  return std::sqrt(sum);
+}
+
 double distance(const Weights& found, const Weights& expected) {
   REQUIRE(found.size() == expected.size());
   double longest = 0, most = 0;

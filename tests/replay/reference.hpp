@@ -33,6 +33,8 @@ class Optimizer {
   int steps_ = 0;
 };
 
+double length(const Weights& weights);
+
 /// The largest distance of two tensors, relative to the expected one, or to a thousandth of the longest
 /// tensor of all where that is more: what ought to be zero is rounding.
 double distance(const Weights& found, const Weights& expected);

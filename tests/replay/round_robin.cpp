@@ -132,11 +132,12 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   parts[replica] = workers_[device]->gradients(instruction.stage);
   if (std::ranges::any_of(parts, [](const auto& part) { return part.empty(); })) return;
   for (std::size_t i = 0; i < parts[0].size(); ++i) {
-    const std::int64_t count = parts[0][i].buffer->count();
-    for (std::int64_t k = 0; k < count; ++k) {
+    std::vector<float*> terms;
+    for (const auto& part : parts) terms.push_back(numbers(part[i]));
+    for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
       float sum = 0;
-      for (const auto& part : parts) sum += numbers(part[i])[k];
-      for (const auto& part : parts) numbers(part[i])[k] = sum;
+      for (const float* term : terms) sum += term[k];
+      for (float* term : terms) term[k] = sum;
     }
   }
   waiting.pop_front();

@@ -48,6 +48,10 @@ bool is_view(const graph::Operator& op);
 /// A view of the first `leading` of `all` elements is the first part of what this concat joins.
 graph::Operator joining(const graph::Operator& view, std::int64_t leading, std::int64_t all);
 
+/// Whether `op` may write its output over its input: an activation whose gradient follows from its output, of
+/// a tensor that nobody else reads and whose maker does not look at it again.
+bool works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires, core::OpId op);
+
 /// Parameters drawn uniformly from [-reach, reach) are small enough that sums of products keep their size.
 double reach(const Slot& parameter);
 
