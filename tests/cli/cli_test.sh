@@ -290,12 +290,13 @@ tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16)
 replay=("$penstock" replay tiny.yaml --recomposed)
 expect 0 "4 iterations, recomposed), " "${replay[@]}" --iterations 4 -o replayed --losses losses.csv
 for file in comparison.csv comparison.json measured.pftrace measured.svg simulated.pftrace simulated.svg; do
-  [[ -s replayed/$file ]] || { echo "FAILED: replay wrote no $file"; failures=$((failures + 1)); }
+  [[ -s replayed/$file && -z $(find . -name '*.tmp') ]] || { echo "FAILED: replay wrote no $file"; failures=$((failures + 1)); }
 done
 awk -F, 'NR == 1 { next } NR > 2 && $2 >= last { bad = 1 } { last = $2; ++n } END { exit bad || n != 5 }' losses.csv ||
   { echo "FAILED: losses of 5 mini-batches that fall"; cat losses.csv; failures=$((failures + 1)); }
 expect 0 '"only_simulated": 0' "${replay[@]}" --iterations 1 --json
-expect 0 "stage 1" "${replay[@]}" --iterations 1 --warm-up 0 --no-throttle --network fifo
+expect 0 "stage 1" "${replay[@]}" --iterations 1 --warm-up 0 --network fifo
+expect 10 "--recomposed excludes --no-throttle" "${replay[@]}" --no-throttle
 expect 10 "--parallel excludes --recomposed" "${replay[@]}" --parallel
 expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device hast -o bad.yaml
 expect 11 "the costs are a calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
@@ -313,7 +314,7 @@ sleep 0.5
 kill -INT $running
 wait $running
 status=$?
-[[ $status == 30 && ! -e stopped && ! -e stopped.tmp ]] ||
+[[ $status == 30 && -z $(find . -name 'stopped*' -type d) ]] ||
   { echo "FAILED: interrupted replay: exit $status"; cat stopped.err; failures=$((failures + 1)); }
 
 # A whole experiment, measured: goes on where it was, and leaves out what cannot run.
