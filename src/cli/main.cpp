@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "command.hpp"
+#include "replay_flags.hpp"
 #include "version.hpp"
 
 namespace penstock::cli {
@@ -26,9 +27,10 @@ core::StopToken catch_interrupts() {
 }
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted;\n"
-    "            30 interrupted (finished results are kept), 31 too large or out of time; 40 a defect of "
-    "penstock.";
+    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
+    "            23 a device failed; 30 interrupted (finished results are kept), 31 too large or out of "
+    "time;\n"
+    "            40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
   fmt::print(stderr, "penstock: {}\n", message);
@@ -41,8 +43,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_models, add_model, add_calibrate,
-                   add_import, add_planners, add_schedule, add_schedules, add_report, add_completions, add_manual})
+  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_replay, add_validate, add_models,
+                   add_model, add_calibrate, add_import, add_planners, add_schedule, add_schedules,
+                   add_report, add_completions, add_manual})
     add(app, action);
   try {
     app.parse(argc, argv);

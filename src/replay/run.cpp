@@ -45,6 +45,18 @@ std::size_t median(const std::vector<core::Seconds>& times) {
   return std::min(order[(order.size() - 1) / 2], order[order.size() / 2]);
 }
 
+/// Of every mini-batch run, of all workers together.
+std::vector<double> losses(const std::vector<Worker*>& workers) {
+  std::vector<double> out;
+  for (const Worker* worker : workers) {
+    if (worker == nullptr) continue;
+    const std::vector<double> part = worker->losses();
+    out.resize(std::max(out.size(), part.size()));
+    for (std::size_t i = 0; i < part.size(); ++i) out[i] += part[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view name(Manner manner) {
@@ -62,6 +74,7 @@ ReplayResult run(const Program& program, const cost::Problem& problem, const pla
   for (const Record& record : records.iterations)
     out.iterations.push_back(iteration_time(program, plan, record));
   out.trace = trace_of(program, problem, plan, records.iterations[median(out.iterations)], records.peaks);
+  out.losses = losses(workers);
   return out;
 }
 
