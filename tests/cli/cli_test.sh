@@ -326,10 +326,13 @@ peak=$(sed -n 's/.*"peak_measured": \([0-9]*\).*/\1/p' replayed/comparison.json)
 sed "s/5GiB/$((peak - 1))B/" "$clusters/host.yaml" >scarce.yaml
 expect 23 "out of memory" "${replay[@]}" --cluster scarce.yaml -o bad.yaml --losses bad.json
 
-# Ctrl-C in the middle of a replay.
+# Ctrl-C in the middle of a replay. No handler of SIGINT or SIGTERM (bits 2 and 15) may run amid a kernel: it would
+# overwrite memory.
 "${replay[@]}" --iterations 10000 -o stopped >stopped.out 2>stopped.err &
 running=$!
 sleep 0.5
+handled=$(sed -n 's/^SigCgt:\s*//p' "/proc/$running/status")
+((16#${handled:-0} & 16#4002)) && { echo "FAILED: a replay handles signals: $handled"; failures=$((failures + 1)); }
 kill -INT $running
 wait $running
 status=$?
