@@ -2,29 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <csignal>
-
 #include "command.hpp"
+#include "interrupts.hpp"
 #include "replay_flags.hpp"
 #include "version.hpp"
 
 namespace penstock::cli {
 namespace {
-
-std::atomic<bool> stop_requested{false};  // the one global: a signal handler has no other way
-
-void on_interrupt(int) {
-  stop_requested = true;
-  std::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends at once
-  std::signal(SIGTERM, SIG_DFL);
-}
-
-core::StopToken catch_interrupts() {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  return core::StopToken(&stop_requested);
-}
 
 constexpr const char* kFooter =
     "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
@@ -45,7 +29,7 @@ int run(int argc, char** argv) {
   Action action;
   for (auto add : {add_run, add_plan, add_compare, add_simulate, add_replay, add_validate, add_models,
                    add_model, add_calibrate, add_import, add_planners, add_schedule, add_schedules,
-                   add_completions, add_manual})
+                   add_report, add_completions, add_manual})
     add(app, action);
   try {
     app.parse(argc, argv);
@@ -67,6 +51,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using penstock::core::ExitCode;
   try {
+    penstock::cli::await_interrupts();
     return penstock::cli::run(argc, argv);
   } catch (const penstock::core::Error& e) {
     return penstock::cli::fail(e.code(), e.what());

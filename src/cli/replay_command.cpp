@@ -1,5 +1,6 @@
 // penstock replay: a plan executed for real, beside its simulation.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -31,9 +32,9 @@ struct Flags {
 /// Files on their way into a folder: `commit` moves them there together; without it none is left.
 class Delivery {
  public:
-  explicit Delivery(std::string folder) : folder_(std::move(folder)), waiting_(folder_ + ".tmp") {
-    fs::remove_all(waiting_);
-  }
+  explicit Delivery(const std::string& folder)
+      : folder_((fs::path(folder) / "").parent_path()),
+        waiting_(fmt::format("{}.{}.tmp", folder_.string(), getpid())) {}
   ~Delivery() {
     std::error_code ignored;
     fs::remove_all(waiting_, ignored);
@@ -45,11 +46,12 @@ class Delivery {
   void commit() const {
     fs::create_directories(folder_);
     for (const auto& entry : fs::directory_iterator(waiting_))
-      fs::rename(entry.path(), fs::path(folder_) / entry.path().filename());
+      fs::rename(entry.path(), folder_ / entry.path().filename());
   }
 
  private:
-  std::string folder_, waiting_;
+  fs::path folder_;
+  std::string waiting_;  ///< beside it
 };
 
 void write_timeline(const Delivery& to, const std::string& name, const trace::Trace& trace,
@@ -68,8 +70,10 @@ std::string losses_csv(const std::vector<double>& losses) {
 
 void write_all(const Flags& flags, const experiment::Replayed& replayed, const cluster::Cluster& cluster,
                const report::Provenance& provenance) {
-  if (!flags.losses.empty()) core::write_file(flags.losses, losses_csv(replayed.measured.losses));
-  if (flags.folder.empty()) return;
+  const auto write_losses = [&] {
+    if (!flags.losses.empty()) core::write_file(flags.losses, losses_csv(replayed.measured.losses));
+  };
+  if (flags.folder.empty()) return write_losses();
   const Delivery to(flags.folder);
   write_timeline(to, "measured", replayed.measured.trace, cluster, replayed.row.plan);
   write_timeline(to, "simulated", replayed.simulated, cluster, replayed.row.plan);
@@ -77,6 +81,7 @@ void write_all(const Flags& flags, const experiment::Replayed& replayed, const c
   core::write_file(
       to.path("comparison.json"),
       report::comparison_json(replayed.row, replayed.measured.iterations, replayed.comparison, provenance));
+  write_losses();
   to.commit();
 }
 

@@ -35,15 +35,16 @@ void ReplayFlags::add(CLI::App& command) {
       ->type_name("N");
   auto* together = command.add_flag(
       "--parallel", parallel, "devices side by side, a thread each; default where each has a processor");
+  auto* apart = command.add_flag(
+      "--recomposed", recomposed,
+      "one device at a time, and the iteration put together from what the tasks took; default elsewhere");
+  apart->excludes(together);
   command
       .add_flag(
-          "--recomposed", recomposed,
-          "one device at a time, and the iteration put together from what the tasks took; default elsewhere")
-      ->excludes(together);
-  command.add_flag(
-      "--no-throttle", no_throttle,
-      "let messages go as fast as memory does, not as the cluster's links; the simulation keeps to the "
-      "links");
+          "--no-throttle", no_throttle,
+          "side by side, messages go as fast as memory does, not as the cluster's links; the simulation "
+          "keeps to the links")
+      ->excludes(apart);
   command.add_option("--seed", seed, "of weights, samples and targets")
       ->capture_default_str()
       ->type_name("S");

@@ -20,10 +20,8 @@ class StageWeights {
   /// Own parameters of `operators`. Throws BadInput as the kernels do.
   StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use);
 
-  /// Where a parameter stands in the lists below. Throws std::out_of_range when the stage has no such one.
+  /// Where a parameter of the stage stands in the lists below.
   std::size_t place(kernels::ParameterRef parameter) const { return places_.at(parameter); }
-  bool has(kernels::ParameterRef parameter) const { return places_.contains(parameter); }
-  const std::vector<kernels::Slot>& slots() const { return slots_; }
 
   const std::vector<Lease>& newest() const { return versions_.at(newest_); }
   /// After `updates` updates; the newest where that is negative.

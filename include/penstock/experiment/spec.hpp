@@ -16,6 +16,8 @@ namespace penstock::experiment {
 
 /// The largest grid that is read.
 inline constexpr std::size_t kMostCells = 100'000;
+/// The most that memory counts of anything.
+inline constexpr std::int64_t kMostCopies = 1000;
 
 /// One point of the grid.
 struct Cell {
