@@ -40,10 +40,7 @@ void each_field(const CellResult& row, Visit&& visit) {
 }
 
 std::string csv(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
+  return csv_cell(text);
 }
 
 std::string csv(std::int64_t number) {
@@ -61,6 +58,20 @@ std::string csv(double number) {
 template <class T>
 std::string csv(const std::optional<T>& value) {
   return value ? csv(*value) : "";
+}
+
+/// As csv, without quotes.
+template <class T>
+std::string plain(const T& value) {
+  return csv(value);
+}
+template <>
+std::string plain(const std::string& text) {
+  return text;
+}
+template <>
+std::string plain(const std::optional<std::string>& text) {
+  return text.value_or("");
 }
 
 Json json(const std::string& text) {
@@ -109,6 +120,20 @@ std::string to_json(std::span<const CellResult> rows, const Provenance& provenan
   for (const CellResult& row : rows) results.push_back(json(row));
   const Json out = {{"provenance", json(provenance)}, {"results", std::move(results)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string to_json(const Provenance& provenance) {
+  return json(provenance).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Rows to_rows(std::span<const CellResult> rows) {
+  Rows out{{}, {"model", "cluster", "devices", "planner", "mini_batch"}, {}};
+  each_field(CellResult{}, [&](const char* name, const auto&) { out.columns.emplace_back(name); });
+  for (const CellResult& row : rows) {
+    auto& cells = out.cells.emplace_back();
+    each_field(row, [&](const char*, const auto& value) { cells.push_back(plain(value)); });
+  }
+  return out;
 }
 
 }  // namespace penstock::report

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "penstock/report/rows.hpp"
+
 namespace penstock::report {
 
 /// One row. What a cell could not produce (no plan, not simulated) has no value: empty in CSV, null in JSON.
@@ -60,5 +62,9 @@ std::string to_csv(std::span<const CellResult> rows);
 
 /// {"provenance": {...}, "results": [...]}, same field names and order as the CSV.
 std::string to_json(std::span<const CellResult> rows, const Provenance& provenance);
+std::string to_json(const Provenance& provenance);
+
+/// Every column as text, numbers in the fewest digits that read back equal.
+Rows to_rows(std::span<const CellResult> rows);
 
 }  // namespace penstock::report
