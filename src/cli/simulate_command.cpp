@@ -53,15 +53,6 @@ void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std:
   }
 }
 
-/// What the plan's own schedule holds in flight, and in what runs, says nothing about another.
-void reschedule(plan::Plan& plan, const std::string& schedule) {
-  plan.schedule = schedule;
-  for (plan::Stage& stage : plan.stages) {
-    stage.in_flight = 0;
-    if (schedule != "1f1b") stage.k = 1;
-  }
-}
-
 /// The plan's own model and cluster, unless flags say otherwise.
 plan::PlanHead head_of(const Flags& flags, const std::string& text) {
   plan::PlanHead head = plan::parse_plan_head(text, flags.file);
@@ -134,7 +125,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   plan.model = head.model;
   plan.cluster = head.cluster;
   flags.compression.apply(plan.training.compression);
-  if (flags.schedule) reschedule(plan, *flags.schedule);
+  if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
     refuse(flags.file, faults);
   const auto costs = flags.costs.load(cluster);

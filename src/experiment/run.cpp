@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 
+#include "claims_file.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/inputs.hpp"
@@ -40,12 +41,14 @@ class Runner {
 
   RunOutcome run() {
     core::parallel_for(spec_.cells.size(), [this](std::size_t i) { try_cell(i); });
-    RunOutcome out{finished(), stop_.requested()};
+    RunOutcome out{finished(), stop_.requested(), ""};
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
     core::write_file(options_.folder + "/results.csv", report::to_csv(out.rows));
     core::write_file(options_.folder + "/results.json", report::to_json(out.rows, options_.provenance));
     core::write_file(options_.folder + "/table.txt", report::comparison(out.rows, spec_.baseline));
     if (fault_) std::rethrow_exception(fault_);
+    out.claims =
+        write_claims(options_.folder, spec_.name, spec_.summary, spec_.claims, report::to_rows(out.rows));
     return out;
   }
 

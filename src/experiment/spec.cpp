@@ -6,11 +6,16 @@
 #include <filesystem>
 #include <set>
 
+#include "at_node.hpp"
+#include "claims_file.hpp"
+#include "name.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/schedule/catalogue.hpp"
+#include "penstock/sim/imperfection.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -19,16 +24,6 @@ namespace fs = std::filesystem;
 using core::Yaml;
 
 using plan::kMostSamples;
-
-/// Runs `check`; a BadInput it throws gets the node's file, line and key in front.
-template <class F>
-decltype(auto) at_node(const Yaml& node, F&& check) {
-  try {
-    return check();
-  } catch (const core::BadInput& e) {
-    node.fail(e.what());
-  }
-}
 
 struct ModelAxis {
   plan::ModelRef model;
@@ -82,8 +77,25 @@ void check_names(const Yaml& root, const Spec& spec) {
                             cell_name(cell)));
 }
 
+/// A cluster, and the file of what is not as it should be there.
+struct World {
+  plan::ClusterRef cluster;
+  std::optional<std::string> imperfection;
+};
+
+/// It must go with all the device counts.
+std::optional<std::string> read_imperfection(const Yaml& node, const fs::path& folder,
+                                             const std::vector<plan::ClusterRef>& clusters) {
+  const auto file = node.find("imperfection");
+  if (!file) return std::nullopt;
+  const std::string path = (folder / file->text()).lexically_normal().string();
+  for (const plan::ClusterRef& ref : clusters)
+    at_node(*file, [&] { sim::load_imperfection(path, load_cluster(ref)); });
+  return path;
+}
+
 std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder) {
-  node.only({"file", "devices"});
+  node.only({"file", "devices", "imperfection"});
   const std::string path = (folder / node.at("file").text()).lexically_normal().string();
   const auto all = at_node(node.at("file"), [&] { return cluster::load_cluster(path); });
   std::vector<plan::ClusterRef> out;
@@ -92,6 +104,31 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
       out.push_back({path, static_cast<int>(n)});
   else
     out.push_back({path, static_cast<int>(all.size())});
+  return out;
+}
+
+std::vector<World> read_worlds(const Yaml& root, const fs::path& folder) {
+  std::vector<World> out;
+  for (const Yaml& node : root.at("clusters").items()) {
+    const auto clusters = read_cluster(node, folder);
+    const auto imperfection = read_imperfection(node, folder, clusters);
+    for (const auto& cluster : clusters) out.push_back({cluster, imperfection});
+  }
+  return out;
+}
+
+/// "planned" stands for the schedule that the planner has chosen.
+std::vector<std::string> read_schedules(const Yaml& root, const fs::path& folder) {
+  const auto node = root.find("schedules");
+  if (!node) return {""};
+  std::vector<std::string> out;
+  for (const Yaml& item : node->items()) {
+    const std::string name = item.text();
+    const bool file = name.ends_with(".csv");
+    if (!file && name != "planned") at_node(item, [&] { schedule::grid_family(name); });
+    out.push_back(name == "planned" ? "" : file ? (folder / name).lexically_normal().string() : name);
+  }
+  if (out.empty()) node->fail("expected at least one schedule");
   return out;
 }
 
@@ -118,17 +155,71 @@ std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
   return out;
 }
 
-void add_cells(Spec& spec, const ModelAxis& axis, const plan::ClusterRef& cluster,
-               const std::vector<planners::PlannerChoice>& planners, const Cell& common) {
-  for (std::int64_t size : axis.mini_batches)
-    for (const planners::PlannerChoice& planner : planners) {
-      Cell cell = common;
-      cell.model = axis.model;
-      cell.cluster = cluster;
-      cell.planner = planner;
-      cell.training.mini_batch = axis.per_device ? size * cluster.devices : size;
-      spec.cells.push_back(std::move(cell));
-    }
+/// How planners search: {per_stage_micro_batch, any_degree, k}, {} as in the paper.
+std::vector<Cell> read_searches(const Yaml& root, const Cell& common) {
+  const auto node = root.find("searches");
+  if (!node) return {common};
+  constexpr std::int64_t kMost = 64;
+  std::vector<Cell> out;
+  for (const Yaml& item : node->items()) {
+    item.only({"per_stage_micro_batch", "any_degree", "k"});
+    Cell& cell = out.emplace_back(common);
+    if (const auto each = item.find("per_stage_micro_batch")) cell.per_stage_micro_batch = each->flag();
+    if (const auto any = item.find("any_degree")) cell.any_degree = any->flag();
+    if (const auto k = item.find("k")) cell.k = static_cast<int>(k->integer(1, kMost));
+  }
+  if (out.empty()) node->fail("expected at least one search");
+  return out;
+}
+
+/// One or a list; none stands for the planner's sweep.
+std::vector<std::optional<std::int64_t>> read_micro_batches(const Yaml& root) {
+  const auto node = root.find("micro_batch");
+  if (!node) return {std::nullopt};
+  if (node->is_scalar()) return {node->integer(1, kMostSamples)};
+  const auto sizes = numbers(*node, kMostSamples);
+  return {sizes.begin(), sizes.end()};
+}
+
+struct Axes {
+  std::vector<std::optional<std::int64_t>> micro_batches;  ///< none: the planner sweeps
+  std::vector<Cell> searches;
+  std::vector<planners::PlannerChoice> planners;
+  std::vector<std::string> schedules;
+};
+
+/// All cells of one model on one cluster with one mini-batch.
+void add_cells(Spec& spec, const Cell& problem, const Axes& axes) {
+  for (const auto micro_batch : axes.micro_batches)
+    for (const planners::PlannerChoice& planner : axes.planners)
+      for (const Cell& search : axes.searches)
+        for (const std::string& schedule : axes.schedules) {
+          Cell& cell = spec.cells.emplace_back(problem);
+          cell.micro_batch = micro_batch;
+          cell.planner = planner;
+          cell.per_stage_micro_batch = search.per_stage_micro_batch;
+          cell.any_degree = search.any_degree;
+          cell.k = search.k;
+          cell.schedule = schedule;
+        }
+}
+
+void add_cells(Spec& spec, const ModelAxis& axis, const World& world, const Axes& axes, const Cell& common) {
+  for (std::int64_t size : axis.mini_batches) {
+    Cell problem = common;
+    problem.model = axis.model;
+    problem.cluster = world.cluster;
+    problem.imperfection = world.imperfection;
+    problem.training.mini_batch = axis.per_device ? size * world.cluster.devices : size;
+    add_cells(spec, problem, axes);
+  }
+}
+
+/// What is known of the rows before anything runs.
+report::Rows rows_to_come(const Spec& spec) {
+  std::vector<report::CellResult> rows;
+  for (const Cell& cell : spec.cells) rows.push_back(identify(cell));
+  return report::to_rows(rows);
 }
 
 Cell read_common(const Yaml& root) {
@@ -136,7 +227,6 @@ Cell read_common(const Yaml& root) {
   if (const auto node = root.find("optimizer"))
     common.training.optimizer = at_node(*node, [&] { return plan::optimizer(node->text()); });
   if (const auto node = root.find("compression")) common.training.compression = plan::read_compression(*node);
-  if (const auto node = root.find("micro_batch")) common.micro_batch = node->integer(1, kMostSamples);
   return common;
 }
 
@@ -179,12 +269,10 @@ Spec parse_spec(const std::string& text, const std::string& path) {
   const Yaml root = Yaml::parse(text, path);
   root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression",
              "micro_batch", "costs", "allow_foreign", "choose_by", "baseline", "memory", "simulation",
-             "time_limit"});
+             "time_limit", "schedules", "searches", "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
-  spec.name = root.at("experiment").text();
-  if (spec.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos)
-    root.at("experiment").fail("the name becomes a folder: expected lower-case letters, digits, - and _");
+  spec.name = read_name(root.at("experiment"));
   if (const auto node = root.find("summary")) spec.summary = node->text();
   if (const auto node = root.find("costs")) {
     spec.costs = (folder / node->text()).lexically_normal().string();
@@ -201,12 +289,12 @@ Spec parse_spec(const std::string& text, const std::string& path) {
       node->fail("the baseline is none of the planners");
   }
   const Cell common = read_common(root);
-  std::vector<plan::ClusterRef> clusters;
-  for (const Yaml& node : root.at("clusters").items())
-    for (auto& ref : read_cluster(node, folder)) clusters.push_back(std::move(ref));
+  const std::vector<World> worlds = read_worlds(root, folder);
+  const Axes axes{read_micro_batches(root), read_searches(root, common), planners,
+                  read_schedules(root, folder)};
   for (const Yaml& node : root.at("models").items()) {
     const ModelAxis axis = read_model(node, folder);
-    for (const auto& cluster : clusters) add_cells(spec, axis, cluster, planners, common);
+    for (const World& world : worlds) add_cells(spec, axis, world, axes, common);
   }
   check_names(root, spec);
   const auto foreign = root.find("allow_foreign");
@@ -216,13 +304,29 @@ Spec parse_spec(const std::string& text, const std::string& path) {
       root.at("micro_batch")
           .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
                             cell.training.mini_batch, cell.model.name));
+  spec.claims = read_claims(root, rows_to_come(spec));
   return spec;
 }
 
+std::string world_name(const Cell& cell) {
+  const std::string cluster = fs::path(cell.cluster.name).stem().string();
+  return cell.imperfection ? cluster + "~" + fs::path(*cell.imperfection).stem().string() : cluster;
+}
+
+std::string planner_name(const Cell& cell) {
+  std::string name = planners::written(cell.planner);
+  if (cell.per_stage_micro_batch) name += " per-stage";
+  if (cell.any_degree) name += " any-degree";
+  if (cell.k > 1) name += fmt::format(" k={}", cell.k);
+  return name;
+}
+
 std::string cell_name(const Cell& cell) {
-  std::string name = fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(),
-                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices,
-                                 planners::written(cell.planner), cell.training.mini_batch);
+  std::string name =
+      fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(), world_name(cell),
+                  cell.cluster.devices, planner_name(cell), cell.training.mini_batch);
+  if (cell.micro_batch) name += fmt::format("-micro_batch_{}", *cell.micro_batch);
+  if (!cell.schedule.empty()) name += "-" + fs::path(cell.schedule).stem().string();
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';

@@ -240,3 +240,47 @@ TEST_CASE("simulated time as the judge never chooses a slower plan") {
     CHECK(*simulated.row.iteration_s <= *estimated.row.iteration_s);
   }
 }
+
+TEST_CASE("a plan runs in another order, and a family that cannot is a row that says so") {
+  auto spec = small_spec();
+  experiment::Cell cell = spec.cells[0];
+  cell.planner.name = "gpipe_equal";
+  const cost::AnalyticCosts costs;
+  const auto own = experiment::run_cell(spec, cell, costs, {});
+  CHECK(*own.row.schedule == "gpipe");
+  cell.schedule = "1f1b";
+  const auto other = experiment::run_cell(spec, cell, costs, {});
+  CHECK(other.plan->schedule == "1f1b");
+  CHECK(*other.row.peak_memory_bytes <= *own.row.peak_memory_bytes);
+  cell.schedule = "zbv";  // two stages per rank, the plan has one
+  CHECK(experiment::run_cell(spec, cell, costs, {}).row.status.starts_with("infeasible: "));
+}
+
+TEST_CASE("a plan for a perfect world runs in the other one; the search is told nothing of it") {
+  const support::Scratch scratch("run_world");
+  core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
+  auto spec = small_spec();
+  const cost::AnalyticCosts costs;
+  const auto perfect = experiment::run_cell(spec, spec.cells[0], costs, {});
+  spec.cells[0].imperfection = scratch.path("slow.yaml");
+  const auto slow = experiment::run_cell(spec, spec.cells[0], costs, {});
+  CHECK(slow.row.cluster == "summit~slow");
+  CHECK(slow.plan->stages.size() == perfect.plan->stages.size());
+  CHECK(*slow.row.iteration_s > *perfect.row.iteration_s);
+  CHECK(*slow.row.iteration_s < 2 * *perfect.row.iteration_s);
+}
+
+TEST_CASE("claims are judged when all cells have run") {
+  const support::Scratch scratch("run_claims");
+  auto spec = small_spec();
+  report::Claim claim;
+  claim.what = "not slower";
+  claim.paper.low = 1;
+  claim.measure.column = "samples_per_s";
+  claim.measure.of = {{"planner", {"graphpipe"}}};
+  claim.measure.over = report::Selector{{"planner", {"spp"}}};
+  spec.claims = {claim};
+  CHECK(experiment::run(spec, {scratch.path("r"), {}, {}}, {}).claims.find("not slower") !=
+        std::string::npos);
+  CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 1,") != std::string::npos);
+}

@@ -19,12 +19,13 @@ struct RunOptions {
 struct RunOutcome {
   std::vector<report::CellResult> rows;  ///< of finished cells, in the order of the file
   bool interrupted = false;
+  std::string claims;  ///< the table of judged claims; empty without any
 };
 
 /// Runs every cell (TBB-parallel) and writes into the folder: plans/, traces/ (Perfetto), timelines/ (SVG) as
 /// each cell finishes, then results.csv, results.json and table.txt for the finished ones, also after an
-/// interruption. Files appear whole or not at all. The first error other than infeasibility stops the run and
-/// is thrown after that.
+/// interruption; and claims.csv and claims.json where the file has claims. Files appear whole or not at all.
+/// The first error other than infeasibility stops the run and is thrown after that.
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop);
 
 }  // namespace penstock::experiment

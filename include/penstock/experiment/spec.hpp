@@ -9,6 +9,8 @@
 #include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/report/claims.hpp"
+#include "penstock/report/results.hpp"
 #include "penstock/sim/options.hpp"
 
 namespace penstock::experiment {
@@ -19,7 +21,12 @@ struct Cell {
   plan::ClusterRef cluster;
   planners::PlannerChoice planner;
   plan::Training training;
-  std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
+  std::optional<std::int64_t> micro_batch;    ///< pinned; default: the planner sweeps
+  bool per_stage_micro_batch = false;         ///< as planners::SearchOptions
+  bool any_degree = false;                    ///< likewise
+  int k = 1;                                  ///< likewise
+  std::string schedule{};                     ///< the plan runs in this order instead of the planner's
+  std::optional<std::string> imperfection{};  ///< file: the plan, made for a perfect world, runs in this one
 };
 
 struct Spec {
@@ -32,6 +39,7 @@ struct Spec {
   sim::SimulationOptions simulation;
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;  ///< model by model, devices, mini-batch, planner: the order of the file
+  std::vector<report::Claim> claims;
 };
 
 /// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
@@ -43,5 +51,14 @@ Spec parse_spec(const std::string& text, const std::string& path);
 /// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner and model parameters are
 /// part of it.
 std::string cell_name(const Cell& cell);
+
+/// "summit", or "summit~bad_day" with an imperfection: what rows call the cluster.
+std::string world_name(const Cell& cell);
+
+/// "graphpipe", or "graphpipe per-stage any-degree k=2": what rows call the planner.
+std::string planner_name(const Cell& cell);
+
+/// A row with what names the cell, and nothing else.
+report::CellResult identify(const Cell& cell);
 
 }  // namespace penstock::experiment
