@@ -2,8 +2,9 @@
 #include <unistd.h>
 
 #include "command.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
-#include "penstock/experiment/run.hpp"
+#include "penstock/experiment/schedule_study.hpp"
 #include "penstock/report/comparison.hpp"
 
 namespace penstock::cli {
@@ -41,8 +42,18 @@ core::ExitCode exit_code(const experiment::RunOutcome& outcome) {
   return core::ExitCode::infeasible;
 }
 
+core::ExitCode run_study(const Flags& flags, const Session& session) {
+  const auto study = experiment::load_schedule_study(flags.file);
+  const std::string folder = flags.folder.empty() ? "results/" + study.name : flags.folder;
+  const std::string tables = experiment::run(study, folder, provenance(session));
+  fmt::print("{}", flags.json ? core::read_file(folder + "/results.json") : tables);
+  fmt::print(stderr, "\nDone: {} cells; results in {}/\n", study.cells.size(), folder);
+  return core::ExitCode::done;
+}
+
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
+  if (experiment::is_schedule_study(flags.file)) return run_study(flags, session);
   const experiment::Spec spec = experiment::load_spec(flags.file);
   experiment::RunOptions options;
   options.folder = flags.folder.empty() ? "results/" + spec.name : flags.folder;
@@ -51,6 +62,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto outcome = experiment::run(spec, options, session.stop());
   fmt::print("{}", flags.json ? report::to_json(outcome.rows, options.provenance)
                               : report::comparison(outcome.rows, spec.baseline));
+  if (!flags.json && !outcome.claims.empty()) fmt::print("\n{}", outcome.claims);
   fmt::print(stderr,
              "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, "
              "traces/*.pftrace for ui.perfetto.dev)\n",
@@ -68,7 +80,9 @@ void add_run(CLI::App& app, Action& action) {
   command->footer(
       "Cells run in parallel. Each finished cell leaves plans/*.yaml, timelines/*.svg and traces/*.pftrace; "
       "at the end, or when\n"
-      "interrupted, results.csv, results.json (with provenance) and table.txt hold the finished cells.\n\n"
+      "interrupted, results.csv, results.json (with provenance) and table.txt hold the finished cells; "
+      "claims.csv says what became\n"
+      "of the papers' claims in the file.\n\n"
       "Example:\n"
       "  penstock run experiments/quickstart.yaml");
   command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")
