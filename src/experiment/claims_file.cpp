@@ -49,7 +49,7 @@ report::Measure read_measure(const Yaml& node) {
   if (const auto over = node.find("over")) out.over = read_selector(*over);
   if (const auto same = node.find("same")) out.same = read_texts(*same);
   if (const auto best = node.find("best")) out.best = best->text();
-  if (const auto along = node.find("along")) out.along = along->text();
+  if (const auto along = node.find("along")) out.along = read_texts(*along);
   if (const auto reduce = node.find("reduce"))
     out.reduce = at_node(*reduce, [&] { return report::reduction(reduce->text()); });
   return out;

@@ -111,10 +111,13 @@ std::vector<Value> raw_values(const Measure& measure, const Rows& rows, std::siz
   return out;
 }
 
-/// Each value over the one before it along a column, within rows that agree in all other axes.
-std::vector<double> steps(const Rows& rows, const std::string& along, std::vector<Value> values) {
+/// Each value over the one before it along the first column, within rows that agree in all axes but the
+/// columns.
+std::vector<double> steps(const Rows& rows, const std::vector<std::string>& columns,
+                          std::vector<Value> values) {
   std::vector<std::string> others = rows.axes;
-  std::erase(others, along);
+  for (const std::string& column : columns) std::erase(others, column);
+  const std::string& along = columns.front();
   const auto place = [&](const Value& v) { return number(cell(rows, *v.row, along)).value_or(0); };
   std::stable_sort(values.begin(), values.end(),
                    [&](const Value& a, const Value& b) { return place(a) < place(b); });
@@ -224,7 +227,7 @@ void check(const Claim& claim, const Rows& rows) {
   index_of(rows, measure.column);
   for (const std::string& column : measure.same) index_of(rows, column);
   if (!measure.best.empty()) index_of(rows, measure.best);
-  if (!measure.along.empty()) index_of(rows, measure.along);
+  for (const std::string& column : measure.along) index_of(rows, column);
   check_selector(rows, measure.of);
   if (measure.over) check_selector(rows, *measure.over);
 }

@@ -6,7 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/core/yaml.hpp"
+#include "penstock/experiment/schedule_study.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -34,10 +34,14 @@ TEST_CASE(
   CHECK_THROWS_AS(experiment::results_index(scratch.path("none")), core::BadInput);
 }
 
-TEST_CASE("an experiment file is named after its experiment, so the index knows what made a folder") {
+TEST_CASE("every experiment file can run, its claims have rows, and it is named after its results folder") {
   for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE "/experiments")) {
+    const std::string file = entry.path().string();
     if (entry.path().extension() != ".yaml") continue;
-    CAPTURE(entry.path().string());
-    CHECK(core::Yaml::load(entry.path().string()).at("experiment").text() == entry.path().stem().string());
+    CAPTURE(file);
+    const bool schedules = experiment::is_schedule_study(file);
+    const std::string name =
+        schedules ? experiment::load_schedule_study(file).name : experiment::load_spec(file).name;
+    CHECK(name == entry.path().stem().string());
   }
 }

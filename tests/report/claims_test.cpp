@@ -26,7 +26,7 @@ report::Rows rows() {
 Claim ratio(report::Interval paper, Reduction reduce, double tolerance = 0) {
   Claim claim;
   claim.paper = paper;
-  claim.measure = {"speed", {{"planner", {"b"}}}, report::Selector{{"planner", {"a"}}}, {}, "", "", reduce};
+  claim.measure = {"speed", {{"planner", {"b"}}}, report::Selector{{"planner", {"a"}}}, {}, "", {}, reduce};
   claim.tolerance = tolerance;
   claim.even = 1;
   return claim;
@@ -116,13 +116,19 @@ TEST_CASE("a row without a value is missing; without any there is no verdict, bu
 
 TEST_CASE("along a column each value is divided by the one before") {
   auto claim = ratio({}, Reduction::all);
-  claim.measure.along = "devices";
+  claim.measure.along = {"devices"};
   CHECK(report::judge(claim, rows()).ours->low == doctest::Approx(1.2 / 1.5));  // the ratio falls
-  claim.measure = {"speed", {{"planner", {"a", "b"}}}, {}, {}, "", "devices", Reduction::all};
+  claim.measure = {"speed", {{"planner", {"a", "b"}}}, {}, {}, "", {"devices"}, Reduction::all};
   const auto each = report::judge(claim, rows());  // 200 / 100 and 240 / 150, one step per planner
   CHECK(each.values == 2);
   CHECK(each.ours->low == doctest::Approx(1.6));
   CHECK(each.ours->high == doctest::Approx(2));
+  auto grown = rows();  // the size grows with the devices
+  grown.columns.push_back("size"), grown.axes.push_back("size");
+  for (auto& row : grown.cells) row.push_back(row[1] == "4" ? "40" : "80");
+  CHECK(report::judge(claim, grown).values == 0);
+  claim.measure.along = {"devices", "size"};
+  CHECK(report::judge(claim, grown).values == 2);
 }
 
 TEST_CASE("claims about what is not there are refused") {
@@ -135,7 +141,7 @@ TEST_CASE("claims about what is not there are refused") {
   claim = ratio({}, Reduction::all);
   claim.measure.of["speed"] = {"1"};  // no axis: only the run will tell
   CHECK(fault(claim) == "no fault");
-  claim.measure = {"speed",       {}, report::Selector{{"planner", {"a"}}}, {"devices"}, "", "devices",
+  claim.measure = {"speed",       {}, report::Selector{{"planner", {"a"}}}, {"devices"}, "", {"devices"},
                    Reduction::all};
   auto twice = rows();
   twice.cells.push_back({"b", "4", "151"});

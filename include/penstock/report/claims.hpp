@@ -34,14 +34,15 @@ Reduction reduction(std::string_view name);  ///< throws BadInput for an unknown
 /// A number, or a range of numbers, out of rows. Every row of `of` gives the value of its column; with
 /// `over`, divided by that of every row of `over` that agrees with it in `same`; with `best`, only rows of
 /// `over` count that no other beats which differs in this column alone. With `along`, values that differ in
-/// this column alone are put in its order, and each but the first is divided by the one before.
+/// these columns alone are put in the order of the first, and each but the first is divided by the one
+/// before.
 struct Measure {
   std::string column;
   Selector of;
   std::optional<Selector> over;
-  std::vector<std::string> same;  ///< empty: all axes that `over` does not name
-  std::string best{};             ///< empty, or a column
-  std::string along{};            ///< empty, or a column of numbers
+  std::vector<std::string> same;     ///< empty: all axes that `over` does not name
+  std::string best{};                ///< empty, or a column
+  std::vector<std::string> along{};  ///< empty, or a column of numbers and those that change with it
   Reduction reduce = Reduction::all;
 };
 
