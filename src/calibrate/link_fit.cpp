@@ -47,6 +47,16 @@ Line fit(Points points) {
   return x[1] < 0 ? flat(points) : Line{x[0], x[1] / unit};
 }
 
+/// Without a latency, the best slope.
+Line through_zero(Points points) {
+  double sum = 0, weights = 0;
+  for (const Point& p : points) {
+    sum += p.bytes / p.time;
+    weights += std::pow(p.bytes / p.time, 2);
+  }
+  return {0, sum / weights};
+}
+
 double residual(const Line& line, const Point& p) {
   return p.time / line.at(p.bytes) - 1;
 }
@@ -123,12 +133,25 @@ cost::LinkSegment segment(Points points, core::Random& random) {
           interval(line.per_byte, std::move(slopes))};
 }
 
+std::vector<Point> medians(std::span<const cost::LinkPoint> measured) {
+  std::vector<Point> out;
+  for (const cost::LinkPoint& p : measured)
+    out.push_back({static_cast<double>(p.bytes.value()), p.time.median.value()});
+  return out;
+}
+
 }  // namespace
 
+std::optional<cost::Affine> fit_line(std::span<const cost::LinkPoint> measured) {
+  const std::vector<Point> points = medians(measured);
+  if (points.empty()) return std::nullopt;
+  Line line = points.size() > 1 ? fit(points) : through_zero(points);
+  if (line.latency < 0) line = through_zero(points);
+  return line.per_byte > 0 ? std::optional(cost::Affine{line.latency, line.per_byte}) : std::nullopt;
+}
+
 std::vector<cost::LinkSegment> fit_link(std::span<const cost::LinkPoint> measured, std::uint64_t seed) {
-  std::vector<Point> points;
-  for (const cost::LinkPoint& p : measured)
-    points.push_back({static_cast<double>(p.bytes.value()), p.time.median.value()});
+  const std::vector<Point> points = medians(measured);
   std::vector<cost::LinkSegment> out;
   core::Random random(seed);
   std::vector<std::size_t> starts = choose_partition(points).starts;

@@ -1,6 +1,8 @@
 // penstock calibrate coverage: which of a model's operators a calibration has measured.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "calibrate_command.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
@@ -14,12 +16,14 @@ using cost::CalibratedCosts;
 using cost::Origin;
 using report::Align;
 using report::Table;
+using Json = nlohmann::ordered_json;
 
 struct Flags {
   std::string file;
   ModelFlags model;
   std::vector<std::int64_t> micro_batches = {1, 8, 64};
   std::size_t worst = 10;
+  bool json = false;
 };
 
 std::string shares(const CalibratedCosts& costs, const graph::OpGraph& graph,
@@ -72,12 +76,55 @@ std::string worst(const CalibratedCosts& costs, const graph::OpGraph& graph, std
                      gaps.size(), table.text());
 }
 
+Json shares_json(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+  const cost::Coverage coverage = cost::coverage(costs, graph, samples);
+  Json out = {{"samples", samples}};
+  for (std::size_t i = 0; i < cost::kOrigins; ++i)
+    out[std::string(name(static_cast<Origin>(i)))] = {{"operators", coverage.operators[i]},
+                                                      {"time_s", coverage.seconds[i]}};
+  return out;
+}
+
+Json gap_json(const graph::OpGraph& graph, const cost::Gap& gap) {
+  const graph::Operator& op = graph.op(gap.op);
+  const auto alike = static_cast<double>(gap.operators);
+  Json shape = Json::object();
+  for (const auto& [extent, value] : op.shape) shape[extent] = value;
+  return {{"operator", op.name},
+          {"kind", name(op.kind)},
+          {"shape", shape},
+          {"alike", gap.operators},
+          {"origin", name(gap.estimate.origin())},
+          {"time_s", gap.time().value()},
+          {"from_s", (gap.estimate.low() * alike).value()},
+          {"to_s", (gap.estimate.high() * alike).value()}};
+}
+
+std::string json(const CalibratedCosts& costs, const graph::OpGraph& graph, const Flags& flags) {
+  Json by_samples = Json::array(), listed = Json::array();
+  for (const std::int64_t samples : flags.micro_batches)
+    by_samples.push_back(shares_json(costs, graph, samples));
+  const auto gaps = cost::gaps(costs, graph, flags.micro_batches.back());
+  for (std::size_t i = 0; i < std::min(flags.worst, gaps.size()); ++i)
+    listed.push_back(gap_json(graph, gaps[i]));
+  const Json out = {{"model", graph.name()},
+                    {"device", costs.calibration().identity.device},
+                    {"micro_batches", by_samples},
+                    {"not_measured",
+                     {{"samples", flags.micro_batches.back()}, {"shapes", gaps.size()}, {"worst", listed}}}};
+  return out.dump(2) + "\n";
+}
+
+std::string text(const CalibratedCosts& costs, const graph::OpGraph& graph, const Flags& flags) {
+  return fmt::format("{} on {}: operators and share of time by origin\n{}{}", graph.name(),
+                     costs.calibration().identity.device, shares(costs, graph, flags.micro_batches),
+                     worst(costs, graph, flags.micro_batches.back(), flags.worst));
+}
+
 core::ExitCode coverage(const Flags& flags) {
   const CalibratedCosts costs(cost::load_calibration(flags.file));
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
-  fmt::print("{} on {}: operators and share of time by origin\n{}{}", graph.name(),
-             costs.calibration().identity.device, shares(costs, graph, flags.micro_batches),
-             worst(costs, graph, flags.micro_batches.back(), flags.worst));
+  fmt::print("{}", flags.json ? json(costs, graph, flags) : text(costs, graph, flags));
   return core::ExitCode::done;
 }
 
@@ -88,6 +135,12 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       "coverage", "Say which operators of a model are measured, interpolated, extrapolated or analytic.");
   command->footer(
       "An operator counts by its worst pass, time by pass. The list is about the last micro-batch size.\n\n"
+      "JSON is one object; every key is always there:\n"
+      "  model, device\n"
+      "  micro_batches  [{samples, measured, interpolated, extrapolated, analytic}],\n"
+      "                 each origin {operators, time_s}\n"
+      "  not_measured   {samples, shapes, worst: [{operator, kind, shape, alike, origin, time_s, from_s, "
+      "to_s}]}\n\n"
       "Example:\n"
       "  penstock calibrate coverage results/hardware/host.yaml --model bert -p layers=12 --micro-batch "
       "1,4,16");
@@ -102,6 +155,7 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
   command->add_option("--worst", flags->worst, "how many shapes that were not measured to list")
       ->type_name("N")
       ->capture_default_str();
+  add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session&) { return coverage(*flags); }; });
 }
 

@@ -204,12 +204,6 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   return Measuring(flags, session).run();
 }
 
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& info : models::catalogue()) names.push_back(info.name);
-  return names;
-}
-
 }  // namespace
 
 void add_calibrate_measure(CLI::App& calibrate, Action& action) {

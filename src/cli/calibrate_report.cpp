@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "calibrate_command.hpp"
+#include "calibration_json.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/report/table.hpp"
 
@@ -41,8 +43,8 @@ std::string ceilings(const Calibration& c) {
 std::string kernels(const Calibration& c) {
   std::size_t points = 0;
   for (const auto& kernel : c.kernels) points += kernel.points.size();
-  return fmt::format("{} kernels, {} points; estimates take {} times\n", c.kernels.size(), points,
-                     name(better_caches(c)));
+  return fmt::format("{} kernels, {} points; estimates are {} of the way from back-to-back to cold times\n",
+                     c.kernels.size(), points, percent(cost::cold_share(c.models)));
 }
 
 std::string errors(const Calibration& c) {
@@ -83,6 +85,13 @@ std::string tests(const Calibration& c) {
   return out.empty() ? "" : "\n" + out;
 }
 
+std::string words(const cost::ModelSum& run) {
+  std::string out = run.model;
+  for (const auto& [key, value] : run.parameters) out += " " + key + "=" + value;
+  return out;
+}
+
+/// Each whole run, and the sums of its kernels beside it; the last with the share of the other models.
 std::string models(const Calibration& c) {
   if (c.models.empty()) return "";
   const Align right = Align::right;
@@ -91,40 +100,67 @@ std::string models(const Calibration& c) {
                {"number"},
                {"whole run", right},
                {"sum of kernels, cold", right},
-               {"back to back", right}});
-  for (const auto& sum : c.models) {
-    const auto beside = [&](core::Seconds parts) {
-      return fmt::format("{} ({:+.1f} %)", show(parts), (parts / sum.whole.median - 1) * 100);
+               {"back to back", right},
+               {"estimated", right},
+               {"by other models", right}});
+  const double share = cost::cold_share(c.models);
+  const auto held_out = cost::held_out_sums(c.models);
+  for (std::size_t i = 0; i < c.models.size(); ++i) {
+    const cost::ModelSum& run = c.models[i];
+    const auto beside = [&](core::Seconds sum) {
+      return fmt::format("{} ({:+.1f} %)", show(sum), (sum / run.whole.median - 1) * 100);
     };
-    std::string model = sum.model;
-    for (const auto& [key, value] : sum.parameters) model += " " + key + "=" + value;
-    table.add({model, std::to_string(sum.samples), std::string(name(sum.number)), show(sum.whole.median),
-               beside(sum.cold_sum), beside(sum.back_to_back_sum)});
+    table.add({words(run), std::to_string(run.samples), std::string(name(run.number)), show(run.whole.median),
+               beside(run.cold_sum), beside(run.back_to_back_sum),
+               beside(cost::at_share(run.cold_sum, run.back_to_back_sum, share)), beside(held_out[i].sum)});
   }
   return "\n" + table.text();
 }
 
-core::ExitCode report(const std::string& file) {
-  const Calibration c = cost::load_calibration(file);
-  fmt::print("{}{}{}{}{}{}{}", identity(c), ceilings(c), kernels(c), errors(c), links(c), tests(c),
-             models(c));
+struct Flags {
+  std::string file;
+  bool json = false;
+};
+
+std::string text(const Calibration& c) {
+  return identity(c) + ceilings(c) + kernels(c) + errors(c) + links(c) + tests(c) + models(c);
+}
+
+core::ExitCode report(const Flags& flags) {
+  const Calibration c = cost::load_calibration(flags.file);
+  fmt::print("{}", flags.json ? calibration_json(c) : text(c));
   return core::ExitCode::done;
 }
+
+constexpr const char* kFooter =
+    "Prints where and how it was measured, the two ceilings, the error of predicting each point from the "
+    "others\n"
+    "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
+    "was fitted,\n"
+    "and whole models against the sums of their kernels: estimates lie between back-to-back and cold times, by a share\n"
+    "fitted to whole models.\n\n"
+    "JSON is one object; every key is always there, and names end in their unit:\n"
+    "  identity          {device, backend, memory_bytes, threads, load, date, commit, command, details}\n"
+    "  launch_overhead_s\n"
+    "  ceilings          {copy_bytes_per_s, matmul_flop_per_s: {number: rate}}\n"
+    "  kernels           {count, points, cold_share}\n"
+    "  leave_one_out     {from_file, rows: [{kind, left_out, points, median_error, p90_error}]}\n"
+    "  links             [{kind, ranks, segments: [{from_bytes, to_bytes, latency_s, bytes_per_s or "
+    "null}]}]\n"
+    "  sharing           [{kind, bytes, alone_s, together_s}]\n"
+    "  overlap           [{compute_alone_s, compute_with_s, copy_alone_s, copy_with_s}]\n"
+    "  models            [{model, parameters, samples, number, whole_s, cold_sum_s, back_to_back_sum_s}]";
 
 }  // namespace
 
 void add_calibrate_report(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
       "report", "Print what a calibration says of its device, and how far to trust it.");
-  command->footer(
-      "Prints where and how it was measured, the two ceilings, the error of predicting each point from the "
-      "others\n"
-      "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
-      "was fitted,\n"
-      "and whole models against the sums of their kernels.");
-  auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "the calibration")->required()->type_name("FILE");
-  command->callback([file, &action] { action = [file](const Session&) { return report(*file); }; });
+  command->footer(kFooter);
+  auto flags = std::make_shared<Flags>();
+  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  add_json(*command, flags->json);
+  command->callback([flags, &action] { action = [flags](const Session&) { return report(*flags); }; });
 }
 
 }  // namespace penstock::cli

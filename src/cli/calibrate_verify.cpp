@@ -1,6 +1,8 @@
 // penstock calibrate verify: times a few points again.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "calibrate_command.hpp"
 #include "penstock/calibrate/verify.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -16,6 +18,7 @@ using report::Align;
 struct Flags {
   std::string file;
   std::size_t points = 12;
+  bool json = false;
 };
 
 std::string device_of(const kernels::Backend& backend) {
@@ -47,6 +50,30 @@ std::string table(const std::vector<Recheck>& points) {
   return out.text();
 }
 
+std::string text(const std::vector<Recheck>& points) {
+  return fmt::format("{}\n{}: {} of {} points are off by more than a tenth\n", table(points),
+                     calibrate::drifted(points) ? "drifted" : "not drifted",
+                     std::count_if(points.begin(), points.end(), [](const Recheck& p) { return p.off(); }),
+                     points.size());
+}
+
+std::string json(const std::vector<Recheck>& points) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array();
+  for (const Recheck& p : points) {
+    Json shape = Json::object();
+    for (const auto& [extent, value] : p.key.shape) shape[extent] = value;
+    rows.push_back({{"kind", graph::name(p.key.kind)},
+                    {"shape", shape},
+                    {"pass", name(p.pass)},
+                    {"samples", p.samples},
+                    {"before_s", p.before.median.value()},
+                    {"now_s", p.now.median.value()},
+                    {"off", p.off()}});
+  }
+  return Json{{"drifted", calibrate::drifted(points)}, {"points", rows}}.dump(2) + "\n";
+}
+
 core::ExitCode run(const Flags& flags, const Session& session) {
   const cost::Calibration calibration = cost::load_calibration(flags.file);
   const cost::Identity& id = calibration.identity;
@@ -60,12 +87,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto clock = calibrate::open_clock(id.backend);
   calibrate::Stopwatch stopwatch(*stream, *clock, {}, session.stop());
   calibrate::recheck(points, *backend, *stream, stopwatch);
-  const bool drifted = calibrate::drifted(points);
-  fmt::print("{}\n{}: {} of {} points are off by more than a tenth\n", table(points),
-             drifted ? "drifted" : "not drifted",
-             std::count_if(points.begin(), points.end(), [](const Recheck& p) { return p.off(); }),
-             points.size());
-  return drifted ? core::ExitCode::drifted : core::ExitCode::done;
+  fmt::print("{}", flags.json ? json(points) : text(points));
+  return calibrate::drifted(points) ? core::ExitCode::drifted : core::ExitCode::done;
 }
 
 }  // namespace
@@ -73,12 +96,22 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 void add_calibrate_verify(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
       "verify", "Time a few points of a calibration again: exit code 22 when the device has drifted.");
+  command->footer(
+      "A point is off when its time changed by more than a tenth, and not by noise; the device has drifted "
+      "when more than\n"
+      "a quarter of the points are off.\n\n"
+      "JSON is one object; every key is always there:\n"
+      "  drifted\n"
+      "  points   [{kind, shape, pass, samples, before_s, now_s, off}]\n\n"
+      "Example:\n"
+      "  penstock calibrate verify host.yaml --points 20");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("");
+  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
   command->add_option("--points", flags->points, "how many, evenly spaced from the shortest to the longest")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000).description(""))
       ->type_name("N");
+  add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

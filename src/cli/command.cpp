@@ -1,11 +1,14 @@
 #include "command.hpp"
 
+#include <fmt/format.h>
 #include <tbb/global_control.h>
 
 #include <algorithm>
 
+#include "models/catalogue.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
+#include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::cli {
 
@@ -13,7 +16,8 @@ void ModelFlags::add(CLI::App& command, bool required) {
   auto* model = command
                     .add_option("--model", name,
                                 "a network of the zoo (penstock models), or a model file (.json, .yaml)")
-                    ->type_name("NAME|FILE");
+                    ->type_name("NAME|FILE")
+                    ->check(suggest(model_names()));
   if (required) model->required();
   command
       .add_option("-p,--parameter", parameters,
@@ -52,17 +56,35 @@ CLI::Validator samples() {
 }
 
 CLI::Validator one_of(std::vector<std::string> known) {
+  const std::string names = fmt::format("{}", fmt::join(known, " "));
   return CLI::Validator(
       [known = std::move(known)](std::string& given) {
         const bool found = std::find(known.begin(), known.end(), given) != known.end();
         return found ? std::string() : "'" + given + "' is unknown; " + core::did_you_mean(given, known);
       },
-      "");
+      "", names);
+}
+
+CLI::Validator suggest(const std::vector<std::string>& known) {
+  return CLI::Validator([](std::string&) { return std::string(); }, "",
+                        fmt::format("{}", fmt::join(known, " ")));
 }
 
 std::vector<std::string> planner_names() {
   std::vector<std::string> names;
   for (const auto& info : planners::catalogue()) names.push_back(info.name);
+  return names;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& info : models::catalogue()) names.push_back(info.name);
+  return names;
+}
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const auto& info : schedule::grid_families()) names.push_back(info.name);
   return names;
 }
 

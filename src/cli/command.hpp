@@ -37,6 +37,8 @@ void add_index(CLI::App& app, Action& action);
 void add_planners(CLI::App& app, Action& action);
 void add_schedule(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);
+void add_completions(CLI::App& app, Action& action);
+void add_manual(CLI::App& app, Action& action);
 
 /// --model NAME|FILE and -p key=value.
 struct ModelFlags {
@@ -57,7 +59,12 @@ struct ClusterFlags {
 /// Whole numbers from 1 to the largest mini-batch Penstock handles; names of `known` with a hint otherwise.
 CLI::Validator samples();
 CLI::Validator one_of(std::vector<std::string> known);
+/// Takes anything: `known` is what shells offer. Like that of one_of, the validator's name holds them, with
+/// blanks between.
+CLI::Validator suggest(const std::vector<std::string>& known);
 std::vector<std::string> planner_names();
+std::vector<std::string> model_names();
+std::vector<std::string> schedule_names();  ///< families
 
 /// --costs FILE and --allow-foreign.
 struct CostFlags {
@@ -115,5 +122,8 @@ class ThreadLimit {
 
 /// The birth certificate of results made by this process.
 report::Provenance provenance(const Session& session);
+
+/// Which build this is: version, commit and compiler; of sources that no commit names, the executable itself.
+std::string program(const report::Provenance& provenance);
 
 }  // namespace penstock::cli

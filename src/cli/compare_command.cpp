@@ -153,6 +153,12 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   return exit_code(outcome);
 }
 
+std::vector<std::string> all_planners() {
+  auto names = planner_names();
+  names.insert(names.begin(), "all");
+  return names;
+}
+
 constexpr const char* kFooter =
     "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
     "(estimated over\n"
@@ -184,7 +190,8 @@ void add_compare(CLI::App& app, Action& action) {
       ->add_option("--planners", flags->planners,
                    "all, or names with commas between, a planner's options behind colons (penstock planners)")
       ->capture_default_str()
-      ->type_name("NAMES");
+      ->type_name("NAME,...")
+      ->check(suggest(all_planners()));
   command->add_option("--mini-batch", flags->mini_batch, "samples per iteration")
       ->required()
       ->check(samples())

@@ -10,11 +10,11 @@ namespace penstock::cli {
 void ImportOutputs::add(CLI::App& command) {
   command.add_option("-o,--output", model, "write the model file here (.json)")
       ->required()
-      ->type_name("MODEL");
+      ->type_name("FILE");
   command
       .add_option("--costs", costs,
                   "write the operators' times here (.yaml), for the --costs of plan and run")
-      ->type_name("COSTS");
+      ->type_name("FILE");
 }
 
 void ImportOutputs::write(const Imported& imported) const {

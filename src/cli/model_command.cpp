@@ -97,7 +97,8 @@ void add_model(CLI::App& app, Action& action) {
       "  penstock model inception_v3 -o inception.dot");
   command->add_option("NAME", flags->name, "a network of the zoo, or a model file")
       ->required()
-      ->type_name("");
+      ->type_name("NAME|FILE")
+      ->check(suggest(model_names()));
   command->add_option("-p,--parameter", flags->model.parameters, "a model parameter; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "command.hpp"
+#include "penstock/core/digest.hpp"
+#include "penstock/core/files.hpp"
 #include "version.hpp"
 
 namespace penstock::cli {
@@ -49,6 +51,14 @@ report::Provenance provenance(const Session& session) {
   out.libraries = {{"boost", BOOST_LIB_VERSION},
                    {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)},
                    {"fmt", fmt::format("{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100)}};
+  return out;
+}
+
+std::string program(const report::Provenance& provenance) {
+  std::string out =
+      fmt::format("penstock {} {} {}", provenance.version, provenance.commit, provenance.compiler);
+  if (provenance.dirty || provenance.commit == "unknown")
+    out += " executable " + core::digest(core::read_file("/proc/self/exe"));
   return out;
 }
 

@@ -205,7 +205,8 @@ void add_schedule(CLI::App& app, Action& action) {
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --grid zbv.csv --svg zbv.svg");
   command->add_option("NAME", flags->name, "a family (penstock schedules), or a grid file (.csv)")
       ->required()
-      ->type_name("NAME|FILE");
+      ->type_name("NAME|FILE")
+      ->check(suggest(schedule_names()));
   const auto count = [&](const char* flag, int& value, const char* help) {
     command->add_option(flag, value, help)->check(CLI::PositiveNumber)->type_name("N");
   };

@@ -168,7 +168,8 @@ void add_simulate(CLI::App& app, Action& action) {
       ->add_option("--schedule", flags->schedule,
                    "run the plan in another order: a family of `penstock schedules`, list_order, or a grid "
                    "file (.csv)")
-      ->type_name("NAME|FILE");
+      ->type_name("NAME|FILE")
+      ->check(suggest(schedule_names()));
   flags->compression.add(*command);
   flags->simulation.add(*command);
   flags->imperfection.add(*command);

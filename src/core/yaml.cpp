@@ -52,6 +52,67 @@ Yaml Yaml::child(const void* yaml_node, std::string key) const {
       Node{*static_cast<const YAML::Node*>(yaml_node), node_->file, std::move(key)}));
 }
 
+namespace {
+
+/// A copy of a value that does not stand in the file: without lines.
+YAML::Node placeless(const YAML::Node& value) {
+  YAML::Node copy(value.Type());
+  if (value.IsScalar()) copy = value.Scalar();
+  if (value.IsSequence())
+    for (const auto& item : value) copy.push_back(placeless(item));
+  if (value.IsMap())
+    for (const auto& entry : value) copy.force_insert(placeless(entry.first), placeless(entry.second));
+  return copy;
+}
+
+YAML::Node placeless(const std::string& value) {
+  try {
+    return placeless(YAML::Load(value));
+  } catch (const YAML::Exception& e) {
+    throw BadInput("not valid YAML: " + e.msg);
+  }
+}
+
+/// "models.0.name" is "models", "0", "name".
+std::vector<std::string> steps_of(std::string_view path) {
+  std::vector<std::string> steps;
+  for (std::size_t end = 0; end != path.npos; path.remove_prefix(end == path.npos ? 0 : end + 1))
+    steps.emplace_back(path.substr(0, end = path.find('.')));
+  return steps;
+}
+
+}  // namespace
+
+/// The child that one step of a path leads to; throws when there is none.
+Yaml Yaml::step(const std::string& step) const {
+  if (is_list()) {
+    const auto index = whole<std::size_t>(step);
+    const auto all = items();
+    if (!index || *index >= all.size())
+      fail(fmt::format("expected the number of one of {} items, from 0 on, found '{}'", all.size(), step));
+    return all[*index];
+  }
+  if (!is_map()) fail(fmt::format("has no '{}' inside: it is a value", step));
+  if (const auto found = find(step)) return *found;
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : entries()) keys.push_back(key);
+  fail(fmt::format("has no '{}'; {}", step, did_you_mean(step, keys)));
+}
+
+void Yaml::set(std::string_view path, const std::string& value) {
+  const auto steps = steps_of(path);
+  const YAML::Node given = placeless(value);
+  Yaml at = *this;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) at = at.step(steps[i]);
+  if (at.is_map()) {
+    YAML::Node parent = at.node_->yaml;
+    parent[steps.back()] = given;
+  } else {
+    YAML::Node item = at.step(steps.back()).node_->yaml;
+    item = given;
+  }
+}
+
 bool Yaml::is_map() const {
   return node_->yaml.IsMap();
 }

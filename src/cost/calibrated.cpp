@@ -11,6 +11,7 @@
 
 #include "kernel_curves.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 
 namespace penstock::cost {
@@ -131,24 +132,10 @@ std::set<std::string> words(std::string_view text) {
   return out;
 }
 
-/// Of the medians of |sum / whole - 1|.
-double sum_error(const Calibration& calibration, Caches caches) {
-  std::vector<double> errors;
-  for (const ModelSum& sum : calibration.models) {
-    const core::Seconds parts = caches == Caches::cold ? sum.cold_sum : sum.back_to_back_sum;
-    errors.push_back(std::abs(parts / sum.whole.median - 1));
-  }
-  std::sort(errors.begin(), errors.end());
-  return errors.empty() ? 0 : errors[errors.size() / 2];
-}
-
 }  // namespace
 
 std::string_view name(Origin origin) {
   return kOriginNames[static_cast<std::size_t>(origin)];
-}
-std::string_view name(Caches caches) {
-  return caches == Caches::cold ? "cold" : "back_to_back";
 }
 
 Origin Estimate::origin() const {
@@ -158,18 +145,14 @@ Origin Estimate::origin() const {
   return worst;
 }
 
-Caches better_caches(const Calibration& calibration) {
-  const bool cold = sum_error(calibration, Caches::cold) < sum_error(calibration, Caches::back_to_back);
-  return cold ? Caches::cold : Caches::back_to_back;
-}
-
 /// The curves, the errors to expect, and the ways found so far: one per shape and work asked for.
 struct CalibratedCosts::Index {
   using Ways = std::array<std::optional<Way>, kPasses>;
 
-  Index(const Calibration& calibration, Caches caches) : curves(calibration, caches) {
-    for (const LeaveOneOutRow& row :
-         calibration.leave_one_out.empty() ? leave_one_out(calibration, caches) : calibration.leave_one_out)
+  Index(const Calibration& calibration, double cold_share) : curves(calibration, cold_share) {
+    for (const LeaveOneOutRow& row : calibration.leave_one_out.empty()
+                                         ? leave_one_out(calibration, cold_share)
+                                         : calibration.leave_one_out)
       p90[{row.kind, row.fold}] = row.p90;
     four =
         curves.knows(Precision::fp32) || !curves.knows(Precision::tf32) ? Precision::fp32 : Precision::tf32;
@@ -206,13 +189,11 @@ struct CalibratedCosts::Index {
   std::unordered_map<WayKey, Ways, WayHash> known;
 };
 
-CalibratedCosts::CalibratedCosts(Calibration calibration, Caches caches)
-    : calibration_(std::move(calibration)),
-      caches_(caches),
-      index_(std::make_unique<Index>(calibration_, caches)) {}
+CalibratedCosts::CalibratedCosts(Calibration calibration, double cold_share)
+    : calibration_(std::move(calibration)), index_(std::make_unique<Index>(calibration_, cold_share)) {}
 
 CalibratedCosts::CalibratedCosts(Calibration calibration)
-    : CalibratedCosts(calibration, better_caches(calibration)) {}
+    : CalibratedCosts(calibration, cost::cold_share(calibration.models)) {}
 
 CalibratedCosts::~CalibratedCosts() = default;
 
@@ -280,20 +261,33 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
   return out;
 }
 
+core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
+                                           const OpPart& part) const {
+  const graph::Operator& op = graph.op(id);
+  if (op.parameters == 0 || op.gathered_parameters > 0) return {};
+  const double share = part.partition == plan::Partition::batch ? 1 : part.part;
+  const core::Bytes bytes = scaled(core::Bytes(op.parameters * graph.element_bytes()), share);
+  return calibration_.launch_overhead + bytes * 3 / calibration_.ceilings.copy;
+}
+
 OpTime CalibratedCosts::op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                                 std::int64_t samples) const {
-  return estimate(graph, op, device, samples).time();
+  return part_time(graph, op, device, samples, {});
 }
 
 OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
                                   const cluster::DeviceType& device, std::int64_t samples,
                                   const OpPart& part) const {
-  return estimate(graph, op, device, samples, part).time();
+  OpTime time = estimate(graph, op, device, samples, part).time();
+  time.weight_gradient += adding_time(graph, op, part);
+  return time;
 }
 
 core::Seconds CalibratedCosts::step_time(core::Bytes weights, plan::Optimizer optimizer,
                                          const cluster::DeviceType&) const {
-  return calibration_.launch_overhead + step_traffic(weights, optimizer) / calibration_.ceilings.copy;
+  const core::Bytes zeroed = weights;
+  return calibration_.launch_overhead * 2 +
+         (step_traffic(weights, optimizer) + zeroed) / calibration_.ceilings.copy;
 }
 
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "penstock/cost/cold_share.hpp"
+
 namespace penstock::cost {
 namespace {
 
@@ -13,7 +15,7 @@ using Curves = std::vector<const KernelCurve*>;
 
 constexpr std::size_t kNeighbours = 3;
 constexpr double kSame = 1e-6;     ///< relative difference of works that are one
-constexpr double kClosest = 1e-3;  ///< octaves: nearer shapes count no more than this
+constexpr double kClosest = 1e-3;  ///< octaves: nearer ones count no more than this
 
 /// The extent that only says how many rows or elements there are; empty: none does.
 std::string_view rows_extent(OpKind kind) {
@@ -38,8 +40,8 @@ bool same(double a, double b) {
   return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b));
 }
 
-double octaves(std::int64_t extent) {
-  return std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1)));
+double octaves(double from, double to) {
+  return std::log2(std::max(to, 1.0) / std::max(from, 1.0));
 }
 
 /// Of shapes sorted by name, in octaves; an extent that only one of them has counts one.
@@ -47,7 +49,7 @@ double distance(const Shape& a, const Shape& b) {
   double squares = 0;
   for (auto i = a.begin(), j = b.begin(); i != a.end() || j != b.end();) {
     const bool both = i != a.end() && j != b.end() && i->first == j->first;
-    const double apart = both ? octaves(i->second) - octaves(j->second) : 1;
+    const double apart = both ? octaves(static_cast<double>(i->second), static_cast<double>(j->second)) : 1;
     squares += apart * apart;
     const bool left = i != a.end() && (j == b.end() || i->first <= j->first);
     const bool right = j != b.end() && (i == a.end() || j->first <= i->first);
@@ -57,10 +59,43 @@ double distance(const Shape& a, const Shape& b) {
   return std::sqrt(squares);
 }
 
+double distance(const UnitWork& a, const UnitWork& b) {
+  return std::hypot(octaves(a.flops, b.flops), octaves(a.moved, b.moved), octaves(a.weights, b.weights));
+}
+
+bool same(const UnitWork& a, const UnitWork& b) {
+  return same(a.flops, b.flops) && same(a.moved, b.moved) && same(a.weights, b.weights);
+}
+
+UnitWork unit_work(const Work& work, Pass pass, double units) {
+  return {work.flops[static_cast<std::size_t>(pass)].value() / units,
+          static_cast<double>(work.moved.value()) / units, static_cast<double>(work.weights.value())};
+}
+
 std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
   for (const auto& [key, value] : shape)
     if (key == name) return value;
   return std::nullopt;
+}
+
+/// Of convolutions' windows and of how far these step.
+double window_distance(const Shape& a, const Shape& b) {
+  double squares = 0;
+  for (const auto& [name, value] : a)
+    if (name.starts_with("kernel_") || name.starts_with("stride_"))
+      if (const auto other = extent(b, name))
+        squares += std::pow(octaves(static_cast<double>(value), static_cast<double>(*other)), 2);
+  return std::sqrt(squares);
+}
+
+/// Products are what their work makes them: it says where on the roofline they stand, and a convolution's
+/// window which algorithm it takes. Other kernels move data, and how fast is for the extents to say (how many
+/// rows a table has).
+double distance(const KernelKey& key, const UnitWork& work, const KernelCurve& curve) {
+  const bool product = key.kind == OpKind::linear || key.kind == OpKind::matmul ||
+                       key.kind == OpKind::convolution || key.kind == OpKind::attention;
+  if (!product) return distance(key.shape, curve.key.shape);
+  return std::hypot(distance(work, curve.work), window_distance(key.shape, curve.key.shape));
 }
 
 /// The length of self-attention's sequence.
@@ -90,9 +125,7 @@ bool inside(const Shape& shape, const Curves& curves) {
 
 const KernelCurve* own_curve(const Way& way, const KernelKey& key, const Curves& curves) {
   for (const KernelCurve* curve : curves)
-    if (curve->key == key && same(curve->flops, way.flops) && same(curve->moved, way.moved) &&
-        same(curve->weights, way.weights))
-      return curve;
+    if (curve->key == key && same(curve->work, way.work)) return curve;
   return nullptr;
 }
 
@@ -110,10 +143,9 @@ void find_sequences(Way& way, const KernelKey& key, const Curves& curves) {
     way.along = static_cast<double>(*length - below) / static_cast<double>(above - below);
 }
 
-std::vector<Way::Neighbour> nearest(const KernelKey& key, const Curves& curves) {
+std::vector<Way::Neighbour> nearest(const KernelKey& key, const UnitWork& work, const Curves& curves) {
   std::vector<std::pair<double, std::size_t>> far;
-  for (std::size_t i = 0; i < curves.size(); ++i)
-    far.emplace_back(distance(key.shape, curves[i]->key.shape), i);
+  for (std::size_t i = 0; i < curves.size(); ++i) far.emplace_back(distance(key, work, *curves[i]), i);
   const auto count = static_cast<std::ptrdiff_t>(std::min(kNeighbours, far.size()));
   std::partial_sort(far.begin(), far.begin() + count, far.end());
   std::vector<Way::Neighbour> out;
@@ -148,6 +180,17 @@ void merge(std::vector<KernelCurve::Point>& points) {
   points = std::move(out);
 }
 
+/// `way` has its work; curves are of the key's kind and number, and of one pass.
+std::optional<Way> completed(Way way, const KernelKey& key, bool divided, const Curves& curves) {
+  if (curves.empty()) return std::nullopt;
+  way.number = key.number;
+  way.own = own_curve(way, key, curves);
+  if (!divided) find_sequences(way, key, curves);
+  way.neighbours = nearest(key, way.work, curves);
+  way.inside = inside(key.shape, curves);
+  return way;
+}
+
 Predicted between(const Predicted& a, const Predicted& b, double along, bool square_root) {
   const auto mix = [&](double x, double y) {
     if (!square_root) return x + along * (y - x);
@@ -172,7 +215,7 @@ Unrolled unrolled(KernelKey key) {
   return out;
 }
 
-KernelCurves::KernelCurves(const Calibration& calibration, Caches caches)
+KernelCurves::KernelCurves(const Calibration& calibration, double cold_share)
     : launch_(calibration.launch_overhead.value()), copy_(calibration.ceilings.copy.value()) {
   for (std::size_t i = 0; i < rates_.size(); ++i) {
     const auto& matmul = calibration.ceilings.matmul;
@@ -184,16 +227,15 @@ KernelCurves::KernelCurves(const Calibration& calibration, Caches caches)
   for (const MeasuredKernel& kernel : calibration.kernels) {
     const auto [key, units] = unrolled(kernel.key);
     for (const KernelPoint& point : kernel.points) {
-      const Timing& time = caches == Caches::cold ? point.cold : point.back_to_back;
-      const double flops = kernel.work.flops[static_cast<std::size_t>(point.pass)].value() / units;
-      const double moved = static_cast<double>(kernel.work.moved.value()) / units;
-      const auto weights = static_cast<double>(kernel.work.weights.value());
-      const Rounded rounded{key, point.pass, static_cast<float>(flops), static_cast<float>(moved),
-                            static_cast<float>(weights)};
-      KernelCurve& curve =
-          found.try_emplace(rounded, KernelCurve{key, point.pass, flops, moved, weights, {}}).first->second;
-      curve.points.push_back({units * static_cast<double>(point.samples), time.median.value(),
-                              time.low.value(), time.high.value()});
+      const auto at = [&](core::Seconds Timing::*what) {
+        return at_share(point.cold.*what, point.back_to_back.*what, cold_share).value();
+      };
+      const UnitWork work = unit_work(kernel.work, point.pass, units);
+      const Rounded rounded{key, point.pass, static_cast<float>(work.flops), static_cast<float>(work.moved),
+                            static_cast<float>(work.weights)};
+      KernelCurve& curve = found.try_emplace(rounded, KernelCurve{key, point.pass, work, {}}).first->second;
+      curve.points.push_back({units * static_cast<double>(point.samples), at(&Timing::median),
+                              at(&Timing::low), at(&Timing::high)});
     }
   }
   for (auto& [rounded, curve] : found) {
@@ -202,25 +244,28 @@ KernelCurves::KernelCurves(const Calibration& calibration, Caches caches)
   }
 }
 
-std::optional<Way> KernelCurves::way(const KernelQuery& query, const KernelKey* without) const {
-  const auto [key, units] = unrolled(query.key);
-  Curves curves;
+std::vector<const KernelCurve*> KernelCurves::alike(const KernelKey& key, Pass pass) const {
+  Curves out;
   for (const KernelCurve& curve : curves_)
-    if (curve.key.kind == key.kind && curve.key.number == key.number && curve.pass == query.pass &&
-        (!without || curve.key != *without))
-      curves.push_back(&curve);
-  if (curves.empty()) return std::nullopt;
-  Way out;
-  out.units = units;
-  out.flops = query.work.flops[static_cast<std::size_t>(query.pass)].value() / units;
-  out.moved = static_cast<double>(query.work.moved.value()) / units;
-  out.weights = static_cast<double>(query.work.weights.value());
-  out.number = key.number;
-  out.own = own_curve(out, key, curves);
-  if (!query.divided) find_sequences(out, key, curves);
-  out.neighbours = nearest(key, curves);
-  out.inside = inside(key.shape, curves);
+    if (curve.key.kind == key.kind && curve.key.number == key.number && curve.pass == pass)
+      out.push_back(&curve);
   return out;
+}
+
+std::optional<Way> KernelCurves::way(const KernelQuery& query) const {
+  const auto [key, units] = unrolled(query.key);
+  Way way;
+  way.units = units;
+  way.work = unit_work(query.work, query.pass, units);
+  return completed(std::move(way), key, query.divided, alike(key, query.pass));
+}
+
+std::optional<Way> KernelCurves::way_without(const KernelCurve& curve) const {
+  Curves others = alike(curve.key, curve.pass);
+  std::erase_if(others, [&](const KernelCurve* other) { return other->key == curve.key; });
+  Way way;
+  way.work = curve.work;
+  return completed(std::move(way), curve.key, false, others);
 }
 
 Predicted KernelCurves::on(const KernelCurve& curve, double units) const {
@@ -254,8 +299,7 @@ Predicted KernelCurves::predict(const Way& way, double samples) const {
     logarithm += weight * std::log(roofline(*curve, units) / on(*curve, units).seconds);
     covered |= curve->covers(units);
   }
-  const double seconds =
-      roofline(way.flops * units, way.moved * units + way.weights, way.number) / std::exp(logarithm);
+  const double seconds = roofline(way.work, units, way.number) / std::exp(logarithm);
   return {seconds, seconds, seconds, way.inside && covered ? Fold::shape_inside : Fold::shape_frontier,
           false};
 }
@@ -265,14 +309,15 @@ bool KernelCurves::knows(cluster::Precision number) const {
                      [&](const KernelCurve& c) { return c.key.number == number; });
 }
 
-double KernelCurves::roofline(double flops, double bytes, cluster::Precision number) const {
+double KernelCurves::roofline(const UnitWork& work, double units, cluster::Precision number) const {
   constexpr double kLeast = 1e-12;  // s: so that utilisation is above zero
   const double rate = rates_[static_cast<std::size_t>(number)];
-  return std::max(launch_ + std::max(rate > 0 ? flops / rate : 0, bytes / copy_), kLeast);
+  const double computing = rate > 0 ? work.flops * units / rate : 0;
+  return std::max(launch_ + std::max(computing, (work.moved * units + work.weights) / copy_), kLeast);
 }
 
 double KernelCurves::roofline(const KernelCurve& curve, double units) const {
-  return roofline(curve.flops * units, curve.moved * units + curve.weights, curve.key.number);
+  return roofline(curve.work, units, curve.key.number);
 }
 
 }  // namespace penstock::cost

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "penstock/cost/calibrated.hpp"
 #include "penstock/cost/calibration.hpp"
 
 namespace penstock::cost {
@@ -25,6 +24,11 @@ struct Unrolled {
 };
 Unrolled unrolled(KernelKey key);
 
+/// What a pass over n units does: n * flops, and n * moved + weights bytes read and written.
+struct UnitWork {
+  double flops = 0, moved = 0, weights = 0;
+};
+
 /// Time of one kernel at ascending numbers of units, at least one.
 struct KernelCurve {
   struct Point {
@@ -33,8 +37,7 @@ struct KernelCurve {
   };
   KernelKey key;  ///< unrolled
   Pass pass;
-  double flops, moved;  ///< per unit
-  double weights;       ///< bytes
+  UnitWork work;
   std::vector<Point> points;
   bool covers(double units) const { return points.front().units <= units && units <= points.back().units; }
 };
@@ -52,8 +55,8 @@ struct Way {
     const KernelCurve* curve;
     double weight;  ///< of its utilisation; they sum up to 1
   };
-  double units = 1;                          ///< of one sample
-  double flops = 0, moved = 0, weights = 0;  ///< per unit; bytes
+  double units = 1;  ///< of one sample
+  UnitWork work;
   cluster::Precision number = cluster::Precision::fp32;
   const KernelCurve* own = nullptr;      ///< same shape and work
   const KernelCurve* shorter = nullptr;  ///< the same attention over the next sequences below and above
@@ -64,14 +67,17 @@ struct Way {
 };
 
 /// Immutable. Utilisation is the roofline's time by the measured one (as AIConfigurator's and NeuSight's; Lee
-/// et al., ASPLOS 2025); other shapes' is borrowed by their distance in octaves.
+/// et al., ASPLOS 2025). Other shapes' is borrowed by their distance in octaves: of products by how far their
+/// work (flops, bytes moved, bytes of weights) and windows are apart, of other kernels by their extents.
 class KernelCurves {
  public:
-  KernelCurves(const Calibration& calibration, Caches caches);
+  /// Times are at_share(cold, back to back, cold_share).
+  KernelCurves(const Calibration& calibration, double cold_share);
 
-  /// None: nothing was measured of that kind, pass and number format. `without`: curves of that key are not
-  /// looked at.
-  std::optional<Way> way(const KernelQuery& query, const KernelKey* without = nullptr) const;
+  /// None: nothing was measured of that kind, pass and number format.
+  std::optional<Way> way(const KernelQuery& query) const;
+  /// To a curve, as if nothing of its key had been measured.
+  std::optional<Way> way_without(const KernelCurve& curve) const;
   Predicted predict(const Way& way, double samples) const;
   /// On one curve, as if it were the only one.
   Predicted on(const KernelCurve& curve, double units) const;
@@ -80,9 +86,9 @@ class KernelCurves {
   bool knows(cluster::Precision number) const;
 
  private:
-  double roofline(double flops, double bytes, cluster::Precision number) const;
+  std::vector<const KernelCurve*> alike(const KernelKey& key, Pass pass) const;  ///< of kind, number and pass
+  double roofline(const UnitWork& work, double units, cluster::Precision number) const;
   double roofline(const KernelCurve& curve, double units) const;
-  double utilisation(const KernelCurve& curve, double units) const;
   double launch_, copy_;
   std::array<double, cluster::kPrecisions> rates_{};
   std::vector<KernelCurve> curves_;

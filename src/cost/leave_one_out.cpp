@@ -5,6 +5,7 @@
 #include <map>
 
 #include "kernel_curves.hpp"
+#include "penstock/cost/cold_share.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -32,12 +33,8 @@ void hold_out_samples(const KernelCurves& curves, const KernelCurve& curve, Erro
 }
 
 void hold_out_shape(const KernelCurves& curves, const KernelCurve& curve, Errors& errors) {
-  KernelQuery query{curve.key, {}, curve.pass};
-  query.work.flops[static_cast<std::size_t>(curve.pass)] = core::Flops(curve.flops);
-  query.work.weights = core::Bytes(static_cast<std::int64_t>(curve.weights));
-  auto way = curves.way(query, &curve.key);
+  const auto way = curves.way_without(curve);
   if (!way) return;
-  way->moved = curve.moved;  // per unit it may be a fraction
   for (const KernelCurve::Point& point : curve.points) {
     const Predicted predicted = curves.predict(*way, point.units);
     errors[{curve.key.kind, predicted.fold}].push_back(error(predicted.seconds, point.seconds));
@@ -46,8 +43,8 @@ void hold_out_shape(const KernelCurves& curves, const KernelCurve& curve, Errors
 
 }  // namespace
 
-std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, Caches caches) {
-  const KernelCurves curves(calibration, caches);
+std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, double cold_share) {
+  const KernelCurves curves(calibration, cold_share);
   Errors errors;
   for (const KernelCurve& curve : curves.curves()) {
     hold_out_samples(curves, curve, errors);
@@ -63,7 +60,7 @@ std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, Caches
 }
 
 std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration) {
-  return leave_one_out(calibration, better_caches(calibration));
+  return leave_one_out(calibration, cold_share(calibration.models));
 }
 
 }  // namespace penstock::cost

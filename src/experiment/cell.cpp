@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
@@ -134,20 +133,20 @@ score::Reduction reduction(const sim::SimulationOptions& simulation) {
   return apart ? score::Reduction::closed_form : score::Reduction::free;
 }
 
-report::CellResult identify(const Cell& cell) {
+report::CellResult describe(const Cell& cell) {
   report::CellResult row;
   row.model = cell.model.name;
   for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
   row.cluster = world_name(cell);
   row.devices = cell.cluster.devices;
-  row.planner = planner_name(cell);
+  row.planner = planners::written(cell.planner);
   row.mini_batch = cell.training.mini_batch;
-  if (!cell.schedule.empty()) row.schedule = std::filesystem::path(cell.schedule).stem().string();
+  row.setting = setting_text(cell);
   return row;
 }
 
 report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
-  report::CellResult row = identify(cell);
+  report::CellResult row = describe(cell);
   row.costs = cost::source_of(problem.costs, problem.cluster);
   return row;
 }
@@ -219,16 +218,32 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   const graph::OpGraph graph = load_model(cell.model);
   const cluster::Cluster cluster = load_cluster(cell.cluster);
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
-  SearchSetting setting{{}, spec.simulation, spec.time_limit};
+  SearchSetting setting{{}, cell.simulation, spec.time_limit};
   setting.options.micro_batch = cell.micro_batch;
-  setting.options.per_stage_micro_batch = cell.per_stage_micro_batch;
-  setting.options.any_degree = cell.any_degree;
-  setting.options.k = cell.k;
+  setting.options.per_stage_micro_batch = cell.search.per_stage_micro_batch;
+  setting.options.any_degree = cell.search.any_degree;
+  setting.options.k = cell.search.k;
   setting.options.judge_by_estimate = !spec.choose_by_simulation;
   std::optional<sim::Imperfection> imperfection;
   if (cell.imperfection) imperfection = sim::load_imperfection(*cell.imperfection, cluster);
   setting.imperfection = imperfection ? &*imperfection : nullptr;
+  setting.memory_limit = spec.memory_limit;
+  setting.alone = spec.memory_limit.has_value();
   return try_search(problem, cell, setting, stop);
+}
+
+CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop) {
+  report::CellResult row = describe(cell);
+  try {
+    return run_cell(spec, cell, costs, stop);
+  } catch (const core::Interrupted&) {
+    throw;
+  } catch (const core::BadInput& e) {
+    row.status = std::string("bad input: ") + e.what();
+  } catch (const std::exception& e) {
+    row.status = std::string("internal: ") + e.what();
+  }
+  return {row, {}, {}, {}};
 }
 
 }  // namespace penstock::experiment

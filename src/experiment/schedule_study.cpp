@@ -7,11 +7,13 @@
 #include "at_node.hpp"
 #include "claims_file.hpp"
 #include "name.hpp"
+#include "overrides.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/schedule/weight_versions.hpp"
 #include "penstock/sim/grid.hpp"
+#include "selection.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -92,6 +94,20 @@ std::vector<std::string> axes(const ScheduleCell& cell) {
           std::to_string(cell.shape.micro_batches)};
 }
 
+std::vector<ScheduleCell> select(const Yaml& root, const std::vector<ScheduleCell>& grid) {
+  std::vector<Values> values;
+  for (const ScheduleCell& cell : grid) {
+    const auto names = no_rows().axes, texts = axes(cell);
+    Values& of_cell = values.emplace_back();
+    for (std::size_t a = 0; a < names.size(); ++a) of_cell[names[a]] = texts[a];
+  }
+  const std::vector<bool> keep = wanted(root, values);
+  std::vector<ScheduleCell> out;
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    if (keep[i]) out.push_back(grid[i]);
+  return out;
+}
+
 report::Rows rows_to_come(const ScheduleStudy& study) {
   report::Rows out = no_rows();
   for (const ScheduleCell& cell : study.cells) {
@@ -168,15 +184,17 @@ bool is_schedule_study(const std::string& path) {
   return root.is_map() && root.find("pipelines").has_value();
 }
 
-ScheduleStudy load_schedule_study(const std::string& path) {
-  const Yaml root = Yaml::load(path);
-  root.only({"experiment", "summary", "schedules", "pipelines", "claims"});
+ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides) {
+  Yaml root = Yaml::load(path);
+  apply(overrides, root);
+  root.only({"experiment", "summary", "schedules", "pipelines", "include", "exclude", "claims"});
   ScheduleStudy study;
   study.name = read_name(root.at("experiment"));
   if (const auto node = root.find("summary")) study.summary = node->text();
   std::vector<ScheduleCell> schedules;
   for (const Yaml& node : root.at("schedules").items()) schedules.push_back(read_schedule(node));
   for (const Yaml& node : root.at("pipelines").items()) add_pipeline(study, node, schedules);
+  study.cells = select(root, study.cells);
   if (study.cells.empty()) root.fail("there is nothing to run: expected schedules and pipelines");
   study.claims = read_claims(root, rows_to_come(study));
   return study;

@@ -7,15 +7,17 @@
 #include <set>
 
 #include "at_node.hpp"
+#include "axes.hpp"
 #include "claims_file.hpp"
 #include "name.hpp"
+#include "overrides.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
+#include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
-#include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
-#include "penstock/schedule/catalogue.hpp"
 #include "penstock/sim/imperfection.hpp"
+#include "selection.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -117,21 +119,6 @@ std::vector<World> read_worlds(const Yaml& root, const fs::path& folder) {
   return out;
 }
 
-/// "planned" stands for the schedule that the planner has chosen.
-std::vector<std::string> read_schedules(const Yaml& root, const fs::path& folder) {
-  const auto node = root.find("schedules");
-  if (!node) return {""};
-  std::vector<std::string> out;
-  for (const Yaml& item : node->items()) {
-    const std::string name = item.text();
-    const bool file = name.ends_with(".csv");
-    if (!file && name != "planned") at_node(item, [&] { schedule::grid_family(name); });
-    out.push_back(name == "planned" ? "" : file ? (folder / name).lexically_normal().string() : name);
-  }
-  if (out.empty()) node->fail("expected at least one schedule");
-  return out;
-}
-
 /// A name, or a name with its options: {piper: {flush: true}}.
 planners::PlannerChoice read_planner(const Yaml& node) {
   if (node.is_scalar()) return {at_node(node, [&] { return planners::planner(node.text()).name; })};
@@ -155,79 +142,52 @@ std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
   return out;
 }
 
-/// How planners search: {per_stage_micro_batch, any_degree, k}, {} as in the paper.
-std::vector<Cell> read_searches(const Yaml& root, const Cell& common) {
-  const auto node = root.find("searches");
-  if (!node) return {common};
-  constexpr std::int64_t kMost = 64;
-  std::vector<Cell> out;
-  for (const Yaml& item : node->items()) {
-    item.only({"per_stage_micro_batch", "any_degree", "k"});
-    Cell& cell = out.emplace_back(common);
-    if (const auto each = item.find("per_stage_micro_batch")) cell.per_stage_micro_batch = each->flag();
-    if (const auto any = item.find("any_degree")) cell.any_degree = any->flag();
-    if (const auto k = item.find("k")) cell.k = static_cast<int>(k->integer(1, kMost));
+void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
+               const std::vector<planners::PlannerChoice>& planners, const std::vector<Cell>& settings) {
+  for (std::int64_t size : axis.mini_batches)
+    for (const Cell& setting : settings)
+      for (const planners::PlannerChoice& planner : planners) {
+        Cell cell = setting;
+        cell.model = axis.model;
+        cell.cluster = world.cluster;
+        cell.imperfection = world.imperfection;
+        cell.planner = planner;
+        cell.training.mini_batch = axis.per_device ? size * world.cluster.devices : size;
+        spec.cells.push_back(std::move(cell));
+      }
+}
+
+void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
+               const std::vector<planners::PlannerChoice>& planners) {
+  const auto settings = read_axes(root, folder);
+  const std::vector<World> worlds = read_worlds(root, folder);
+  for (const Yaml& node : root.at("models").items()) {
+    const ModelAxis axis = read_model(node, folder);
+    for (const World& world : worlds) {
+      if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
+        root.fail(fmt::format("more than {} cells", kMostCells));
+      add_cells(spec, axis, world, planners, settings);
+    }
   }
-  if (out.empty()) node->fail("expected at least one search");
-  return out;
-}
-
-/// One or a list; none stands for the planner's sweep.
-std::vector<std::optional<std::int64_t>> read_micro_batches(const Yaml& root) {
-  const auto node = root.find("micro_batch");
-  if (!node) return {std::nullopt};
-  if (node->is_scalar()) return {node->integer(1, kMostSamples)};
-  const auto sizes = numbers(*node, kMostSamples);
-  return {sizes.begin(), sizes.end()};
-}
-
-struct Axes {
-  std::vector<std::optional<std::int64_t>> micro_batches;  ///< none: the planner sweeps
-  std::vector<Cell> searches;
-  std::vector<planners::PlannerChoice> planners;
-  std::vector<std::string> schedules;
-};
-
-/// All cells of one model on one cluster with one mini-batch.
-void add_cells(Spec& spec, const Cell& problem, const Axes& axes) {
-  for (const auto micro_batch : axes.micro_batches)
-    for (const planners::PlannerChoice& planner : axes.planners)
-      for (const Cell& search : axes.searches)
-        for (const std::string& schedule : axes.schedules) {
-          Cell& cell = spec.cells.emplace_back(problem);
-          cell.micro_batch = micro_batch;
-          cell.planner = planner;
-          cell.per_stage_micro_batch = search.per_stage_micro_batch;
-          cell.any_degree = search.any_degree;
-          cell.k = search.k;
-          cell.schedule = schedule;
-        }
-}
-
-void add_cells(Spec& spec, const ModelAxis& axis, const World& world, const Axes& axes, const Cell& common) {
-  for (std::int64_t size : axis.mini_batches) {
-    Cell problem = common;
-    problem.model = axis.model;
-    problem.cluster = world.cluster;
-    problem.imperfection = world.imperfection;
-    problem.training.mini_batch = axis.per_device ? size * world.cluster.devices : size;
-    add_cells(spec, problem, axes);
-  }
+  check_names(root, spec);
+  spec.cells = select(root, spec.cells);
+  if (spec.cells.empty()) root.fail("there is nothing to run: every cell is excluded");
 }
 
 /// What is known of the rows before anything runs.
 report::Rows rows_to_come(const Spec& spec) {
   std::vector<report::CellResult> rows;
-  for (const Cell& cell : spec.cells) rows.push_back(identify(cell));
+  for (const Cell& cell : spec.cells) rows.push_back(describe(cell));
   return report::to_rows(rows);
 }
 
-Cell read_common(const Yaml& root) {
-  Cell common;
-  if (const auto node = root.find("optimizer"))
-    common.training.optimizer = at_node(*node, [&] { return plan::optimizer(node->text()); });
-  if (const auto node = root.find("compression")) common.training.compression = plan::read_compression(*node);
-  return common;
+/// Pinned sizes.
+void check_micro_batches(const Yaml& root, const Spec& spec) {
+  for (const Cell& cell : spec.cells)
+    if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
+      root.at("micro_batch")
+          .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
+                            cell.training.mini_batch, cell.model.name));
 }
 
 cost::MemoryRule read_memory(const Yaml& node) {
@@ -242,68 +202,51 @@ cost::MemoryRule read_memory(const Yaml& node) {
   return rule;
 }
 
-sim::SimulationOptions read_simulation(const Yaml& node) {
-  node.only({"network", "collective", "bucket"});
-  sim::SimulationOptions options;
-  if (const auto n = node.find("network"))
-    options.network = at_node(*n, [&] { return sim::network_model(n->text()); });
-  if (const auto n = node.find("collective"))
-    options.collective = at_node(*n, [&] { return sim::collective(n->text()); });
-  if (const auto n = node.find("bucket")) options.bucket = n->bytes();
-  return options;
-}
-
 bool read_choice(const Yaml& node) {
   const std::string by = node.text();
   if (by != "estimate" && by != "simulation") node.fail("expected estimate or simulation");
   return by == "simulation";
 }
 
-}  // namespace
-
-Spec load_spec(const std::string& path) {
-  return parse_spec(core::read_file(path), path);
-}
-
-Spec parse_spec(const std::string& text, const std::string& path) {
-  const Yaml root = Yaml::parse(text, path);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression",
-             "micro_batch", "costs", "allow_foreign", "choose_by", "baseline", "memory", "simulation",
-             "time_limit", "schedules", "searches", "claims"});
-  const fs::path folder = fs::path(path).parent_path();
-  Spec spec;
-  spec.name = read_name(root.at("experiment"));
+void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec) {
   if (const auto node = root.find("summary")) spec.summary = node->text();
-  if (const auto node = root.find("costs")) {
-    spec.costs = (folder / node->text()).lexically_normal().string();
-  }
+  if (const auto node = root.find("costs")) spec.costs = (folder / node->text()).lexically_normal().string();
   if (const auto node = root.find("memory")) spec.memory = read_memory(*node);
   if (const auto node = root.find("choose_by")) spec.choose_by_simulation = read_choice(*node);
   if (const auto node = root.find("time_limit")) spec.time_limit = node->seconds();
-  if (const auto node = root.find("simulation")) spec.simulation = read_simulation(*node);
+  if (const auto node = root.find("memory_limit")) spec.memory_limit = node->bytes();
+}
+
+std::string read_baseline(const Yaml& node, const std::vector<planners::PlannerChoice>& planners) {
+  const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == node.text(); };
+  if (std::none_of(planners.begin(), planners.end(), is_baseline))
+    node.fail("the baseline is none of the planners");
+  return node.text();
+}
+
+}  // namespace
+
+Spec load_spec(const std::string& path, const Overrides& overrides) {
+  return parse_spec(core::read_file(path), path, overrides);
+}
+
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
+  Yaml root = Yaml::parse(text, path);
+  apply(overrides, root);
+  root.only({"experiment",  "summary",     "models", "clusters",   "planners",   "optimizer",
+             "compression", "micro_batch", "search", "schedule",   "costs",      "allow_foreign",
+             "choose_by",   "baseline",    "memory", "simulation", "time_limit", "memory_limit",
+             "include",     "exclude",     "claims"});
+  const fs::path folder = fs::path(path).parent_path();
+  Spec spec;
+  spec.name = read_name(root.at("experiment"));
+  read_limits_and_rules(root, folder, spec);
   const auto planners = read_planners(root.at("planners"));
-  if (const auto node = root.find("baseline")) {
-    spec.baseline = node->text();
-    const auto is_baseline = [&](const auto& planner) { return planners::written(planner) == spec.baseline; };
-    if (std::none_of(planners.begin(), planners.end(), is_baseline))
-      node->fail("the baseline is none of the planners");
-  }
-  const Cell common = read_common(root);
-  const std::vector<World> worlds = read_worlds(root, folder);
-  const Axes axes{read_micro_batches(root), read_searches(root, common), planners,
-                  read_schedules(root, folder)};
-  for (const Yaml& node : root.at("models").items()) {
-    const ModelAxis axis = read_model(node, folder);
-    for (const World& world : worlds) add_cells(spec, axis, world, axes, common);
-  }
-  check_names(root, spec);
+  if (const auto node = root.find("baseline")) spec.baseline = read_baseline(*node, planners);
+  read_grid(root, folder, spec, planners);
   const auto foreign = root.find("allow_foreign");
   if (spec.costs) check_costs(root.at("costs"), spec, foreign && foreign->flag());
-  for (const Cell& cell : spec.cells)
-    if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
-      root.at("micro_batch")
-          .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
-                            cell.training.mini_batch, cell.model.name));
+  check_micro_batches(root, spec);
   spec.claims = read_claims(root, rows_to_come(spec));
   return spec;
 }
@@ -313,21 +256,19 @@ std::string world_name(const Cell& cell) {
   return cell.imperfection ? cluster + "~" + fs::path(*cell.imperfection).stem().string() : cluster;
 }
 
-std::string planner_name(const Cell& cell) {
-  std::string name = planners::written(cell.planner);
-  if (cell.per_stage_micro_batch) name += " per-stage";
-  if (cell.any_degree) name += " any-degree";
-  if (cell.k > 1) name += fmt::format(" k={}", cell.k);
-  return name;
+std::string setting_text(const Cell& cell) {
+  std::string out;
+  for (const auto& [key, value] : cell.setting)
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key, value);
+  return out;
 }
 
 std::string cell_name(const Cell& cell) {
   std::string name =
       fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(), world_name(cell),
-                  cell.cluster.devices, planner_name(cell), cell.training.mini_batch);
-  if (cell.micro_batch) name += fmt::format("-micro_batch_{}", *cell.micro_batch);
-  if (!cell.schedule.empty()) name += "-" + fs::path(cell.schedule).stem().string();
+                  cell.cluster.devices, planners::written(cell.planner), cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
+  for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
   return name;

@@ -1,20 +1,15 @@
 #include "penstock/kernels/graph_run.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
 #include <map>
 
-#include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
+#include "penstock/kernels/wiring.hpp"
 
 namespace penstock::kernels {
 
 using core::OpId;
 using graph::Operator;
 using graph::OpKind;
-using graph::Vertex;
 
 namespace {
 
@@ -39,43 +34,25 @@ struct Node {
   bool passes_on = false;  ///< above it, or the weight gradient wants what this pass hands it
 };
 
-std::int64_t extent(const Operator& op, const std::string& name) {
-  for (const auto& [key, value] : op.shape)
-    if (key == name) return value;
-  throw core::BadInput(fmt::format("operator '{}': shape: {} is missing", op.name, name));
-}
-
-bool is_view(const Operator& op) {
-  return op.kind == OpKind::reshape;
-}
-
-/// A view of the first `leading` of `all` elements is the first part of what a concat joins.
-Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
-  Operator op;
-  op.name = view.name;
-  op.kind = OpKind::concat;
-  op.shape = {{"elements", all}, {"parts", 2}, {"rows", 1}, {"part0", leading}, {"part1", all - leading}};
-  return op;
-}
-
 }  // namespace
 
 /// Construction goes once down the graph, making kernels, outputs and parameters, and once up, giving
 /// gradients their places.
 struct GraphRun::Parts {
   Parts(Backend& b, const graph::OpGraph& g, std::int64_t n, Number number_, std::uint64_t seed_)
-      : backend(b), graph(g), samples(n), number(number_), seed(seed_), nodes(g.size()) {
+      : backend(b),
+        graph(g),
+        samples(n),
+        number(number_),
+        seed(seed_),
+        wires(wire(g, number_)),
+        nodes(g.size()) {
     for (std::size_t v = 0; v < g.size(); ++v) go_down(OpId(v));
     for (std::size_t v = g.size(); v-- > 0;) go_up(OpId(v));
   }
 
   Node& node(OpId id) { return nodes[id.index()]; }
-  std::vector<OpId> predecessors(OpId id) const {
-    std::vector<OpId> out;
-    for (const Vertex u : graph.dag().predecessors(static_cast<Vertex>(id.index())))
-      out.emplace_back(static_cast<std::size_t>(u));
-    return out;
-  }
+  const Wire& wire_of(OpId id) const { return wires[id.index()]; }
 
   Buffer* make(Element element, std::int64_t count) {
     return buffers.emplace_back(backend.allocate(element, count)).get();
@@ -91,10 +68,7 @@ struct GraphRun::Parts {
   void add_input(OpId id);
   void add_view(OpId id);
   void add_kernel(OpId id);
-  std::vector<OpId> match(OpId id, const std::vector<Slot>& slots);
   void add_parameters(OpId id);
-  Buffer* tied_to(const Slot& slot);
-  double rows_pointed_at(OpId id) const;
 
   void go_up(OpId id);
   void share_gradient(Node& view);
@@ -108,57 +82,41 @@ struct GraphRun::Parts {
   std::int64_t samples;
   Number number;
   std::uint64_t seed;
+  std::vector<Wire> wires;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<Node> nodes;
-  std::vector<Buffer*> own_parameters;           ///< that tied operators may share
   std::map<const Buffer*, Buffer*> gradient_of;  ///< by parameter
   std::vector<Buffer*> tables;                   ///< gradients that are added to
 };
 
 void GraphRun::Parts::go_down(OpId id) {
   const Operator& op = graph.op(id);
-  for (const OpId source : predecessors(id)) node(id).passes_on |= node(source).trains;
+  node(id).sources = wire_of(id).sources;
+  node(id).passes_on = wire_of(id).trains_above;
+  node(id).trains = wire_of(id).trains;
   if (op.kind == OpKind::input)
     add_input(id);
   else if (is_view(op))
     add_view(id);
   else
     add_kernel(id);
-  node(id).trains = node(id).passes_on || !node(id).operands.parameters.empty();
-}
-
-/// The rows of the table that the tensor's numbers point into, read through views too; 0 where they do not.
-double GraphRun::Parts::rows_pointed_at(OpId id) const {
-  double rows = 0;
-  for (const Vertex v : graph.dag().successors(static_cast<Vertex>(id.index()))) {
-    const OpId reader(static_cast<std::size_t>(v));
-    const Operator& op = graph.op(reader);
-    if (op.kind == OpKind::embedding) rows = static_cast<double>(extent(op, "rows"));
-    if (is_view(op)) rows = std::max(rows, rows_pointed_at(reader));
-  }
-  return rows;
 }
 
 void GraphRun::Parts::add_input(OpId id) {
-  const double rows = rows_pointed_at(id);
+  const auto rows = static_cast<double>(wire_of(id).rows);
   const bool pointer = rows > 0;
-  Buffer* buffer =
-      make(pointer ? Element::int64 : storage(number), samples * extent(graph.op(id), "elements"));
+  Buffer* buffer = make(wire_of(id).made.element, samples * wire_of(id).made.count);
   node(id).output = random(buffer, pointer ? 0 : -1, pointer ? rows : 1);
 }
 
 void GraphRun::Parts::add_view(OpId id) {
   Node& view = node(id);
-  view.sources = predecessors(id);
-  core::require(view.sources.size() == 1, "a view shows one tensor");
   Buffer* whole = node(view.sources[0]).output;
-  const std::int64_t leading = extent(graph.op(id), "elements"), all = whole->count() / samples;
+  const std::int64_t leading = wire_of(id).made.count, all = whole->count() / samples;
   if (leading == all) {
     view.output = whole;
     return;
   }
-  if (leading > all)
-    throw core::BadInput(fmt::format("operator '{}' shows more than there is", graph.op(id).name));
   view.part = true;
   view.kernel = backend.make_kernel(joining(graph.op(id), leading, all), samples, number);
   view.output = make(view.kernel->slots().inputs[0]);
@@ -167,34 +125,10 @@ void GraphRun::Parts::add_view(OpId id) {
   view.operands.input_gradients = view.operands.inputs;
 }
 
-/// The sources of all slots: for each the first operand of its size that has no slot yet, else the first.
-std::vector<OpId> GraphRun::Parts::match(OpId id, const std::vector<Slot>& slots) {
-  std::vector<OpId> free = predecessors(id), sources;
-  const std::vector<OpId> all = free;
-  for (const Slot& slot : slots) {
-    const auto fits = [&](OpId source) {
-      const Buffer& output = *node(source).output;
-      return output.count() == slot.count() && output.element() == slot.element;
-    };
-    const auto fresh = std::find_if(free.begin(), free.end(), fits);
-    const auto any = std::find_if(all.begin(), all.end(), fits);
-    if (any == all.end())
-      throw core::BadInput(fmt::format("operator '{}': no input has the {} elements of {}", graph.op(id).name,
-                                       slot.count() / samples, slot.name));
-    sources.push_back(fresh != free.end() ? *fresh : *any);
-    if (fresh != free.end()) free.erase(fresh);
-  }
-  if (!free.empty())
-    throw core::BadInput(fmt::format("operator '{}': it has no place for the output of '{}'",
-                                     graph.op(id).name, graph.op(free[0]).name));
-  return sources;
-}
-
 void GraphRun::Parts::add_kernel(OpId id) {
   Node& n = node(id);
   n.kernel = backend.make_kernel(graph.op(id), samples, number);
   const Slots& slots = n.kernel->slots();
-  n.sources = match(id, slots.inputs);
   for (const OpId source : n.sources) n.operands.inputs.push_back(node(source).output);
   for (const Slot& slot : slots.kept) n.operands.kept.push_back(make(slot));
   for (const Slot& slot : slots.handed) n.operands.handed.push_back(make(slot));
@@ -203,24 +137,13 @@ void GraphRun::Parts::add_kernel(OpId id) {
   add_parameters(id);
 }
 
-/// Of a tied operator: the first parameters of that size.
-Buffer* GraphRun::Parts::tied_to(const Slot& slot) {
-  const auto fits = [&](const Buffer* own) {
-    return own->count() == slot.count() && own->element() == slot.element;
-  };
-  const auto found = std::find_if(own_parameters.begin(), own_parameters.end(), fits);
-  return found == own_parameters.end() ? nullptr : *found;
-}
-
 void GraphRun::Parts::add_parameters(OpId id) {
   Node& n = node(id);
-  const bool tied = graph.op(id).parameters == 0;
-  for (const Slot& slot : n.kernel->slots().parameters) {
-    Buffer* shared = tied ? tied_to(slot) : nullptr;
-    const double reach =
-        std::sqrt(3.0 * static_cast<double>(slot.shape[0]) / static_cast<double>(slot.count()));
-    n.operands.parameters.push_back(shared ? shared : random(make(slot), -reach, reach));
-    if (!tied) own_parameters.push_back(n.operands.parameters.back());
+  const auto& slots = n.kernel->slots().parameters;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const ParameterRef owner = wire_of(id).parameters[i].owner;
+    n.operands.parameters.push_back(owner.op == id ? random(make(slots[i]), -reach(slots[i]), reach(slots[i]))
+                                                   : node(owner.op).operands.parameters[owner.slot]);
   }
 }
 

@@ -103,3 +103,24 @@ TEST_CASE("same points and seed, same fit") {
     CHECK(a[i].per_byte.high == b[i].per_byte.high);
   }
 }
+
+TEST_CASE("one line through everything has neither a negative latency nor a negative slope") {
+  const auto exact = calibrate::fit_line(points({5e-6, 1e-10}, 20, {}, 20));
+  REQUIRE(exact);
+  CHECK(exact->latency == doctest::Approx(5e-6));
+  CHECK(exact->per_byte == doctest::Approx(1e-10));
+  // 1 KiB in 1 us and 2 KiB in 3 us are a line that crosses zero bytes at -1 us. The best slope without a
+  // latency makes (s b / t - 1) least: ratios b / t of 1024 and 683 MB/s.
+  const auto at = [](std::int64_t bytes, double time) {
+    const Seconds t(time);
+    return cost::LinkPoint{Bytes(bytes), {t, t, t, 10, t, t}};
+  };
+  const double a = 1024 / 1e-6, b = 2048 / 3e-6;
+  const auto steep = calibrate::fit_line(std::vector{at(1024, 1e-6), at(2048, 3e-6)});
+  REQUIRE(steep);
+  CHECK(steep->latency == 0);
+  CHECK(steep->per_byte == doctest::Approx((a + b) / (a * a + b * b)));
+  CHECK(calibrate::fit_line(std::vector{at(1000, 1e-6)})->per_byte == doctest::Approx(1e-9));
+  CHECK_FALSE(calibrate::fit_line(std::vector{at(1024, 3e-6), at(2048, 1e-6)}));
+  CHECK_FALSE(calibrate::fit_line({}));
+}

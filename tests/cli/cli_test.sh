@@ -199,6 +199,21 @@ expect 0 "samples_inside       7         2.1 %  8.0 %" "$penstock" calibrate rep
 expect 0 "two at once, device_copy of 1.00 MiB: 1.90 times as long (fair sharing: 2)" "$penstock" calibrate report t1.yaml
 expect 0 "600 ms (+20.0 %)" "$penstock" calibrate report t1.yaml
 expect 0 "extrapolated" "$penstock" calibrate coverage t1.yaml --model case_study --micro-batch 1,4 --worst 3
+expect 0 '"median_error": 0.021' "$penstock" calibrate report t1.yaml --json
+expect 0 '"copy_bytes_per_s": 100000000000.0' "$penstock" calibrate report t1.yaml --json
+expect 0 '"cold_sum_s": 0.6,' "$penstock" calibrate report t1.yaml --json
+expect 0 '"shapes": 4,' "$penstock" calibrate coverage t1.yaml --model case_study --worst 3 --json
+# same_keys DATA COMMAND...: the JSON has just the keys that --help tells; DATA are names that a file chooses, and words between.
+same_keys() {
+  local data=$1
+  shift
+  "$@" --json | grep -o '"[a-z0-9_]*":' | tr -d '":' | sort -u | grep -vxE "$data" >keys.json
+  "$@" --help | awk '/^JSON is one object/ { inside = 1; next } /^$/ { inside = 0 } inside' |
+    grep -oE '[a-z0-9_]+' | sort -u | grep -vxE "$data" >keys.help
+  [[ -s keys.json ]] && diff keys.json keys.help || { echo "FAILED: --help tells other keys: $*"; failures=$((failures + 1)); }
+}
+same_keys 'fp32|driver|branches|rate|or|null' "$penstock" calibrate report t1.yaml
+same_keys 'rows|in|out|each' "$penstock" calibrate coverage t1.yaml --model case_study --worst 1
 head -n -1 t1.yaml >cut.yaml
 expect 11 "cut.yaml:40: end: the file is truncated" "$penstock" calibrate report cut.yaml
 expect 11 "cut.yaml:40: end: the file is truncated" "$penstock" plan --model case_study --cluster t1_cluster.yaml --mini-batch 8 --costs cut.yaml -o bad.yaml
@@ -211,8 +226,12 @@ expect 10 "-o FILE says where the calibration goes" "$penstock" calibrate
 expect 10 "did you mean 'vgg16'" "$penstock" calibrate --models vgg17 -o no.yaml
 expect 10 "--budget: expected a time such as 5m" "$penstock" calibrate --budget 5 -o no.yaml
 expect 11 "t1.yaml: identity: measured on Maker T1 16GB" "$penstock" calibrate -o t1.yaml
-expect 11 "measured on Maker T1 16GB; this is" "$penstock" calibrate verify host_t1.yaml
+expect 11 "measured on Maker T1 16GB; this is" "$penstock" calibrate verify host_t1.yaml --json
 [[ ! -e no.yaml ]] || { echo "FAILED: a calibration was written"; failures=$((failures + 1)); }
+expect 11 "t1.yaml: links: no copies between devices were measured: give --bandwidth and --latency" "$penstock" calibrate cluster t1.yaml --devices 4 -o no.yaml
+expect 10 "--bandwidth: expected a bandwidth such as 10GB/s" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 0 --latency 5us -o no.yaml
+expect 0 "" "$penstock" calibrate cluster t1.yaml --devices 4 --bandwidth 10GB/s --latency 5us -o four.yaml
+expect 0 "costs: calibration of Maker T1 16GB; of" "$penstock" plan --model case_study --cluster four.yaml --mini-batch 32 --costs t1.yaml -o four_plan.yaml
 calibrated=("$penstock" plan --model case_study --devices 4 --mini-batch 32 --costs t1.yaml)
 expect 0 "costs: calibration of Maker T1 16GB; of compute time 0.0 % measured" "${calibrated[@]}" --cluster t1_cluster.yaml -o t1_plan.yaml
 expect 0 '"extrapolated": ' "$penstock" simulate t1_plan.yaml --costs t1.yaml --json

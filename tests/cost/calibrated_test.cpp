@@ -12,7 +12,7 @@
 using namespace penstock;
 using namespace penstock::cost;
 using graph::OpKind;
-using support::point;
+constexpr auto point = support::cold_point;
 
 namespace {
 
@@ -127,6 +127,26 @@ TEST_CASE("a shape between measured ones borrows their utilisation") {
   CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == Origin::extrapolated);
 }
 
+TEST_CASE("products borrow from like work, other kernels from like extents") {
+  // 1 GFLOP is asked for: of two kernels one has the same work at 50 %, the other nearly the same extents and
+  // 1024 times the work at 25 %. Of a product the first counts, so it takes 2 ms; of a table the second, 4
+  // ms.
+  for (const auto& [kind, expected] : {std::pair{OpKind::linear, 2e-3}, {OpKind::embedding, 4e-3}}) {
+    const auto both =
+        of({kernel(kind, {{"in", 10}, {"out", 10'000}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
+            kernel(kind, {{"in", 1000}, {"out", 101}}, 1024e9, {point(Pass::forward, 1, 1024 * 4e-3)})});
+    const auto borrowed = forward(both, one(kind, {{"in", 1000}, {"out", 100}}, 1e9), 1);
+    CHECK(borrowed.time.value() == doctest::Approx(expected).epsilon(1e-3));
+  }
+  // Of convolutions with the same work the one with the same window counts, however many channels it has.
+  const auto windows = of(
+      {kernel(OpKind::convolution, {{"out", 10}, {"kernel_height", 3}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
+       kernel(OpKind::convolution, {{"out", 90}, {"kernel_height", 1}}, 1e9,
+              {point(Pass::forward, 1, 4e-3)})});
+  const auto three = one(OpKind::convolution, {{"out", 80}, {"kernel_height", 3}}, 1e9);
+  CHECK(forward(windows, three, 1).time.value() == doctest::Approx(2e-3).epsilon(1e-3));
+}
+
 TEST_CASE("between sequence lengths of attention the square root of time is linear") {
   // Time grows with the square: 1 ms at 128 and 9 ms at 384 are 4 ms at 256, where a line would say 5.
   const auto shape = [](std::int64_t length) -> Shape {
@@ -194,23 +214,59 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
         doctest::Approx(forward(layer(), norm, 4).time.value() / 2));
 }
 
-TEST_CASE("the kind of timing is chosen by whole models") {
-  Calibration calibration = support::full_calibration();  // 0.5 s whole; cold 0.6, back to back 0.49
-  CHECK(better_caches(calibration) == Caches::back_to_back);
-  calibration.models[0].cold_sum = core::Seconds(0.505);
-  CHECK(better_caches(calibration) == Caches::cold);
-  CHECK(better_caches(support::bare_calibration()) == Caches::back_to_back);
+TEST_CASE("times are as far from back to back to cold as whole models say") {
+  // 4 samples take 6 ms cold and 3 back to back. A model that takes 0.7 s, whose kernels take 0.8 or 0.6,
+  // says halfway: 4.5 ms, and the ends of the intervals likewise.
+  Calibration calibration = layer();
   const auto graph = one(OpKind::linear, kLayer, 1e9);
-  const CalibratedCosts cold(layer(), Caches::cold);
-  CHECK(cold.op_time(graph, core::OpId(0), kDevice, 4).forward.value() ==
-        12e-3);  // hand-made: twice the other
+  CHECK(forward(calibration, graph, 4).time.value() == 6e-3);  // no model: cold
+  calibration.models = {
+      {"m", {}, 1, cluster::Precision::fp32, support::timing(0.7), core::Seconds(0.8), core::Seconds(0.6)}};
+  const auto half = forward(calibration, graph, 4);
+  CHECK(half.origin == Origin::measured);
+  CHECK(half.time.value() == doctest::Approx(4.5e-3));
+  CHECK(half.low.value() == doctest::Approx(4.5e-3 * 0.99));
+  CHECK(half.high.value() == doctest::Approx(4.5e-3 * 1.01));
+  const CalibratedCosts warm(calibration, 0);
+  CHECK(warm.op_time(graph, core::OpId(0), kDevice, 4).forward.value() == doctest::Approx(3e-3));
+}
+
+TEST_CASE("training adds gradients up beside its kernels") {
+  // 250 million weights of 4 bytes: 3 GB to read and write at 100 GB/s, 30 ms more than the kernel. Half of
+  // them: 15 ms; half of the samples: all of them.
+  const auto weighs = [](std::int64_t gathered) {
+    graph::GraphBuilder builder("one", 4);
+    graph::Operator op;
+    op.name = "op";
+    op.kind = gathered ? OpKind::embedding : OpKind::linear;
+    op.shape = {{"rows", 1}, {"in", 25'000}, {"out", 10'000}};
+    op.parameters = 250'000'000;
+    op.gathered_parameters = gathered;
+    builder.add(op);
+    return builder.build();
+  };
+  const CalibratedCosts costs(layer());
+  const auto more = [&](const graph::OpGraph& graph, const OpPart& part) {
+    const auto time = costs.part_time(graph, core::OpId(0), kDevice, 4, part);
+    const auto kernel = costs.estimate(graph, core::OpId(0), kDevice, 4, part).time();
+    CHECK(time.forward == kernel.forward);
+    CHECK(time.input_gradient == kernel.input_gradient);
+    return (time.weight_gradient - kernel.weight_gradient).value();
+  };
+  CHECK(more(weighs(0), {}) == doctest::Approx(0.03));
+  CHECK(more(weighs(0), {plan::Partition::output, 0.5, true, false}) == doctest::Approx(0.015));
+  CHECK(more(weighs(0), {plan::Partition::batch, 0.5}) == doctest::Approx(0.03));
+  CHECK(more(weighs(10'000), {}) == 0);  // a table: its kernel adds
+  CHECK(more(one(OpKind::linear, kLayer, 1e9), {}) == 0);
+  const auto whole = costs.op_time(weighs(0), core::OpId(0), kDevice, 4);
+  CHECK(whole.weight_gradient == costs.part_time(weighs(0), core::OpId(0), kDevice, 4, {}).weight_gradient);
 }
 
 TEST_CASE("the optimizer streams at the measured copy bandwidth") {
-  // adam: 7 * 1 GB at 100 GB/s.
+  // adam: 7 * 1 GB at 100 GB/s, and 1 GB of gradients is zeroed.
   const CalibratedCosts costs(support::bare_calibration());
   CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::adam, kDevice).value() ==
-        doctest::Approx(0.07));
+        doctest::Approx(0.08));
 }
 
 TEST_CASE("a device is known by the words of its name") {

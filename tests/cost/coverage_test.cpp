@@ -9,7 +9,7 @@
 using namespace penstock;
 using namespace penstock::cost;
 using graph::OpKind;
-using support::point;
+constexpr auto point = support::cold_point;
 
 namespace {
 

@@ -5,10 +5,13 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/forecast.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "support/scratch.hpp"
@@ -38,15 +41,26 @@ std::size_t files(const std::string& folder) {
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     CHECK(entry.path().extension() != ".tmp");
-    count += entry.is_regular_file();
+    count += entry.is_regular_file() && entry.path().string().find("/.cache/") == std::string::npos;
   }
   return count;
 }
 
-/// Everything but the time the search took.
-std::string timeless(std::vector<report::CellResult> rows) {
-  for (auto& row : rows) row.search_s.reset(), row.judging_s.reset();
-  return report::to_csv(rows);
+/// Everything but what was measured.
+std::string timeless(const std::vector<report::CellResult>& rows) {
+  return report::to_csv(rows, {.measured = false});
+}
+
+/// Path to content, of the files that do not depend on machine and day.
+std::map<std::string, std::string> lasting_files(const std::string& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string path = fs::relative(entry.path(), folder).string();
+    if (entry.is_regular_file() && !path.starts_with(".cache/") && path != "timings.csv" &&
+        path != "provenance.json")
+      out[path] = core::read_file(entry.path().string());
+  }
+  return out;
 }
 
 }  // namespace
@@ -79,7 +93,7 @@ TEST_CASE("a run leaves a complete results folder, the same for any number of th
     REQUIRE(outcome.rows.size() == 4);
     for (const auto& row : outcome.rows) CHECK(row.status == "ok");
     CHECK(files(folder) ==
-          3 + 4 * 3);  // results.csv, results.json, table.txt; plan, trace, timeline per cell
+          5 + 4 * 4);  // three of results, timings, provenance; configuration, plan, trace, timeline per cell
     const std::string all = timeless(outcome.rows) +
                             core::read_file(folder + "/plans/case_study-summit-4-graphpipe-32.yaml") +
                             core::read_file(folder + "/traces/candle_uno-summit-4-spp-32.pftrace");
@@ -222,11 +236,162 @@ TEST_CASE("an interrupted run keeps the finished cells, whole files only") {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   std::atomic<bool> stop{false};
   experiment::RunOptions options{scratch.path("r"), {}, {}};
-  options.progress = [&](std::size_t done, std::size_t, const report::CellResult&) { stop = done == 2; };
+  options.progress = [&](std::size_t done, auto&&...) { stop = done == 2; };
   const auto outcome = experiment::run(small_spec(), options, core::StopToken(&stop));
   CHECK(outcome.interrupted);
   CHECK(outcome.rows.size() == 2);
-  CHECK(files(scratch.path("r")) == 3 + 2 * 3);
+  CHECK(files(scratch.path("r")) == 5 + 2 * 4);
+}
+
+TEST_CASE("a cell is run once: the second run finds all, the same files and the same search times") {
+  const support::Scratch scratch("run_cache");
+  experiment::RunOptions options{scratch.path("a"), {}, {}};
+  std::size_t ran = 0;
+  options.progress = [&](auto&&, auto&&, auto&&, bool cached) { ran += !cached; };
+  options.provenance.date = "2000-01-01T00:00:00Z";
+  experiment::run(small_spec(), options, {});
+  CHECK(ran == 4);
+  const auto first = lasting_files(scratch.path("a"));
+  const std::string timings = core::read_file(scratch.path("a/timings.csv"));
+  CHECK(timings.find(",2000-01-01T00:00:00Z,") != std::string::npos);
+
+  options.provenance.date = "2001-01-01T00:00:00Z";
+  experiment::run(small_spec(), options, {});
+  CHECK(ran == 4);
+  CHECK(lasting_files(scratch.path("a")) == first);
+  CHECK(core::read_file(scratch.path("a/timings.csv")) == timings);
+
+  options.cache = scratch.path("a/.cache");  // elsewhere, from the same cache
+  options.folder = scratch.path("b");
+  experiment::run(small_spec(), options, {});
+  CHECK(ran == 4);
+  CHECK(lasting_files(scratch.path("b")) == first);
+}
+
+TEST_CASE("whatever decides a cell's result decides whether it is found again") {
+  const support::Scratch scratch("run_keys");
+  core::write_file(scratch.path("c.yaml"),
+                   core::read_file(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml"));
+  core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
+  core::write_file(scratch.path("order.csv"), "0F0,0B0\n");
+  auto spec = small_spec();
+  spec.cells.resize(1);
+  spec.cells[0].cluster.name = scratch.path("c.yaml");
+  experiment::RunOptions options{scratch.path("a"), {}, {}};
+  const auto is_cached = [&] { return !experiment::forecast(spec, options)[0].status.empty(); };
+  CHECK_FALSE(is_cached());
+  CHECK_FALSE(fs::exists(scratch.path("a")));
+  experiment::run(spec, options, {});
+  CHECK(is_cached());
+  /// Not found after the change, found when all is as before.
+  const auto decides = [&](auto change) {
+    const auto before = spec;
+    change(spec);
+    CHECK_FALSE(is_cached());
+    CHECK(experiment::forecast(spec, options)[0].cell.starts_with("case_study"));
+    spec = before;
+    CHECK(is_cached());
+  };
+  decides([](auto& s) { s.cells[0].planner = planners::planner_choice("graphpipe"); });
+  decides([](auto& s) { s.cells[0].model.parameters["layers"] = "1"; });
+  decides([](auto& s) { s.cells[0].cluster.devices = 8; });
+  decides([](auto& s) { s.cells[0].training.mini_batch = 64; });
+  decides([](auto& s) { s.cells[0].training.optimizer = plan::Optimizer::adam; });
+  decides([](auto& s) { s.cells[0].training.compression.gradients = 0.5; });
+  decides([](auto& s) { s.cells[0].micro_batch = 8; });
+  decides([](auto& s) { s.cells[0].search.per_stage_micro_batch = true; });
+  decides([](auto& s) { s.cells[0].search.any_degree = true; });
+  decides([](auto& s) { s.cells[0].search.k = 2; });
+  decides([](auto& s) { s.cells[0].schedule = "gpipe"; });
+  decides([&](auto& s) { s.cells[0].schedule = scratch.path("order.csv"); });
+  decides([&](auto& s) { s.cells[0].imperfection = scratch.path("slow.yaml"); });
+  decides([](auto& s) { s.cells[0].simulation.network = sim::NetworkModel::fifo; });
+  decides([](auto& s) { s.cells[0].simulation.collective = sim::Collective::ring; });
+  decides([](auto& s) { s.cells[0].simulation.bucket = core::Bytes(1); });
+  decides([](auto& s) { s.memory.activation_copies = 2; });
+  decides([](auto& s) { s.choose_by_simulation = false; });
+  decides([](auto& s) { s.time_limit = core::Seconds(9); });
+  decides([](auto& s) { s.memory_limit = core::Bytes(std::int64_t{1} << 33); });
+  options.program = "another build";
+  CHECK_FALSE(is_cached());
+  options.program = "";
+  core::write_file(scratch.path("c.yaml"), core::read_file(scratch.path("c.yaml")) + "# a comment\n");
+  CHECK_FALSE(is_cached());
+  CHECK(experiment::forecast(spec, options)[0].seconds);  // what it took is known all the same
+}
+
+TEST_CASE("a cell that fails is a row with its reason, and costs no other") {
+  const support::Scratch scratch("run_failure");
+  auto spec = small_spec();
+  spec.cells[1].planner.options["no such"] = "option";
+  const auto outcome = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
+  REQUIRE(outcome.rows.size() == 4);
+  CHECK(outcome.rows[1].status.starts_with("bad input: graphpipe"));
+  for (std::size_t i : {0, 2, 3}) CHECK(outcome.rows[i].status == "ok");
+}
+
+TEST_CASE("with a memory limit each search has the process to itself, and may hit it") {
+  if (!core::resident_memory()) return;
+  const support::Scratch scratch("run_memory");
+  auto spec = small_spec();
+  spec.memory_limit = core::Bytes(std::int64_t{8} << 30);
+  const auto all = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
+  for (const auto& row : all.rows) CHECK(row.search_memory_bytes);
+  spec.memory_limit = core::Bytes(0);
+  const auto none = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
+  for (const auto& row : none.rows) CHECK(row.status.starts_with("memory full"));
+}
+
+TEST_CASE("a follower runs cells and writes no results; the leader finds them") {
+  const support::Scratch scratch("run_follower");
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.leader = false;
+  CHECK(experiment::run(small_spec(), options, {}).rows.size() == 4);
+  CHECK_FALSE(fs::exists(scratch.path("r/results.csv")));
+  options.leader = true;
+  options.progress = [](auto&&, auto&&, auto&&, bool cached) { CHECK(cached); };
+  CHECK(experiment::run(small_spec(), options, {}).rows.size() == 4);
+  CHECK(files(scratch.path("r")) == 5 + 4 * 4);
+}
+
+TEST_CASE("a cell that took processes down is tried last, so that it costs no other") {
+  const support::Scratch scratch("run_order");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  std::atomic<bool> stop{false};
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  std::vector<std::string> order;
+  options.progress = [&](auto&&, auto&&, const auto& row, auto&&) {
+    order.push_back(row.model + " " + row.planner);
+    stop = true;
+  };
+  experiment::run(small_spec(), options, core::StopToken(&stop));
+  REQUIRE(order == std::vector<std::string>{"case_study spp"});
+  // Begun once and never finished, as if its process had died: what is in the cache of the cell that was
+  // done.
+  for (const auto& entry : fs::directory_iterator(scratch.path("r/.cache")))
+    if (entry.path().extension() == ".cell") {
+      core::write_file(fs::path(entry.path()).replace_extension(".part").string(), ".");
+      fs::remove(entry.path());
+    }
+  order.clear();
+  options.progress = [&](auto&&, auto&&, const auto& row, auto&&) {
+    order.push_back(row.model + " " + row.planner);
+  };
+  experiment::run(small_spec(), options, {});
+  CHECK(order == std::vector<std::string>{"case_study graphpipe", "candle_uno spp", "candle_uno graphpipe",
+                                          "case_study spp"});
+}
+
+TEST_CASE("what a killed run left half written goes, and two leaders do not write into one folder") {
+  const support::Scratch scratch("run_leftover");
+  core::write_file(scratch.path("r/plans/x.yaml.123.0.tmp"), "half");
+  const auto spec = small_spec();
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [&](auto&&...) {
+    CHECK_THROWS_AS(experiment::run(spec, {scratch.path("r"), {}, {}}, {}), core::BadInput);
+  };
+  CHECK(experiment::run(spec, options, {}).rows.size() == 4);
+  CHECK(files(scratch.path("r")) == 5 + 4 * 4);
 }
 
 TEST_CASE("simulated time as the judge never chooses a slower plan") {
@@ -283,4 +448,28 @@ TEST_CASE("claims are judged when all cells have run") {
   CHECK(experiment::run(spec, {scratch.path("r"), {}, {}}, {}).claims.find("not slower") !=
         std::string::npos);
   CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 1,") != std::string::npos);
+  // A claim is no part of a cell: judged anew on what the cache has.
+  spec.claims[0].paper.low = 2;
+  spec.claims[0].measure.column = "search_s";  // of timings.csv
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [](auto&&, auto&&, auto&&, bool cached) { CHECK(cached); };
+  experiment::run(spec, options, {});
+  CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 2,") != std::string::npos);
+}
+
+TEST_CASE("of an interrupted run no claim is judged: rows are missing") {
+  const support::Scratch scratch("run_claims_late");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  auto spec = small_spec();
+  report::Claim claim;
+  claim.measure.column = "gap";
+  claim.measure.of = {{"model", {"candle_uno"}}};
+  spec.claims = {claim};
+  std::atomic<bool> stop{false};
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [&](auto&&...) { stop = true; };
+  const auto outcome = experiment::run(spec, options, core::StopToken(&stop));
+  CHECK(outcome.interrupted);
+  CHECK(outcome.claims.empty());
+  CHECK_FALSE(fs::exists(scratch.path("r/claims.csv")));
 }

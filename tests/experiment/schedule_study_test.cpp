@@ -12,10 +12,10 @@ namespace {
 const std::string kPipeline =
     "pipelines:\n  - {name: even, ranks: [4], micro_batches: [4, 8], forward: 1s, latency: 0s}\n";
 
-experiment::ScheduleStudy study(const std::string& rest) {
+experiment::ScheduleStudy study(const std::string& rest, const experiment::Overrides& overrides = {}) {
   const support::Scratch scratch("schedule_study");
   core::write_file(scratch.path("e.yaml"), "experiment: e\n" + rest);
-  return experiment::load_schedule_study(scratch.path("e.yaml"));
+  return experiment::load_schedule_study(scratch.path("e.yaml"), overrides);
 }
 
 std::string fault_of(const std::string& rest) {
@@ -50,6 +50,17 @@ TEST_CASE("1F1B idles (p-1)(F+B) = 3 x 3 s, holds p; the zero-bubble one a third
   CHECK(cell(rows, 3, "micro_batches") == "8");
   CHECK(std::stod(cell(rows, 3, "span_s")) == doctest::Approx(9 + 8 * 3));
   CHECK(cell(rows, 2, "schedule") == "interleaved_1f1b:chunks=2");
+}
+
+TEST_CASE("cells are selected and values set as in any experiment") {
+  const auto few = study("schedules: [1f1b, zb_h1]\n" + kPipeline +
+                             "include: [{micro_batches: 16}]\nexclude: [{schedule: zb_h1}]\n",
+                         {"pipelines.0.micro_batches=[8, 16]"});
+  REQUIRE(few.cells.size() == 1);
+  CHECK(few.cells[0].schedule == "1f1b");
+  CHECK(few.cells[0].shape.micro_batches == 16);
+  CHECK(fault_of("schedules: [1f1b]\n" + kPipeline + "include: [{model: mmt}]\n")
+            .starts_with("e.yaml:5: include[0].model: the grid has no such axis"));
 }
 
 TEST_CASE("what a family cannot do is a row that says why") {

@@ -84,14 +84,14 @@ TEST_CASE(
   const support::Scratch scratch("spec_test");
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   core::write_file(scratch.path("plain.yaml"), text(models));
-  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).simulation;
+  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).cells[0].simulation;
   CHECK(plain.network == sim::NetworkModel::fair);
   CHECK(plain.collective == sim::Collective::closed_form);
   CHECK(plain.bucket == core::Bytes(0));
   core::write_file(
       scratch.path("other.yaml"),
       text(models, "planners: [spp]\nsimulation: {network: fifo, collective: ring, bucket: 25MiB}\n"));
-  const auto other = experiment::load_spec(scratch.path("other.yaml")).simulation;
+  const auto other = experiment::load_spec(scratch.path("other.yaml")).cells[0].simulation;
   CHECK(other.network == sim::NetworkModel::fifo);
   CHECK(other.collective == sim::Collective::ring);
   CHECK(other.bucket == core::Bytes(25 << 20));
@@ -159,19 +159,24 @@ TEST_CASE("micro-batch sizes, searches and schedules are axes; worlds go with cl
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   const auto spec =
       experiment::parse_spec(text(models,
-                                  "planners: [gpipe_equal]\nmicro_batch: [4, 8]\nsearches: "
-                                  "[{}, {k: 2, any_degree: true}]\nschedules: [planned, 1f1b]\n"),
+                                  "planners: [gpipe_equal]\nmicro_batch: [4, 8]\nsearch: "
+                                  "[{}, {k: 2, any_degree: true}]\nschedule: [planned, 1f1b]\n"),
                              "e.yaml");
   REQUIRE(spec.cells.size() == 2 * 2 * 2 * 2);  // on 4 and 8 devices
-  CHECK(experiment::cell_name(spec.cells[0]) == "mmt-summit-4-gpipe_equal-64-micro_batch_4");
+  CHECK(experiment::setting_text(spec.cells[0]) == "micro_batch=4 search=default schedule=planned");
   CHECK(experiment::cell_name(spec.cells[3]) ==
-        "mmt-summit-4-gpipe_equal_any-degree_k_2-64-micro_batch_4-1f1b");
-  CHECK(spec.cells[3].k == 2);
+        "mmt-summit-4-gpipe_equal-64-micro_batch_4-search_k_2_any_degree_true-schedule_1f1b");
+  CHECK(spec.cells[3].search.k == 2);
+  CHECK(spec.cells[3].search.any_degree);
+  CHECK(spec.cells[3].schedule == "1f1b");
+  CHECK(spec.cells[2].schedule.empty());
   CHECK(*spec.cells[4].micro_batch == 8);
-  CHECK(fault_of(text(models, "planners: [spp]\nschedules: [2f2b]\n"))
-            .starts_with("e.yaml:7: schedules[0]: unknown schedule '2f2b'"));
-  CHECK(fault_of(text(models, "planners: [spp]\nsearches: [{k: 0}]\n"))
-            .starts_with("e.yaml:7: searches[0].k: expected a whole number"));
+  CHECK(experiment::parse_spec(text(models, "planners: [spp]\nsearch: {k: 2}\n"), "e.yaml").cells[0].search.k ==
+        2);
+  CHECK(fault_of(text(models, "planners: [spp]\nschedule: [2f2b]\n"))
+            .starts_with("e.yaml:7: schedule[0]: unknown schedule '2f2b'"));
+  CHECK(fault_of(text(models, "planners: [spp]\nsearch: [{k: 0}]\n"))
+            .starts_with("e.yaml:7: search[0].k: expected a whole number"));
   CHECK(fault_of("experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster +
                  ", devices: [4], imperfection: none.yaml}\nplanners: [spp]\n")
             .starts_with("e.yaml:5: clusters[0].imperfection:"));
@@ -195,6 +200,12 @@ TEST_CASE("claims are read, and those about what will not be there are refused")
   CHECK(spec.claims[0].measure.of.at("devices") == std::vector<std::string>{"4"});
   CHECK(std::isinf(
       experiment::parse_spec(claim("{column: gap}", "{at_most: 3}"), "e.yaml").claims[0].paper.low));
+  CHECK(experiment::parse_spec(claim("{column: search_s}"), "e.yaml").claims[0].measure.column == "search_s");
+  CHECK(fault_of(claim("{column: gap, of: {network: fifo}}"))
+            .starts_with("e.yaml:8: claims[0].measure: unknown column 'network'"));
+  CHECK(experiment::parse_spec(claim("{column: gap, of: {network: fifo}}") + "simulation: {network: [fair, fifo]}\n",
+                               "e.yaml")
+            .claims.size() == 1);
   CHECK(fault_of(claim("{column: samples}"))
             .starts_with("e.yaml:8: claims[0].measure: unknown column 'samples'"));
   CHECK(fault_of(claim("{column: gap, of: {devices: 16}}")) ==

@@ -129,6 +129,8 @@ TEST_CASE("the verbs are blind to each other, and the simulator to the closed fo
   CHECK_FALSE(table.at("planners").contains("sim"));
   CHECK_FALSE(table.at("sim").contains("planners"));
   CHECK_FALSE(table.at("sim").contains("score"));
+  CHECK_FALSE(table.at("replay").contains("sim"));
+  CHECK_FALSE(table.at("replay").contains("score"));
   CHECK(table.at("planners").contains("score"));
   CHECK(table.at("kernels") == Rooms{"core", "graph", "kernels"});
   CHECK(table.at("core") == Rooms{"core"});

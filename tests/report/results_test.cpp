@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "penstock/core/error.hpp"
 
 using namespace penstock::report;
 
@@ -74,4 +77,53 @@ TEST_CASE("JSON survives text that is not UTF-8") {
   row.model = "caf\xe9";
   const CellResult rows[] = {row};
   CHECK(nlohmann::json::parse(to_json(rows, {}))["results"][0]["model"] == "caf\xef\xbf\xbd");
+}
+
+TEST_CASE("what lasts and what was measured are apart, each with what the row is about") {
+  CellResult row = solved();
+  row.setting = "network=fifo";
+  row.date = "2000-01-01T00:00:00Z";
+  const CellResult rows[] = {row};
+  const Columns lasting{.axes = true, .measured = false},
+      timings{.axes = true, .results = false, .origin = true};
+  CHECK(to_csv(rows, timings) ==
+        "model,cluster,devices,planner,mini_batch,setting,search_s,judging_s,search_memory_bytes,date,"
+        "hardware\n"
+        "mmt,summit,8,graphpipe,64,network=fifo,1e-07,,4096,2000-01-01T00:00:00Z,\n");
+  CHECK(to_csv(rows, lasting).starts_with("model,cluster,devices,planner,mini_batch,setting,micro_batch,"));
+  CHECK(to_csv(rows, lasting).find("search_s") == std::string::npos);
+  CHECK(nlohmann::json::parse(rows_json(rows, lasting))["results"][0]["setting"] == "network=fifo");
+}
+
+TEST_CASE("a record holds every column, and nothing else is read as one") {
+  CellResult row = solved();
+  row.setting = "optimizer=adam";
+  row.hardware = "a machine";
+  CHECK(to_record(parse_record(to_record(row))) == to_record(row));
+  CHECK(*parse_record(to_record(row)).bubble == 1.0 / 3);
+  CHECK_FALSE(parse_record(to_record(row)).judging_s);
+  CHECK_THROWS_AS(parse_record("{}"), penstock::core::BadInput);
+  CHECK_THROWS_AS(parse_record("{\"model\": 3}"), penstock::core::BadInput);
+}
+
+TEST_CASE(
+    "for claims further axes are columns that name a row; a result of that name gives way to what was "
+    "asked") {
+  CellResult row = solved(), other = row;
+  row.setting = "micro_batch=4 network=fifo";
+  other.setting = "micro_batch=8 network=fair";
+  other.micro_batch.reset();  // without a plan
+  const CellResult both[] = {row, other};
+  const Rows rows = to_rows(both);
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(rows.columns.begin(), rows.columns.end(), name) -
+                                    rows.columns.begin());
+  };
+  CHECK(rows.axes == std::vector<std::string>{"model", "cluster", "devices", "planner", "mini_batch",
+                                              "micro_batch", "network"});
+  CHECK(rows.columns.size() == to_rows({}).columns.size() + 1);  // micro_batch is there without
+  for (const auto& cells : rows.cells) CHECK(cells.size() == rows.columns.size());
+  CHECK(rows.cells[0][column("network")] == "fifo");
+  CHECK(rows.cells[1][column("micro_batch")] == "8");
+  CHECK(rows.cells[1][column("schedule")] == "1f1b");
 }

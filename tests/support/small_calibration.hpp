@@ -15,6 +15,11 @@ inline cost::KernelPoint point(cost::Pass pass, std::int64_t samples, double sec
   return {pass, samples, timing(2 * seconds), timing(seconds), "", core::Bytes(0)};
 }
 
+/// `seconds` cold, half of that back to back. Without whole models cold times count.
+inline cost::KernelPoint cold_point(cost::Pass pass, std::int64_t samples, double seconds) {
+  return point(pass, samples, seconds / 2);
+}
+
 /// A device of 1 TFLOP/s and 100 GB/s without launch overhead, nothing measured on it.
 inline cost::Calibration bare_calibration() {
   cost::Calibration out;

@@ -1,10 +1,12 @@
 #pragma once
 // Lines through measured transfer times.
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "penstock/cost/calibration.hpp"
+#include "penstock/cost/communication.hpp"
 
 namespace penstock::calibrate {
 
@@ -16,5 +18,9 @@ namespace penstock::calibrate {
 /// than three give no segment. Segments end where the next one's points begin: from and to are sizes
 /// measured.
 std::vector<cost::LinkSegment> fit_link(std::span<const cost::LinkPoint> points, std::uint64_t seed);
+
+/// One segment over all points whose latency is not negative either; nothing when they do not take longer the
+/// larger they are.
+std::optional<cost::Affine> fit_line(std::span<const cost::LinkPoint> points);
 
 }  // namespace penstock::calibrate

@@ -14,9 +14,11 @@ enum class ExitCode : int {
   infeasible = 20,    ///< no plan fits the devices
   invalid_plan = 21,  ///< the plan given breaks a validity rule
   drifted = 22,       ///< a device no longer does what its calibration says
-  interrupted = 30,   ///< Ctrl-C; finished results are kept
-  limit = 31,         ///< larger than Penstock handles, or than a limit allows
-  internal = 40,      ///< a defect of Penstock
+  device_failed =
+      23,  ///< a replay ended early: a kernel failed, memory ran out, a process died, a wait took too long
+  interrupted = 30,  ///< Ctrl-C; finished results are kept
+  limit = 31,        ///< larger than Penstock handles, or than a limit allows
+  internal = 40,     ///< a defect of Penstock
 };
 
 /// Base of every error Penstock raises on purpose.

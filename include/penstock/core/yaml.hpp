@@ -22,6 +22,11 @@ class Yaml {
   /// `name` stands for the file in messages.
   static Yaml parse(const std::string& text, const std::string& name);
 
+  /// Gives the node at a dotted path another value, itself YAML: "models.0.mini_batch" "[64]"; numbers count
+  /// a list's items from 0. The last key may be new in its mapping. Faults of the value name no line, for it
+  /// has none in the file. Throws BadInput for a path that leads nowhere, and a value that is no YAML.
+  void set(std::string_view path, const std::string& value);
+
   bool is_map() const;
   bool is_list() const;
   bool is_scalar() const;
@@ -51,6 +56,7 @@ class Yaml {
   struct Node;
   explicit Yaml(std::shared_ptr<const Node> node);
   Yaml child(const void* yaml_node, std::string key) const;
+  Yaml step(const std::string& step) const;
   std::shared_ptr<const Node> node_;
 };
 

@@ -34,17 +34,11 @@ struct Estimate {
   Origin origin() const;  ///< the worst among passes that take time
 };
 
-/// Which timings count.
-enum class Caches : std::uint8_t { cold, back_to_back };
-std::string_view name(Caches caches);
-/// Those whose sums came nearer to whole models' runs, by the median error; back_to_back when no model was
-/// run.
-Caches better_caches(const Calibration& calibration);
-
-/// Exact hits first; linear between batch sizes; between sequence lengths of attention linear in the square
-/// root of time; other shapes by the utilisation of the nearest of their kind; beyond the data utilisation of
-/// the measured roofline is held; analytic where nothing of the kind was measured (facts and errors of each
-/// step: AIConfigurator's published leave-one-out tables). Operators whose samples are only more rows of one
+/// Times are between back to back and cold, by a share fitted to whole models (cold_share.hpp). Exact hits
+/// first; linear between batch sizes; between sequence lengths of attention linear in the square root of
+/// time; other shapes by the utilisation of the nearest of their kind; beyond the data utilisation of the
+/// measured roofline is held; analytic where nothing of the kind was measured (facts and errors of each step:
+/// AIConfigurator's published leave-one-out tables). Operators whose samples are only more rows of one
 /// product share their points. Intervals: the bootstrap's where measured; else the leave-one-out table's 90th
 /// percentile for that step, up and down, or a factor of 2 where the table has no such row (and for analytic
 /// times). Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16
@@ -52,7 +46,7 @@ Caches better_caches(const Calibration& calibration);
 class CalibratedCosts final : public CostModel {
  public:
   explicit CalibratedCosts(Calibration calibration);
-  CalibratedCosts(Calibration calibration, Caches caches);
+  CalibratedCosts(Calibration calibration, double cold_share);
   ~CalibratedCosts() override;
 
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
@@ -63,25 +57,27 @@ class CalibratedCosts final : public CostModel {
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpPart& part) const;
 
+  /// estimate()'s, and in the weight gradient what training does besides: adding a micro-batch's gradients to
+  /// those of its mini-batch, which reads both and writes one at the measured copy bandwidth. Kernels of
+  /// tables add where they look up.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
-  /// At the measured copy bandwidth.
+  /// At the measured copy bandwidth; then gradients are zeroed for the next mini-batch.
   core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                           const cluster::DeviceType& device) const override;
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 
   const Calibration& calibration() const { return calibration_; }
-  Caches caches() const { return caches_; }
 
  private:
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const Shape& shape, const OpPart& part) const;
+  core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpPart& part) const;
   Calibration calibration_;
-  Caches caches_;
   std::unique_ptr<Index> index_;
 };
 

@@ -1,15 +1,15 @@
 #pragma once
 // How good a calibration is at predicting its own points.
 
-#include "penstock/cost/calibrated.hpp"
+#include "penstock/cost/calibration.hpp"
 
 namespace penstock::cost {
 
 /// Every measured point is predicted from the others: without its batch size (samples_*), and without all
 /// points of its shape (shape_*); *_inside where the others enclose it, *_frontier where they do not. Rows by
 /// kind and fold, all number formats and passes together; folds without a point are left out.
-std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, Caches caches);
-/// By better_caches.
+std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, double cold_share);
+/// With the share that cold_share fits.
 std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration);
 
 }  // namespace penstock::cost

@@ -45,8 +45,12 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
                        core::StopToken stop);
 
 /// Everything of one cell of the spec in memory; writes nothing. As try_search. Throws Interrupted when
-/// stopped.
+/// stopped. With a memory limit it must be the only search of the process.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
+
+/// The same; whatever goes wrong becomes a row: "bad input: ...", or "internal: ..." for a defect of ours or
+/// want of memory. Throws Interrupted alone.
+CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
 /// Iteration time by simulation, as planners want it handed in: it ends with LimitHit where simulation.stop
 /// says so. The problem must outlive it.
@@ -64,7 +68,8 @@ void reschedule(plan::Plan& plan, const std::string& schedule);
 /// What lower bounds may assume of the simulation's all-reduces.
 score::Reduction reduction(const sim::SimulationOptions& simulation);
 
-/// The part of a row that is known before anything runs.
+/// The part of a row that is known before anything runs; without a problem, all but the costs.
+report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a

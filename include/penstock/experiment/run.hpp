@@ -1,5 +1,5 @@
 #pragma once
-// A whole experiment: its cells in parallel, its results folder.
+// A whole experiment: its cells in parallel, by one process or several, its results folder.
 
 #include <functional>
 
@@ -7,25 +7,39 @@
 
 namespace penstock::experiment {
 
-/// Called, one call at a time, when a cell is done.
-using Progress = std::function<void(std::size_t done, std::size_t total, const report::CellResult& row)>;
+/// Called, one call at a time, when a cell is done; `cached`: it was found, not run by this process.
+using Progress =
+    std::function<void(std::size_t done, std::size_t total, const report::CellResult& row, bool cached)>;
 
 struct RunOptions {
   std::string folder;  ///< results go here
   report::Provenance provenance;
   Progress progress;
+  std::string cache{};    ///< folder of finished cells; default: `folder`/.cache
+  std::string program{};  ///< which build this is: no other's cells are taken from the cache
+  bool leader = true;     ///< of the processes that share the cells, the one that writes the results
+
+  std::string cache_folder() const { return cache.empty() ? folder + "/.cache" : cache; }
 };
 
 struct RunOutcome {
   std::vector<report::CellResult> rows;  ///< of finished cells, in the order of the file
   bool interrupted = false;
-  std::string claims;  ///< the table of judged claims; empty without any
+  std::string claims{};  ///< the table of judged claims; empty without any, and where rows are missing
 };
 
-/// Runs every cell (TBB-parallel) and writes into the folder: plans/, traces/ (Perfetto), timelines/ (SVG) as
-/// each cell finishes, then results.csv, results.json and table.txt for the finished ones, also after an
-/// interruption; and claims.csv and claims.json where the file has claims. Files appear whole or not at all.
-/// The first error other than infeasibility stops the run and is thrown after that.
+/// Runs every cell that the cache does not have (TBB-parallel; with a memory limit one after the other), and
+/// puts it there. Processes with the same cache run each cell once: one takes the next cell that no other is
+/// at; the leader waits for them all and takes over the cells of those that died. A cell that fails is a row
+/// with its reason (try_cell), and cells that took a process down with them come last.
+///
+/// The leader writes into the folder: cells/ (resolved configurations), plans/, traces/ (Perfetto) and
+/// timelines/ (SVG) as each cell is done, then results.csv, results.json, table.txt, timings.csv and
+/// provenance.json for the finished ones, also after an interruption; and, when all cells are there,
+/// claims.csv and claims.json where the file has claims. Files appear whole or not at all. All but timings.csv,
+/// provenance.json and claims about what timings.csv holds are the same bytes whatever the number of threads
+/// and processes, whatever was cached, interrupted or killed, unless a limit on time or memory was hit.
+/// Throws BadInput when a file cannot be written, or another leader writes into the folder.
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop);
 
 }  // namespace penstock::experiment

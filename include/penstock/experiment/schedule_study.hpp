@@ -29,7 +29,7 @@ struct ScheduleStudy {
 bool is_schedule_study(const std::string& path);
 
 /// File form (experiments/README.md). Throws BadInput with file, line and key.
-ScheduleStudy load_schedule_study(const std::string& path);
+ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides = {});
 
 /// One row per cell: schedule, pipeline, ranks, micro_batches, chunks; then makespan_s, span_s (of the
 /// longest rank), bubble (its idle share), bubble_s, peak_live (full-stage activations of the fullest rank),

@@ -4,16 +4,26 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/report/claims.hpp"
-#include "penstock/report/results.hpp"
 #include "penstock/sim/options.hpp"
 
 namespace penstock::experiment {
+
+/// The largest grid that is read.
+inline constexpr std::size_t kMostCells = 100'000;
+
+/// How a planner searches, as planners::SearchOptions says.
+struct Search {
+  bool per_stage_micro_batch = false;
+  bool any_degree = false;
+  int k = 1;
+};
 
 /// One point of the grid.
 struct Cell {
@@ -21,12 +31,13 @@ struct Cell {
   plan::ClusterRef cluster;
   planners::PlannerChoice planner;
   plan::Training training;
-  std::optional<std::int64_t> micro_batch;    ///< pinned; default: the planner sweeps
-  bool per_stage_micro_batch = false;         ///< as planners::SearchOptions
-  bool any_degree = false;                    ///< likewise
-  int k = 1;                                  ///< likewise
+  std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
+  Search search{};
   std::string schedule{};                     ///< the plan runs in this order instead of the planner's
   std::optional<std::string> imperfection{};  ///< file: the plan, made for a perfect world, runs in this one
+  sim::SimulationOptions simulation{};
+  /// What the file's further axes have here, as it writes them: {"network", "fifo"}.
+  std::vector<std::pair<std::string, std::string>> setting{};
 };
 
 struct Spec {
@@ -35,30 +46,30 @@ struct Spec {
   std::optional<std::string> costs;         ///< profile or calibration file; default: analytic
   bool choose_by_simulation = true;         ///< how the best micro-batch size is picked; else by estimate
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
+  std::optional<core::Bytes> memory_limit;  ///< likewise; cells then run one after the other
   cost::MemoryRule memory;                  ///< how memory is counted
-  sim::SimulationOptions simulation;
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
-  std::vector<Cell> cells;  ///< model by model, devices, mini-batch, planner: the order of the file
+  std::vector<Cell> cells;  ///< model by model, devices, mini-batch, further axes, planner: as in the file
   std::vector<report::Claim> claims;
 };
 
+/// "KEY=VALUE": a dotted path into the file (core::Yaml::set) and what shall stand there instead.
+using Overrides = std::vector<std::string>;
+
 /// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
 /// checked before anything runs: models build, clusters load, device counts exist, micro-batches divide.
-Spec load_spec(const std::string& path);
+Spec load_spec(const std::string& path, const Overrides& overrides = {});
 /// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
-Spec parse_spec(const std::string& text, const std::string& path);
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});
 
-/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner and model parameters are
-/// part of it.
+/// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner, model parameters and
+/// the setting are part of it.
 std::string cell_name(const Cell& cell);
 
 /// "summit", or "summit~bad_day" with an imperfection: what rows call the cluster.
 std::string world_name(const Cell& cell);
 
-/// "graphpipe", or "graphpipe per-stage any-degree k=2": what rows call the planner.
-std::string planner_name(const Cell& cell);
-
-/// A row with what names the cell, and nothing else.
-report::CellResult identify(const Cell& cell);
+/// "optimizer=adam network=fifo"; empty where the file has no further axes.
+std::string setting_text(const Cell& cell);
 
 }  // namespace penstock::experiment

@@ -115,7 +115,7 @@ class Update {
                    std::int64_t step, Stream& stream) = 0;
 };
 
-/// One device. Not thread-safe.
+/// One device. Not thread-safe, but `allocate` may be called beside all else.
 class Backend {
  public:
   virtual ~Backend() = default;

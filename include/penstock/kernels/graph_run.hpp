@@ -8,10 +8,7 @@
 namespace penstock::kernels {
 
 /// One micro-batch of a model, all its buffers and kernels. Inputs, parameters and the gradients of what
-/// nobody reads are random, by seed; parameters small enough that sums of products keep their size.
-///
-/// A graph does not say which of its operands comes first. Operands are told apart by their size, and where
-/// two have the same, the one of the lower number comes first: the work is the same.
+/// nobody reads are random, by seed (wiring.hpp: who reads what, and how large parameters are).
 class GraphRun {
  public:
   /// Refers to backend and graph. Throws BadInput as Backend::make_kernel and allocate do, and where the

@@ -8,8 +8,9 @@
 
 namespace penstock::report {
 
-/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch). With a baseline, rows of
-/// other planners show their throughput ratio to it; a last line states the largest ratio and where.
-std::string comparison(std::span<const CellResult> rows, const std::string& baseline);
+/// All rows as one table, grouped by problem (model, cluster, devices, mini-batch, and setting where rows
+/// have one). With a baseline, rows of other planners show their throughput ratio to it; a last line states
+/// the largest ratio and where. Search times, which no two runs share, only when `measured`.
+std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured);
 
 }  // namespace penstock::report

@@ -40,7 +40,18 @@ struct CellResult {
   std::string costs;   ///< of operators: "analytic", "profile of ...", "calibration of ...", which may be
                        ///< "..., foreign to ..."
   std::string status;  ///< "ok", "timed out: ...", "memory full: ...", "infeasible: ...", "limit: ...", "bad
-                       ///< input: ...", "interrupted"
+                       ///< input: ...", "internal: ..."
+  std::string setting{};   ///< "optimizer=adam network=fifo": further axes of an experiment
+  std::string date{};      ///< of the search, ISO 8601, where cells of an experiment come from several runs
+  std::string hardware{};  ///< that searched, likewise
+};
+
+/// Which columns a table has, besides those that say which problem and planner a row is about.
+struct Columns {
+  bool axes = false;     ///< setting
+  bool results = true;   ///< what the same inputs always give
+  bool measured = true;  ///< what depends on machine and day: search_s, judging_s, search_memory_bytes
+  bool origin = false;   ///< date, hardware
 };
 
 /// How the numbers came to be; filled by the caller, for a report reads no clock and no environment.
@@ -58,13 +69,22 @@ struct Provenance {
 
 /// Header, then one line per row. Quoting after RFC 4180 (Shafranovich, 2005); differs in ending lines with
 /// LF alone, so that results read well in a diff. Numbers take the fewest digits that read back equal.
-std::string to_csv(std::span<const CellResult> rows);
+std::string to_csv(std::span<const CellResult> rows, const Columns& columns = {});
 
 /// {"provenance": {...}, "results": [...]}, same field names and order as the CSV.
-std::string to_json(std::span<const CellResult> rows, const Provenance& provenance);
+std::string to_json(std::span<const CellResult> rows, const Provenance& provenance,
+                    const Columns& columns = {});
+/// {"results": [...]}: the provenance stands elsewhere.
+std::string rows_json(std::span<const CellResult> rows, const Columns& columns);
 std::string to_json(const Provenance& provenance);
 
-/// Every column as text, numbers in the fewest digits that read back equal.
+/// One row with all columns as one line of JSON; a number that is not finite is left out.
+std::string to_record(const CellResult& row);
+/// Reads to_record's text. Throws BadInput for anything else.
+CellResult parse_record(const std::string& text);
+
+/// Every column as text, numbers in the fewest digits that read back equal. Each of the further axes in
+/// `setting` is a column of its own, and what it says goes before a result of that name.
 Rows to_rows(std::span<const CellResult> rows);
 
 }  // namespace penstock::report

@@ -1,0 +1,21 @@
+#pragma once
+// The measured device as a cluster of several such, to plan for where they will run.
+
+#include <optional>
+#include <string>
+
+#include "penstock/cost/calibration.hpp"
+#include "penstock/cost/communication.hpp"
+
+namespace penstock::calibrate {
+
+/// One line through the copies between two devices, all sizes counting alike; nothing when none were
+/// measured.
+std::optional<cost::Affine> peer_line(const cost::Calibration& calibration);
+
+/// The text of a cluster file: `devices` (at least one) of the device, each with its part of the memory,
+/// since that is what they share; every message takes the time of `link`. Peaks and bandwidth are the
+/// measured ceilings, so nothing in it is from a data sheet.
+std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link);
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,21 @@
+#pragma once
+// What a run would do.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/experiment/run.hpp"
+
+namespace penstock::experiment {
+
+struct Forecast {
+  std::string cell;               ///< cell_name
+  std::string status;             ///< of the row in the cache; empty: the cell is to be run
+  std::optional<double> seconds;  ///< that it took when last run with this cache, by whatever program
+};
+
+/// One per cell, in the order of the file. Writes nothing.
+std::vector<Forecast> forecast(const Spec& spec, const RunOptions& options);
+
+}  // namespace penstock::experiment

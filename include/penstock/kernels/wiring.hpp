@@ -1,0 +1,58 @@
+#pragma once
+// Which tensors an operator reads, and whose parameters: what a graph leaves to its reader.
+
+#include <vector>
+
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::kernels {
+
+/// A tensor, for one sample.
+struct Made {
+  Element element = Element::fp32;
+  std::int64_t count = 0;
+};
+
+/// A parameter of an operator, by its slot.
+struct ParameterRef {
+  core::OpId op;
+  std::size_t slot = 0;
+  friend auto operator<=>(const ParameterRef&, const ParameterRef&) = default;
+};
+
+struct Parameter {
+  ParameterRef owner;  ///< the operator itself, or the one it is tied to
+  Slot slot;
+};
+
+/// One operator among the others.
+///
+/// A graph does not say which of its operands comes first. Operands are told apart by their size, and where
+/// two have the same, the one of the lower number comes first: the work is the same. Parameters of a tied
+/// operator are the first ones of their size that another operator has.
+struct Wire {
+  Made made;
+  std::vector<core::OpId> sources;    ///< per input slot; of a view the one tensor it shows
+  std::vector<Parameter> parameters;  ///< in the order of the kernel's slots
+  std::int64_t rows = 0;              ///< of an input that points into a table: the table's rows; else 0
+  bool trains_above = false;          ///< parameters stand above it
+  bool trains = false;                ///< at or above it
+};
+
+/// [operator]. Throws BadInput naming the operator where sizes do not match, and as Backend::make_kernel
+/// does.
+std::vector<Wire> wire(const graph::OpGraph& graph, Number number);
+
+/// Other names for a tensor, or for its leading part: nothing is computed.
+bool is_view(const graph::Operator& op);
+/// A view of the first `leading` of `all` elements is the first part of what this concat joins.
+graph::Operator joining(const graph::Operator& view, std::int64_t leading, std::int64_t all);
+
+/// Whether `op` may write its output over its input: an activation whose gradient follows from its output, of
+/// a tensor that nobody else reads and whose maker does not look at it again.
+bool works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires, core::OpId op);
+
+/// Parameters drawn uniformly from [-reach, reach) are small enough that sums of products keep their size.
+double reach(const Slot& parameter);
+
+}  // namespace penstock::kernels

@@ -1,0 +1,68 @@
+#pragma once
+// What every device of a plan does in an iteration, one instruction after the other, and what it is sent.
+
+#include <cstdint>
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+#include "penstock/plan/plan.hpp"
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::replay {
+
+/// Numbered on through all mini-batches of a program: mini-batch k starts at k * Training::mini_batch.
+struct Samples {
+  std::int64_t first = 0, count = 0;
+  std::int64_t end() const { return first + count; }
+  friend bool operator==(const Samples&, const Samples&) = default;
+};
+
+using MessageId = std::int32_t;
+
+/// Some samples of what one stage hands another: the tensors that cross the boundary, or, the other way,
+/// their gradients. Between stages on one device too, where nothing moves.
+struct Message {
+  bool gradient = false;
+  core::StageId from, to;  ///< sending and receiving
+  core::DeviceId sender, receiver;
+  std::vector<core::OpId> tensors;  ///< whose outputs, ascending; empty: an order that is imposed, no data,
+                                    ///< for which nobody makes room
+  Samples samples;
+  core::Bytes bytes;            ///< of all tensors, uncompressed
+  std::int32_t sent_in = -1;    ///< micro-batch of `from`
+  std::int32_t needed_in = -1;  ///< micro-batch of `to`
+};
+
+/// One pass, reduction, update or barrier of one device.
+struct Instruction {
+  schedule::Pass pass = schedule::Pass::forward;  ///< forward, backward, input_gradient, weight_gradient,
+                                                  ///< recompute, reduce_gradient, step or barrier
+  core::StageId stage;                            ///< invalid of a barrier
+  std::int32_t micro_batch = -1;    ///< of the stage, among all; -1 of what concerns the whole stage
+  Samples samples;                  ///< this device's share
+  std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
+                                    ///< counted from the beginning of the program
+  std::vector<MessageId> receives;  ///< arrived before it starts
+  std::vector<MessageId> sends;     ///< ready when it ends
+  std::vector<MessageId> opens;     ///< receives for which it leaves room; and those it sends to its device
+};
+
+struct Program {
+  std::vector<Message> messages;
+  std::vector<std::vector<Instruction>> devices;  ///< [device], empty where it serves no stage
+  std::vector<std::vector<MessageId>>
+      open_at_start;  ///< [device] receives there is room for from the beginning
+  std::int64_t mini_batches = 1;
+};
+
+/// Independent of the simulator, by the same rules (sim::simulate): devices follow their row of `order`,
+/// replicas split a micro-batch or take them in turn, a receiver has room for one micro-batch ahead of those
+/// it may hold and for two of gradients; a pair that overlaps runs as its forward, then its backward. A pass
+/// uses the weights that the schedule's policy says (schedule::WeightPolicy), of those that the STEPs before
+/// it have made; recomputation those of its backward pass. Precondition:
+/// plan::structural_faults has none, the order no faults. Throws BadInput for what is not replayed: tensor
+/// parallelism, ZeRO, compression, predicted weights, parked activations; and naming rank and pass where a
+/// policy asks for weights that are not made yet. Error(limit): more than 2^24 messages.
+Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order);
+
+}  // namespace penstock::replay

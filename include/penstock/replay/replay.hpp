@@ -1,0 +1,56 @@
+#pragma once
+// A plan executed for real.
+
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/replay/program.hpp"
+#include "penstock/replay/training.hpp"
+#include "penstock/replay/worker.hpp"
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::replay {
+
+enum class Manner : std::uint8_t {
+  parallel,  ///< a pinned thread per device, threads that carry messages at the speed of the cluster's links
+  recomposed,  ///< one device at a time, in an order that respects all waits; each task is timed, and the
+               ///< times are put together as if devices ran side by side and links took what the cluster file
+               ///< says
+};
+std::string_view name(Manner manner);
+
+inline constexpr int kMostIterations = 10000;
+
+struct ReplayOptions {
+  int warm_up = 1;       ///< iterations before those that count, 0 to kMostIterations
+  int iterations = 5;    ///< that count, 1 to kMostIterations
+  bool throttle = true;  ///< parallel: messages take no less than the cluster's links say
+  core::Seconds patience{
+      60};  ///< longest wait of one device for another beyond the time of its work: then it is stuck
+  core::StopToken stop{};
+};
+
+struct ReplayResult {
+  Manner manner = Manner::parallel;
+  std::vector<core::Seconds> iterations;  ///< times, in the order they were run
+  std::vector<double> losses;  ///< per mini-batch run, warm-up included, where a loss was asked for
+  trace::Trace trace;          ///< of the iteration of median time (of an even number the earlier one)
+};
+
+/// Runs `program` on workers, one per device that it has instructions for (others null). Iterations of a
+/// program with a flush follow each other; of one without, the whole program is one run, and its iteration
+/// time what a mini-batch adds in the second half. A worker that throws ends all others within a bounded
+/// time; the error is rethrown with device and task in front of its text. Throws core::Interrupted when
+/// stopped, Error(device_failed) naming device and awaited message when nothing moves for `patience`, or
+/// recomposed, at once. A pass that never ends cannot be ended: a worker returns, or throws. BadInput where
+/// more devices are to run side by side than this process has cores, or devices that are not of the host.
+///
+/// Side by side and recomposed alike, messages that meet on a link share it max-min fairly, as in the
+/// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Recomposed, a sum of
+/// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
+ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+                 const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options);
+
+}  // namespace penstock::replay

@@ -1,0 +1,54 @@
+#include "penstock/calibrate/as_cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/calibrate/link_fit.hpp"
+#include "penstock/cost/calibrated.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return out + "\"";
+}
+
+std::string peaks(const cluster::DeviceType& type) {
+  std::string out;
+  for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
+    if (const double rate = type.peak[i].value(); rate > 0)
+      out += fmt::format("{}{}: {:.5g}FLOP/s", out.empty() ? "" : ", ",
+                         name(static_cast<cluster::Precision>(i)), rate);
+  return out;
+}
+
+}  // namespace
+
+std::optional<cost::Affine> peer_line(const cost::Calibration& calibration) {
+  const auto link =
+      std::ranges::find(calibration.links, cost::LinkKind::peer_copy, &cost::MeasuredLink::kind);
+  return link == calibration.links.end() ? std::nullopt : fit_line(link->points);
+}
+
+std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link) {
+  const cluster::DeviceType type = device_type(calibration);
+  const std::string device = quoted(type.name);
+  std::string out = fmt::format(
+      "# {} devices as measured {} on {}; each has its part of the memory.\nname: {}\ndevice_types:\n"
+      "  {}: {{memory: {}B, memory_bandwidth: {:.5g}B/s, multiprocessors: {}, launch_overhead: {:.5g}us,\n"
+      "    peak: {{{}}}}}\nswitches: [between]\nmachines:\n",
+      devices, calibration.identity.date, calibration.identity.backend,
+      quoted(fmt::format("{} of {}", devices, type.name)), device, type.memory.value() / devices,
+      type.memory_bandwidth.value(), type.multiprocessors, type.launch_overhead.value() * 1e6, peaks(type));
+  for (int d = 0; d < devices; ++d) out += fmt::format("- {{name: d{}, device: {}, node: 0}}\n", d, device);
+  out += "links:\n";
+  for (int d = 0; d < devices; ++d)  // a message takes two links: half the latency each
+    out += fmt::format("- {{from: d{}, to: between, bandwidth: {:.5g}B/s, latency: {:.5g}us}}\n", d,
+                       1 / link.per_byte, link.latency / 2 * 1e6);
+  return out;
+}
+
+}  // namespace penstock::calibrate

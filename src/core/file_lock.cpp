@@ -1,0 +1,48 @@
+#include "penstock/core/file_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::core {
+namespace {
+
+/// The open file is still the one of that name: its last holder has not renamed or removed it.
+bool is_at(int descriptor, const std::string& path) {
+  struct stat open_file {
+  }, named{};
+  return fstat(descriptor, &open_file) == 0 && stat(path.c_str(), &named) == 0 &&
+         open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+std::optional<FileLock> FileLock::take(const std::string& path) {
+  std::error_code fault;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), fault);
+  constexpr int kReadWrite = 0666;  // less the umask
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kReadWrite);
+  if (descriptor < 0) throw BadInput("cannot write file '" + path + "'");
+  const bool locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  const bool held = !locked && errno == EWOULDBLOCK;
+  if (locked && is_at(descriptor, path)) return FileLock(descriptor);
+  close(descriptor);
+  if (locked) return std::nullopt;
+  if (!held) throw BadInput("cannot lock file '" + path + "'");
+  return std::nullopt;
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+}  // namespace penstock::core

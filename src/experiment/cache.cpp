@@ -1,0 +1,75 @@
+#include "cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "penstock/core/files.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// In place: the file keeps its lock.
+void overwrite(const std::string& path, const std::string& content) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << content;
+  out.close();
+  if (!out) throw core::BadInput("cannot write file '" + path + "'");
+}
+
+}  // namespace
+
+std::optional<Entry> Cache::find(const std::string& key) const {
+  std::error_code fault;
+  if (!fs::exists(whole(key), fault)) return std::nullopt;
+  try {
+    return decode(core::read_file(whole(key)), key);
+  } catch (const core::BadInput&) {  // cannot be read: as good as none
+    return std::nullopt;
+  }
+}
+
+/// An unfinished part is as many bytes long as there were attempts; longer, if the last one died writing.
+std::size_t Cache::attempts(const std::string& key) const {
+  constexpr std::uintmax_t kMost = 100;
+  std::error_code fault;
+  const auto size = fs::file_size(part(key), fault);
+  return fault ? 0 : static_cast<std::size_t>(std::min(size, kMost));
+}
+
+std::optional<Cache::Claim> Cache::claim(const std::string& key) const {
+  auto lock = core::FileLock::take(part(key));
+  if (!lock) return std::nullopt;
+  if (find(key)) {  // finished between a look and the lock
+    std::error_code fault;
+    fs::remove(part(key), fault);
+    return std::nullopt;
+  }
+  overwrite(part(key), std::string(attempts(key) + 1, '.'));
+  return Claim{std::move(*lock), key};
+}
+
+void Cache::store(Claim claim, const Entry& entry) const {
+  overwrite(part(claim.key), encode(entry, claim.key));
+  std::error_code fault;
+  fs::rename(part(claim.key), whole(claim.key), fault);
+  if (fault) throw core::BadInput("cannot write file '" + whole(claim.key) + "'");
+}
+
+std::optional<double> Cache::seconds(const std::string& cell_name) const {
+  double value = 0;
+  std::ifstream in(hint(cell_name));
+  return in >> value && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+void Cache::remember(const std::string& cell_name, double seconds) const {
+  std::error_code fault;
+  fs::create_directories(folder_ + "/seconds", fault);
+  std::ofstream(hint(cell_name)) << fmt::format("{:.6f}\n", seconds);  // a hint: lost, nothing is wrong
+}
+
+}  // namespace penstock::experiment

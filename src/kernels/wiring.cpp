@@ -1,0 +1,164 @@
+#include "penstock/kernels/wiring.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "geometry.hpp"
+#include "operands.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::kernels {
+
+using core::OpId;
+using graph::Operator;
+using graph::OpKind;
+using graph::Vertex;
+
+namespace {
+
+std::int64_t extent(const Operator& op, const std::string& name) {
+  for (const auto& [key, value] : op.shape)
+    if (key == name) return value;
+  throw core::BadInput(fmt::format("operator '{}': shape: {} is missing", op.name, name));
+}
+
+class Builder {
+ public:
+  Builder(const graph::OpGraph& graph, Number number)
+      : graph_(graph), number_(number), wires_(graph.size()) {}
+
+  std::vector<Wire> build() {
+    for (std::size_t v = 0; v < graph_.size(); ++v) add(OpId(v));
+    return std::move(wires_);
+  }
+
+ private:
+  Wire& wire(OpId id) { return wires_[id.index()]; }
+  std::vector<OpId> predecessors(OpId id) const {
+    std::vector<OpId> out;
+    for (const Vertex u : graph_.dag().predecessors(static_cast<Vertex>(id.index())))
+      out.emplace_back(static_cast<std::size_t>(u));
+    return out;
+  }
+
+  void add(OpId id) {
+    const Operator& op = graph_.op(id);
+    for (const OpId source : predecessors(id)) wire(id).trains_above |= wire(source).trains;
+    if (op.kind == OpKind::input)
+      add_input(id);
+    else if (is_view(op))
+      add_view(id);
+    else
+      add_kernel(id);
+    wire(id).trains = wire(id).trains_above || !wire(id).parameters.empty();
+  }
+
+  void add_input(OpId id) {
+    wire(id).rows = rows_pointed_at(id);
+    wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(number_),
+                     extent(graph_.op(id), "elements")};
+  }
+  /// Read through views too.
+  std::int64_t rows_pointed_at(OpId id) const {
+    std::int64_t rows = 0;
+    for (const Vertex v : graph_.dag().successors(static_cast<Vertex>(id.index()))) {
+      const OpId reader(static_cast<std::size_t>(v));
+      const Operator& op = graph_.op(reader);
+      if (op.kind == OpKind::embedding) rows = extent(op, "rows");
+      if (is_view(op)) rows = std::max(rows, rows_pointed_at(reader));
+    }
+    return rows;
+  }
+
+  void add_view(OpId id) {
+    const Operator& op = graph_.op(id);
+    wire(id).sources = predecessors(id);
+    core::require(wire(id).sources.size() == 1, "a view shows one tensor");
+    const Made& whole = wire(wire(id).sources[0]).made;
+    wire(id).made = {whole.element, extent(op, "elements")};
+    if (wire(id).made.count > whole.count)
+      throw core::BadInput(fmt::format("operator '{}' shows more than there is", op.name));
+  }
+
+  void add_kernel(OpId id) {
+    const Slots slots = slots_of(graph_.op(id), 1, number_);
+    wire(id).sources = match(id, slots.inputs);
+    wire(id).made = {slots.output.element, slots.output.count()};
+    for (std::size_t i = 0; i < slots.parameters.size(); ++i) add_parameter(id, i, slots.parameters[i]);
+  }
+
+  /// For each slot the first operand of its size that has no slot yet, else the first.
+  std::vector<OpId> match(OpId id, const std::vector<Slot>& slots) {
+    std::vector<OpId> free = predecessors(id), sources;
+    const std::vector<OpId> all = free;
+    for (const Slot& slot : slots) {
+      const auto fits = [&](OpId source) {
+        return wire(source).made.count == slot.count() && wire(source).made.element == slot.element;
+      };
+      const auto fresh = std::find_if(free.begin(), free.end(), fits);
+      const auto any = std::find_if(all.begin(), all.end(), fits);
+      if (any == all.end())
+        throw core::BadInput(fmt::format("operator '{}': no input has the {} elements of {}",
+                                         graph_.op(id).name, slot.count(), slot.name));
+      sources.push_back(fresh != free.end() ? *fresh : *any);
+      if (fresh != free.end()) free.erase(fresh);
+    }
+    if (!free.empty())
+      throw core::BadInput(fmt::format("operator '{}': it has no place for the output of '{}'",
+                                       graph_.op(id).name, graph_.op(free[0]).name));
+    return sources;
+  }
+
+  void add_parameter(OpId id, std::size_t place, const Slot& slot) {
+    ParameterRef owner{id, place};
+    if (graph_.op(id).parameters > 0)
+      own_.emplace_back(slot, owner);
+    else if (const auto found =
+                 std::ranges::find_if(own_, [&](const auto& o) { return alike(o.first, slot); });
+             found != own_.end())
+      owner = found->second;
+    wire(id).parameters.push_back({owner, slot});
+  }
+  static bool alike(const Slot& a, const Slot& b) { return a.count() == b.count() && a.element == b.element; }
+
+  const graph::OpGraph& graph_;
+  Number number_;
+  std::vector<Wire> wires_;
+  std::vector<std::pair<Slot, ParameterRef>> own_;  ///< that tied operators may share
+};
+
+}  // namespace
+
+std::vector<Wire> wire(const graph::OpGraph& graph, Number number) {
+  return Builder(graph, number).build();
+}
+
+bool is_view(const Operator& op) {
+  return op.kind == OpKind::reshape;
+}
+
+Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
+  Operator op;
+  op.name = view.name;
+  op.kind = OpKind::concat;
+  op.shape = {{"elements", all}, {"parts", 2}, {"rows", 1}, {"part0", leading}, {"part1", all - leading}};
+  return op;
+}
+
+bool works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires, OpId id) {
+  if (graph.op(id).kind != OpKind::activation) return false;
+  const Function function = activation(graph.op(id)).function;
+  const OpId source = wires[id.index()].sources[0];
+  const OpKind maker = graph.op(source).kind;
+  return (function == Function::relu || function == Function::sigmoid || function == Function::tanh) &&
+         graph.dag().successors(static_cast<Vertex>(source.index())).size() == 1 &&
+         (maker == OpKind::convolution || maker == OpKind::norm || maker == OpKind::elementwise);
+}
+
+double reach(const Slot& parameter) {
+  return std::sqrt(3.0 * static_cast<double>(parameter.shape[0]) / static_cast<double>(parameter.count()));
+}
+
+}  // namespace penstock::kernels

@@ -1,0 +1,80 @@
+#include "monitor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+namespace {
+
+constexpr core::Seconds kBetweenChecks{0.02};  // for a request to stop
+
+std::chrono::duration<double> duration(core::Seconds time) {
+  return std::chrono::duration<double>(time.value());
+}
+
+}  // namespace
+
+void Monitor::fail(std::exception_ptr why) {
+  change([&] {
+    if (!failure_) failure_ = std::move(why);
+  });
+}
+
+void Monitor::stop_if_asked() {
+  try {
+    stop_.check();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+  if (!failure_) return;
+  wake_.notify_all();
+  throw Ended{};
+}
+
+void Monitor::begin_work() {
+  const std::lock_guard lock(mutex_);
+  stop_if_asked();
+  ++at_work_;
+}
+
+void Monitor::end_work() {
+  const std::lock_guard lock(mutex_);
+  --at_work_;
+  moved_ = now();
+}
+
+std::optional<core::Seconds> Monitor::tick() {
+  if (!tick_) return {};
+  const Tick ticked = tick_(now());
+  if (!ticked.changed) return ticked.next;
+  moved_ = now();
+  wake_.notify_all();
+  return ticked.next;
+}
+
+void Monitor::lose_patience(const std::string& awaited) {
+  failure_ = std::make_exception_ptr(
+      core::Error(core::ExitCode::device_failed,
+                  fmt::format("{}; nothing has moved for {:.3g} s", awaited, patience_.value())));
+  wake_.notify_all();
+  throw Ended{};
+}
+
+void Monitor::wait_until(const std::function<bool()>& ready, const std::function<std::string()>* awaited) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto next = tick();
+    stop_if_asked();
+    if (ready()) return;
+    if (awaited != nullptr && at_work_ == 0 && !next && now() - moved_ > patience_)
+      lose_patience((*awaited)());
+    const core::Seconds time = now();
+    const core::Seconds pause = next ? std::min(kBetweenChecks, *next - time) : kBetweenChecks;
+    if (pause.value() > 0) wake_.wait_for(lock, duration(pause));
+  }
+}
+
+}  // namespace penstock::replay

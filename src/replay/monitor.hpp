@@ -1,0 +1,96 @@
+#pragma once
+// Where the threads of a replay wait for each other, and learn that one of them has failed.
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/core/units.hpp"
+
+namespace penstock::replay {
+
+/// Thrown in every thread once one has failed; never leaves the replay.
+struct Ended {};
+
+/// One lock for what the threads share. Every wait is bounded: it ends when somebody fails, when a stop is
+/// requested, or when nothing has moved for `patience` and nobody is at work.
+class Monitor {
+ public:
+  Monitor(core::Seconds patience, core::StopToken stop) : patience_(patience), stop_(stop) {}
+
+  core::Seconds now() const {  ///< since it was made
+    return core::Seconds(std::chrono::duration<double>(Clock::now() - began_).count());
+  }
+
+  /// Something that moves by the clock, asked under the lock: does what is due, returns whether that changed
+  /// anything and when it is to be asked again.
+  struct Tick {
+    bool changed = false;
+    std::optional<core::Seconds> next{};
+  };
+  void on_tick(std::function<Tick(core::Seconds)> tick) { tick_ = std::move(tick); }
+
+  template <class Change>
+  void change(const Change& change) {
+    {
+      const std::lock_guard lock(mutex_);
+      change();
+      moved_ = now();
+    }
+    wake_.notify_all();
+  }
+
+  /// Waits until ready(), asked under the lock; `awaited` in words. Throws Ended.
+  void wait(const std::function<bool()>& ready, const std::function<std::string()>& awaited) {
+    wait_until(ready, &awaited);
+  }
+  /// The same for who has nothing to do meanwhile: no patience is lost.
+  void idle(const std::function<bool()>& ready) { wait_until(ready, nullptr); }
+
+  /// Does `task`; nobody loses patience meanwhile.
+  template <class Task>
+  void work(const Task& task) {
+    begin_work();
+    try {
+      task();
+    } catch (...) {
+      end_work();
+      throw;
+    }
+    end_work();
+  }
+
+  /// The first failure is what is thrown in the end.
+  void fail(std::exception_ptr why);
+  void rethrow() {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void begin_work();
+  void end_work();
+  void wait_until(const std::function<bool()>& ready, const std::function<std::string()>* awaited);
+  std::optional<core::Seconds> tick();
+  void stop_if_asked();
+  void lose_patience(const std::string& awaited);
+
+  const core::Seconds patience_;
+  const core::StopToken stop_;
+  const Clock::time_point began_ = Clock::now();
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::function<Tick(core::Seconds)> tick_;
+  std::exception_ptr failure_;
+  core::Seconds moved_{};
+  int at_work_ = 0;
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,196 @@
+#include "parallel.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "penstock/core/error.hpp"
+#include "reducers.hpp"
+#include "regions.hpp"
+#include "thread_links.hpp"
+#include "words.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using core::DeviceId;
+
+void pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(core), &set);
+  sched_setaffinity(0, sizeof set, &set);  // where it is refused the thread runs all the same
+}
+
+class Session {
+ public:
+  Session(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+          const std::vector<Worker*>& workers, const ReplayOptions& options)
+      : program_(program),
+        workers_(workers),
+        reductions_(program, problem.graph, plan),
+        monitor_(options.patience, options.stop),
+        sums_(monitor_, reductions_, workers, program.messages.size()),
+        links_(monitor_, problem.cluster, parcels(), options.throttle,
+               [this](std::size_t parcel) { return parcel_name(parcel); }),
+        warm_up_(options.warm_up),
+        rounds_(options.warm_up + options.iterations),
+        record_(program) {
+    records_.peaks.resize(program.devices.size());
+    for (const auto& instructions : program.devices) devices_ += !instructions.empty();
+  }
+
+  Records run(const std::vector<int>& cores) {
+    {
+      std::vector<std::jthread> threads = sums_.start(links_);
+      std::size_t core = 0;
+      for (std::size_t d = 0; d < program_.devices.size(); ++d)
+        if (!program_.devices[d].empty())
+          threads.emplace_back([this, d, on = cores[core++ % cores.size()]] { serve(d, on); });
+    }
+    monitor_.rethrow();
+    return std::move(records_);
+  }
+
+ private:
+  const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
+  Worker& worker(std::size_t device) const { return *workers_[device]; }
+
+  std::vector<Parcel> parcels() const {
+    std::vector<Parcel> out;
+    for (const Message& m : program_.messages) out.push_back({m.sender, m.receiver, m.bytes});
+    sums_.add_parcels(out);
+    return out;
+  }
+  std::string parcel_name(std::size_t parcel) const {
+    return parcel < program_.messages.size() ? name(program_.messages[parcel]) : "a sum of gradients";
+  }
+
+  void serve(std::size_t device, int core) {
+    pin(core);
+    try {
+      for (int round = 0; round < rounds_; ++round) {
+        meet([&] { begin(round); });
+        iterate(device);
+      }
+      if (meet([&] { begin(rounds_); })) monitor_.change([&] { sums_.close(); });
+    } catch (const Ended&) {
+    } catch (...) {
+      monitor_.fail(told(fmt::format("device {}", device)));
+    }
+  }
+
+  void begin(int round) {
+    if (round > warm_up_) keep();
+    record_ = Record(program_);
+    links_.reset();
+    sums_.reset();
+  }
+  void keep() {
+    for (std::size_t m = 0; m < record_.messages.size(); ++m)
+      if (program_.messages[m].bytes.value() > 0) record_.messages[m] = links_.when(m);
+    sums_.note(record_);
+    records_.iterations.push_back(std::move(record_));
+  }
+
+  void iterate(std::size_t device) {
+    for (const MessageId id : program_.open_at_start[device]) open(device, id);
+    const auto& instructions = program_.devices[device];
+    for (std::size_t p = 0; p < instructions.size(); ++p) {
+      try {
+        perform(device, p);
+      } catch (const Ended&) {
+        throw;
+      } catch (...) {
+        monitor_.fail(told(task_name(DeviceId(device), instructions[p])));
+        throw Ended{};
+      }
+    }
+    sums_.wait_for_all(device);
+  }
+
+  void perform(std::size_t device, std::size_t p) {
+    const Instruction& instruction = program_.devices[device][p];
+    for (const MessageId id : instruction.receives) receive(device, instruction, id);
+    if (instruction.pass == schedule::Pass::step) sums_.wait_for(device, p, instruction);
+    if (instruction.pass == schedule::Pass::barrier) meet([] {});
+    Interval& when = record_.instructions[device][p];
+    when.start = monitor_.now();
+    monitor_.work([&] { worker(device).run(instruction); });
+    when.end = monitor_.now();
+    note_memory(worker(device), p, record_.held[device][p], records_.peaks[device]);
+    for (const MessageId id : instruction.sends) send(device, id);
+    for (const MessageId id : instruction.opens)
+      if (message(id).sender != message(id).receiver) open(device, id);
+    if (instruction.pass == schedule::Pass::reduce_gradient) sums_.begin(device, p);
+  }
+
+  void receive(std::size_t device, const Instruction& instruction, MessageId id) {
+    if (message(id).sender == message(id).receiver) return;  // it moved when it was made
+    links_.wait(static_cast<std::size_t>(id),
+                [&] { return task_name(DeviceId(device), instruction) + " waits for " + name(message(id)); });
+  }
+
+  void send(std::size_t device, MessageId id) {
+    const Message& m = message(id);
+    Pieces from = m.bytes.value() > 0 ? pieces(worker(device).outgoing(m)) : Pieces();
+    if (m.sender != m.receiver)
+      links_.send(static_cast<std::size_t>(id), std::move(from));
+    else if (m.bytes.value() > 0)
+      copy(from, pieces(worker(device).incoming(m)));
+  }
+
+  void open(std::size_t device, MessageId id) {
+    links_.open(static_cast<std::size_t>(id),
+                [this, device, id] { return pieces(worker(device).incoming(message(id))); });
+  }
+
+  /// All devices; whether this was the last one to come, which does `together` first.
+  bool meet(const std::function<void()>& together) {
+    int generation = 0;
+    bool last = false;
+    monitor_.change([&] {
+      generation = generation_;
+      last = ++here_ == devices_;
+      if (!last) return;
+      together();
+      here_ = 0;
+      ++generation_;
+    });
+    monitor_.wait([&] { return generation_ != generation; },
+                  [] { return std::string("a device waits for the others"); });
+    return last;
+  }
+
+  const Program& program_;
+  const std::vector<Worker*>& workers_;
+  const Reductions reductions_;
+  Monitor monitor_;
+  Reducers sums_;
+  ThreadLinks links_;
+  const int warm_up_, rounds_;
+  int devices_ = 0, here_ = 0, generation_ = 0;
+  Record record_;    ///< of the present iteration; every device writes its own part
+  Records records_;  ///< every device its own peak
+};
+
+}  // namespace
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> out;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) out.push_back(core);
+  return out;
+}
+
+Records run_parallel(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+                     const std::vector<Worker*>& workers, const ReplayOptions& options,
+                     const std::vector<int>& cores) {
+  return Session(program, problem, plan, workers, options).run(cores);
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,23 @@
+#pragma once
+// A program run by threads side by side.
+
+#include <vector>
+
+#include "penstock/replay/replay.hpp"
+#include "record.hpp"
+
+namespace penstock::replay {
+
+/// Processors this process may use.
+std::vector<int> allowed_cores();
+
+/// A thread per device on a core of its own, as far as they go round; one per receiver that carries messages
+/// and one per device that sums gradients have no core of their own. A message moves once it is sent and
+/// there is room for it, and, where `throttle`, takes no less than its fair share of the cluster's links
+/// allows (flows.hpp). Gradients are summed around a ring over the same links, beside later passes; the
+/// stage's update waits for that.
+Records run_parallel(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+                     const std::vector<Worker*>& workers, const ReplayOptions& options,
+                     const std::vector<int>& cores);
+
+}  // namespace penstock::replay

@@ -1,0 +1,234 @@
+#include "penstock/replay/program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "penstock/core/error.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "rows.hpp"
+#include "versions.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using core::BadInput;
+using core::StageId;
+using schedule::Pass;
+
+constexpr std::size_t kMostMessages = std::size_t{1} << 24;
+
+void check(const plan::Plan& plan) {
+  const auto& compression = plan.training.compression;
+  if (compression.gradients != 1 || compression.activations != 1)
+    throw BadInput("compressed messages are not replayed");
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].tensor_parallel > 1)
+      throw BadInput(fmt::format("stage {}: tensor parallelism is not replayed", s));
+    if (plan.stages[s].zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
+  }
+}
+
+/// What one replica computes of one micro-batch.
+struct Share {
+  std::int32_t in_row = 0;  ///< micro-batch as its row counts
+  std::int32_t number = 0;  ///< among all of the stage
+  std::size_t replica = 0;
+  Samples samples;
+};
+
+class Lowering {
+ public:
+  Lowering(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order)
+      : graph_(graph),
+        plan_(plan),
+        order_(order),
+        stages_(graph, plan),
+        in_turn_(plan::asynchronous(plan)),
+        rows_(plain_rows(order)),
+        versions_(weights_used(plan, rows_, order.rank_of_stage)) {
+    for (std::size_t rank = 0; rank < rows_.size(); ++rank) drop_needless(rank);
+  }
+
+  Program lower() {
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+      places_.push_back(places(row(s), static_cast<std::int32_t>(s)));
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) devices_ = std::max(devices_, end_of(s));
+    out_.devices.resize(devices_);
+    out_.open_at_start.resize(devices_);
+    add_instructions();
+    for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
+    const auto count = static_cast<std::int64_t>(shares(0).back().samples.end());
+    out_.mini_batches = count / plan_.training.mini_batch;
+    return std::move(out_);
+  }
+
+ private:
+  void drop_needless(std::size_t rank) {
+    schedule::Row& row = rows_[rank];
+    std::size_t kept = 0;
+    for (std::size_t p = 0; p < row.size(); ++p) {
+      if (needless(graph_, plan_, row[p])) continue;
+      row[kept] = row[p];
+      for (auto& used : versions_[rank]) used[kept] = used[p];
+      ++kept;
+    }
+    row.resize(kept);
+  }
+
+  const schedule::Row& row(std::size_t stage) const {
+    return rows_[static_cast<std::size_t>(order_.rank_of_stage[stage])];
+  }
+  std::size_t end_of(std::size_t stage) const {
+    const auto& devices = plan_.stages[stage].devices;
+    return std::max_element(devices.begin(), devices.end())->index() + 1;
+  }
+
+  // Instructions.
+
+  void add_instructions() {
+    std::vector<bool> seen(devices_);
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+      for (const core::DeviceId device : plan_.stages[s].devices)
+        if (!seen[device.index()]) {
+          seen[device.index()] = true;
+          add_device(device, s);
+        }
+  }
+
+  void add_device(core::DeviceId device, std::size_t of_stage) {
+    const auto rank = static_cast<std::size_t>(order_.rank_of_stage[of_stage]);
+    auto& list = out_.devices[device.index()];
+    for (std::size_t p = 0; p < rows_[rank].size(); ++p) {
+      const schedule::Action& action = rows_[rank][p];
+      Instruction instruction;
+      instruction.pass = action.pass;
+      if (action.stage >= 0) instruction.stage = StageId(static_cast<std::size_t>(action.stage));
+      if (action.micro_batch >= 0) {
+        const Share part = share(instruction.stage, device, action.micro_batch);
+        instruction.micro_batch = part.number;
+        instruction.samples = part.samples;
+        instruction.weights = versions_[rank][part.replica][p];
+      }
+      list.push_back(std::move(instruction));
+    }
+  }
+
+  Share share(StageId id, core::DeviceId device, std::int32_t in_row) const {
+    const plan::Stage& stage = plan_.stages[id.index()];
+    const auto place = std::find(stage.devices.begin(), stage.devices.end(), device);
+    return share(stage, static_cast<std::size_t>(place - stage.devices.begin()), in_row);
+  }
+
+  Share share(const plan::Stage& stage, std::size_t replica, std::int32_t in_row) const {
+    const std::int64_t replicas = stage.replicas(), size = stage.micro_batch,
+                       r = static_cast<std::int64_t>(replica);
+    if (in_turn_) {
+      const std::int64_t number = in_row * replicas + r;
+      return {in_row, static_cast<std::int32_t>(number), replica, {number * size, size}};
+    }
+    const std::int64_t begin = size * r / replicas, end = size * (r + 1) / replicas;
+    return {in_row, in_row, replica, {in_row * size + begin, end - begin}};
+  }
+
+  /// All of a stage, in the order of their samples.
+  std::vector<Share> shares(std::size_t s) const {
+    const plan::Stage& stage = plan_.stages[s];
+    std::vector<Share> out;
+    for (std::size_t m = 0; m < places_[s].forward.size(); ++m)
+      for (std::size_t r = 0; r < stage.devices.size(); ++r)
+        out.push_back(share(stage, r, static_cast<std::int32_t>(m)));
+    return out;
+  }
+
+  // Messages.
+
+  /// Samples that a share of one stage and a share of the other have in common travel together.
+  void add_boundary(const plan::Boundary& boundary) {
+    const std::size_t x = boundary.from.index(), y = boundary.to.index();
+    const auto tensors = crossing(boundary);
+    const std::vector<Share> from = shares(x), to = shares(y);
+    for (std::size_t i = 0, j = 0; i < from.size() && j < to.size();) {
+      const Share &a = from[i], &b = to[j];
+      const std::int64_t begin = std::max(a.samples.first, b.samples.first),
+                         end = std::min(a.samples.end(), b.samples.end());
+      if (begin < end) {
+        Message message;
+        message.tensors = tensors;
+        message.samples = {begin, end - begin};
+        message.bytes = boundary.bytes * message.samples.count;
+        add_pair(message, boundary, a, b);
+      }
+      i += a.samples.end() == end;
+      j += b.samples.end() == end;
+    }
+  }
+
+  void add_pair(Message message, const plan::Boundary& boundary, const Share& a, const Share& b) {
+    const std::size_t x = boundary.from.index(), y = boundary.to.index();
+    const auto ma = static_cast<std::size_t>(a.in_row), mb = static_cast<std::size_t>(b.in_row);
+    add(message, boundary.from, a, places_[x].forward[ma], boundary.to, b, places_[y].forward[mb],
+        places_[y].room_forward[mb]);
+    message.gradient = true;
+    add(message, boundary.to, b, places_[y].backward[mb], boundary.from, a, places_[x].backward[ma],
+        places_[x].room_backward[ma]);
+  }
+
+  void add(Message message, StageId from, const Share& a, std::int32_t sent, StageId to, const Share& b,
+           std::int32_t needed, std::int32_t room) {
+    message.from = from;
+    message.to = to;
+    message.sender = plan_.stages[from.index()].devices[a.replica];
+    message.receiver = plan_.stages[to.index()].devices[b.replica];
+    message.sent_in = a.number;
+    message.needed_in = b.number;
+    if (out_.messages.size() >= kMostMessages)
+      throw core::Error(core::ExitCode::limit, "the program has more than 2^24 messages");
+    const auto id = static_cast<MessageId>(out_.messages.size());
+    const bool local = message.sender == message.receiver;
+    at(message.sender, sent).sends.push_back(id);
+    at(message.receiver, needed).receives.push_back(id);
+    if (message.bytes.value() > 0) {
+      if (local) room = sent;
+      (room < 0 ? out_.open_at_start[message.receiver.index()] : at(message.receiver, room).opens)
+          .push_back(id);
+    }
+    out_.messages.push_back(std::move(message));
+  }
+
+  Instruction& at(core::DeviceId device, std::int32_t place) {
+    return out_.devices[device.index()][static_cast<std::size_t>(place)];
+  }
+
+  /// Operators of one stage that the other reads.
+  std::vector<core::OpId> crossing(const plan::Boundary& boundary) const {
+    std::set<core::OpId> out;
+    for (const core::OpId op : plan_.stages[boundary.from.index()].operators)
+      for (const graph::Vertex to : graph_.dag().successors(static_cast<graph::Vertex>(op.index())))
+        if (stages_.stage_of(core::OpId(static_cast<std::size_t>(to))) == boundary.to &&
+            graph_.op(op).output_bytes.value() > 0)
+          out.insert(op);
+    return {out.begin(), out.end()};
+  }
+
+  const graph::OpGraph& graph_;
+  const plan::Plan& plan_;
+  const schedule::Grid& order_;
+  const plan::StageGraph stages_;
+  const bool in_turn_;
+  std::vector<schedule::Row> rows_;  ///< [rank]
+  Versions versions_;
+  std::vector<Places> places_;  ///< [stage]
+  std::size_t devices_ = 0;
+  Program out_;
+};
+
+}  // namespace
+
+Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order) {
+  check(plan);
+  return Lowering(graph, plan, order).lower();
+}
+
+}  // namespace penstock::replay

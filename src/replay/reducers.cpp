@@ -1,0 +1,108 @@
+#include "reducers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "regions.hpp"
+#include "words.hpp"
+
+namespace penstock::replay {
+
+Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
+                   std::size_t first_parcel)
+    : monitor_(monitor), reductions_(reductions), workers_(workers), devices_(reductions.at.size()) {
+  for (const Reduction& reduction : reductions.list) {
+    rings_.emplace_back(reduction.devices.size(), first_parcel);
+    first_parcel += rings_.back().parcels(reduction.devices, reduction.bytes).size();
+  }
+}
+
+void Reducers::add_parcels(std::vector<Parcel>& parcels) const {
+  for (std::size_t r = 0; r < rings_.size(); ++r)
+    for (const Parcel& parcel : rings_[r].parcels(reductions_.list[r].devices, reductions_.list[r].bytes))
+      parcels.push_back(parcel);
+}
+
+std::vector<std::jthread> Reducers::start(Links& links) {
+  std::vector<bool> sums(devices_.size());
+  for (const Reduction& reduction : reductions_.list)
+    for (const core::DeviceId device : reduction.devices) sums[device.index()] = true;
+  std::vector<std::jthread> threads;
+  for (std::size_t d = 0; d < sums.size(); ++d)
+    if (sums[d]) threads.emplace_back([this, &links, d] { serve(links, d); });
+  return threads;
+}
+
+void Reducers::begin(std::size_t device, std::size_t position) {
+  const auto r = static_cast<std::size_t>(reductions_.at[device][position]);
+  Task task{position, workers_[device]->gradients(reductions_.list[r].stage)};
+  monitor_.change([&] { devices_[device].tasks.push_back(std::move(task)); });
+}
+
+void Reducers::wait_for(std::size_t device, std::size_t position, const Instruction& step) {
+  const std::int32_t wanted = reductions_.at[device][position];
+  if (wanted < 0) return;
+  const Device& own = devices_[device];
+  monitor_.wait(
+      [&] {
+        for (std::size_t t = 0; t < own.ended; ++t)
+          if (reductions_.at[device][own.tasks[t].position] == wanted) return true;
+        return false;
+      },
+      [&] { return task_name(core::DeviceId(device), step) + " waits for its sum of gradients"; });
+}
+
+void Reducers::wait_for_all(std::size_t device) {
+  const Device& own = devices_[device];
+  monitor_.wait([&] { return own.ended == own.tasks.size(); },
+                [&] { return fmt::format("device {} waits for its sums of gradients", device); });
+}
+
+void Reducers::reset() {
+  devices_.assign(devices_.size(), {});
+}
+
+void Reducers::note(Record& record) const {
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    for (const Task& task : devices_[d].tasks) record.reductions[d][task.position] = task.when;
+}
+
+void Reducers::serve(Links& links, std::size_t device) {
+  Device& own = devices_[device];
+  try {
+    for (;;) {
+      Task task;
+      bool closed = false;
+      monitor_.idle([&] {
+        closed = closed_;
+        if (own.begun == own.tasks.size()) return closed;
+        task = own.tasks[own.begun++];
+        return true;
+      });
+      if (task.regions.empty() && closed) return;
+      task.when.start = monitor_.now();
+      sum(links, device, task);
+      task.when.end = monitor_.now();
+      monitor_.change([&] { own.tasks[own.ended++].when = task.when; });
+    }
+  } catch (const Ended&) {
+  } catch (...) {
+    monitor_.fail(told(fmt::format("device {}, sum of gradients", device)));
+  }
+}
+
+void Reducers::sum(Links& links, std::size_t device, const Task& task) {
+  const auto r = static_cast<std::size_t>(reductions_.at[device][task.position]);
+  const auto& devices = reductions_.list[r].devices;
+  const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
+  kernels::Backend& backend = workers_[device]->backend();
+  const auto values = std::make_shared<std::vector<float>>(gather(backend, task.regions));
+  rings_[r].run(links, static_cast<std::size_t>(member), values, [&] {
+    return fmt::format("device {} waits for a sum of gradients of stage {}", device,
+                       reductions_.list[r].stage.index());
+  });
+  scatter(backend, task.regions, *values);
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,55 @@
+#pragma once
+// Threads that sum the gradients of replicas beside later passes.
+
+#include <thread>
+
+#include "monitor.hpp"
+#include "penstock/replay/worker.hpp"
+#include "record.hpp"
+#include "reductions.hpp"
+#include "ring.hpp"
+
+namespace penstock::replay {
+
+/// One thread per device that has something to sum; it runs one sum at a time, in the device's order.
+class Reducers {
+ public:
+  /// Parcels of their rings are numbered from `first_parcel` on.
+  Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
+           std::size_t first_parcel);
+
+  void add_parcels(std::vector<Parcel>& parcels) const;
+  std::vector<std::jthread> start(Links& links);
+
+  /// By the device's thread: `position` is that of its REDUCE_GRAD, or of a STEP that waits for its own.
+  void begin(std::size_t device, std::size_t position);
+  void wait_for(std::size_t device, std::size_t position, const Instruction& step);
+  void wait_for_all(std::size_t device);
+
+  /// Under the monitor's lock.
+  void close() { closed_ = true; }
+  void reset();
+  void note(Record& record) const;
+
+ private:
+  struct Task {
+    std::size_t position = 0;
+    std::vector<Region> regions;
+    Interval when{};
+  };
+  struct Device {
+    std::vector<Task> tasks;  ///< of this iteration, in the order they began
+    std::size_t begun = 0, ended = 0;
+  };
+  void serve(Links& links, std::size_t device);
+  void sum(Links& links, std::size_t device, const Task& task);
+
+  Monitor& monitor_;
+  const Reductions& reductions_;
+  const std::vector<Worker*>& workers_;
+  std::vector<Ring> rings_;  ///< [reduction]
+  std::vector<Device> devices_;
+  bool closed_ = false;
+};
+
+}  // namespace penstock::replay

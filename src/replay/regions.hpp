@@ -1,0 +1,26 @@
+#pragma once
+// Bytes of buffers: copied, and read as one row of numbers.
+
+#include <vector>
+
+#include "links.hpp"
+#include "penstock/replay/worker.hpp"
+
+namespace penstock::replay {
+
+/// Whether the backend's buffers lie in memory that the processor reads.
+bool on_host(const kernels::Backend& backend);
+
+/// Of buffers of the host.
+Pieces pieces(const std::vector<Region>& regions);
+/// Internal error where sizes differ. What is the same memory stays as it is.
+void copy(const Pieces& from, const Pieces& to);
+
+/// Between buffers of any two devices, by way of the host where one is not there.
+void copy(const std::vector<Region>& from, kernels::Backend& sender, const std::vector<Region>& to,
+          kernels::Backend& receiver);
+
+/// All numbers of the regions, one after the other, in fp32; and back, rounded to the buffers' elements.
+std::vector<float> gather(kernels::Backend& backend, const std::vector<Region>& regions);
+void scatter(kernels::Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values);
+}  // namespace penstock::replay

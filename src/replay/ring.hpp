@@ -1,0 +1,37 @@
+#pragma once
+// Sums of gradients around a ring.
+
+#include <memory>
+#include <vector>
+
+#include "links.hpp"
+
+namespace penstock::replay {
+
+/// Reduce-scatter, then all-gather around a ring (Patarasuk and Yuan, JPDC 2009): n - 1 steps in which every
+/// replica hands a growing sum of one n-th on, n - 1 that hand the sums round. Part q is summed in the order
+/// of the replicas from q on and then copied, so that all end with the same bits. Sums are in fp32.
+class Ring {
+ public:
+  /// Among n >= 2 replicas; its parcels are numbered from `first` on.
+  Ring(std::size_t replicas, std::size_t first) : replicas_(replicas), first_(first) {}
+
+  /// Of `bytes` of gradients; every part is sent, be it empty.
+  std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices, core::Bytes bytes) const;
+
+  /// What replica `member` does; all do so side by side, with as many values.
+  void run(Links& links, std::size_t member, const std::shared_ptr<std::vector<float>>& values,
+           const std::function<std::string()>& awaited) const;
+  /// The same sums, bit by bit, by one who holds the values of all replicas.
+  static void sum(std::vector<std::vector<float>>& values);
+
+ private:
+  std::size_t part_of(std::size_t step, std::size_t sender) const;
+  std::size_t parcel(std::size_t step, std::size_t sender) const {
+    return first_ + step * replicas_ + sender;
+  }
+
+  std::size_t replicas_, first_;
+};
+
+}  // namespace penstock::replay

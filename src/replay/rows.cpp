@@ -1,0 +1,85 @@
+#include "rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using schedule::Action;
+using schedule::Pass;
+using schedule::Row;
+
+bool runs(Pass pass) {
+  return pass == Pass::forward || pass == Pass::backward || pass == Pass::input_gradient ||
+         pass == Pass::weight_gradient || pass == Pass::recompute;
+}
+
+bool updates(Pass pass) {
+  return pass == Pass::reduce_gradient || pass == Pass::step || pass == Pass::barrier;
+}
+
+std::int32_t& slot(std::vector<std::int32_t>& list, std::int32_t micro_batch) {
+  const auto m = static_cast<std::size_t>(micro_batch);
+  if (m >= list.size()) list.resize(m + 1, -1);
+  return list[m];
+}
+
+}  // namespace
+
+std::vector<Row> plain_rows(const schedule::Grid& order) {
+  std::vector<Row> out;
+  for (const Row& row : order.ranks) {
+    Row& plain = out.emplace_back();
+    for (const Action& action : row)
+      for (const Action& part : parts(action)) {
+        if (part.pass == Pass::idle) continue;
+        if (!runs(part.pass) && !updates(part.pass))
+          throw core::BadInput(fmt::format("{} is not replayed", token(part)));
+        plain.push_back(part);
+      }
+  }
+  return out;
+}
+
+bool needless(const graph::OpGraph& graph, const plan::Plan& plan, const Action& action) {
+  if (action.pass != Pass::step && action.pass != Pass::reduce_gradient) return false;
+  const plan::Stage& stage = plan.stages[static_cast<std::size_t>(action.stage)];
+  const bool weights = std::any_of(stage.operators.begin(), stage.operators.end(),
+                                   [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
+  return !weights || (action.pass == Pass::reduce_gradient && stage.replicas() == 1);
+}
+
+Places places(const Row& row, std::int32_t stage) {
+  Places out;
+  std::vector<std::int32_t> forwards, backwards, releases;  // micro-batches in the order of the row
+  std::size_t most = 0;                                     // held at once
+  for (std::int32_t p = 0; p < static_cast<std::int32_t>(row.size()); ++p) {
+    const Action& action = row[static_cast<std::size_t>(p)];
+    if (action.stage != stage || !runs(action.pass)) continue;
+    const std::int32_t m = action.micro_batch;
+    if (action.pass == Pass::forward) {
+      slot(out.forward, m) = p;
+      forwards.push_back(m);
+      most = std::max(most, forwards.size() - releases.size());
+    }
+    if (action.pass == Pass::backward || action.pass == Pass::input_gradient) {
+      slot(out.backward, m) = p;
+      backwards.push_back(m);
+    }
+    if (action.pass == Pass::backward || action.pass == Pass::weight_gradient) {
+      slot(out.release, m) = p;
+      releases.push_back(m);
+    }
+  }
+  for (std::size_t j = 0; j < forwards.size(); ++j)
+    slot(out.room_forward, forwards[j]) = j > most ? slot(out.release, releases[j - most - 1]) : -1;
+  for (std::size_t j = 0; j < backwards.size(); ++j)
+    slot(out.room_backward, backwards[j]) = j > 1 ? slot(out.backward, backwards[j - 2]) : -1;
+  return out;
+}
+
+}  // namespace penstock::replay

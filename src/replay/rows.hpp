@@ -1,0 +1,31 @@
+#pragma once
+// A row of the order as the instructions that each of its devices runs, and what one of them makes room for.
+
+#include <cstdint>
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+#include "penstock/plan/plan.hpp"
+#include "penstock/schedule/grid.hpp"
+
+namespace penstock::replay {
+
+/// Without what is idle, pairs taken apart. Throws BadInput for passes that are not replayed.
+std::vector<schedule::Row> plain_rows(const schedule::Grid& order);
+
+/// Nothing is reduced or updated where there are no weights, nor reduced where there is one replica.
+bool needless(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Action& action);
+
+/// Where the passes of one stage stand in its row, by micro-batch as the row counts them.
+struct Places {
+  std::vector<std::int32_t> forward;
+  std::vector<std::int32_t> backward;  ///< what makes gradients for the stages before
+  std::vector<std::int32_t> release;   ///< after which nothing of the micro-batch is held
+  /// The pass after which there is room for what its forward, or backward, receives; -1: from the beginning.
+  /// One micro-batch may come ahead of the most that the row ever holds; of gradients one ahead of one in
+  /// use.
+  std::vector<std::int32_t> room_forward, room_backward;
+};
+Places places(const schedule::Row& row, std::int32_t stage);
+
+}  // namespace penstock::replay

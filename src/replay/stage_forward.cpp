@@ -1,0 +1,67 @@
+#include "stage_run.hpp"
+
+namespace penstock::replay {
+
+using core::OpId;
+using graph::OpKind;
+using kernels::Pass;
+using plan::MemoryKind;
+
+void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version) {
+  InFlight& state = in_flight_[micro_batch];
+  state.samples = samples;
+  state.tensors = std::move(entered);
+  run_forward(state, version, !stage_.recompute);
+}
+
+void StageRun::recompute(std::int32_t micro_batch, int version) {
+  run_forward(in_flight_.at(micro_batch), version, true);
+}
+
+/// What is not kept goes as soon as the stage has read it for the last time.
+void StageRun::run_forward(InFlight& state, int version, bool keep) {
+  const MemoryKind kind = keep ? MemoryKind::activations : MemoryKind::workspace;
+  for (const OpId id : own_) {
+    if (device_.graph.op(id).kind == OpKind::input)
+      state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kind, device_.name(id));
+    else if (has_kernel(id))
+      compute(state, id, version, kind);
+    else
+      show(state, id, kind);
+    if (!keep) forget_read(state, id);
+  }
+}
+
+void StageRun::compute(InFlight& state, OpId id, int version, MemoryKind kind) {
+  kernels::Kernel& k = kernel(id, state.samples.count);
+  state.tensors[id] = in_place_.contains(id) ? state.tensors.at(device_.wire(id).sources[0])
+                                             : acquire(k.slots().output, kind, id);
+  state.kept[id] = acquire(k.slots().kept, kind, id);
+  run(k, Pass::forward, operands(state, id, version), id);
+}
+
+/// A view of all is another name. Of a part: a concat's input gradient takes its output gradient apart.
+void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
+  const Lease whole = state.tensors.at(device_.wire(id).sources[0]);
+  if (!shows_part(id)) {
+    state.tensors[id] = whole;
+    return;
+  }
+  kernels::Kernel& k = kernel(id, state.samples.count);
+  const Lease part = acquire(k.slots().inputs[0], kind, id),
+              rest = acquire(k.slots().inputs[1], MemoryKind::workspace, id);
+  kernels::Operands parts;
+  parts.inputs = parts.input_gradients = {part.get(), rest.get()};
+  parts.output = parts.output_gradient = whole.get();
+  run(k, Pass::input_gradient, parts, id);
+  state.tensors[id] = part;
+}
+
+void StageRun::forget_read(InFlight& state, OpId id) {
+  state.kept.erase(id);
+  for (const OpId source : device_.wire(id).sources)
+    if (own_.contains(source) && !leaving_.contains(source) && last_reader_.at(source) == id)
+      state.tensors.erase(source);
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,85 @@
+#pragma once
+// The operators of one stage on one device, and what its micro-batches in flight hold.
+
+#include <set>
+
+#include "data_set.hpp"
+#include "penstock/plan/plan.hpp"
+#include "penstock/schedule/grid.hpp"
+#include "stage_weights.hpp"
+
+namespace penstock::replay {
+
+/// One micro-batch from its forward pass to the end of its backward pass.
+struct InFlight {
+  Samples samples;
+  std::map<core::OpId, Lease> tensors;  ///< what operators of the stage made, and what entered it
+  std::map<core::OpId, std::vector<Lease>> kept, handed;
+  std::map<core::OpId, Lease> gradients;  ///< of tensors; sums of the terms that have come so far
+};
+
+/// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
+/// operators' in falling order, by falling slot within one.
+class StageRun {
+ public:
+  using Tensors = std::map<core::OpId, Lease>;
+  using Received = std::map<core::OpId, std::vector<Lease>>;  ///< terms of gradients of what left the stage
+
+  /// Throws BadInput as the kernels do. No operator shares parameters with one of another stage.
+  StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch);
+
+  /// Makes kernels, inputs and targets, so that no pass has to.
+  void prepare(Samples samples);
+
+  void forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version);
+  void recompute(std::int32_t micro_batch, int version);
+  /// `split`: the weight gradients are left to a pass of their own.
+  void backward(std::int32_t micro_batch, const Received& received, int version, bool split);
+  void weight_gradients(std::int32_t micro_batch, int version);
+
+  /// What the last pass made for other stages; null where there is none (a gradient of a tensor at and above
+  /// which nothing trains).
+  Lease tensor(std::int32_t micro_batch, core::OpId op) const;
+  Lease gradient(std::int32_t micro_batch, core::OpId op) const;
+  /// After `pass`, when its results were fetched: what nobody in this stage needs any more.
+  void let_go(std::int32_t micro_batch, schedule::Pass pass);
+
+  StageWeights& weights() { return weights_; }
+  bool has(core::OpId op) const { return own_.contains(op); }
+
+ private:
+  void run_forward(InFlight& state, int version, bool keep);
+  void show(InFlight& state, core::OpId id, plan::MemoryKind kind);
+  void compute(InFlight& state, core::OpId id, int version, plan::MemoryKind kind);
+  void forget_read(InFlight& state, core::OpId id);
+
+  void start_loss(InFlight& state, core::OpId id);
+  void input_gradients(InFlight& state, core::OpId id, int version);
+  void show_gradient(InFlight& state, core::OpId id);
+  void compute_gradients(InFlight& state, core::OpId id, int version);
+  void weight_gradient(InFlight& state, core::OpId id, int version);
+  void add_term(InFlight& state, core::OpId source, const Lease& term);
+  Lease own_gradient(InFlight& state, core::OpId id);
+
+  bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
+  bool runs_input_gradient(core::OpId id, std::int64_t samples);
+  bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
+  bool shows_part(core::OpId id) const;
+  kernels::Kernel& kernel(core::OpId id, std::int64_t samples);
+  kernels::Operands operands(const InFlight& state, core::OpId id, int version) const;
+  void run(kernels::Kernel& kernel, kernels::Pass pass, const kernels::Operands& operands, core::OpId id);
+  std::vector<Lease> acquire(const std::vector<kernels::Slot>& slots, plan::MemoryKind kind, core::OpId id);
+  Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind, core::OpId id);
+
+  Device& device_;
+  plan::Stage stage_;
+  std::set<core::OpId> own_, leaving_, unread_;
+  std::set<core::OpId> in_place_;                 ///< what enters a stage that recomputes is needed again
+  std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
+  StageWeights weights_;
+  DataSet data_;
+  std::int64_t mini_batch_;
+  std::map<std::int32_t, InFlight> in_flight_;
+};
+
+}  // namespace penstock::replay

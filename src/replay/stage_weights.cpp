@@ -1,0 +1,126 @@
+#include "stage_weights.hpp"
+
+#include "draw.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::replay {
+
+using kernels::Buffer;
+using kernels::ParameterRef;
+using kernels::Slot;
+using plan::MemoryKind;
+
+namespace {
+
+/// Scales and shifts of norms are fp32 in every precision.
+kernels::Number number_of(const Slot& slot, kernels::Number number) {
+  return slot.element == kernels::storage(number) ? number : kernels::Number::fp32;
+}
+
+std::vector<Buffer*> pointers(const std::vector<Lease>& leases) {
+  std::vector<Buffer*> out;
+  for (const Lease& lease : leases) out.push_back(lease.get());
+  return out;
+}
+
+}  // namespace
+
+StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use)
+    : device_(device), use_(std::move(use)), left_(use_.passes) {
+  versions_[0];
+  for (const core::OpId id : operators)
+    for (const kernels::Parameter& parameter : device.wire(id).parameters)
+      if (parameter.owner.op == id) add(parameter.owner, parameter.slot);
+  gradients(0);
+}
+
+void StageWeights::add(ParameterRef parameter, const Slot& slot) {
+  places_[parameter] = slots_.size();
+  slots_.push_back(slot);
+  const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
+  Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);
+  kernels::write_values(device_.backend, *weights, first_weights(device_.setup, parameter, slot));
+  auto& update = updates_.emplace_back(
+      device_.backend.make_update(device_.setup.rule, slot.count(), number_of(slot, device_.setup.number)));
+  auto& state = states_.emplace_back();
+  for (const Slot& s : update->state()) {
+    state.push_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));
+    if (s.name == "master")
+      kernels::write_values(device_.backend, *state.back(), kernels::read_values(device_.backend, *weights));
+  }
+  versions_[0].push_back(std::move(weights));
+}
+
+const std::vector<Lease>& StageWeights::version(int updates) const {
+  if (updates < 0 || slots_.empty()) return newest();
+  const auto found = versions_.find(updates);
+  core::require(found != versions_.end(), "weights that a pass uses are there");
+  return found->second;
+}
+
+void StageWeights::used(int updates) {
+  if (updates < 0) return;
+  if (--left_[updates] <= 0 && updates != newest_) versions_.erase(updates);
+}
+
+const std::vector<Lease>& StageWeights::gradients(std::int64_t mini_batch) {
+  last_ = mini_batch;
+  const MemoryKind kind = gradients_.empty() ? MemoryKind::gradients : MemoryKind::versions;
+  const auto [found, fresh] = gradients_.try_emplace(mini_batch);
+  for (std::size_t i = 0; fresh && i < slots_.size(); ++i)
+    found->second.push_back(device_.zeros(slots_[i].element, slots_[i].count(), kind, "a weight gradient"));
+  return found->second;
+}
+
+void StageWeights::step() {
+  const std::vector<Lease> weights = changeable();
+  const std::vector<Lease>& sums = gradients_.empty() ? gradients(last_) : gradients_.begin()->second;
+  ++steps_;
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    updates_[i]->run(*weights[i], *sums[i], pointers(states_[i]), steps_, *device_.stream);
+  retire_gradients();
+  versions_[++newest_] = weights;
+  if (newest_ < use_.updates) return;
+  versions_ = {{0, weights}};
+  newest_ = 0;
+  left_ = use_.passes;
+}
+
+/// The newest version, or a copy where passes to come need it unchanged.
+std::vector<Lease> StageWeights::changeable() {
+  const auto newest = versions_.find(newest_);
+  if (left_[newest_] > 0) {
+    std::vector<Lease> next = copies(newest->second);
+    for (const Lease& old : newest->second) device_.pool->move(old, MemoryKind::versions);
+    return next;
+  }
+  std::vector<Lease> same = std::move(newest->second);
+  versions_.erase(newest);
+  return same;
+}
+
+std::vector<Lease> StageWeights::copies(const std::vector<Lease>& of) {
+  std::vector<Lease> out;
+  for (const Lease& lease : of) {
+    out.push_back(device_.like(*lease, MemoryKind::weights, "a version of the weights"));
+    device_.backend.copy(*out.back(), *lease, *device_.stream);
+  }
+  return out;
+}
+
+/// Those of the mini-batch that is now learnt; the next one's take their place, or they start again.
+void StageWeights::retire_gradients() {
+  const auto done = gradients_.begin();
+  if (gradients_.size() > 1) {
+    gradients_.erase(done);
+    for (const Lease& sum : gradients_.begin()->second) device_.pool->move(sum, MemoryKind::gradients);
+    return;
+  }
+  auto spare = gradients_.extract(done);
+  for (const Lease& sum : spare.mapped()) device_.backend.zero(*sum, *device_.stream);
+  last_ = spare.key() = spare.key() + 1 < use_.updates ? spare.key() + 1 : 0;
+  gradients_.insert(std::move(spare));
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,92 @@
+// Two witnesses of memory: what a replay's devices hold at their fullest, and what the simulator says.
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/trace/summary.hpp"
+#include "replay/cut_model.hpp"
+#include "replay/round_robin.hpp"
+
+using namespace penstock;
+using plan::MemoryKind;
+using replay::test::Cut;
+using replay::test::cut_model;
+using replay::test::CutModel;
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+/// What does not hang on the moment when a message comes. Workspace is left out: the simulator counts the
+/// gradients of one operator's tensors, a device also those of tensors that pass it by, those that a weight
+/// gradient to come still needs, one weight gradient before it is added, and scratch of its kernels.
+/// `spare`: the part by which activations may differ: a graph counts per sample, and so leaves out the
+/// statistics of batch norms.
+void compare(const std::string& model, const Given& given, const Cut& cut, double spare = 1e-9,
+             bool tell = false) {
+  CAPTURE(model);
+  CAPTURE(cut.schedule);
+  const auto host = kernels::open_device("host", 1);
+  const CutModel c = cut_model(models::build(model, given), cut);
+  const auto order = schedule::plan_order(c.plan);
+  const auto program = replay::lower(c.graph, c.plan, order);
+  replay::test::RoundRobin replayed(*host, c.problem(), c.plan, program, {});
+  replayed.run();
+  const auto summary = trace::summarise(sim::simulate(c.problem(), c.plan, order, {}));
+  for (std::size_t d = 0; d < program.devices.size(); ++d) {
+    CAPTURE(d);
+    const auto real = replayed.worker(d).memory().at_peak;
+    const auto& simulated = summary.devices[d].at_peak;
+    for (const auto kind :
+         {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer, MemoryKind::versions})
+      CHECK_MESSAGE(at(real, kind) == at(simulated, kind), plan::name(kind));
+    CHECK(at(real, MemoryKind::activations) / at(simulated, MemoryKind::activations) ==
+          doctest::Approx(1).epsilon(spare));
+    if (tell)
+      MESSAGE(model, " ", cut.schedule, ", device ", d, ": ", plan::total(real) / plan::total(simulated),
+              " of the simulated bytes; workspace ", core::show(at(real, MemoryKind::workspace)), " for ",
+              core::show(at(simulated, MemoryKind::workspace)), ", buffers ",
+              core::show(at(real, MemoryKind::buffers)), " for ",
+              core::show(at(simulated, MemoryKind::buffers)));
+  }
+}
+
+const Given kTransformer = {
+    {"layers", "6"}, {"hidden", "16"}, {"heads", "4"}, {"sequence", "8"}, {"feed_forward", "32"}};
+const Given kGpt = {{"vocabulary", "97"}, {"layers", "3"},        {"hidden", "16"},   {"heads", "4"},
+                    {"sequence", "8"},    {"attention", "split"}, {"tied_head", "no"}};
+
+}  // namespace
+
+TEST_CASE("a replay's weights, versions and activations take what the simulator counts") {
+  compare("transformer", kTransformer, {.mini_batch = 16});
+  compare("transformer", kTransformer,
+          {.schedule = "gpipe", .mini_batch = 16, .optimizer = plan::Optimizer::adam});
+  compare("transformer", kTransformer, {.schedule = "gpipe", .mini_batch = 16, .recompute = true});
+  compare("transformer", kTransformer, {.schedule = "zb_h1", .mini_batch = 16});
+  compare("transformer", kTransformer, {.mini_batch = 16, .replicas = 2});
+  compare("gpt", kGpt, {.mini_batch = 16});
+  compare("dlrm", {{"table_rows", "50"}, {"tower_input", "16"}, {"width", "16"}}, {.mini_batch = 16});
+}
+
+TEST_CASE("a replay without a flush holds the versions that the simulator counts") {
+  compare("transformer", kTransformer, {.schedule = "pipedream", .mini_batch = 2});
+  compare("transformer", kTransformer, {.schedule = "pipedream_2bw", .mini_batch = 8});
+}
+
+TEST_SUITE("slow") {
+  TEST_CASE("a replay of larger models takes what the simulator counts") {
+    const Given transformer = {
+        {"layers", "6"}, {"hidden", "256"}, {"heads", "4"}, {"sequence", "128"}, {"feed_forward", "1024"}};
+    for (const std::string schedule : {"1f1b", "gpipe", "zb_h1"})
+      compare("transformer", transformer,
+              {.schedule = schedule, .mini_batch = 24, .micro_batch = 4, .optimizer = plan::Optimizer::adam},
+              1e-9, true);
+    compare("resnet50", {{"resolution", "64"}}, {.mini_batch = 16, .micro_batch = 4}, 0.06, true);
+    compare("inception_v3", {{"resolution", "75"}}, {.mini_batch = 16, .micro_batch = 4}, 0.06, true);
+  }
+}

@@ -1,0 +1,12 @@
+#include "penstock/core/digest.hpp"
+
+#include <doctest/doctest.h>
+
+using penstock::core::digest;
+
+TEST_CASE("a digest is XXH3's with 128 bits") {
+  // Of nothing: the published value, as `xxhsum -H2 </dev/null` prints it.
+  CHECK(digest("") == "99aa06d3014798d86001c324468d497f");
+  CHECK(digest("a") != digest("b"));
+  CHECK(digest(std::string("a\0b", 3)) != digest("a"));
+}

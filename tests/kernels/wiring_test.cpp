@@ -1,0 +1,86 @@
+// Who reads whom, and whose parameters: small models, drawn.
+
+#include "penstock/kernels/wiring.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/layers.hpp"
+#include "penstock/core/error.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::OpId;
+using kernels::Element;
+using kernels::Number;
+using models::Activation;
+using models::Layers;
+
+//  rows (0) --> table (1) --> middle (2) --> head (3), tied to the table
+TEST_CASE("a tied operator's parameters are the first ones of their size; pointers know their table") {
+  Layers net("tied");
+  const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
+  net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.tied = true});
+  const auto wires = kernels::wire(net.build(), Number::bf16);
+  CHECK(wires[0].rows == 11);
+  CHECK(wires[0].made.element == Element::int64);
+  CHECK_FALSE(wires[0].trains);
+  CHECK_FALSE(wires[1].trains_above);
+  CHECK(wires[1].trains);
+  CHECK(wires[1].made.element == Element::bf16);
+  CHECK(wires[1].made.count == 4 * 3);
+  CHECK(wires[2].parameters[1].owner == kernels::ParameterRef{OpId(2), 1});
+  CHECK(wires[3].parameters[0].owner == kernels::ParameterRef{OpId(1), 0});
+}
+
+//  a (0: 3) --> wide (1: 5) -+-> concat (3): parts of 3 and 5 and 3
+//  b (2: 3) ------------------+
+TEST_CASE("operands are told apart by their size, and by their number where that is the same") {
+  Layers net("concat");
+  const auto a = net.input("a", {3});
+  const auto wide = net.linear("wide", a, 5);
+  const auto b = net.input("b", {3});
+  net.concat("all", {b, wide, a});
+  const auto wires = kernels::wire(net.build(), Number::fp32);
+  CHECK(wires[3].sources == std::vector<OpId>{OpId(0), OpId(1), OpId(2)});
+}
+
+TEST_CASE("what has no kernel, and a view of more than there is, are refused") {
+  CHECK_THROWS_WITH_AS(kernels::wire(support::tiny_graph(1, {}), Number::fp32),
+                       "operator 'a': kind profiled has no kernel", core::BadInput);
+  graph::GraphBuilder builder("view");
+  graph::Operator op = support::unit_op("x");
+  op.kind = graph::OpKind::input;
+  op.shape = {{"elements", 3}};
+  const OpId x = builder.add(op, {});
+  op.name = "more";
+  op.kind = graph::OpKind::reshape;
+  op.shape = {{"elements", 4}};
+  builder.add(op, {x});
+  CHECK_THROWS_WITH_AS(kernels::wire(builder.build(), Number::fp32),
+                       "operator 'more' shows more than there is", core::BadInput);
+}
+
+//  x --> conv --> relu0 -+-> relu1 --> gelu            relu0 works in place; relu1 would spoil what the sum
+//  reads;
+//                        +-----------> sum --> tanh    gelu's gradient needs its input; tanh works in place
+TEST_CASE("activations work in place where nobody needs what was there") {
+  Layers net("in place");
+  const auto conv = net.conv2d("conv", net.input("x", {2, 4, 4}), 3, {.kernel = {1, 1}});
+  const auto relu = net.activation("relu0", conv, Activation::relu);
+  const auto gelu = net.activation("gelu", net.activation("relu1", relu, Activation::relu), Activation::gelu);
+  net.activation("tanh", net.add("sum", {relu, gelu}), Activation::tanh);
+  const graph::OpGraph graph = net.build();
+  const auto wires = kernels::wire(graph, Number::fp32);
+  std::vector<std::string> in_place;
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (works_in_place(graph, wires, OpId(v))) in_place.push_back(graph.op(OpId(v)).name);
+  CHECK(in_place == std::vector<std::string>{"relu0", "tanh"});
+}
+
+// A table of 11 rows of 3: uniform in [-1, 1), since the square of that has mean 1/3. A bias: variance 1.
+TEST_CASE("parameters reach as far as keeps the size of sums") {
+  CHECK(kernels::reach({"weights", {11, 3}}) == doctest::Approx(1));
+  CHECK(kernels::reach({"bias", {11}}) == doctest::Approx(std::sqrt(3.0)));
+}

@@ -1,0 +1,37 @@
+#pragma once
+// Plans by seed, of every kind that is replayed.
+
+#include "penstock/core/random.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/schedule/grid.hpp"
+#include "support/random_problem.hpp"
+
+namespace penstock::replay::test {
+
+struct Case {
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  support::LaunchCosts costs;
+  plan::Plan plan;
+  schedule::Grid order;
+  cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
+};
+
+/// Where the stages of a family stand: one per rank, or two in a loop or a zigzag.
+enum class Placement { row, loop, zigzag };
+struct Family {
+  const char* name;
+  Placement placement;
+};
+const std::vector<Family>& families();
+
+/// A chain with a few skips, one to three operators per stage, replicas of one to three devices by rank;
+/// links from narrow to ample, with latency or without; some stages recompute, some have no weights, 1F1B's
+/// have micro-batches of several sizes.
+Case random_case(const Family& family, std::uint64_t seed);
+
+/// A chain of one operator per stage on one device each, costs of a whole micro-batch: forward and each half
+/// of the backward pass take one second per sample, messages next to nothing.
+Case even_chain(const char* schedule, Placement placement, int ranks, std::int64_t mini_batch);
+
+}  // namespace penstock::replay::test

@@ -1,0 +1,36 @@
+#include "cut_model.hpp"
+
+#include <algorithm>
+
+#include "penstock/schedule/in_flight.hpp"
+
+namespace penstock::replay::test {
+
+using core::DeviceId;
+using core::OpId;
+using core::StageId;
+
+CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
+  const auto ranks = static_cast<std::size_t>(*std::ranges::max_element(cut.rank) + 1);
+  const std::size_t operators = graph.size(), stages = cut.rank.size();
+  CutModel out{std::move(graph),
+               support::tiny_cluster(ranks * cut.replicas),
+               support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(operators, {1e-3, 1e-4})),
+               {}};
+  out.plan.training = {cut.mini_batch, cut.optimizer, {}};
+  out.plan.schedule = cut.schedule;
+  for (std::size_t s = 0; s < stages; ++s) {
+    plan::Stage& stage = out.plan.stages.emplace_back();
+    for (std::size_t op = s * operators / stages; op < (s + 1) * operators / stages; ++op)
+      stage.operators.emplace_back(op);
+    for (std::size_t r = 0; r < cut.replicas; ++r)
+      stage.devices.emplace_back(static_cast<std::size_t>(cut.rank[s]) * cut.replicas + r);
+    stage.micro_batch = cut.micro_batch;
+    stage.recompute = cut.recompute;
+    if (cut.sequential && s > 0) stage.after.emplace_back(s - 1);
+  }
+  schedule::derive_in_flight(out.plan, plan::StageGraph(out.graph, out.plan));
+  return out;
+}
+
+}  // namespace penstock::replay::test

@@ -1,0 +1,31 @@
+#pragma once
+// A model cut into stages in the order of its operators.
+
+#include "penstock/cost/problem.hpp"
+#include "support/random_problem.hpp"
+
+namespace penstock::replay::test {
+
+struct CutModel {
+  graph::OpGraph graph;
+  cluster::Cluster cluster;
+  support::LaunchCosts costs;
+  plan::Plan plan;
+  cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
+};
+
+struct Cut {
+  std::string schedule = "1f1b";
+  std::vector<std::int32_t> rank = {0, 1, 2};  ///< [stage]
+  std::int64_t mini_batch = 4, micro_batch = 2;
+  std::size_t replicas = 1;
+  bool recompute = false;   ///< every stage
+  bool sequential = false;  ///< stages in a row, though the model has branches
+  plan::Optimizer optimizer = plan::Optimizer::momentum;
+};
+
+/// Stages of as many operators each, or one less; stage s on the replicas of rank[s]. Every pass of an
+/// operator takes 1 ms and 0.1 ms per sample.
+CutModel cut_model(graph::OpGraph graph, const Cut& cut);
+
+}  // namespace penstock::replay::test

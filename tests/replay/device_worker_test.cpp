@@ -1,0 +1,125 @@
+// What a worker refuses, and what it says.
+
+#include "penstock/replay/device_worker.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cut_model.hpp"
+#include "models/catalogue.hpp"
+#include "models/layers.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/schedule/plan_order.hpp"
+
+using namespace penstock;
+using namespace std::string_literals;
+using replay::test::cut_model;
+using replay::test::CutModel;
+
+namespace {
+
+const std::map<std::string, std::string> kGpt = {
+    {"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}};
+
+std::unique_ptr<replay::DeviceWorker> first_worker(kernels::Backend& host, const CutModel& cut,
+                                                   const replay::Program& program) {
+  return make_worker(host, cut.problem(), cut.plan, core::DeviceId(0), program, {});
+}
+
+/// A host whose softmax breaks in its gradient.
+class Broken final : public kernels::Backend {
+ public:
+  std::string name() const override { return host_->name(); }
+  std::vector<std::pair<std::string, std::string>> identity() const override { return host_->identity(); }
+  bool supports(kernels::Number number) const override { return host_->supports(number); }
+  std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
+    return host_->allocate(element, count);
+  }
+  std::unique_ptr<kernels::Stream> make_stream() override { return host_->make_stream(); }
+  void write(kernels::Buffer& to, std::span<const std::byte> bytes) override { host_->write(to, bytes); }
+  void read(const kernels::Buffer& from, std::span<std::byte> bytes) override { host_->read(from, bytes); }
+  void copy(kernels::Buffer& to, const kernels::Buffer& from, kernels::Stream& stream) override {
+    host_->copy(to, from, stream);
+  }
+  void zero(kernels::Buffer& buffer, kernels::Stream& stream) override { host_->zero(buffer, stream); }
+  void add(kernels::Buffer& to, const kernels::Buffer& term, kernels::Stream& stream) override {
+    host_->add(to, term, stream);
+  }
+  std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
+                                               kernels::Number number) override {
+    auto kernel = host_->make_kernel(op, samples, number);
+    if (op.kind != graph::OpKind::softmax) return kernel;
+    return std::make_unique<BrokenKernel>(std::move(kernel));
+  }
+  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
+                                               kernels::Number number) override {
+    return host_->make_update(rule, count, number);
+  }
+
+ private:
+  struct BrokenKernel final : kernels::Kernel {
+    explicit BrokenKernel(std::unique_ptr<kernels::Kernel> whole) : inner(std::move(whole)) {}
+    const kernels::Slots& slots() const override { return inner->slots(); }
+    bool has(kernels::Pass pass) const override { return inner->has(pass); }
+    void run(kernels::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
+      if (pass == kernels::Pass::input_gradient) throw std::runtime_error("it broke");
+      inner->run(pass, operands, stream);
+    }
+    std::string algorithm(kernels::Pass pass) const override { return inner->algorithm(pass); }
+    core::Bytes workspace(kernels::Pass pass) const override { return inner->workspace(pass); }
+    std::unique_ptr<kernels::Kernel> inner;
+  };
+  std::unique_ptr<kernels::Backend> host_ = kernels::open_device("host", 1);
+};
+
+}  // namespace
+
+TEST_CASE("a kernel that fails is named by its operator and pass") {
+  models::Layers net("breaks");
+  net.softmax("shares", net.linear("layer", net.input("x", {3}), 4));
+  const CutModel cut = cut_model(net.build(), {.rank = {0}});
+  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  Broken device;
+  const auto worker = first_worker(device, cut, program);
+  CHECK_NOTHROW(worker->run(program.devices[0][0]));
+  try {
+    worker->run(program.devices[0][1]);
+    FAIL("it should have thrown");
+  } catch (const core::Error& error) {
+    CHECK(error.code() == core::ExitCode::device_failed);
+    CHECK(error.what() == "operator 'shares': input_gradient: it broke"s);
+  }
+}
+
+TEST_CASE("operators of unknown work are refused by name") {
+  const auto host = kernels::open_device("host", 1);
+  const CutModel cut = cut_model(support::tiny_graph(1, {}), {.rank = {0}});
+  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  CHECK_THROWS_WITH_AS(first_worker(*host, cut, program), "operator 'a': kind profiled has no kernel",
+                       core::BadInput);
+}
+
+TEST_CASE("parameters shared by two stages are refused, by one are not") {
+  const auto host = kernels::open_device("host", 1);
+  const CutModel cut = cut_model(models::build("gpt", kGpt), {});
+  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  CHECK_THROWS_WITH_AS(first_worker(*host, cut, program),
+                       "operator 'head' of stage 2 shares parameters with 'token.embedding' of stage 0; that "
+                       "is not replayed",
+                       core::BadInput);
+  const CutModel whole = cut_model(models::build("gpt", kGpt), {.rank = {0}});
+  const auto alone = replay::lower(whole.graph, whole.plan, schedule::plan_order(whole.plan));
+  CHECK_NOTHROW(first_worker(*host, whole, alone));
+}
+
+TEST_CASE("a device without room says who asked for it") {
+  const auto host = kernels::open_device("host", 1);
+  CutModel cut = cut_model(models::build("gpt", kGpt), {.rank = {0}});
+  cut.cluster = support::tiny_cluster(1, 1000);
+  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  CHECK_THROWS_WITH_AS(
+      first_worker(*host, cut, program),
+      "out of memory on device 0: operator 'position.embedding': table wants 96.0 B, and 928 "
+      "B of 1000 B are in use",
+      core::Error);
+}

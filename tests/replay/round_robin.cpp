@@ -1,0 +1,171 @@
+#include "round_robin.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/kernels/values.hpp"
+#include "penstock/kernels/wiring.hpp"
+
+namespace penstock::replay::test {
+
+using core::DeviceId;
+using core::OpId;
+using schedule::Pass;
+
+namespace {
+
+char* address(const Region& region) {
+  return static_cast<char*>(region.buffer->data()) + region.offset.value();
+}
+
+float* numbers(const Region& region) {
+  REQUIRE(region.buffer->element() == kernels::Element::fp32);
+  return reinterpret_cast<float*>(address(region));
+}
+
+}  // namespace
+
+RoundRobin::RoundRobin(kernels::Backend& host, const cost::Problem& problem, const plan::Plan& plan,
+                       const Program& program, const TrainingSetup& setup)
+    : host_(host), graph_(problem.graph), plan_(plan), program_(program) {
+  for (std::size_t d = 0; d < program.devices.size(); ++d)
+    workers_.push_back(
+        program.devices[d].empty() ? nullptr : make_worker(host, problem, plan, DeviceId(d), program, setup));
+}
+
+void RoundRobin::run() {
+  next_.assign(workers_.size(), 0);
+  barriers_.assign(workers_.size(), 0);
+  deliveries_.assign(program_.messages.size(), {});
+  steps_.clear(), handed_in_.clear(), reductions_.clear(), reduced_.clear();
+  for (const auto& ids : program_.open_at_start)
+    for (const MessageId id : ids) open(id);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t d = 0; d < workers_.size(); ++d)
+      while (advance(d)) moved = true;
+  }
+  for (std::size_t d = 0; d < workers_.size(); ++d)
+    REQUIRE_MESSAGE(next_[d] == program_.devices[d].size(), "device ", d, " is stuck");
+}
+
+bool RoundRobin::advance(std::size_t device) {
+  const auto& instructions = program_.devices[device];
+  if (next_[device] == instructions.size()) return false;
+  const Instruction& instruction = instructions[next_[device]];
+  if (!ready(device, instruction)) return false;
+  if (instruction.pass == Pass::step) {
+    ++steps_[instruction.stage][device];
+    if (plan_.stages[instruction.stage.index()].devices[0].index() == device)
+      read(instruction.stage, &DeviceWorker::gradients_of, gradients_);
+  }
+  workers_[device]->run(instruction);
+  if (instruction.pass == Pass::reduce_gradient) reduce(instruction, device);
+  finish(instruction);
+  ++next_[device];
+  return true;
+}
+
+bool RoundRobin::ready(std::size_t device, const Instruction& instruction) {
+  if (instruction.pass == Pass::barrier) {
+    const int mine = barriers_[device];
+    for (std::size_t d = 0; d < workers_.size(); ++d) {
+      const auto& row = program_.devices[d];
+      const bool there = next_[d] < row.size() && row[next_[d]].pass == Pass::barrier;
+      if (!row.empty() && barriers_[d] + there <= mine) return false;
+    }
+    ++barriers_[device];
+  }
+  const auto& stage = instruction.stage;
+  if (instruction.pass == Pass::step && plan_.stages[stage.index()].replicas() > 1 &&
+      reduced_[stage] <= steps_[stage][device])
+    return false;
+  return std::ranges::all_of(instruction.receives,
+                             [&](MessageId id) { return deliveries_[static_cast<std::size_t>(id)].arrived; });
+}
+
+void RoundRobin::finish(const Instruction& instruction) {
+  for (const MessageId id : instruction.sends) {
+    const Message& message = program_.messages[static_cast<std::size_t>(id)];
+    Delivery& delivery = deliveries_[static_cast<std::size_t>(id)];
+    delivery.sent = true;
+    if (message.tensors.empty())
+      delivery.arrived = true;
+    else
+      delivery.from = workers_[message.sender.index()]->outgoing(message);
+    deliver(delivery);
+  }
+  for (const MessageId id : instruction.opens) open(id);
+}
+
+void RoundRobin::open(MessageId id) {
+  const Message& message = program_.messages[static_cast<std::size_t>(id)];
+  Delivery& delivery = deliveries_[static_cast<std::size_t>(id)];
+  delivery.to = workers_[message.receiver.index()]->incoming(message);
+  deliver(delivery);
+}
+
+void RoundRobin::deliver(Delivery& delivery) {
+  if (!delivery.sent || delivery.arrived || delivery.to.empty()) return;
+  REQUIRE(delivery.from.size() == delivery.to.size());
+  for (std::size_t i = 0; i < delivery.from.size(); ++i) {
+    REQUIRE(delivery.from[i].bytes == delivery.to[i].bytes);
+    std::memcpy(address(delivery.to[i]), address(delivery.from[i]),
+                static_cast<std::size_t>(delivery.from[i].bytes.value()));
+  }
+  delivery = {true, true, {}, {}};
+}
+
+/// Summed in the order of the replicas once the last one has handed in its part.
+void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
+  const plan::Stage& stage = plan_.stages[instruction.stage.index()];
+  auto& waiting = reductions_[instruction.stage];
+  const auto place =
+      static_cast<std::size_t>(handed_in_[instruction.stage][device]++ - reduced_[instruction.stage]);
+  if (waiting.size() <= place) waiting.resize(place + 1);
+  const auto replica =
+      static_cast<std::size_t>(std::ranges::find(stage.devices, DeviceId(device)) - stage.devices.begin());
+  auto& parts = waiting[place].parts;
+  parts.resize(stage.devices.size());
+  parts[replica] = workers_[device]->gradients(instruction.stage);
+  if (std::ranges::any_of(parts, [](const auto& part) { return part.empty(); })) return;
+  for (std::size_t i = 0; i < parts[0].size(); ++i) {
+    std::vector<float*> terms;
+    for (const auto& part : parts) terms.push_back(numbers(part[i]));
+    for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
+      float sum = 0;
+      for (const float* term : terms) sum += term[k];
+      for (float* term : terms) term[k] = sum;
+    }
+  }
+  waiting.pop_front();
+  ++reduced_[instruction.stage];
+}
+
+Weights RoundRobin::weights() const {
+  Weights out;
+  for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+    read(core::StageId(s), &DeviceWorker::weights_of, out);
+  return out;
+}
+
+void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
+  const plan::Stage& stage = plan_.stages[id.index()];
+  for (const OpId op : stage.operators) {
+    if (graph_.op(op).parameters == 0) continue;
+    const auto first = (*workers_[stage.devices[0].index()].*which)(op);
+    out[op].clear();
+    for (const auto& buffer : first) out[op].push_back(read_values(host_, *buffer));
+    if (which == &DeviceWorker::gradients_of) continue;  // other replicas may have updated already
+    for (const DeviceId other : stage.devices) {
+      const auto twin = (*workers_[other.index()].*which)(op);
+      for (std::size_t i = 0; i < first.size(); ++i)
+        REQUIRE(std::memcmp(first[i]->data(), twin[i]->data(),
+                            static_cast<std::size_t>(first[i]->bytes().value())) == 0);
+    }
+  }
+}
+
+}  // namespace penstock::replay::test

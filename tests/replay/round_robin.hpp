@@ -1,0 +1,57 @@
+#pragma once
+// The simplest way to run a program: devices take turns, messages are copied.
+
+#include <deque>
+#include <functional>
+
+#include "penstock/replay/device_worker.hpp"
+#include "reference.hpp"
+
+namespace penstock::replay::test {
+
+class RoundRobin {
+ public:
+  RoundRobin(kernels::Backend& host, const cost::Problem& problem, const plan::Plan& plan,
+             const Program& program, const TrainingSetup& setup);
+
+  /// All of the program, once. Fails the test where nothing moves.
+  void run();
+
+  /// By operator; of replicas the first one's, and the others must be equal to the bit.
+  Weights weights() const;
+  Weights gradients() const { return gradients_; }  ///< as the last update of each stage used them
+  DeviceWorker& worker(std::size_t device) { return *workers_[device]; }
+
+ private:
+  struct Delivery {
+    bool sent = false, arrived = false;
+    std::vector<Region> from, to;
+  };
+  struct Reduction {
+    std::vector<std::vector<Region>> parts;
+  };
+  using Read = DeviceWorker::Buffers (DeviceWorker::*)(core::OpId);
+
+  bool advance(std::size_t device);
+  bool ready(std::size_t device, const Instruction& instruction);
+  void finish(const Instruction& instruction);
+  void open(MessageId id);
+  void deliver(Delivery& delivery);
+  void reduce(const Instruction& instruction, std::size_t device);
+  void read(core::StageId stage, Read which, Weights& out) const;
+
+  kernels::Backend& host_;
+  const graph::OpGraph& graph_;
+  const plan::Plan& plan_;
+  const Program& program_;
+  std::vector<std::unique_ptr<DeviceWorker>> workers_;
+  std::vector<std::size_t> next_;
+  std::vector<int> barriers_;
+  std::vector<Delivery> deliveries_;
+  std::map<core::StageId, std::map<std::size_t, int>> steps_, handed_in_;
+  std::map<core::StageId, std::deque<Reduction>> reductions_;
+  std::map<core::StageId, int> reduced_;
+  Weights gradients_;
+};
+
+}  // namespace penstock::replay::test

@@ -1,0 +1,260 @@
+// A replay is training: gradients and updated weights are those of one device that has all samples.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "cut_model.hpp"
+#include "models/catalogue.hpp"
+#include "models/layers.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/kernels/wiring.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/schedule/catalogue.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "round_robin.hpp"
+
+using namespace penstock;
+using replay::test::Cut;
+using replay::test::cut_model;
+using replay::test::CutModel;
+using replay::test::Weights;
+
+namespace {
+
+/// A rate at which an update changes the weights by a hundredth: large enough to show, small enough that the
+/// next gradient does not blow up rounding.
+float rate_for(plan::Optimizer optimizer, const Weights& weights, const Weights& gradients) {
+  if (optimizer == plan::Optimizer::adam) return 1e-3f;
+  return static_cast<float>(0.01 * replay::test::length(weights) / replay::test::length(gradients));
+}
+
+struct Accuracy {
+  std::int64_t at_once;  ///< samples that the one device takes at a time
+  double most = 1e-5;    ///< distance
+  int iterations = 2;
+};
+
+/// Iterations of the same mini-batch, replayed and on one device. Both start each from the same bits, since a
+/// deep network may magnify the last one a thousandfold.
+void check_training(const CutModel& cut, const Accuracy& accuracy) {
+  REQUIRE(plan::structural_faults(cut.graph, cut.cluster, cut.plan) == std::vector<std::string>{});
+  const auto host = kernels::open_device("host", 1);
+  const auto optimizer = cut.plan.training.optimizer;
+  replay::TrainingSetup setup;
+  setup.seed = 5;
+  setup.rule.kind = static_cast<kernels::UpdateRule::Kind>(optimizer);
+  Weights weights = replay::test::first_weights(cut.graph, setup);
+  const auto expected = [&] {
+    return replay::test::gradients(*host, cut.graph, setup, weights, {0, cut.plan.training.mini_batch},
+                                   accuracy.at_once);
+  };
+  Weights gradients = expected();
+  setup.rule.rate = rate_for(optimizer, weights, gradients);
+  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
+  CHECK(replay::test::distance(replayed.weights(), weights) < 1e-7);
+  replay::test::Optimizer update(setup.rule);
+  for (int iteration = 1; iteration <= accuracy.iterations; ++iteration) {
+    CAPTURE(iteration);
+    replayed.run();
+    CHECK(replay::test::distance(replayed.gradients(), gradients) < accuracy.most);
+    update.step(weights, gradients);
+    CHECK(replay::test::distance(replayed.weights(), weights) < accuracy.most);
+    weights = replayed.weights();
+    if (iteration < accuracy.iterations) gradients = expected();
+  }
+}
+
+/// Eight dense layers of different widths, two norms, and a skip across two stages of most cuts.
+graph::OpGraph small_chain() {
+  models::Layers net("chain");
+  auto x = net.input("x", {6});
+  auto skip = x = net.linear("layer0", x, 8, {.bias = true});
+  for (int i = 1; i < 12; ++i) {
+    x = net.linear("layer" + std::to_string(i), x, i == 11 ? 8 : 5 + i % 4,
+                   {.bias = true, .fused = models::Activation::tanh});
+    if (i == 3) x = net.layer_norm("norm", x);
+  }
+  return net.add("sum", {x, skip}), net.build();
+}
+
+std::vector<std::int32_t> placement(const std::string& family) {
+  schedule::GridShape shape;
+  shape.ranks = 4;
+  shape.micro_batches = 8;
+  return schedule::make_grid(family, shape).rank_of_stage;
+}
+
+}  // namespace
+
+// A plan has one copy of the model (dualpipe, chimera), micro-batches of one size (sliced_1f1b), and keeps
+// activations where they are (bpipe).
+TEST_CASE("every family of schedules that flushes and that a plan can name trains as one device does") {
+  std::set<std::string> left_out;
+  for (const auto& family : schedule::grid_families()) {
+    CAPTURE(family.name);
+    if (family.weights != "flush") continue;
+    Cut cut{.schedule = family.name, .rank = placement(family.name), .mini_batch = 16, .micro_batch = 2};
+    for (const std::size_t replicas : {1, 2}) {
+      cut.replicas = replicas;
+      cut.recompute = replicas == 2;
+      try {
+        schedule::plan_order(cut_model(small_chain(), cut).plan);
+      } catch (const core::BadInput&) {
+        left_out.insert(family.name);
+        continue;
+      }
+      check_training(cut_model(small_chain(), cut), {16});
+    }
+  }
+  CHECK(left_out == std::set<std::string>{"bpipe", "chimera", "dualpipe", "sliced_1f1b"});
+}
+
+TEST_CASE("stages of several micro-batch sizes, and replicas with uneven shares") {
+  CutModel model =
+      cut_model(small_chain(), {.rank = {0, 1, 2}, .mini_batch = 12, .micro_batch = 6, .replicas = 4});
+  model.plan.stages[1].micro_batch = 4;
+  model.plan.stages[2].micro_batch = 12;
+  for (auto& stage : model.plan.stages) stage.in_flight = 12;
+  model.plan.schedule = "gpipe";
+  check_training(model, {12});
+}
+
+// Batch norm sees its share of a micro-batch alone, so the one device takes the same shares in turn. Of the
+// activations the first two work in place, the third on a tensor that somebody else reads.
+TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
+  models::Layers net("images");
+  const auto relu = models::Activation::relu;
+  const models::Window three{.kernel = {3, 3}, .padding = {1, 1}};
+  auto x = net.conv2d("conv0", net.input("x", {3, 8, 8}), 4, three);
+  x = net.activation("relu0", net.batch_norm("norm0", x), relu);
+  auto y = net.activation("tanh1", net.conv2d("conv1", x, 4, three, true), models::Activation::tanh);
+  x = net.add("sum", {x, y});
+  x = net.add("late sum", {x, net.activation("relu2", x, relu)});
+  x = net.adaptive_average_pool("pool", net.max_pool("max", x, {.kernel = {2, 2}, .stride = {2, 2}}), 1);
+  net.linear("head", net.flatten("flat", x), 5);
+  const graph::OpGraph graph = net.build();
+  check_training(cut_model(graph, {.mini_batch = 8, .micro_batch = 4}), {4});
+  check_training(cut_model(graph, {.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = true}),
+                 {2});
+  check_training(cut_model(graph, {.schedule = "zb_h1", .mini_batch = 8, .micro_batch = 2}), {2});
+}
+
+TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its sums") {
+  const auto host = kernels::open_device("host", 1);
+  if (!host->supports(kernels::Number::bf16)) {
+    MESSAGE("skipped: the host does not compute in bf16");
+    return;
+  }
+  const CutModel cut = cut_model(small_chain(), {.schedule = "zb_h1", .rank = {0, 1}, .mini_batch = 8});
+  const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
+  const Weights expected = replay::test::gradients(*host, cut.graph, setup,
+                                                   replay::test::first_weights(cut.graph, setup), {0, 8}, 8);
+  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
+  replayed.run();
+  CHECK(replay::test::distance(replayed.gradients(), expected) < 0.05);
+}
+
+TEST_CASE("a replay gives the same bits again") {
+  const auto host = kernels::open_device("host", 1);
+  const CutModel cut = cut_model(small_chain(), {.mini_batch = 8, .replicas = 2});
+  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const auto train = [&](std::uint64_t seed) {
+    replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, {.seed = seed});
+    replayed.run();
+    return replayed.weights();
+  };
+  CHECK(train(1) == train(1));
+  CHECK(train(1) != train(2));
+}
+
+TEST_CASE("every optimizer") {
+  for (const auto optimizer : {plan::Optimizer::sgd, plan::Optimizer::momentum, plan::Optimizer::adam}) {
+    CAPTURE(plan::name(optimizer));
+    check_training(cut_model(small_chain(), {.optimizer = optimizer}), {4});
+  }
+}
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+/// The same operators, each with parameters of its own: stages share none.
+graph::OpGraph untied(const graph::OpGraph& model) {
+  graph::GraphBuilder builder(model.name());
+  const auto wires = kernels::wire(model, kernels::Number::fp32);
+  for (std::size_t v = 0; v < model.size(); ++v) {
+    graph::Operator op = model.op(core::OpId(v));
+    op.parameters = 0;
+    for (const kernels::Parameter& parameter : wires[v].parameters) op.parameters += parameter.slot.count();
+    std::vector<core::OpId> producers;
+    for (const graph::Vertex u : model.dag().predecessors(static_cast<graph::Vertex>(v)))
+      producers.emplace_back(static_cast<std::size_t>(u));
+    builder.add(op, producers);
+  }
+  return builder.build();
+}
+
+void check_zoo(const std::string& name, const Given& given, const Cut& cut, const Accuracy& accuracy) {
+  CAPTURE(name);
+  CAPTURE(cut.schedule);
+  check_training(cut_model(untied(models::build(name, given)), cut), accuracy);
+}
+
+const std::map<std::string, Given> kSmall = {
+    {"mmt", {{"branches", "2"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+    {"dlrm", {{"branches", "2"}, {"table_rows", "20"}, {"tower_input", "8"}, {"width", "8"}}},
+    {"candle_uno", {{"towers", "2"}, {"width", "8"}}},
+    {"case_study", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+    {"clip",
+     {{"text_sequence", "3"},
+      {"text_hidden", "8"},
+      {"text_layers", "2"},
+      {"text_heads", "2"},
+      {"resolution", "32"},
+      {"image_hidden", "8"},
+      {"image_heads", "2"},
+      {"image_layers", "2"}}},
+    {"transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+    {"gpt", {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+    {"encoder_decoder",
+     {{"vocabulary", "13"},
+      {"layers", "1"},
+      {"hidden", "8"},
+      {"heads", "2"},
+      {"feed_forward", "8"},
+      {"source_length", "3"},
+      {"target_length", "2"}}}};
+
+}  // namespace
+
+TEST_CASE("small models of the zoo, cut along their branches or in a row") {
+  const std::vector<Cut> cuts = {
+      {},
+      {.sequential = true},
+      {.schedule = "gpipe", .recompute = true},
+      {.schedule = "zb_h1", .micro_batch = 1},
+      {.replicas = 2},
+  };
+  for (const auto& [name, given] : kSmall)
+    for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 3e-5});
+}
+
+TEST_CASE("operators tied within a stage add to one gradient") {
+  for (const char* name : {"gpt", "encoder_decoder"})
+    check_training(cut_model(models::build(name, kSmall.at(name)), {.rank = {0}, .replicas = 2}), {4});
+}
+
+TEST_SUITE("slow") {
+  TEST_CASE("large models of the zoo") {
+    const auto sgd = plan::Optimizer::sgd;
+    check_zoo("bert", {{"sequence", "8"}}, {.replicas = 2, .optimizer = sgd}, {4, 3e-4, 1});
+    check_zoo("resnet50", {{"resolution", "64"}}, {}, {2});
+    check_zoo("inception_v3", {{"resolution", "75"}}, {.schedule = "zb_h1", .replicas = 2}, {1});
+    check_zoo("vgg16", {}, {.rank = {0, 1}, .mini_batch = 2, .micro_batch = 1, .optimizer = sgd},
+              {2, 3e-5, 1});
+  }
+}

@@ -1,0 +1,44 @@
+#include "penstock/report/comparison.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace penstock::report;
+
+namespace {
+
+CellResult row(const std::string& planner, const std::string& setting, double samples_per_s) {
+  CellResult out;
+  out.model = "mmt";
+  out.planner = planner;
+  out.setting = setting;
+  out.samples_per_s = samples_per_s;
+  out.search_s = 2;
+  return out;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("ratios compare planners under one setting: 30 / 10 and 40 / 20, not 40 / 10") {
+  const CellResult rows[] = {row("a", "network=fair", 10), row("b", "network=fair", 30),
+                             row("a", "network=fifo", 20), row("b", "network=fifo", 40)};
+  const std::string table = comparison(rows, "a", false);
+  CHECK(has(table, "setting"));
+  CHECK(has(table, "network=fifo"));
+  CHECK(has(table, "3.00x"));
+  CHECK(has(table, "2.00x"));
+  CHECK_FALSE(has(table, "4.00x"));
+  CHECK(has(table, "Largest ratio: b is 3.00 times a"));
+}
+
+TEST_CASE("columns that no row needs are left out: settings, and search times unless they are asked for") {
+  const CellResult rows[] = {row("a", "", 10)};
+  CHECK_FALSE(has(comparison(rows, "", true), "setting"));
+  CHECK(has(comparison(rows, "", true), "search"));
+  CHECK(has(comparison(rows, "", true), "2.00 s"));
+  CHECK_FALSE(has(comparison(rows, "", false), "search"));
+  CHECK_FALSE(has(comparison(rows, "", false), "2.00 s"));
+}
