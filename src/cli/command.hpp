@@ -33,6 +33,7 @@ void add_models(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
+void add_index(CLI::App& app, Action& action);
 void add_planners(CLI::App& app, Action& action);
 void add_schedule(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);

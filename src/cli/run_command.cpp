@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "command.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/forecast.hpp"
+#include "penstock/experiment/schedule_study.hpp"
 #include "penstock/report/comparison.hpp"
 #include "penstock/report/table.hpp"
 #include "rank.hpp"
@@ -61,6 +63,7 @@ void print_outcome(const Flags& flags, const experiment::Spec& spec, const exper
   constexpr report::Columns kAll{true, true, true, true};
   fmt::print("{}", flags.json ? report::to_json(outcome.rows, options.provenance, kAll)
                               : report::comparison(outcome.rows, spec.baseline, true));
+  if (!flags.json && !outcome.claims.empty()) fmt::print("\n{}", outcome.claims);
   fmt::print(stderr,
              "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, "
              "traces/*.pftrace for ui.perfetto.dev)\n",
@@ -68,8 +71,21 @@ void print_outcome(const Flags& flags, const experiment::Spec& spec, const exper
              options.folder);
 }
 
+core::ExitCode run_study(const Flags& flags, const Session& session) {
+  if (flags.dry_run || !flags.cache.empty())
+    throw core::BadInput("--dry-run and --cache are for cells with a search; schedules alone are run anew");
+  if (process_rank() != 0) return core::ExitCode::done;  // one process does it all
+  const auto study = experiment::load_schedule_study(flags.file, flags.overrides);
+  const std::string folder = flags.folder.empty() ? "results/" + study.name : flags.folder;
+  const std::string tables = experiment::run(study, folder, provenance(session));
+  fmt::print("{}", flags.json ? core::read_file(folder + "/results.json") : tables);
+  fmt::print(stderr, "\nDone: {} cells; results in {}/\n", study.cells.size(), folder);
+  return core::ExitCode::done;
+}
+
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
+  if (experiment::is_schedule_study(flags.file)) return run_study(flags, session);
   const experiment::Spec spec = experiment::load_spec(flags.file, flags.overrides);
   experiment::RunOptions options;
   options.folder = flags.folder.empty() ? "results/" + spec.name : flags.folder;
@@ -101,7 +117,8 @@ void add_run(CLI::App& app, Action& action) {
       "plans/*.yaml, timelines/*.svg and traces/*.pftrace; at the end, or when interrupted, results.csv, "
       "results.json and\n"
       "table.txt hold the finished cells, timings.csv what the searches took, provenance.json who wrote "
-      "them.\n"
+      "them;\n"
+      "when all are there, claims.csv says what became of the papers' claims in the file.\n"
       "Processes that share the cache share the cells; with mpirun or srun the first one writes the "
       "results.\n\n"
       "Examples:\n"

@@ -40,15 +40,6 @@ void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::T
     throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
 
-/// What the plan's own schedule holds in flight, and in what runs, says nothing about another.
-void reschedule(plan::Plan& plan, const std::string& schedule) {
-  plan.schedule = schedule;
-  for (plan::Stage& stage : plan.stages) {
-    stage.in_flight = 0;
-    if (schedule != "1f1b") stage.k = 1;
-  }
-}
-
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
 void check_combination(const Flags& flags, const std::optional<sim::Imperfection>& imperfection) {
@@ -110,7 +101,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   plan.model = head.model;
   plan.cluster = head.cluster;
   flags.compression.apply(plan.training.compression);
-  if (flags.schedule) reschedule(plan, *flags.schedule);
+  if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
     refuse(flags.file, faults);
   const auto costs = flags.costs.load(cluster);

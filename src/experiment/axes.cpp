@@ -2,28 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "at_node.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::experiment {
 namespace {
 
+namespace fs = std::filesystem;
 using core::Yaml;
 /// Reads the node's value into a cell.
-using Reader = void (*)(const Yaml&, Cell&);
+using Reader = std::function<void(const Yaml&, Cell&)>;
 
-/// Short enough for a file's name: a mapping's values are joined, "gradients_0.1".
+/// One word: a mapping's values are joined, "gradients_0.1"; an empty one is "default".
 std::string label(const Yaml& value) {
-  if (value.is_scalar()) return value.text();
-  std::string out;
+  std::string out = value.is_scalar() ? value.text() : "";
+  std::replace(out.begin(), out.end(), ' ', '_');
+  if (value.is_scalar()) return out;
   for (const auto& [key, inner] : value.entries())
     out += fmt::format("{}{}_{}", out.empty() ? "" : "_", key, inner.text());
-  return out;
+  return out.empty() ? "default" : out;
 }
 
 /// Each cell once for each item of a list.
 std::vector<Cell> times(const std::vector<Cell>& cells, const std::string& key, const Yaml& node,
-                        Reader read) {
+                        const Reader& read) {
   const bool axis = node.is_list();
   const auto values = axis ? node.items() : std::vector<Yaml>{node};
   if (values.empty()) node.fail("expected at least one value");
@@ -45,6 +51,21 @@ void read_compression(const Yaml& node, Cell& cell) {
 }
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
+}
+void read_search(const Yaml& node, Cell& cell) {
+  constexpr std::int64_t kMost = 64;
+  node.only({"per_stage_micro_batch", "any_degree", "k"});
+  if (const auto each = node.find("per_stage_micro_batch")) cell.search.per_stage_micro_batch = each->flag();
+  if (const auto any = node.find("any_degree")) cell.search.any_degree = any->flag();
+  if (const auto k = node.find("k")) cell.search.k = static_cast<int>(k->integer(1, kMost));
+}
+/// "planned" stands for the schedule that the planner has chosen.
+void read_schedule(const Yaml& node, const fs::path& folder, Cell& cell) {
+  const std::string name = node.text();
+  if (name == "planned") return;
+  const bool file = name.ends_with(".csv");
+  if (!file) at_node(node, [&] { schedule::grid_family(name); });
+  cell.schedule = file ? (folder / name).lexically_normal().string() : name;
 }
 void read_network(const Yaml& node, Cell& cell) {
   cell.simulation.network = at_node(node, [&] { return sim::network_model(node.text()); });
@@ -69,10 +90,14 @@ std::vector<Cell> times_each(std::vector<Cell> cells, const Yaml& mapping, std::
 
 }  // namespace
 
-std::vector<Cell> read_axes(const Yaml& root) {
-  std::vector<Cell> cells = times_each(
-      {Cell{}}, root,
-      {{"optimizer", read_optimizer}, {"compression", read_compression}, {"micro_batch", read_micro_batch}});
+std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
+  const Reader schedule = [&](const Yaml& node, Cell& cell) { read_schedule(node, folder, cell); };
+  std::vector<Cell> cells = times_each({Cell{}}, root,
+                                       {{"optimizer", read_optimizer},
+                                        {"compression", read_compression},
+                                        {"micro_batch", read_micro_batch},
+                                        {"search", read_search},
+                                        {"schedule", schedule}});
   const auto simulation = root.find("simulation");
   if (!simulation) return cells;
   simulation->only({"network", "collective", "bucket"});

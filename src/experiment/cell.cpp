@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
@@ -15,6 +14,7 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
 
 namespace penstock::experiment {
@@ -80,6 +80,20 @@ planners::SearchResult measured_search(const cost::Problem& problem, const plann
   return found;
 }
 
+/// The plan under another schedule; what the planner expected was about its own.
+void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::string& schedule,
+                  report::CellResult& row) {
+  reschedule(plan, schedule);
+  row.estimate_s.reset();
+  try {
+    score::derive_in_flight(problem, plan);
+  } catch (const core::BadInput& e) {
+    throw core::Infeasible(e.what());
+  }
+  const auto faults = score::faults(problem, plan);
+  if (!faults.empty()) throw core::Infeasible(faults.front());
+}
+
 /// Nothing in an imperfect world: there devices may be faster than their type.
 std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                   const sim::SimulationOptions& simulation) {
@@ -94,6 +108,14 @@ std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Probl
   return [&problem, simulation](const plan::Plan& plan) {
     return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan), simulation));
   };
+}
+
+void reschedule(plan::Plan& plan, const std::string& schedule) {
+  plan.schedule = schedule;
+  for (plan::Stage& stage : plan.stages) {
+    stage.in_flight = 0;
+    if (schedule != "1f1b") stage.k = 1;
+  }
 }
 
 core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan) {
@@ -115,7 +137,7 @@ report::CellResult describe(const Cell& cell) {
   report::CellResult row;
   row.model = cell.model.name;
   for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
-  row.cluster = std::filesystem::path(cell.cluster.name).stem().string();
+  row.cluster = world_name(cell);
   row.devices = cell.cluster.devices;
   row.planner = planners::written(cell.planner);
   row.mini_batch = cell.training.mini_batch;
@@ -164,7 +186,10 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
   found.plan.cluster = cell.cluster;
   found.plan.planner = row.planner;
   check(problem, found.plan);
-  CellOutcome out = evaluate(problem, found.plan, std::move(row), setting.simulation);
+  if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
+  sim::SimulationOptions world = setting.simulation;
+  if (setting.imperfection) world.imperfection = setting.imperfection;
+  CellOutcome out = evaluate(problem, found.plan, std::move(row), world);
   if (!found.complete)
     out.row.status =
         fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
@@ -195,7 +220,13 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
   SearchSetting setting{{}, cell.simulation, spec.time_limit};
   setting.options.micro_batch = cell.micro_batch;
+  setting.options.per_stage_micro_batch = cell.search.per_stage_micro_batch;
+  setting.options.any_degree = cell.search.any_degree;
+  setting.options.k = cell.search.k;
   setting.options.judge_by_estimate = !spec.choose_by_simulation;
+  std::optional<sim::Imperfection> imperfection;
+  if (cell.imperfection) imperfection = sim::load_imperfection(*cell.imperfection, cluster);
+  setting.imperfection = imperfection ? &*imperfection : nullptr;
   setting.memory_limit = spec.memory_limit;
   setting.alone = spec.memory_limit.has_value();
   return try_search(problem, cell, setting, stop);

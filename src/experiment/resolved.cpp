@@ -25,9 +25,21 @@ Json cluster(const plan::ClusterRef& ref) {
   return {{"file", ref.name}, {"devices", ref.devices}, {"content", core::digest(core::read_file(ref.name))}};
 }
 
-Json costs(const std::optional<std::string>& file) {
-  if (!file) return "analytic";
+Json file_or(const std::optional<std::string>& file, const Json& otherwise) {
+  if (!file) return otherwise;
   return {{"file", *file}, {"content", core::digest(core::read_file(*file))}};
+}
+
+Json search(const Search& search) {
+  return {{"per_stage_micro_batch", search.per_stage_micro_batch},
+          {"any_degree", search.any_degree},
+          {"k", search.k}};
+}
+
+/// A family, or a file.
+Json schedule(const std::string& name) {
+  if (name.ends_with(".csv")) return file_or(name, {});
+  return name.empty() ? "planned" : name;
 }
 
 Json training(const plan::Training& training) {
@@ -94,8 +106,11 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
   const Json out = {{"program", program},
                     {"model", model(cell.model)},
                     {"cluster", cluster(cell.cluster)},
-                    {"costs", costs(spec.costs)},
+                    {"imperfection", file_or(cell.imperfection, {})},
+                    {"costs", file_or(spec.costs, "analytic")},
                     {"planner", {{"name", cell.planner.name}, {"options", cell.planner.options}}},
+                    {"search", search(cell.search)},
+                    {"schedule", schedule(cell.schedule)},
                     {"training", training(cell.training)},
                     {"micro_batch", cell.micro_batch ? Json(*cell.micro_batch) : Json()},
                     {"choose_by", spec.choose_by_simulation ? "simulation" : "estimate"},

@@ -8,9 +8,10 @@
 
 namespace penstock::experiment {
 
-/// JSON: the program, model, cluster and costs with the digests of their content, planner, training,
-/// simulation, memory rule and limits, defaults written out. Equal texts, equal results: a cell's entry in
-/// the cache is found by its digest. Reads the cell's files. Throws BadInput.
+/// JSON: the program, model, cluster, its imperfection, costs and schedule with the digests of their
+/// content, planner and its search, training, simulation, memory rule and limits, defaults written out. Equal
+/// texts, equal results: a cell's entry in the cache is found by its digest. Reads the cell's files. Throws
+/// BadInput.
 std::string resolved(const Spec& spec, const Cell& cell, const std::string& program);
 
 /// Of that, what a plan is judged by.

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cache.hpp"
+#include "claims_file.hpp"
 #include "penstock/core/digest.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/inputs.hpp"
@@ -39,10 +40,13 @@ class Runner {
   RunOutcome run() {
     do pass();
     while (wait_for_others());
-    RunOutcome out{finished(), stop_.requested()};
+    RunOutcome out{finished(), stop_.requested(), ""};
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
     if (folder_) folder_->write_tables(out.rows, spec_.baseline, options_.provenance);
     if (fault_) std::rethrow_exception(fault_);
+    if (folder_ && out.rows.size() == rows_.size())
+      out.claims =
+          write_claims(options_.folder, spec_.name, spec_.summary, spec_.claims, report::to_rows(out.rows));
     return out;
   }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "penstock/core/spelling.hpp"
 
@@ -14,12 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 using core::Yaml;
 
-/// What a cell has under each key, as the file writes it; files by their names without folder and ending.
-using Values = std::map<std::string, std::string>;
-
 Values values_of(const Cell& cell) {
   Values out = {{"model", fs::path(cell.model.name).stem().string()},
-                {"cluster", fs::path(cell.cluster.name).stem().string()},
+                {"cluster", world_name(cell)},
                 {"devices", std::to_string(cell.cluster.devices)},
                 {"mini_batch", std::to_string(cell.training.mini_batch)},
                 {"planner", planners::written(cell.planner)}};
@@ -68,16 +64,24 @@ std::vector<bool> fitted(const Yaml& list, const std::vector<Values>& grid) {
 
 }  // namespace
 
+std::vector<bool> wanted(const Yaml& root, const std::vector<Values>& grid) {
+  std::vector<bool> out(grid.size(), true);
+  if (grid.empty()) return out;
+  if (const auto include = root.find("include")) out = fitted(*include, grid);
+  if (const auto exclude = root.find("exclude")) {
+    const auto unwanted = fitted(*exclude, grid);
+    for (std::size_t i = 0; i < grid.size(); ++i) out[i] = out[i] && !unwanted[i];
+  }
+  return out;
+}
+
 std::vector<Cell> select(const Yaml& root, const std::vector<Cell>& grid) {
-  if (grid.empty()) return {};
   std::vector<Values> values;
   for (const Cell& cell : grid) values.push_back(values_of(cell));
-  const auto include = root.find("include"), exclude = root.find("exclude");
-  const auto wanted = include ? fitted(*include, values) : std::vector<bool>(grid.size(), true);
-  const auto unwanted = exclude ? fitted(*exclude, values) : std::vector<bool>(grid.size());
+  const std::vector<bool> keep = wanted(root, values);
   std::vector<Cell> out;
   for (std::size_t i = 0; i < grid.size(); ++i)
-    if (wanted[i] && !unwanted[i]) out.push_back(grid[i]);
+    if (keep[i]) out.push_back(grid[i]);
   return out;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // Which cells of a grid are wanted.
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "penstock/core/yaml.hpp"
@@ -8,10 +10,17 @@
 
 namespace penstock::experiment {
 
-/// Keeps the cells that some item of `include` fits (all, where the file has none) and that no item of
-/// `exclude` fits. An item is a mapping from model, cluster, devices, mini_batch, planner or a further axis
-/// of the file to a value or a list of values; it fits cells that have one of the values under each key.
-/// Throws BadInput for an unknown key, and for an item that fits no cell of the grid.
+/// What a cell has under each key, as the file writes it; files by their names without folder and ending.
+using Values = std::map<std::string, std::string>;
+
+/// [i]: whether some item of `include` fits the i-th cell (always, where the file has none) and no item of
+/// `exclude` does. An item is a mapping from keys to a value or a list of values; it fits cells that have one
+/// of the values under each. All cells have the same keys. Throws BadInput for an unknown key, and for an
+/// item that fits no cell.
+std::vector<bool> wanted(const core::Yaml& root, const std::vector<Values>& grid);
+
+/// The wanted cells of a grid, by model, cluster, devices, mini_batch, planner and the further axes of the
+/// file.
 std::vector<Cell> select(const core::Yaml& root, const std::vector<Cell>& grid);
 
 }  // namespace penstock::experiment

@@ -8,10 +8,15 @@
 
 #include "at_node.hpp"
 #include "axes.hpp"
+#include "claims_file.hpp"
+#include "name.hpp"
+#include "overrides.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
+#include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/sim/imperfection.hpp"
 #include "selection.hpp"
 
 namespace penstock::experiment {
@@ -74,8 +79,25 @@ void check_names(const Yaml& root, const Spec& spec) {
                             cell_name(cell)));
 }
 
+/// A cluster, and the file of what is not as it should be there.
+struct World {
+  plan::ClusterRef cluster;
+  std::optional<std::string> imperfection;
+};
+
+/// It must go with all the device counts.
+std::optional<std::string> read_imperfection(const Yaml& node, const fs::path& folder,
+                                             const std::vector<plan::ClusterRef>& clusters) {
+  const auto file = node.find("imperfection");
+  if (!file) return std::nullopt;
+  const std::string path = (folder / file->text()).lexically_normal().string();
+  for (const plan::ClusterRef& ref : clusters)
+    at_node(*file, [&] { sim::load_imperfection(path, load_cluster(ref)); });
+  return path;
+}
+
 std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder) {
-  node.only({"file", "devices"});
+  node.only({"file", "devices", "imperfection"});
   const std::string path = (folder / node.at("file").text()).lexically_normal().string();
   const auto all = at_node(node.at("file"), [&] { return cluster::load_cluster(path); });
   std::vector<plan::ClusterRef> out;
@@ -84,6 +106,16 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
       out.push_back({path, static_cast<int>(n)});
   else
     out.push_back({path, static_cast<int>(all.size())});
+  return out;
+}
+
+std::vector<World> read_worlds(const Yaml& root, const fs::path& folder) {
+  std::vector<World> out;
+  for (const Yaml& node : root.at("clusters").items()) {
+    const auto clusters = read_cluster(node, folder);
+    const auto imperfection = read_imperfection(node, folder, clusters);
+    for (const auto& cluster : clusters) out.push_back({cluster, imperfection});
+  }
   return out;
 }
 
@@ -110,37 +142,43 @@ std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
   return out;
 }
 
-void add_cells(Spec& spec, const ModelAxis& axis, const plan::ClusterRef& cluster,
+void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
                const std::vector<planners::PlannerChoice>& planners, const std::vector<Cell>& settings) {
   for (std::int64_t size : axis.mini_batches)
     for (const Cell& setting : settings)
       for (const planners::PlannerChoice& planner : planners) {
         Cell cell = setting;
         cell.model = axis.model;
-        cell.cluster = cluster;
+        cell.cluster = world.cluster;
+        cell.imperfection = world.imperfection;
         cell.planner = planner;
-        cell.training.mini_batch = axis.per_device ? size * cluster.devices : size;
+        cell.training.mini_batch = axis.per_device ? size * world.cluster.devices : size;
         spec.cells.push_back(std::move(cell));
       }
 }
 
 void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
                const std::vector<planners::PlannerChoice>& planners) {
-  const auto settings = read_axes(root);
-  std::vector<plan::ClusterRef> clusters;
-  for (const Yaml& node : root.at("clusters").items())
-    for (auto& ref : read_cluster(node, folder)) clusters.push_back(std::move(ref));
+  const auto settings = read_axes(root, folder);
+  const std::vector<World> worlds = read_worlds(root, folder);
   for (const Yaml& node : root.at("models").items()) {
     const ModelAxis axis = read_model(node, folder);
-    for (const auto& cluster : clusters) {
+    for (const World& world : worlds) {
       if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
         root.fail(fmt::format("more than {} cells", kMostCells));
-      add_cells(spec, axis, cluster, planners, settings);
+      add_cells(spec, axis, world, planners, settings);
     }
   }
   check_names(root, spec);
   spec.cells = select(root, spec.cells);
   if (spec.cells.empty()) root.fail("there is nothing to run: every cell is excluded");
+}
+
+/// What is known of the rows before anything runs.
+report::Rows rows_to_come(const Spec& spec) {
+  std::vector<report::CellResult> rows;
+  for (const Cell& cell : spec.cells) rows.push_back(describe(cell));
+  return report::to_rows(rows);
 }
 
 /// Pinned sizes.
@@ -169,12 +207,6 @@ bool read_choice(const Yaml& node) {
   return by == "simulation";
 }
 
-std::string read_name(const Yaml& node) {
-  if (node.text().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string::npos)
-    node.fail("the name becomes a folder: expected lower-case letters, digits, - and _");
-  return node.text();
-}
-
 void read_limits_and_rules(const Yaml& root, const fs::path& folder, Spec& spec) {
   if (const auto node = root.find("summary")) spec.summary = node->text();
   if (const auto node = root.find("costs")) spec.costs = (folder / node->text()).lexically_normal().string();
@@ -191,16 +223,6 @@ std::string read_baseline(const Yaml& node, const std::vector<planners::PlannerC
   return node.text();
 }
 
-void apply(const Overrides& overrides, Yaml& root) {
-  for (const std::string& text : overrides) try {
-      const auto equals = text.find('=');
-      if (equals == text.npos || equals == 0) throw core::BadInput("expected KEY=VALUE");
-      root.set(std::string_view(text).substr(0, equals), text.substr(equals + 1));
-    } catch (const core::BadInput& e) {
-      throw core::BadInput(fmt::format("--set {}: {}", text, e.what()));
-    }
-}
-
 }  // namespace
 
 Spec load_spec(const std::string& path, const Overrides& overrides) {
@@ -210,9 +232,10 @@ Spec load_spec(const std::string& path, const Overrides& overrides) {
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
-  root.only({"experiment", "summary", "models", "clusters", "planners", "optimizer", "compression",
-             "micro_batch", "costs", "allow_foreign", "choose_by", "baseline", "memory", "simulation",
-             "time_limit", "memory_limit", "include", "exclude"});
+  root.only({"experiment",  "summary",     "models", "clusters",   "planners",   "optimizer",
+             "compression", "micro_batch", "search", "schedule",   "costs",      "allow_foreign",
+             "choose_by",   "baseline",    "memory", "simulation", "time_limit", "memory_limit",
+             "include",     "exclude",     "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = read_name(root.at("experiment"));
@@ -223,7 +246,13 @@ Spec parse_spec(const std::string& text, const std::string& path, const Override
   const auto foreign = root.find("allow_foreign");
   if (spec.costs) check_costs(root.at("costs"), spec, foreign && foreign->flag());
   check_micro_batches(root, spec);
+  spec.claims = read_claims(root, rows_to_come(spec));
   return spec;
+}
+
+std::string world_name(const Cell& cell) {
+  const std::string cluster = fs::path(cell.cluster.name).stem().string();
+  return cell.imperfection ? cluster + "~" + fs::path(*cell.imperfection).stem().string() : cluster;
 }
 
 std::string setting_text(const Cell& cell) {
@@ -234,9 +263,9 @@ std::string setting_text(const Cell& cell) {
 }
 
 std::string cell_name(const Cell& cell) {
-  std::string name = fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(),
-                                 fs::path(cell.cluster.name).stem().string(), cell.cluster.devices,
-                                 planners::written(cell.planner), cell.training.mini_batch);
+  std::string name =
+      fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(), world_name(cell),
+                  cell.cluster.devices, planners::written(cell.planner), cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)

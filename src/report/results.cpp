@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "columns.hpp"
 
@@ -14,10 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string csv(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
+  return csv_cell(text);
 }
 
 std::string csv(std::int64_t number) {
@@ -35,6 +34,20 @@ std::string csv(double number) {
 template <class T>
 std::string csv(const std::optional<T>& value) {
   return value ? csv(*value) : "";
+}
+
+/// As csv, without quotes.
+template <class T>
+std::string plain(const T& value) {
+  return csv(value);
+}
+template <>
+std::string plain(const std::string& text) {
+  return text;
+}
+template <>
+std::string plain(const std::optional<std::string>& text) {
+  return text.value_or("");
 }
 
 Json json(const std::string& text) {
@@ -74,6 +87,25 @@ std::string text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+/// "optimizer=adam network=fifo" by key.
+std::map<std::string, std::string> setting_of(const CellResult& row) {
+  std::map<std::string, std::string> out;
+  std::istringstream words(row.setting);
+  for (std::string word; words >> word;) out[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+  return out;
+}
+
+/// Where the axis stands; a new one is put last, in all rows.
+std::size_t axis_column(Rows& rows, const std::string& axis) {
+  auto at = std::find(rows.columns.begin(), rows.columns.end(), axis);
+  if (at == rows.columns.end()) {
+    at = rows.columns.insert(at, axis);
+    for (auto& cells : rows.cells) cells.resize(rows.columns.size());
+  }
+  if (std::find(rows.axes.begin(), rows.axes.end(), axis) == rows.axes.end()) rows.axes.push_back(axis);
+  return static_cast<std::size_t>(at - rows.columns.begin());
+}
+
 }  // namespace
 
 std::string to_csv(std::span<const CellResult> rows, const Columns& columns) {
@@ -106,6 +138,19 @@ std::string to_record(const CellResult& row) {
 
 About about(const CellResult& row) {
   return {row.model, row.cluster, row.devices, row.planner, row.mini_batch, row.setting};
+}
+
+Rows to_rows(std::span<const CellResult> rows) {
+  Rows out{{}, {"model", "cluster", "devices", "planner", "mini_batch"}, {}};
+  const CellResult none;
+  each_field(none, kAll, [&](const char* name, const auto&) { out.columns.emplace_back(name); });
+  for (const CellResult& row : rows) {
+    auto& cells = out.cells.emplace_back(out.columns.size());
+    std::size_t column = 0;
+    each_field(row, kAll, [&](const char*, const auto& value) { cells[column++] = plain(value); });
+    for (const auto& [key, value] : setting_of(row)) cells[axis_column(out, key)] = value;
+  }
+  return out;
 }
 
 }  // namespace penstock::report

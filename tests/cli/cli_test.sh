@@ -403,5 +403,18 @@ status=0
 timeout -k 20 1 "$penstock" schedule 1f1b --ranks 4096 --microbatches 4000 --json >/dev/null 2>&1 || status=$?
 ((status == 124)) || { echo "FAILED: a long schedule, asked to end: exit $status"; failures=$((failures + 1)); }
 
+# Schedules alone, claims, and the index over all results; that of the project is up to date.
+source_root=$(realpath "$clusters/../..")
+expect 0 "reproduced" "$penstock" run "$source_root/experiments/zero_bubble.yaml" -o study/zero_bubble
+expect 0 "" "$penstock" index study
+expect 0 "| [zero_bubble](zero_bubble/) |" cat study/README.md
+expect 0 "" "$penstock" index study --check
+echo >>study/README.md
+expect 11 "study/README.md: out of date; run penstock index" "$penstock" index study --check
+expect 11 "there is no such folder" "$penstock" index nowhere
+if git -C "$source_root" diff --quiet HEAD -- results 2>/dev/null; then  # not after a run of one's own
+  expect 0 "" "$penstock" index "$source_root/results" --check
+fi
+
 ((failures == 0)) && echo "all as expected"
 exit $((failures > 0))

@@ -272,6 +272,8 @@ TEST_CASE("whatever decides a cell's result decides whether it is found again") 
   const support::Scratch scratch("run_keys");
   core::write_file(scratch.path("c.yaml"),
                    core::read_file(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml"));
+  core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
+  core::write_file(scratch.path("order.csv"), "0F0,0B0\n");
   auto spec = small_spec();
   spec.cells.resize(1);
   spec.cells[0].cluster.name = scratch.path("c.yaml");
@@ -297,6 +299,12 @@ TEST_CASE("whatever decides a cell's result decides whether it is found again") 
   decides([](auto& s) { s.cells[0].training.optimizer = plan::Optimizer::adam; });
   decides([](auto& s) { s.cells[0].training.compression.gradients = 0.5; });
   decides([](auto& s) { s.cells[0].micro_batch = 8; });
+  decides([](auto& s) { s.cells[0].search.per_stage_micro_batch = true; });
+  decides([](auto& s) { s.cells[0].search.any_degree = true; });
+  decides([](auto& s) { s.cells[0].search.k = 2; });
+  decides([](auto& s) { s.cells[0].schedule = "gpipe"; });
+  decides([&](auto& s) { s.cells[0].schedule = scratch.path("order.csv"); });
+  decides([&](auto& s) { s.cells[0].imperfection = scratch.path("slow.yaml"); });
   decides([](auto& s) { s.cells[0].simulation.network = sim::NetworkModel::fifo; });
   decides([](auto& s) { s.cells[0].simulation.collective = sim::Collective::ring; });
   decides([](auto& s) { s.cells[0].simulation.bucket = core::Bytes(1); });
@@ -396,4 +404,72 @@ TEST_CASE("simulated time as the judge never chooses a slower plan") {
     const auto simulated = experiment::run_cell(spec, cell, *costs, {});
     CHECK(*simulated.row.iteration_s <= *estimated.row.iteration_s);
   }
+}
+
+TEST_CASE("a plan runs in another order, and a family that cannot is a row that says so") {
+  auto spec = small_spec();
+  experiment::Cell cell = spec.cells[0];
+  cell.planner.name = "gpipe_equal";
+  const cost::AnalyticCosts costs;
+  const auto own = experiment::run_cell(spec, cell, costs, {});
+  CHECK(*own.row.schedule == "gpipe");
+  cell.schedule = "1f1b";
+  const auto other = experiment::run_cell(spec, cell, costs, {});
+  CHECK(other.plan->schedule == "1f1b");
+  CHECK(*other.row.peak_memory_bytes <= *own.row.peak_memory_bytes);
+  cell.schedule = "zbv";  // two stages per rank, the plan has one
+  CHECK(experiment::run_cell(spec, cell, costs, {}).row.status.starts_with("infeasible: "));
+}
+
+TEST_CASE("a plan for a perfect world runs in the other one; the search is told nothing of it") {
+  const support::Scratch scratch("run_world");
+  core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
+  auto spec = small_spec();
+  const cost::AnalyticCosts costs;
+  const auto perfect = experiment::run_cell(spec, spec.cells[0], costs, {});
+  spec.cells[0].imperfection = scratch.path("slow.yaml");
+  const auto slow = experiment::run_cell(spec, spec.cells[0], costs, {});
+  CHECK(slow.row.cluster == "summit~slow");
+  CHECK(slow.plan->stages.size() == perfect.plan->stages.size());
+  CHECK(*slow.row.iteration_s > *perfect.row.iteration_s);
+  CHECK(*slow.row.iteration_s < 2 * *perfect.row.iteration_s);
+}
+
+TEST_CASE("claims are judged when all cells have run") {
+  const support::Scratch scratch("run_claims");
+  auto spec = small_spec();
+  report::Claim claim;
+  claim.what = "not slower";
+  claim.paper.low = 1;
+  claim.measure.column = "samples_per_s";
+  claim.measure.of = {{"planner", {"graphpipe"}}};
+  claim.measure.over = report::Selector{{"planner", {"spp"}}};
+  spec.claims = {claim};
+  CHECK(experiment::run(spec, {scratch.path("r"), {}, {}}, {}).claims.find("not slower") !=
+        std::string::npos);
+  CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 1,") != std::string::npos);
+  // A claim is no part of a cell: judged anew on what the cache has.
+  spec.claims[0].paper.low = 2;
+  spec.claims[0].measure.column = "search_s";  // of timings.csv
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [](auto&&, auto&&, auto&&, bool cached) { CHECK(cached); };
+  experiment::run(spec, options, {});
+  CHECK(core::read_file(scratch.path("r/claims.csv")).find("not slower,,at least 2,") != std::string::npos);
+}
+
+TEST_CASE("of an interrupted run no claim is judged: rows are missing") {
+  const support::Scratch scratch("run_claims_late");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  auto spec = small_spec();
+  report::Claim claim;
+  claim.measure.column = "gap";
+  claim.measure.of = {{"model", {"candle_uno"}}};
+  spec.claims = {claim};
+  std::atomic<bool> stop{false};
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [&](auto&&...) { stop = true; };
+  const auto outcome = experiment::run(spec, options, core::StopToken(&stop));
+  CHECK(outcome.interrupted);
+  CHECK(outcome.claims.empty());
+  CHECK_FALSE(fs::exists(scratch.path("r/claims.csv")));
 }

@@ -70,6 +70,8 @@ TEST_CASE("include keeps the cells that an item fits, exclude drops them") {
   CHECK(names(read("include: [{devices: 4}]\nexclude: [{mini_batch: 64}, {planner: spp}]\n")) ==
         Names{"case_study-summit-4-graphpipe-32"});
   CHECK(read("optimizer: [sgd, adam]\nexclude: [{optimizer: adam, model: case_study}]\n").cells.size() == 8);
+  CHECK(read("schedule: [planned, 1f1b]\nsearch: [{}, {k: 2}]\nexclude: [{schedule: 1f1b, search: k_2}]\n")
+            .cells.size() == 8 * 3);
   // Excluded cells need not make sense: 24 divides no mini-batch, 64 only one.
   CHECK(read("micro_batch: [32, 64]\nexclude: [{micro_batch: 64, mini_batch: 32}]\n").cells.size() == 8 + 4);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "penstock/core/error.hpp"
@@ -152,4 +153,64 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
         "e.yaml:7: simulation.network: unknown network 'fare'; did you mean 'fair'?");
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\nplaner: x\n"))
             .starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
+}
+
+TEST_CASE("micro-batch sizes, searches and schedules are axes; worlds go with clusters") {
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
+  const auto spec =
+      experiment::parse_spec(text(models,
+                                  "planners: [gpipe_equal]\nmicro_batch: [4, 8]\nsearch: "
+                                  "[{}, {k: 2, any_degree: true}]\nschedule: [planned, 1f1b]\n"),
+                             "e.yaml");
+  REQUIRE(spec.cells.size() == 2 * 2 * 2 * 2);  // on 4 and 8 devices
+  CHECK(experiment::setting_text(spec.cells[0]) == "micro_batch=4 search=default schedule=planned");
+  CHECK(experiment::cell_name(spec.cells[3]) ==
+        "mmt-summit-4-gpipe_equal-64-micro_batch_4-search_k_2_any_degree_true-schedule_1f1b");
+  CHECK(spec.cells[3].search.k == 2);
+  CHECK(spec.cells[3].search.any_degree);
+  CHECK(spec.cells[3].schedule == "1f1b");
+  CHECK(spec.cells[2].schedule.empty());
+  CHECK(*spec.cells[4].micro_batch == 8);
+  CHECK(experiment::parse_spec(text(models, "planners: [spp]\nsearch: {k: 2}\n"), "e.yaml").cells[0].search.k ==
+        2);
+  CHECK(fault_of(text(models, "planners: [spp]\nschedule: [2f2b]\n"))
+            .starts_with("e.yaml:7: schedule[0]: unknown schedule '2f2b'"));
+  CHECK(fault_of(text(models, "planners: [spp]\nsearch: [{k: 0}]\n"))
+            .starts_with("e.yaml:7: search[0].k: expected a whole number"));
+  CHECK(fault_of("experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster +
+                 ", devices: [4], imperfection: none.yaml}\nplanners: [spp]\n")
+            .starts_with("e.yaml:5: clusters[0].imperfection:"));
+}
+
+TEST_CASE("claims are read, and those about what will not be there are refused") {
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
+  const auto claim = [&](const std::string& measure, const std::string& paper = "[1, 2]") {
+    return text(models, "planners: [spp, graphpipe]\nclaims:\n  - {what: w, source: s, paper: " + paper +
+                            ", measure: " + measure + "}\n");
+  };
+  const auto spec = experiment::parse_spec(
+      claim(
+          "{column: samples_per_s, of: {planner: graphpipe, devices: 4}, over: {planner: spp}, reduce: max}"),
+      "e.yaml");
+  REQUIRE(spec.claims.size() == 1);
+  CHECK(spec.claims[0].paper.low == 1);
+  CHECK(spec.claims[0].paper.high == 2);
+  CHECK(spec.claims[0].tolerance == 0.1);
+  CHECK(*spec.claims[0].even == 1);
+  CHECK(spec.claims[0].measure.of.at("devices") == std::vector<std::string>{"4"});
+  CHECK(std::isinf(
+      experiment::parse_spec(claim("{column: gap}", "{at_most: 3}"), "e.yaml").claims[0].paper.low));
+  CHECK(experiment::parse_spec(claim("{column: search_s}"), "e.yaml").claims[0].measure.column == "search_s");
+  CHECK(fault_of(claim("{column: gap, of: {network: fifo}}"))
+            .starts_with("e.yaml:8: claims[0].measure: unknown column 'network'"));
+  CHECK(experiment::parse_spec(claim("{column: gap, of: {network: fifo}}") + "simulation: {network: [fair, fifo]}\n",
+                               "e.yaml")
+            .claims.size() == 1);
+  CHECK(fault_of(claim("{column: samples}"))
+            .starts_with("e.yaml:8: claims[0].measure: unknown column 'samples'"));
+  CHECK(fault_of(claim("{column: gap, of: {devices: 16}}")) ==
+        "e.yaml:8: claims[0].measure: no row has devices 16");
+  CHECK(fault_of(claim("{column: gap}", "[2, 1]")) == "e.yaml:8: claims[0].paper: expected [low, high]");
+  CHECK(fault_of(claim("{column: gap, reduce: most}"))
+            .starts_with("e.yaml:8: claims[0].measure.reduce: unknown reduction 'most'"));
 }

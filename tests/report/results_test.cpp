@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -200,4 +201,26 @@ TEST_CASE("a CSV with a fault is refused with its line and column") {
   CHECK(fault(head + "mmt,summit,many,graphpipe,64,2\n").find("t.csv:2: devices: expected a number") == 0);
   CHECK(fault(head + "mmt\n") == "t.csv:2: 'cluster' is missing");
   CHECK(fault("") == "t.csv:1: expected a header");
+}
+
+TEST_CASE(
+    "for claims further axes are columns that name a row; a result of that name gives way to what was "
+    "asked") {
+  CellResult row = solved(), other = row;
+  row.setting = "micro_batch=4 network=fifo";
+  other.setting = "micro_batch=8 network=fair";
+  other.micro_batch.reset();  // without a plan
+  const CellResult both[] = {row, other};
+  const Rows rows = to_rows(both);
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(rows.columns.begin(), rows.columns.end(), name) -
+                                    rows.columns.begin());
+  };
+  CHECK(rows.axes == std::vector<std::string>{"model", "cluster", "devices", "planner", "mini_batch",
+                                              "micro_batch", "network"});
+  CHECK(rows.columns.size() == to_rows({}).columns.size() + 1);  // micro_batch is there without
+  for (const auto& cells : rows.cells) CHECK(cells.size() == rows.columns.size());
+  CHECK(rows.cells[0][column("network")] == "fifo");
+  CHECK(rows.cells[1][column("micro_batch")] == "8");
+  CHECK(rows.cells[1][column("schedule")] == "1f1b");
 }

@@ -28,7 +28,9 @@ struct SearchSetting {
   sim::SimulationOptions simulation;
   std::optional<core::Seconds> time_limit;
   bool alone = false;  ///< no other search runs in this process: its memory is measured
-  std::optional<core::Bytes> memory_limit{};  ///< of its memory, for a search that runs alone
+  std::optional<core::Bytes> memory_limit{};        ///< of its memory, for a search that runs alone
+  const sim::Imperfection* imperfection = nullptr;  ///< the plan found runs in this world; the search is told
+                                                    ///< nothing of it
 };
 
 /// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best
@@ -58,6 +60,10 @@ std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Probl
 /// Compute of a plan's busiest device in an iteration: its simulated time is never less, in a perfect world.
 /// Nothing is promised of plans without a flush: 0 s.
 core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan);
+
+/// Another schedule for the same stages. What they held in flight, and in what runs, says nothing about it:
+/// in-flight counts become 0, to be derived anew, and k becomes 1 unless it is 1f1b.
+void reschedule(plan::Plan& plan, const std::string& schedule);
 
 /// What lower bounds may assume of the simulation's all-reduces.
 score::Reduction reduction(const sim::SimulationOptions& simulation);

@@ -25,6 +25,7 @@ struct RunOptions {
 struct RunOutcome {
   std::vector<report::CellResult> rows;  ///< of finished cells, in the order of the file
   bool interrupted = false;
+  std::string claims{};  ///< the table of judged claims; empty without any, and where rows are missing
 };
 
 /// Runs every cell that the cache does not have (TBB-parallel; with a memory limit one after the other), and
@@ -34,9 +35,10 @@ struct RunOutcome {
 ///
 /// The leader writes into the folder: cells/ (resolved configurations), plans/, traces/ (Perfetto) and
 /// timelines/ (SVG) as each cell is done, then results.csv, results.json, table.txt, timings.csv and
-/// provenance.json for the finished ones, also after an interruption. Files appear whole or not at all. All
-/// but timings.csv and provenance.json are the same bytes whatever the number of threads and processes,
-/// whatever was cached, interrupted or killed, unless a limit on time or memory was hit.
+/// provenance.json for the finished ones, also after an interruption; and, when all cells are there,
+/// claims.csv and claims.json where the file has claims. Files appear whole or not at all. All but timings.csv,
+/// provenance.json and claims about what timings.csv holds are the same bytes whatever the number of threads
+/// and processes, whatever was cached, interrupted or killed, unless a limit on time or memory was hit.
 /// Throws BadInput when a file cannot be written, or another leader writes into the folder.
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop);
 

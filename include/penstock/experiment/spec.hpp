@@ -10,6 +10,7 @@
 #include "penstock/cost/stage_load.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/report/claims.hpp"
 #include "penstock/sim/options.hpp"
 
 namespace penstock::experiment {
@@ -19,6 +20,13 @@ inline constexpr std::size_t kMostCells = 100'000;
 /// The most that memory counts of anything.
 inline constexpr std::int64_t kMostCopies = 1000;
 
+/// How a planner searches, as planners::SearchOptions says.
+struct Search {
+  bool per_stage_micro_batch = false;
+  bool any_degree = false;
+  int k = 1;
+};
+
 /// One point of the grid.
 struct Cell {
   plan::ModelRef model;
@@ -26,6 +34,9 @@ struct Cell {
   planners::PlannerChoice planner;
   plan::Training training;
   std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
+  Search search{};
+  std::string schedule{};                     ///< the plan runs in this order instead of the planner's
+  std::optional<std::string> imperfection{};  ///< file: the plan, made for a perfect world, runs in this one
   sim::SimulationOptions simulation{};
   /// What the file's further axes have here, as it writes them: {"network", "fifo"}.
   std::vector<std::pair<std::string, std::string>> setting{};
@@ -41,6 +52,7 @@ struct Spec {
   cost::MemoryRule memory;                  ///< how memory is counted
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;  ///< model by model, devices, mini-batch, further axes, planner: as in the file
+  std::vector<report::Claim> claims;
 };
 
 /// "KEY=VALUE": a dotted path into the file (core::Yaml::set) and what shall stand there instead.
@@ -55,6 +67,9 @@ Spec parse_spec(const std::string& text, const std::string& path, const Override
 /// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner, model parameters and
 /// the setting are part of it.
 std::string cell_name(const Cell& cell);
+
+/// "summit", or "summit~bad_day" with an imperfection: what rows call the cluster.
+std::string world_name(const Cell& cell);
 
 /// "optimizer=adam network=fifo"; empty where the file has no further axes.
 std::string setting_text(const Cell& cell);

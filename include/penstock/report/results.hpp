@@ -9,6 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include "penstock/report/rows.hpp"
+
 namespace penstock::report {
 
 /// One row. What a cell could not produce (no plan, not simulated) has no value: empty in CSV, null in JSON.
@@ -102,5 +104,9 @@ Provenance parse_provenance(const std::string& text, const std::string& file);
 /// Gives the rows the columns that to_csv's text has; its lines about none of the rows are passed over.
 /// Throws BadInput naming file, line and column.
 void add_columns(std::vector<CellResult>& rows, const std::string& csv, const std::string& file);
+
+/// Every column as text, numbers in the fewest digits that read back equal. Each of the further axes in
+/// `setting` is a column of its own, and what it says goes before a result of that name.
+Rows to_rows(std::span<const CellResult> rows);
 
 }  // namespace penstock::report

@@ -1,0 +1,43 @@
+#pragma once
+// An experiment about schedules alone: families on pipelines of equal stages, without a model or a cluster.
+
+#include <string>
+#include <vector>
+
+#include "penstock/experiment/run.hpp"
+#include "penstock/schedule/catalogue.hpp"
+
+namespace penstock::experiment {
+
+/// One family on one pipeline.
+struct ScheduleCell {
+  std::string schedule;  ///< the family with its options: "interleaved_1f1b:chunks=3"
+  std::string family;
+  std::string pipeline;  ///< name in the file
+  schedule::GridShape shape;
+  schedule::GridCosts full_stage;
+};
+
+struct ScheduleStudy {
+  std::string name;
+  std::string summary;
+  std::vector<ScheduleCell> cells;  ///< pipeline by pipeline, ranks, micro-batches, schedule
+  std::vector<report::Claim> claims;
+};
+
+/// Whether an experiment file has `pipelines`. Throws BadInput for what is no YAML.
+bool is_schedule_study(const std::string& path);
+
+/// File form (experiments/README.md). Throws BadInput with file, line and key.
+ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides = {});
+
+/// One row per cell: schedule, pipeline, ranks, micro_batches, chunks; then makespan_s, span_s (of the
+/// longest rank), bubble (its idle share), bubble_s, peak_live (full-stage activations of the fullest rank),
+/// weight_versions (most on a rank) and status, "ok" or why the family cannot do this.
+report::Rows run_cells(const ScheduleStudy& study);
+
+/// Runs all and writes results.csv, results.json, provenance.json, table.txt, claims.csv and claims.json into the folder. The
+/// tables for a terminal.
+std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance);
+
+}  // namespace penstock::experiment

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/index.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct Flags {
+  std::string folder = "results";
+  bool check = false;
+};
+
+core::ExitCode index(const Flags& flags) {
+  const std::string file = flags.folder + "/README.md", text = experiment::results_index(flags.folder);
+  if (!flags.check) {
+    core::write_file(file, text);
+    return core::ExitCode::done;
+  }
+  if (core::read_file(file) != text) throw core::BadInput(file + ": out of date; run penstock index");
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_index(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "index", "Write README.md over a folder of results: experiments, and what became of papers' claims.");
+  auto flags = std::make_shared<Flags>();
+  command->footer(
+      "Lists every folder's rows and, where its experiment file has claims, the verdict on each and the "
+      "reason "
+      "for what is\n"
+      "not reproduced. Nothing in it is written by hand.\n\n"
+      "Example:\n"
+      "  penstock index results");
+  command->add_option("RESULTS", flags->folder, "the folder of results folders")
+      ->capture_default_str()
+      ->type_name("");
+  command->add_flag("--check", flags->check, "only say whether it is up to date; exit code 11 if not");
+  command->callback([flags, &action] { action = [flags](const Session&) { return index(*flags); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,221 @@
+#include "penstock/experiment/schedule_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "at_node.hpp"
+#include "claims_file.hpp"
+#include "name.hpp"
+#include "overrides.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/report/table.hpp"
+#include "penstock/schedule/weight_versions.hpp"
+#include "penstock/sim/grid.hpp"
+#include "selection.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using core::Yaml;
+
+report::Rows no_rows() {
+  return {{"schedule", "pipeline", "ranks", "micro_batches", "chunks", "makespan_s", "span_s", "bubble",
+           "bubble_s", "peak_live", "weight_versions", "status"},
+          {"schedule", "pipeline", "ranks", "micro_batches"},
+          {}};
+}
+
+/// A family, or {family: {chunks, group, memory_limit}}.
+ScheduleCell read_schedule(const Yaml& node) {
+  ScheduleCell out;
+  const auto entries = node.is_scalar() ? std::vector<std::pair<std::string, Yaml>>{} : node.entries();
+  if (!node.is_scalar() && entries.size() != 1)
+    node.fail("expected a schedule, or {schedule: {option: value}}");
+  out.family = out.schedule = node.is_scalar() ? node.text() : entries.front().first;
+  at_node(node, [&] { return schedule::grid_family(out.family).chunks; });
+  if (entries.empty()) return out;
+  const Yaml& options = entries.front().second;
+  options.only({"chunks", "group", "memory_limit"});
+  const auto read = [&](const char* key, std::int64_t most) -> int {
+    const auto value = options.find(key);
+    if (!value) return 0;
+    out.schedule += fmt::format(":{}={}", key, value->text());
+    return static_cast<int>(value->integer(1, most));
+  };
+  out.shape.chunks = read("chunks", schedule::kMostChunks);
+  out.shape.group = read("group", schedule::kMostMicroBatches);
+  if (const int limit = read("memory_limit", schedule::kMostMicroBatches)) out.shape.memory_limit = limit;
+  return out;
+}
+
+std::vector<int> counts(const Yaml& node, int most) {
+  std::vector<int> out;
+  for (const Yaml& item : node.items()) out.push_back(static_cast<int>(item.integer(1, most)));
+  if (out.empty()) node.fail("expected at least one number");
+  return out;
+}
+
+schedule::GridCosts read_times(const Yaml& node) {
+  const auto time = [&](const char* key, core::Picoseconds otherwise) {
+    const auto value = node.find(key);
+    return value ? to_picoseconds(value->seconds()) : otherwise;
+  };
+  schedule::GridCosts costs;
+  costs.forward = to_picoseconds(node.at("forward").seconds());
+  costs.input_gradient = time("input_gradient", costs.forward);
+  costs.weight_gradient = time("weight_gradient", costs.input_gradient);
+  costs.delay = time("latency", core::Picoseconds(0));
+  return costs;
+}
+
+void add_pipeline(ScheduleStudy& study, const Yaml& node, const std::vector<ScheduleCell>& schedules) {
+  node.only({"name", "ranks", "micro_batches", "forward", "input_gradient", "weight_gradient", "latency",
+             "activation", "weight_gradient_activation"});
+  const schedule::GridCosts times = read_times(node);
+  const auto activation = node.find("activation"), kept = node.find("weight_gradient_activation");
+  for (const int ranks : counts(node.at("ranks"), schedule::kMostRanks))
+    for (const int count : counts(node.at("micro_batches"), schedule::kMostMicroBatches))
+      for (ScheduleCell cell : schedules) {
+        cell.pipeline = node.at("name").text();
+        cell.shape.ranks = ranks;
+        cell.shape.micro_batches = count;
+        if (activation) cell.shape.activation_bytes = activation->bytes().value();
+        if (kept) cell.shape.weight_gradient_bytes = kept->bytes().value();
+        cell.full_stage = times;
+        study.cells.push_back(std::move(cell));
+      }
+}
+
+/// What names a row.
+std::vector<std::string> axes(const ScheduleCell& cell) {
+  return {cell.schedule, cell.pipeline, std::to_string(cell.shape.ranks),
+          std::to_string(cell.shape.micro_batches)};
+}
+
+std::vector<ScheduleCell> select(const Yaml& root, const std::vector<ScheduleCell>& grid) {
+  std::vector<Values> values;
+  for (const ScheduleCell& cell : grid) {
+    const auto names = no_rows().axes, texts = axes(cell);
+    Values& of_cell = values.emplace_back();
+    for (std::size_t a = 0; a < names.size(); ++a) of_cell[names[a]] = texts[a];
+  }
+  const std::vector<bool> keep = wanted(root, values);
+  std::vector<ScheduleCell> out;
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    if (keep[i]) out.push_back(grid[i]);
+  return out;
+}
+
+report::Rows rows_to_come(const ScheduleStudy& study) {
+  report::Rows out = no_rows();
+  for (const ScheduleCell& cell : study.cells) {
+    out.cells.push_back(axes(cell));
+    out.cells.back().resize(out.columns.size());
+  }
+  return out;
+}
+
+/// Heuristics are told the times of one chunk.
+schedule::Grid grid_of(const ScheduleCell& cell) {
+  schedule::GridShape shape = cell.shape;
+  const int chunks = shape.chunks > 0 ? shape.chunks : schedule::grid_family(cell.family).chunks;
+  const auto share = [&](core::Picoseconds time) {
+    return core::Picoseconds(time.value() / std::max(1, chunks));
+  };
+  shape.costs.forward = share(cell.full_stage.forward);
+  shape.costs.input_gradient = share(cell.full_stage.input_gradient);
+  shape.costs.weight_gradient = share(cell.full_stage.weight_gradient);
+  shape.costs.delay = cell.full_stage.delay;
+  return schedule::make_grid(cell.family, shape);
+}
+
+int most_versions(const ScheduleCell& cell, const schedule::Grid& grid) {
+  const auto& policy = schedule::weight_policy(schedule::grid_family(cell.family).weights);
+  const auto held = weight_versions(grid.ranks, policy, micro_batches_per_update(policy, cell.shape)).held;
+  return *std::max_element(held.begin(), held.end());
+}
+
+std::vector<std::string> measured(const ScheduleCell& cell) {
+  const schedule::Grid grid = grid_of(cell);
+  const sim::GridResult result = sim::simulate_grid(grid, sim::per_chunk(cell.full_stage, grid));
+  const double span = to_seconds(result.longest_rank_span).value();
+  const int live = *std::max_element(result.peak_live.begin(), result.peak_live.end());
+  const auto text = [](double number) { return fmt::format("{}", number); };
+  return {text(grid.chunks()),
+          text(to_seconds(result.makespan).value()),
+          text(span),
+          text(result.bubble_rate),
+          text(result.bubble_rate * span),
+          text(live / grid.chunks()),
+          std::to_string(most_versions(cell, grid)),
+          "ok"};
+}
+
+std::vector<std::string> row_of(const ScheduleCell& cell) {
+  std::vector<std::string> out = axes(cell);
+  const std::size_t columns = no_rows().columns.size();
+  try {
+    const auto rest = measured(cell);
+    out.insert(out.end(), rest.begin(), rest.end());
+  } catch (const core::BadInput& e) {
+    out.resize(columns);
+    out.back() = std::string("not possible: ") + e.what();
+  }
+  return out;
+}
+
+std::string table(const report::Rows& rows) {
+  std::vector<report::Column> columns;
+  for (const std::string& name : rows.columns) {
+    const bool words = name == "schedule" || name == "pipeline" || name == "status";
+    columns.push_back({name, words ? report::Align::left : report::Align::right});
+  }
+  report::Table out(std::move(columns));
+  for (const auto& cells : rows.cells) out.add(cells);
+  return out.text();
+}
+
+}  // namespace
+
+bool is_schedule_study(const std::string& path) {
+  const Yaml root = Yaml::load(path);
+  return root.is_map() && root.find("pipelines").has_value();
+}
+
+ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides) {
+  Yaml root = Yaml::load(path);
+  apply(overrides, root);
+  root.only({"experiment", "summary", "schedules", "pipelines", "include", "exclude", "claims"});
+  ScheduleStudy study;
+  study.name = read_name(root.at("experiment"));
+  if (const auto node = root.find("summary")) study.summary = node->text();
+  std::vector<ScheduleCell> schedules;
+  for (const Yaml& node : root.at("schedules").items()) schedules.push_back(read_schedule(node));
+  for (const Yaml& node : root.at("pipelines").items()) add_pipeline(study, node, schedules);
+  study.cells = select(root, study.cells);
+  if (study.cells.empty()) root.fail("there is nothing to run: expected schedules and pipelines");
+  study.claims = read_claims(root, rows_to_come(study));
+  return study;
+}
+
+report::Rows run_cells(const ScheduleStudy& study) {
+  report::Rows out = no_rows();
+  out.cells.resize(study.cells.size());
+  core::parallel_for(study.cells.size(), [&](std::size_t i) { out.cells[i] = row_of(study.cells[i]); });
+  return out;
+}
+
+std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance) {
+  const report::Rows rows = run_cells(study);
+  const std::string shown = table(rows);
+  core::write_file(folder + "/results.csv", report::to_csv(rows));
+  core::write_file(folder + "/results.json", report::rows_json(rows));
+  core::write_file(folder + "/provenance.json", report::to_json(provenance));
+  core::write_file(folder + "/table.txt", shown);
+  const std::string claims = write_claims(folder, study.name, study.summary, study.claims, rows);
+  return claims.empty() ? shown : shown + "\n" + claims;
+}
+
+}  // namespace penstock::experiment

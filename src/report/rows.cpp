@@ -1,0 +1,51 @@
+#include "penstock/report/rows.hpp"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace penstock::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string line(const std::vector<std::string>& cells) {
+  std::string out;
+  for (const std::string& cell : cells) out += csv_cell(cell) + ',';
+  if (!out.empty()) out.pop_back();
+  return out + '\n';
+}
+
+/// What a cell says: nothing, a number or a text.
+Json value(const std::string& cell) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  if (cell.empty()) return {};
+  return error == std::errc() && end == cell.data() + cell.size() ? Json(number) : Json(cell);
+}
+
+}  // namespace
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+std::string to_csv(const Rows& rows) {
+  std::string out = line(rows.columns);
+  for (const auto& cells : rows.cells) out += line(cells);
+  return out;
+}
+
+std::string rows_json(const Rows& rows) {
+  Json results = Json::array();
+  for (const auto& cells : rows.cells) {
+    Json& row = results.emplace_back(Json::object());
+    for (std::size_t c = 0; c < cells.size(); ++c) row[rows.columns[c]] = value(cells[c]);
+  }
+  const Json out = {{"results", std::move(results)}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace penstock::report

@@ -1,0 +1,47 @@
+#include "penstock/experiment/index.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/schedule_study.hpp"
+#include "support/scratch.hpp"
+
+using namespace penstock;
+
+TEST_CASE(
+    "the index lists folders with results by name, verdicts counted, reasons for what is not reproduced") {
+  const support::Scratch scratch("index");
+  core::write_file(scratch.path("b/results.json"), R"({"results": [{"x": 1}, {"x": 2}]})");
+  core::write_file(scratch.path("a/one.json"), R"({"provenance": {}, "results": [{}]})");
+  core::write_file(scratch.path("hardware/gpu.yaml"), "x: 1\n");  // no results
+  core::write_file(scratch.path("b/claims.json"), R"({"experiment": "b", "summary": "this | that", "claims": [
+    {"claim": "fast", "source": "Fig. 1", "paper": [1.5, 1.5], "ours": [1.25, 1.25], "verdict": "same direction",
+     "reason": "slower links"},
+    {"claim": "all", "source": "Fig. 2", "paper": [9, null], "ours": null, "verdict": "ambiguous", "reason": ""}]})");
+  const std::string text = experiment::results_index(scratch.path(""));
+  CHECK(text.find("| [a](a/) |  | 1 | 0 | 0 | 0 | 0 |\n"
+                  "| [b](b/) | this \\| that | 2 | 0 | 1 | 0 | 1 |\n") != std::string::npos);
+  CHECK(
+      text.ends_with("## b\n\n| claim | source | paper | ours | verdict |\n| --- | --- | --- | --- | --- |\n"
+                     "| fast | Fig. 1 | 1.5 | 1.25 | same direction: slower links |\n"
+                     "| all | Fig. 2 | at least 9 | - | ambiguous |\n"));
+  CHECK(text.find("hardware") == std::string::npos);
+  core::write_file(scratch.path("b/claims.json"), "{}");
+  CHECK_THROWS_AS(experiment::results_index(scratch.path("")), core::BadInput);
+  CHECK_THROWS_AS(experiment::results_index(scratch.path("none")), core::BadInput);
+}
+
+TEST_CASE("every experiment file can run, its claims have rows, and it is named after its results folder") {
+  for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE "/experiments")) {
+    const std::string file = entry.path().string();
+    if (entry.path().extension() != ".yaml") continue;
+    CAPTURE(file);
+    const bool schedules = experiment::is_schedule_study(file);
+    const std::string name =
+        schedules ? experiment::load_schedule_study(file).name : experiment::load_spec(file).name;
+    CHECK(name == entry.path().stem().string());
+  }
+}
