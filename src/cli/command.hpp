@@ -37,6 +37,7 @@ void add_index(CLI::App& app, Action& action);
 void add_planners(CLI::App& app, Action& action);
 void add_schedule(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 void add_completions(CLI::App& app, Action& action);
 void add_manual(CLI::App& app, Action& action);
 

@@ -2,33 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <csignal>
-
 #include "command.hpp"
+#include "interrupts.hpp"
+#include "replay_flags.hpp"
 #include "version.hpp"
 
 namespace penstock::cli {
 namespace {
 
-std::atomic<bool> stop_requested{false};  // the one global: a signal handler has no other way
-
-void on_interrupt(int) {
-  stop_requested = true;
-  std::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends at once
-  std::signal(SIGTERM, SIG_DFL);
-}
-
-core::StopToken catch_interrupts() {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  return core::StopToken(&stop_requested);
-}
-
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted;\n"
-    "            30 interrupted (finished results are kept), 31 too large or out of time; 40 a defect of "
-    "penstock.";
+    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
+    "            23 a device failed; 30 interrupted (finished results are kept), 31 too large or out of "
+    "time;\n"
+    "            40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
   fmt::print(stderr, "penstock: {}\n", message);
@@ -41,8 +27,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_models, add_model, add_calibrate,
-                   add_import, add_index, add_planners, add_schedule, add_schedules, add_completions, add_manual})
+  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_replay, add_validate, add_models,
+                   add_model, add_calibrate, add_import, add_index, add_planners, add_schedule, add_schedules,
+                   add_report, add_completions, add_manual})
     add(app, action);
   try {
     app.parse(argc, argv);
@@ -64,6 +51,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using penstock::core::ExitCode;
   try {
+    penstock::cli::await_interrupts();
     return penstock::cli::run(argc, argv);
   } catch (const penstock::core::Error& e) {
     return penstock::cli::fail(e.code(), e.what());

@@ -2,24 +2,37 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
 
 #include "penstock/core/error.hpp"
 
 namespace penstock::cli {
+namespace {
 
-int process_rank() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+/// Of the first variable that is set.
+int number(std::initializer_list<const char*> variables, int least, int otherwise) {
+  for (const char* variable : variables) {
     const char* given = std::getenv(variable);
     if (!given) continue;
     const std::string text = given;
-    int rank = -1;
-    const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), rank);
-    if (fault != std::errc() || rest != text.data() + text.size() || rank < 0)
+    int out = -1;
+    const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (fault != std::errc() || rest != text.data() + text.size() || out < least)
       throw core::BadInput(std::string(variable) + ": expected a process's number, found '" + text + "'");
-    return rank;
+    return out;
   }
-  return 0;
+  return otherwise;
+}
+
+}  // namespace
+
+int process_rank() {
+  return number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, 0, 0);
+}
+
+int process_count() {
+  return number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1, 1);
 }
 
 }  // namespace penstock::cli

@@ -10,6 +10,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/out_of_memory.hpp"
+#include "plan_input.hpp"
 #include "plan_report.hpp"
 
 namespace penstock::cli {
@@ -32,36 +33,11 @@ struct Flags {
   bool json = false;
 };
 
-[[noreturn]] void refuse(const std::string& file, const std::vector<std::string>& faults) {
-  std::string message = file + ": the plan is not valid";
-  for (const std::string& fault : faults) message += "\n  " + fault;
-  throw core::Error(core::ExitCode::invalid_plan, message);
-}
-
 void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
             const sim::SimulationOptions& options) {
   const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace, options);
   if (!faults.empty())
     throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
-}
-
-void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std::string& file) {
-  try {
-    score::derive_in_flight(problem, plan);
-  } catch (const core::BadInput& e) {
-    throw core::BadInput({file, 0, "schedule"}, e.what());
-  }
-}
-
-/// The plan's own model and cluster, unless flags say otherwise.
-plan::PlanHead head_of(const Flags& flags, const std::string& text) {
-  plan::PlanHead head = plan::parse_plan_head(text, flags.file);
-  if (flags.model.name.empty() && !flags.model.parameters.empty())
-    throw core::BadInput("-p belongs to --model; the plan's own model keeps the plan's parameters");
-  if (!flags.model.name.empty()) head.model = flags.model.ref();
-  if (!flags.cluster.file.empty()) head.cluster.name = flags.cluster.file;
-  if (flags.cluster.devices > 0) head.cluster.devices = flags.cluster.devices;
-  return head;
 }
 
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
@@ -118,7 +94,7 @@ core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const p
 
 core::ExitCode run(const Flags& flags, const Session& session) {
   const std::string text = core::read_file(flags.file);
-  const plan::PlanHead head = head_of(flags, text);
+  const plan::PlanHead head = head_of(text, flags.file, flags.model, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);
   const cluster::Cluster cluster = experiment::load_cluster(head.cluster);
   plan::Plan plan = plan::parse_plan(text, flags.file, graph);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "penstock/core/digest.hpp"
@@ -63,6 +64,37 @@ Json memory(const cost::MemoryRule& rule) {
           {"transient", rule.transient}};
 }
 
+std::optional<std::string> read_costs(const Json& costs) {
+  if (costs == "analytic") return std::nullopt;
+  return costs.at("file").get<std::string>();
+}
+
+std::int64_t read_number(const Json& object, const char* key, std::int64_t most) {
+  const Json& value = object.at(key);
+  const auto number = value.is_number_integer() ? value.get<std::int64_t>() : -1;
+  if (number < 0 || number > most)
+    throw core::BadInput({"", 0, key}, fmt::format("expected a whole number from 0 to {}", most));
+  return number;
+}
+
+sim::SimulationOptions read_simulation(const Json& simulation) {
+  sim::SimulationOptions out;
+  out.network = sim::network_model(simulation.at("network").get<std::string>());
+  out.collective = sim::collective(simulation.at("collective").get<std::string>());
+  out.bucket = core::Bytes(read_number(simulation, "bucket_bytes", std::numeric_limits<std::int64_t>::max()));
+  return out;
+}
+
+cost::MemoryRule read_memory(const Json& memory) {
+  cost::MemoryRule out;
+  out.weight_copies = read_number(memory, "weight_copies", kMostCopies);
+  out.gradient_copies = read_number(memory, "gradient_copies", kMostCopies);
+  out.activation_copies = read_number(memory, "activation_copies", kMostCopies);
+  out.optimizer_state = memory.at("optimizer_state").get<bool>();
+  out.transient = memory.at("transient").get<bool>();
+  return out;
+}
+
 template <class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(value->value()) : Json();
@@ -88,6 +120,14 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
                     {"memory_limit_bytes", or_null(spec.memory_limit)},
                     {"setting", setting_text(cell)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Judgement parse_judgement(const std::string& text, const std::string& file) try {
+  const Json json = Json::parse(text);
+  return {read_costs(json.at("costs")), read_simulation(json.at("simulation")),
+          read_memory(json.at("memory")), json.at("setting").get<std::string>()};
+} catch (const std::exception& e) {
+  throw core::BadInput({file, 0, ""}, e.what());
 }
 
 }  // namespace penstock::experiment

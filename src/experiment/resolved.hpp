@@ -1,6 +1,7 @@
 #pragma once
 // All that a cell's result depends on, in one text.
 
+#include <optional>
 #include <string>
 
 #include "penstock/experiment/spec.hpp"
@@ -12,5 +13,15 @@ namespace penstock::experiment {
 /// texts, equal results: a cell's entry in the cache is found by its digest. Reads the cell's files. Throws
 /// BadInput.
 std::string resolved(const Spec& spec, const Cell& cell, const std::string& program);
+
+/// Of that, what a plan is judged by.
+struct Judgement {
+  std::optional<std::string> costs;  ///< file; default: analytic
+  sim::SimulationOptions simulation;
+  cost::MemoryRule memory;
+  std::string setting;
+};
+/// Reads resolved's text. Throws BadInput naming the file and the key.
+Judgement parse_judgement(const std::string& text, const std::string& file);
 
 }  // namespace penstock::experiment

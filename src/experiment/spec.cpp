@@ -192,7 +192,6 @@ void check_micro_batches(const Yaml& root, const Spec& spec) {
 
 cost::MemoryRule read_memory(const Yaml& node) {
   node.only({"weight_copies", "gradient_copies", "activation_copies", "optimizer_state", "transient"});
-  constexpr std::int64_t kMostCopies = 1000;
   cost::MemoryRule rule;
   if (const auto n = node.find("weight_copies")) rule.weight_copies = n->integer(0, kMostCopies);
   if (const auto n = node.find("gradient_copies")) rule.gradient_copies = n->integer(0, kMostCopies);

@@ -31,6 +31,7 @@ struct Device {
   std::vector<kernels::Wire> wires;  ///< [operator]
   std::unique_ptr<kernels::Stream> stream;
   Kernels kernels;
+  std::vector<double> losses{};  ///< of mini-batches so far, where they are asked for
 
   Device(kernels::Backend& backend, const graph::OpGraph& graph, const TrainingSetup& setup,
          core::Bytes capacity, const std::string& name);

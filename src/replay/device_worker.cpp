@@ -67,7 +67,7 @@ class KernelWorker : public DeviceWorker {
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       if (std::ranges::count(plan.stages[s].devices, device) > 0)
         stages_.try_emplace(StageId(s), device_, plan.stages[s], use_of(instructions, StageId(s)),
-                            plan.training.mini_batch);
+                            plan.training.mini_batch, program.mini_batches);
     for (const Instruction& instruction : instructions)
       if (instruction.pass == Pass::forward) stages_.at(instruction.stage).prepare(instruction.samples);
     device_.stream->synchronise();
@@ -92,6 +92,7 @@ class KernelWorker : public DeviceWorker {
     return out;
   }
   kernels::Backend& backend() override { return device_.backend; }
+  std::vector<double> losses() const override { return device_.losses; }
   Memory memory() const override { return device_.pool->memory(); }
 
   Buffers weights_of(OpId op) override {

@@ -55,10 +55,26 @@ std::optional<core::Seconds> Monitor::tick() {
   return ticked.next;
 }
 
-void Monitor::lose_patience(const std::string& awaited) {
-  failure_ = std::make_exception_ptr(
-      core::Error(core::ExitCode::device_failed,
-                  fmt::format("{}; nothing has moved for {:.3g} s", awaited, patience_.value())));
+bool Monitor::busy(core::Seconds since) {
+  const std::lock_guard lock(mutex_);
+  return at_work_ > 0 || moved_ >= since || tick();
+}
+
+void Monitor::others_move() {
+  const std::lock_guard lock(mutex_);
+  others_moved_ = now();
+}
+
+void Monitor::lose(std::string how) {
+  {
+    const std::lock_guard lock(mutex_);
+    lost_ = std::move(how);
+  }
+  wake_.notify_all();
+}
+
+void Monitor::give_up(const std::string& awaited, const std::string& why) {
+  failure_ = std::make_exception_ptr(core::Error(core::ExitCode::device_failed, awaited + "; " + why));
   wake_.notify_all();
   throw Ended{};
 }
@@ -69,8 +85,9 @@ void Monitor::wait_until(const std::function<bool()>& ready, const std::function
     const auto next = tick();
     stop_if_asked();
     if (ready()) return;
-    if (awaited != nullptr && at_work_ == 0 && !next && now() - moved_ > patience_)
-      lose_patience((*awaited)());
+    if (awaited != nullptr && !lost_.empty()) give_up((*awaited)(), lost_);
+    if (awaited != nullptr && at_work_ == 0 && !next && now() - std::max(moved_, others_moved_) > patience_)
+      give_up((*awaited)(), fmt::format("nothing has moved for {:.3g} s", patience_.value()));
     const core::Seconds time = now();
     const core::Seconds pause = next ? std::min(kBetweenChecks, *next - time) : kBetweenChecks;
     if (pause.value() > 0) wake_.wait_for(lock, duration(pause));

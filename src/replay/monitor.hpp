@@ -68,9 +68,21 @@ class Monitor {
   /// The first failure is what is thrown in the end.
   void fail(std::exception_ptr why);
   void rethrow() {
-    const std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
+    if (const auto why = failure()) std::rethrow_exception(why);
   }
+  std::exception_ptr failure() {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
+  // What processes of one replay tell each other.
+
+  /// Whether anything here is at work or under way, or has moved since.
+  bool busy(core::Seconds since);
+  /// Another process is: nobody here loses patience.
+  void others_move();
+  /// Another process has ended, `how` in words: who waits, fails.
+  void lose(std::string how);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -80,7 +92,7 @@ class Monitor {
   void wait_until(const std::function<bool()>& ready, const std::function<std::string()>* awaited);
   std::optional<core::Seconds> tick();
   void stop_if_asked();
-  void lose_patience(const std::string& awaited);
+  void give_up(const std::string& awaited, const std::string& why);
 
   const core::Seconds patience_;
   const core::StopToken stop_;
@@ -89,7 +101,8 @@ class Monitor {
   std::condition_variable wake_;
   std::function<Tick(core::Seconds)> tick_;
   std::exception_ptr failure_;
-  core::Seconds moved_{};
+  core::Seconds moved_{}, others_moved_{};
+  std::string lost_;
   int at_work_ = 0;
 };
 

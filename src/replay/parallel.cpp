@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "gathered.hpp"
 #include "penstock/core/error.hpp"
 #include "reducers.hpp"
 #include "regions.hpp"
@@ -32,30 +33,46 @@ class Session {
         reductions_(program, problem.graph, plan),
         monitor_(options.patience, options.stop),
         sums_(monitor_, reductions_, workers, program.messages.size()),
-        links_(monitor_, problem.cluster, parcels(), options.throttle,
-               [this](std::size_t parcel) { return parcel_name(parcel); }),
+        processes_(options.processes),
+        local_(
+            monitor_, problem.cluster, parcels(), options.throttle, [this](DeviceId d) { return here(d); },
+            [this](std::size_t parcel) { return parcel_name(parcel); }),
         warm_up_(options.warm_up),
         rounds_(options.warm_up + options.iterations),
         record_(program) {
     records_.peaks.resize(program.devices.size());
-    for (const auto& instructions : program.devices) devices_ += !instructions.empty();
+    for (std::size_t d = 0; d < program.devices.size(); ++d) devices_ += works_here(d);
+    if (processes_ != nullptr)
+      remote_ = connect(*processes_, monitor_, local_, parcels(), options.patience,
+                        [this](std::size_t parcel) { return parcel_name(parcel); });
   }
 
   Records run(const std::vector<int>& cores) {
     {
-      std::vector<std::jthread> threads = sums_.start(links_);
-      std::size_t core = 0;
-      for (std::size_t d = 0; d < program_.devices.size(); ++d)
-        if (!program_.devices[d].empty())
-          threads.emplace_back([this, d, on = cores[core++ % cores.size()]] { serve(d, on); });
+      std::vector<std::jthread> threads = sums_.start(links());
+      std::size_t next = 0;
+      for (std::size_t d = 0; d < program_.devices.size(); ++d) {
+        if (!works_here(d)) continue;
+        const auto core = cores.empty() ? std::nullopt : std::optional(cores[next++ % cores.size()]);
+        threads.emplace_back([this, d, core] { serve(d, core); });
+      }
     }
     monitor_.rethrow();
+    note_losses(workers_, records_);
+    try {
+      if (remote_) gather(program_, *processes_, *remote_, records_);
+    } catch (const Ended&) {
+      monitor_.rethrow();
+    }
     return std::move(records_);
   }
 
  private:
   const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
   Worker& worker(std::size_t device) const { return *workers_[device]; }
+  bool here(DeviceId device) const { return processes_ == nullptr || processes_->has(device); }
+  bool works_here(std::size_t d) const { return !program_.devices[d].empty() && here(DeviceId(d)); }
+  Links& links() { return remote_ ? static_cast<Links&>(*remote_) : local_; }
 
   std::vector<Parcel> parcels() const {
     std::vector<Parcel> out;
@@ -67,14 +84,14 @@ class Session {
     return parcel < program_.messages.size() ? name(program_.messages[parcel]) : "a sum of gradients";
   }
 
-  void serve(std::size_t device, int core) {
-    pin(core);
+  void serve(std::size_t device, std::optional<int> core) {
+    if (core) pin(*core);
     try {
       for (int round = 0; round < rounds_; ++round) {
-        meet([&] { begin(round); });
+        meet(device, [&] { begin(round); });
         iterate(device);
       }
-      if (meet([&] { begin(rounds_); })) monitor_.change([&] { sums_.close(); });
+      if (meet(device, [&] { begin(rounds_); })) monitor_.change([&] { sums_.close(); });
     } catch (const Ended&) {
     } catch (...) {
       monitor_.fail(told(fmt::format("device {}", device)));
@@ -84,13 +101,14 @@ class Session {
   void begin(int round) {
     if (round > warm_up_) keep();
     record_ = Record(program_);
-    links_.reset();
+    local_.reset();
     sums_.reset();
   }
   void keep() {
     for (std::size_t m = 0; m < record_.messages.size(); ++m)
-      if (program_.messages[m].bytes.value() > 0) record_.messages[m] = links_.when(m);
+      if (program_.messages[m].bytes.value() > 0) record_.messages[m] = local_.when(m);
     sums_.note(record_);
+    shift(record_, ahead_);
     records_.iterations.push_back(std::move(record_));
   }
 
@@ -114,7 +132,7 @@ class Session {
     const Instruction& instruction = program_.devices[device][p];
     for (const MessageId id : instruction.receives) receive(device, instruction, id);
     if (instruction.pass == schedule::Pass::step) sums_.wait_for(device, p, instruction);
-    if (instruction.pass == schedule::Pass::barrier) meet([] {});
+    if (instruction.pass == schedule::Pass::barrier) meet(device, {});
     Interval& when = record_.instructions[device][p];
     when.start = monitor_.now();
     monitor_.work([&] { worker(device).run(instruction); });
@@ -128,39 +146,52 @@ class Session {
 
   void receive(std::size_t device, const Instruction& instruction, MessageId id) {
     if (message(id).sender == message(id).receiver) return;  // it moved when it was made
-    links_.wait(static_cast<std::size_t>(id),
-                [&] { return task_name(DeviceId(device), instruction) + " waits for " + name(message(id)); });
+    links().wait(static_cast<std::size_t>(id), [&] {
+      return task_name(DeviceId(device), instruction) + " waits for " + name(message(id));
+    });
   }
 
   void send(std::size_t device, MessageId id) {
     const Message& m = message(id);
     Pieces from = m.bytes.value() > 0 ? pieces(worker(device).outgoing(m)) : Pieces();
     if (m.sender != m.receiver)
-      links_.send(static_cast<std::size_t>(id), std::move(from));
+      links().send(static_cast<std::size_t>(id), std::move(from));
     else if (m.bytes.value() > 0)
       copy(from, pieces(worker(device).incoming(m)));
   }
 
   void open(std::size_t device, MessageId id) {
-    links_.open(static_cast<std::size_t>(id),
-                [this, device, id] { return pieces(worker(device).incoming(message(id))); });
+    links().open(static_cast<std::size_t>(id),
+                 [this, device, id] { return pieces(worker(device).incoming(message(id))); });
   }
 
   /// All devices; whether this was the last one to come, which does `together` first.
-  bool meet(const std::function<void()>& together) {
+  bool meet(std::size_t device, const std::function<void()>& together) {
+    const auto awaited = [&] { return fmt::format("device {} waits for the others", device); };
     int generation = 0;
     bool last = false;
     monitor_.change([&] {
       generation = generation_;
       last = ++here_ == devices_;
-      if (!last) return;
-      together();
+    });
+    if (last) lead(together, awaited);
+    monitor_.wait([&] { return generation_ != generation; }, awaited);
+    return last;
+  }
+
+  /// For all devices of this process. Nobody sends what belongs to after `together` while others are before
+  /// it.
+  void lead(const std::function<void()>& together, const std::function<std::string()>& awaited) {
+    if (remote_) remote_->meet(awaited);
+    if (remote_ && together) ahead_ = remote_->ahead();
+    monitor_.change([&] {
+      if (together) together();
+    });
+    if (remote_ && together) remote_->meet(awaited);
+    monitor_.change([&] {
       here_ = 0;
       ++generation_;
     });
-    monitor_.wait([&] { return generation_ != generation; },
-                  [] { return std::string("a device waits for the others"); });
-    return last;
   }
 
   const Program& program_;
@@ -168,11 +199,14 @@ class Session {
   const Reductions reductions_;
   Monitor monitor_;
   Reducers sums_;
-  ThreadLinks links_;
+  const Processes* const processes_;
+  ThreadLinks local_;
+  std::unique_ptr<ProcessLinks> remote_;  ///< where there are several processes
   const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;
-  Record record_;    ///< of the present iteration; every device writes its own part
-  Records records_;  ///< every device its own peak
+  core::Seconds ahead_;  ///< the clock of process 0
+  Record record_;        ///< of the present iteration; every device writes its own part
+  Records records_;      ///< every device its own peak
 };
 
 }  // namespace

@@ -16,4 +16,10 @@ void note_memory(const Worker& worker, std::size_t position, Held& held, Peak& p
   if (plan::total(memory.at_peak) > plan::total(peak.memory)) peak = {memory.at_peak, position};
 }
 
+void note_losses(const std::vector<Worker*>& workers, Records& records) {
+  records.losses.clear();
+  for (const Worker* worker : workers)
+    records.losses.push_back(worker != nullptr ? worker->losses() : std::vector<double>());
+}
+
 }  // namespace penstock::replay

@@ -34,11 +34,14 @@ struct Peak {
 };
 
 struct Records {
-  std::vector<Record> iterations;  ///< without those to warm up
-  std::vector<Peak> peaks;         ///< [device]
+  std::vector<Record> iterations;           ///< without those to warm up
+  std::vector<Peak> peaks;                  ///< [device]
+  std::vector<std::vector<double>> losses;  ///< [device][mini-batch run] its part
 };
 
 /// Notes what `worker` holds after the instruction at `position`.
 void note_memory(const Worker& worker, std::size_t position, Held& held, Peak& peak);
+/// What all devices with a worker have lost.
+void note_losses(const std::vector<Worker*>& workers, Records& records);
 
 }  // namespace penstock::replay

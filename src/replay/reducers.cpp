@@ -30,7 +30,7 @@ std::vector<std::jthread> Reducers::start(Links& links) {
     for (const core::DeviceId device : reduction.devices) sums[device.index()] = true;
   std::vector<std::jthread> threads;
   for (std::size_t d = 0; d < sums.size(); ++d)
-    if (sums[d]) threads.emplace_back([this, &links, d] { serve(links, d); });
+    if (sums[d] && workers_[d] != nullptr) threads.emplace_back([this, &links, d] { serve(links, d); });
   return threads;
 }
 

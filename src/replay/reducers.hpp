@@ -11,7 +11,8 @@
 
 namespace penstock::replay {
 
-/// One thread per device that has something to sum; it runs one sum at a time, in the device's order.
+/// One thread per device with a worker here that has something to sum; it runs one sum at a time, in the
+/// device's order.
 class Reducers {
  public:
   /// Parcels of their rings are numbered from `first_parcel` on.

@@ -12,16 +12,35 @@
 namespace penstock::replay {
 namespace {
 
-void check(const Program& program, const std::vector<Worker*>& workers, Manner manner,
-           const ReplayOptions& options) {
+void check_counts(const ReplayOptions& options) {
   if (options.iterations < 1 || options.iterations > kMostIterations)
     throw core::BadInput(fmt::format("a replay has 1 to {} iterations", kMostIterations));
   if (options.warm_up < 0 || options.warm_up > kMostIterations)
     throw core::BadInput(fmt::format("a replay has 0 to {} iterations to warm up", kMostIterations));
-  std::size_t devices = 0;
+}
+
+/// Devices with instructions whose workers are with process `rank`.
+std::size_t at_work(const Program& program, const Processes* processes, int rank) {
+  std::size_t out = 0;
+  for (std::size_t d = 0; d < program.devices.size(); ++d)
+    out +=
+        !program.devices[d].empty() && (processes == nullptr || processes->host(core::DeviceId(d)) == rank);
+  return out;
+}
+
+void check_processes(const Program& program, Manner manner, const Processes& processes) {
+  if (manner == Manner::recomposed)
+    throw core::BadInput("several processes replay devices side by side, not recomposed");
+  for (int rank = 0; rank < processes.size(); ++rank)
+    if (at_work(program, &processes, rank) == 0)
+      throw core::BadInput(fmt::format("of {} processes, number {} would have none of the plan's devices",
+                                       processes.size(), rank));
+}
+
+void check_workers(const Program& program, const std::vector<Worker*>& workers, Manner manner,
+                   const Processes* processes) {
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
-    if (program.devices[d].empty()) continue;
-    ++devices;
+    if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d)))) continue;
     core::require(d < workers.size() && workers[d] != nullptr, "every device with instructions has a worker");
     if (manner == Manner::parallel && !on_host(workers[d]->backend()))
       throw core::BadInput(
@@ -29,12 +48,34 @@ void check(const Program& program, const std::vector<Worker*>& workers, Manner m
                       "replay it recomposed",
                       d, workers[d]->backend().name()));
   }
-  const std::size_t cores = allowed_cores().size();
-  if (manner == Manner::parallel && devices > cores)
+}
+
+void check(const Program& program, const std::vector<Worker*>& workers, Manner manner,
+           const ReplayOptions& options) {
+  check_counts(options);
+  if (options.processes != nullptr) check_processes(program, manner, *options.processes);
+  check_workers(program, workers, manner, options.processes);
+  const std::size_t devices = at_work(program, nullptr, 0), cores = allowed_cores().size();
+  if (manner == Manner::parallel && options.processes == nullptr && devices > cores)
     throw core::BadInput(
         fmt::format("{} devices side by side need as many cores, and this process may use {}; "
                     "replay it recomposed",
                     devices, cores));
+}
+
+/// Of the machine's processes each takes its own, in the order of ranks; none where there are too few.
+std::vector<int> cores_for(const Program& program, const ReplayOptions& options) {
+  std::vector<int> cores = allowed_cores();
+  if (options.processes == nullptr) return cores;
+  std::size_t before = 0, all = 0;
+  for (const int rank : options.processes->on_this_machine()) {
+    const std::size_t devices = at_work(program, options.processes, rank);
+    all += devices;
+    if (rank < options.processes->rank()) before += devices;
+  }
+  if (all > cores.size()) return {};
+  std::rotate(cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(before), cores.end());
+  return cores;
 }
 
 /// Index of the median; of an even number the earlier one of the two in the middle.
@@ -43,6 +84,16 @@ std::size_t median(const std::vector<core::Seconds>& times) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return times[a] < times[b]; });
   return std::min(order[(order.size() - 1) / 2], order[order.size() / 2]);
+}
+
+/// Of every mini-batch run, of all devices together.
+std::vector<double> losses(const Records& records) {
+  std::vector<double> out;
+  for (const std::vector<double>& part : records.losses) {
+    out.resize(std::max(out.size(), part.size()));
+    for (std::size_t i = 0; i < part.size(); ++i) out[i] += part[i];
+  }
+  return out;
 }
 
 }  // namespace
@@ -54,14 +105,17 @@ std::string_view name(Manner manner) {
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options) {
   check(program, workers, manner, options);
-  const Records records = manner == Manner::parallel
-                              ? run_parallel(program, problem, plan, workers, options, allowed_cores())
-                              : run_recomposed(program, problem, plan, workers, options);
+  Records records = manner == Manner::parallel
+                        ? run_parallel(program, problem, plan, workers, options, cores_for(program, options))
+                        : run_recomposed(program, problem, plan, workers, options);
+  if (manner == Manner::recomposed) note_losses(workers, records);
   ReplayResult out;
   out.manner = manner;
+  if (options.processes != nullptr && options.processes->rank() > 0) return out;
   for (const Record& record : records.iterations)
     out.iterations.push_back(iteration_time(program, plan, record));
   out.trace = trace_of(program, problem, plan, records.iterations[median(out.iterations)], records.peaks);
+  out.losses = losses(records);
   return out;
 }
 

@@ -1,3 +1,4 @@
+#include "penstock/kernels/values.hpp"
 #include "stage_run.hpp"
 
 namespace penstock::replay {
@@ -30,6 +31,16 @@ void StageRun::weight_gradients(std::int32_t micro_batch, int version) {
   }
 }
 
+/// Adds half the squares of `gradient` to its mini-batch. Programs are run again: samples come back.
+void StageRun::keep_loss(OpId id, const Samples& samples, const kernels::Buffer& gradient) {
+  device_.stream->synchronise();
+  const std::int64_t run = seen_[{id, samples.first}]++;
+  const auto mini_batch = static_cast<std::size_t>(run * mini_batches_ + samples.first / mini_batch_);
+  if (device_.losses.size() <= mini_batch) device_.losses.resize(mini_batch + 1);
+  for (const double distance : kernels::read_values(device_.backend, gradient))
+    device_.losses[mini_batch] += distance * distance / 2;
+}
+
 /// The gradient of half the squared distance to the target.
 void StageRun::start_loss(InFlight& state, OpId id) {
   const Lease& target = data_.negative_target(id, state.samples);
@@ -37,6 +48,7 @@ void StageRun::start_loss(InFlight& state, OpId id) {
   device_.backend.copy(*gradient, *target, *device_.stream);
   device_.backend.add(*gradient, *state.tensors.at(id), *device_.stream);
   state.gradients[id] = gradient;
+  if (device_.setup.losses) keep_loss(id, state.samples, *gradient);
 }
 
 void StageRun::input_gradients(InFlight& state, OpId id, int version) {

@@ -14,13 +14,15 @@ using kernels::Pass;
 using kernels::Slot;
 using plan::MemoryKind;
 
-StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch)
+StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
+                   std::int64_t mini_batches)
     : device_(device),
       stage_(stage),
       own_(stage.operators.begin(), stage.operators.end()),
       weights_(device, stage.operators, std::move(use)),
       data_(device),
-      mini_batch_(mini_batch) {
+      mini_batch_(mini_batch),
+      mini_batches_(mini_batches) {
   for (const OpId id : own_) {
     const auto readers = device.graph.dag().successors(static_cast<Vertex>(id.index()));
     if (readers.empty() && device.wire(id).trains) unread_.insert(id);

@@ -26,7 +26,8 @@ class StageRun {
   using Received = std::map<core::OpId, std::vector<Lease>>;  ///< terms of gradients of what left the stage
 
   /// Throws BadInput as the kernels do. No operator shares parameters with one of another stage.
-  StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch);
+  StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
+           std::int64_t mini_batches);
 
   /// Makes kernels, inputs and targets, so that no pass has to.
   void prepare(Samples samples);
@@ -54,6 +55,7 @@ class StageRun {
   void forget_read(InFlight& state, core::OpId id);
 
   void start_loss(InFlight& state, core::OpId id);
+  void keep_loss(core::OpId id, const Samples& samples, const kernels::Buffer& gradient);
   void input_gradients(InFlight& state, core::OpId id, int version);
   void show_gradient(InFlight& state, core::OpId id);
   void compute_gradients(InFlight& state, core::OpId id, int version);
@@ -78,7 +80,9 @@ class StageRun {
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   StageWeights weights_;
   DataSet data_;
-  std::int64_t mini_batch_;
+  std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program
+  std::map<std::pair<core::OpId, std::int64_t>, std::int64_t>
+      seen_;  ///< how often the operator lost at that sample
   std::map<std::int32_t, InFlight> in_flight_;
 };
 

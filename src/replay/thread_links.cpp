@@ -10,7 +10,8 @@
 namespace penstock::replay {
 
 ThreadLinks::ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Parcel> parcels,
-                         bool throttle, std::function<std::string(std::size_t)> name)
+                         bool throttle, const std::function<bool(core::DeviceId)>& here,
+                         std::function<std::string(std::size_t)> name)
     : monitor_(monitor),
       parcels_(std::move(parcels)),
       throttle_(throttle),
@@ -20,7 +21,8 @@ ThreadLinks::ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std:
       queues_(cluster.size()) {
   std::vector<bool> receives(queues_.size());
   for (const Parcel& parcel : parcels_)
-    if (parcel.bytes.value() > 0) receives[parcel.receiver.index()] = true;
+    if (parcel.bytes.value() > 0 && here(parcel.sender) && here(parcel.receiver))
+      receives[parcel.receiver.index()] = true;
   monitor_.on_tick([this](core::Seconds now) { return tick(now); });
   for (std::size_t d = 0; d < queues_.size(); ++d)
     if (receives[d]) carriers_.emplace_back([this, d] { serve(d); });
@@ -57,6 +59,11 @@ void ThreadLinks::wait(std::size_t parcel, const std::function<std::string()>& a
 }
 
 void ThreadLinks::depart(std::size_t parcel) {
+  start(parcel);
+  queues_[parcels_[parcel].receiver.index()].push_back(parcel);
+}
+
+void ThreadLinks::start(std::size_t parcel) {
   const Parcel& of = parcels_[parcel];
   const core::Seconds now = monitor_.now();
   state_[parcel].when.start = now;
@@ -64,7 +71,22 @@ void ThreadLinks::depart(std::size_t parcel) {
     flows_.start(parcel, of.sender, of.receiver, of.bytes, now);
   else
     state_[parcel].flowed = true;
-  queues_[of.receiver.index()].push_back(parcel);
+}
+
+void ThreadLinks::leave(std::size_t parcel) {
+  monitor_.change([&] { state_[parcel].when.start = monitor_.now(); });
+}
+
+Pieces ThreadLinks::expect(std::size_t parcel) {
+  monitor_.change([&] { start(parcel); });
+  return state_[parcel].to = state_[parcel].room();
+}
+
+void ThreadLinks::arrive(std::size_t parcel) {
+  monitor_.change([&] {
+    state_[parcel].copied = true;
+    arrive_if_done(parcel, monitor_.now());
+  });
 }
 
 void ThreadLinks::arrive_if_done(std::size_t parcel, core::Seconds now) {
@@ -112,10 +134,7 @@ void ThreadLinks::carry(std::size_t parcel) {
   State& state = state_[parcel];  // its pieces are this thread's until they are copied
   state.to = state.room();
   copy(state.from, state.to);
-  monitor_.change([&] {
-    state.copied = true;
-    arrive_if_done(parcel, monitor_.now());
-  });
+  arrive(parcel);
 }
 
 void ThreadLinks::reset() {

@@ -8,48 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "penstock/core/error.hpp"
+#include "columns.hpp"
 
 namespace penstock::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// The one list of columns: CSV header, CSV rows and JSON all follow it.
-template <class Row, class Visit>
-void each_field(Row& row, const Columns& columns, Visit&& visit) {
-  visit("model", row.model);
-  visit("cluster", row.cluster);
-  visit("devices", row.devices);
-  visit("planner", row.planner);
-  visit("mini_batch", row.mini_batch);
-  const auto in = [&visit](bool wanted, const char* name, auto& value) {
-    if (wanted) visit(name, value);
-  };
-  in(columns.axes, "setting", row.setting);
-  in(columns.results, "micro_batch", row.micro_batch);
-  in(columns.results, "stages", row.stages);
-  in(columns.results, "depth", row.depth);
-  in(columns.results, "schedule", row.schedule);
-  in(columns.results, "estimate_s", row.estimate_s);
-  in(columns.results, "iteration_s", row.iteration_s);
-  in(columns.results, "optimism", row.optimism);
-  in(columns.results, "lower_bound_s", row.lower_bound_s);
-  in(columns.results, "gap", row.gap);
-  in(columns.results, "samples_per_s", row.samples_per_s);
-  in(columns.results, "bubble", row.bubble);
-  in(columns.results, "peak_memory_bytes", row.peak_memory_bytes);
-  in(columns.measured, "search_s", row.search_s);
-  in(columns.measured, "judging_s", row.judging_s);
-  in(columns.results, "states", row.states);
-  in(columns.measured, "search_memory_bytes", row.search_memory_bytes);
-  in(columns.results, "costs", row.costs);
-  in(columns.results, "status", row.status);
-  in(columns.origin, "date", row.date);
-  in(columns.origin, "hardware", row.hardware);
-}
-
-constexpr Columns kAll{true, true, true, true};
 
 std::string csv(const std::string& text) {
   return csv_cell(text);
@@ -142,17 +106,6 @@ std::size_t axis_column(Rows& rows, const std::string& axis) {
   return static_cast<std::size_t>(at - rows.columns.begin());
 }
 
-void read(const Json& json, std::string& value) {
-  value = json.get<std::string>();
-}
-void read(const Json& json, std::int64_t& value) {
-  value = json.get<std::int64_t>();
-}
-template <class T>
-void read(const Json& json, std::optional<T>& value) {
-  if (!json.is_null()) value = json.get<T>();
-}
-
 }  // namespace
 
 std::string to_csv(std::span<const CellResult> rows, const Columns& columns) {
@@ -183,15 +136,8 @@ std::string to_record(const CellResult& row) {
   return json(row, kAll).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-CellResult parse_record(const std::string& text) {
-  try {
-    const Json json = Json::parse(text);
-    CellResult row;
-    each_field(row, kAll, [&](const char* name, auto& value) { read(json.at(name), value); });
-    return row;
-  } catch (const Json::exception& e) {
-    throw core::BadInput(std::string("not a row of results: ") + e.what());
-  }
+About about(const CellResult& row) {
+  return {row.model, row.cluster, row.devices, row.planner, row.mini_batch, row.setting};
 }
 
 Rows to_rows(std::span<const CellResult> rows) {

@@ -303,6 +303,60 @@ sed 's/micro_batch: 4/micro_batch: four/' plan.yaml >word.yaml
 expect 11 "word.yaml:10: stages[0].micro_batch: expected a whole number" "$penstock" simulate word.yaml --svg bad.svg
 printf 'experiment: x\nmodels: [{name: mmt, mini_batch: [8]}]\nclusters: [{file: none.yaml}]\nplanners: [spp]\n' >x.yaml
 expect 11 "x.yaml:3: clusters[0].file" "$penstock" run x.yaml
+# A plan executed for real, small enough to take a moment: beside its simulation, as files, with its losses.
+tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16)
+"$penstock" plan "${tiny[@]}" --cluster "$clusters/host.yaml" --devices 2 --mini-batch 8 --planner gpipe_equal -o tiny.yaml >/dev/null
+replay=("$penstock" replay tiny.yaml --recomposed)
+expect 0 "4 iterations, recomposed), " "${replay[@]}" --iterations 4 -o replayed --losses losses.csv
+for file in comparison.csv comparison.json measured.pftrace measured.svg simulated.pftrace simulated.svg; do
+  [[ -s replayed/$file && -z $(find . -name '*.tmp') ]] || { echo "FAILED: replay wrote no $file"; failures=$((failures + 1)); }
+done
+awk -F, 'NR == 1 { next } NR > 2 && $2 >= last { bad = 1 } { last = $2; ++n } END { exit bad || n != 5 }' losses.csv ||
+  { echo "FAILED: losses of 5 mini-batches that fall"; cat losses.csv; failures=$((failures + 1)); }
+expect 0 '"only_simulated": 0' "${replay[@]}" --iterations 1 --json
+expect 0 "stage 1" "${replay[@]}" --iterations 1 --warm-up 0 --network fifo
+expect 10 "--recomposed excludes --no-throttle" "${replay[@]}" --no-throttle
+expect 10 "--parallel excludes --recomposed" "${replay[@]}" --parallel
+expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device hast -o bad.yaml
+expect 11 "the costs are a calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
+expect 21 "the plan is not valid" "$penstock" replay shared.yaml -o bad.yaml
+
+# A byte less than the replay took, more than the plan is said to need: nothing is left but the message and an exit code.
+peak=$(sed -n 's/.*"peak_measured": \([0-9]*\).*/\1/p' replayed/comparison.json)
+sed "s/5GiB/$((peak - 1))B/" "$clusters/host.yaml" >scarce.yaml
+expect 23 "out of memory" "${replay[@]}" --cluster scarce.yaml -o bad.yaml --losses bad.json
+
+# Ctrl-C in the middle of a replay. No handler of SIGINT or SIGTERM (bits 2 and 15) may run amid a kernel: it would
+# overwrite memory.
+"${replay[@]}" --iterations 10000 -o stopped >stopped.out 2>stopped.err &
+running=$!
+sleep 0.5
+handled=$(sed -n 's/^SigCgt:\s*//p' "/proc/$running/status")
+((16#${handled:-0} & 16#4002)) && { echo "FAILED: a replay handles signals: $handled"; failures=$((failures + 1)); }
+kill -INT $running
+wait $running
+status=$?
+[[ $status == 30 && -z $(find . -name 'stopped*' -type d) ]] ||
+  { echo "FAILED: interrupted replay: exit $status"; cat stopped.err; failures=$((failures + 1)); }
+
+# A whole experiment, measured: goes on where it was, and leaves out what cannot run.
+cat >tiny_grid.yaml <<YAML
+experiment: tiny_grid
+models: [{name: case_study, parameters: {layers: 1, hidden: 32, heads: 2, sequence: 8}, mini_batch: [8]}]
+clusters: [{file: $clusters/host.yaml, devices: [2, 4]}]
+planners: [gpipe_equal, data_parallel, single_device]
+YAML
+validate=("$penstock" validate tiny_grid.yaml --recomposed --iterations 2 -o measured)
+expect 0 "2 plans left out:" "${validate[@]}"
+expect 0 "4 plans: iteration time off by" cat measured/table.txt
+expect 0 "Kendall's tau" cat measured/table.txt
+[[ $(head -n 1 measured/validation.csv) == plan,measured_s,measured_low_s,measured_high_s,simulated_s,error,peak_measured,* ]] ||
+  { echo "FAILED: columns of validation.csv"; failures=$((failures + 1)); }
+cp measured/validation.csv before.csv
+expect 0 "4 of 6 plans" "${validate[@]}"
+cmp before.csv measured/validation.csv || { echo "FAILED: finished rows were measured again"; failures=$((failures + 1)); }
+expect 11 "the costs are a calibration of Maker T1 16GB" "$penstock" validate tiny_grid.yaml --costs t1.yaml -o bad.yaml
+
 for unwanted in bad.yaml bad.json bad.svg results; do
   [[ ! -e $unwanted ]] || { echo "FAILED: bad input left $unwanted behind"; failures=$((failures + 1)); }
 done
@@ -310,6 +364,15 @@ done
 printf 'experiment: piper\nmodels: [{name: case_study, mini_batch: [32]}, {name: mmt, mini_batch: [8]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp, piper, piper_row]\n' "$clusters/summit.yaml" >piper_run.yaml
 expect 0 "limit: piper: the model has more than 40000 downsets" "$penstock" run piper_run.yaml
 expect 0 "mmt,summit,4,piper_row,8," cat results/piper/results.csv
+
+expect 0 "results/piper/report.html" "$penstock" report results/piper
+expect 0 'href="#cell-4">mmt' cat results/piper/report.html
+expect 0 "| mmt | summit | 4 | 8 | piper | " "$penstock" report results/piper --format markdown
+expect 0 "mmt & summit & 4 & 8 & piper\\_row & " "$penstock" report results/piper --format latex
+expect 0 "" "$penstock" report results/piper --format csv -o again.csv
+expect 0 "" grep -q '^model,cluster,devices,planner,mini_batch,setting,.*,search_s,.*,status,date,hardware$' again.csv
+expect 0 "5 of 6" bash -c 'cut -d, -f6,19 again.csv | grep -c "^,[0-9.e-]*[0-9]$" | sed "s/$/ of 6/"'
+expect 11 "nowhere/results.json" "$penstock" report nowhere
 
 # Ctrl-C: what is finished stays, nothing is half written, exit code 30.
 cat >long.yaml <<YAML

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "penstock/core/error.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"

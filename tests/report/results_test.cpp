@@ -79,6 +79,44 @@ TEST_CASE("JSON survives text that is not UTF-8") {
   CHECK(nlohmann::json::parse(to_json(rows, {}))["results"][0]["model"] == "caf\xef\xbf\xbd");
 }
 
+TEST_CASE("JSON reads back: the same rows and provenance give the same text") {
+  Provenance provenance;
+  provenance.commit = "abc";
+  provenance.libraries = {{"tbb", "2021.8"}};
+  provenance.seed = std::numeric_limits<std::uint64_t>::max();
+  const CellResult rows[] = {solved(), failed()};
+  const std::string text = to_json(rows, provenance);
+  const Results back = parse_results(text, "results.json");
+  CHECK(to_json(back.rows, back.provenance) == text);
+  CHECK(to_csv(back.rows) == to_csv(rows));
+}
+
+TEST_CASE("a results file with a fault is refused with its place") {
+  const auto fault = [](const std::string& text) -> std::string {
+    try {
+      parse_results(text, "r.json");
+    } catch (const penstock::core::BadInput& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const CellResult rows[] = {solved()};
+  auto json = nlohmann::json::parse(to_json(rows, {}));
+  CHECK(fault(json.dump()).empty());
+  json["results"][0].erase("gap");  // a row can do without
+  CHECK(fault(json.dump()).empty());
+  json["results"][0]["stages"] = 2.5;
+  CHECK(fault(json.dump()).find("r.json: results[0].stages: expected a whole number") == 0);
+  json["results"][0].erase("stages");
+  json["results"][0].erase("planner");
+  CHECK(fault(json.dump()).find("r.json: results[0]: 'planner' is missing") == 0);
+  CHECK(fault("[]").find("r.json: results: this is no results file") == 0);
+  CHECK(fault("{\"provenance\": {\"version\": 1}, \"results\": []}").find("r.json: provenance.version: ") ==
+        0);
+  CHECK(fault("{\"provenance\": {}, \"results\": []}").find("r.json: provenance: 'version' is missing") == 0);
+  CHECK(fault("{").find("r.json: ") == 0);
+}
+
 TEST_CASE("what lasts and what was measured are apart, each with what the row is about") {
   CellResult row = solved();
   row.setting = "network=fifo";
@@ -104,6 +142,65 @@ TEST_CASE("a record holds every column, and nothing else is read as one") {
   CHECK_FALSE(parse_record(to_record(row)).judging_s);
   CHECK_THROWS_AS(parse_record("{}"), penstock::core::BadInput);
   CHECK_THROWS_AS(parse_record("{\"model\": 3}"), penstock::core::BadInput);
+}
+
+TEST_CASE("rows and provenance in files of their own read back too") {
+  Provenance provenance;
+  provenance.version = "0.1.0";
+  provenance.seed = 7;
+  CellResult row = solved();
+  row.setting = "network=fifo";
+  const CellResult rows[] = {row, failed()};
+  const Columns lasting{.axes = true, .measured = false};
+  const std::string text = rows_json(rows, lasting);
+  const Results back = parse_results(text, "results.json");
+  CHECK(rows_json(back.rows, lasting) == text);
+  CHECK(back.provenance.version.empty());
+  CHECK(to_json(parse_provenance(to_json(provenance), "provenance.json")) == to_json(provenance));
+  CHECK_THROWS_WITH_AS(parse_provenance("[]", "provenance.json"), "provenance.json: expected an object",
+                       penstock::core::BadInput);
+}
+
+TEST_CASE("columns of a CSV find the rows that are about the same, whatever their order") {
+  CellResult row = solved(), other = solved();
+  other.setting = "network=fifo";
+  other.search_s = 2;
+  other.hardware = "two lines,\n\"one\" machine";
+  const CellResult written[] = {failed(), other, row};
+  const Columns timings{.axes = true, .results = false, .origin = true};
+  const std::string csv = to_csv(written, timings);
+  row.search_s = other.search_s = {};
+  other.hardware.clear();
+  std::vector<CellResult> rows = {row, other};
+  add_columns(rows, csv, "timings.csv");
+  CHECK(*rows[0].search_s == 1e-7);
+  CHECK(rows[0].hardware.empty());
+  CHECK(*rows[0].search_memory_bytes == 4096);
+  CHECK_FALSE(rows[0].judging_s);
+  CHECK(*rows[0].bubble == 1.0 / 3);  // not a column of the CSV: it stays
+  CHECK(*rows[1].search_s == 2);
+  CHECK(rows[1].hardware == "two lines,\n\"one\" machine");
+  CHECK(rows.size() == 2);
+}
+
+TEST_CASE("a CSV with a fault is refused with its line and column") {
+  const auto fault = [](const std::string& text) -> std::string {
+    std::vector<CellResult> rows = {solved()};
+    try {
+      add_columns(rows, text, "t.csv");
+    } catch (const penstock::core::BadInput& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string head = "model,cluster,devices,planner,mini_batch,search_s\n",
+                    row = "mmt,summit,8,graphpipe,64,";
+  CHECK(fault(head + row + "2\r\n").empty());
+  CHECK(fault(head + "\n" + row + "1\n" + row + "fast\n").find("t.csv:4: search_s: expected a number") == 0);
+  CHECK(fault(head + row + "inf\n").find("t.csv:2: search_s: expected a number") == 0);
+  CHECK(fault(head + "mmt,summit,many,graphpipe,64,2\n").find("t.csv:2: devices: expected a number") == 0);
+  CHECK(fault(head + "mmt\n") == "t.csv:2: 'cluster' is missing");
+  CHECK(fault("") == "t.csv:1: expected a header");
 }
 
 TEST_CASE(

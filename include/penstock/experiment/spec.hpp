@@ -17,6 +17,8 @@ namespace penstock::experiment {
 
 /// The largest grid that is read.
 inline constexpr std::size_t kMostCells = 100'000;
+/// The most that memory counts of anything.
+inline constexpr std::int64_t kMostCopies = 1000;
 
 /// How a planner searches, as planners::SearchOptions says.
 struct Search {

@@ -6,6 +6,7 @@
 
 #include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
+#include "penstock/replay/processes.hpp"
 #include "penstock/replay/program.hpp"
 #include "penstock/replay/training.hpp"
 #include "penstock/replay/worker.hpp"
@@ -30,6 +31,7 @@ struct ReplayOptions {
   core::Seconds patience{
       60};  ///< longest wait of one device for another beyond the time of its work: then it is stuck
   core::StopToken stop{};
+  const Processes* processes = nullptr;  ///< parallel: all run the same, each with the workers it hosts
 };
 
 struct ReplayResult {
@@ -50,6 +52,12 @@ struct ReplayResult {
 /// Side by side and recomposed alike, messages that meet on a link share it max-min fairly, as in the
 /// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Recomposed, a sum of
 /// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
+///
+/// Of several processes each passes the workers it hosts (others null), all the same of everything else; a
+/// failure in one ends all within a bounded time, be it only that it is no longer heard of. Process 0 returns
+/// the whole result, the others an empty one. Messages between processes share the cluster's links with those
+/// that end in the same process. Devices may then be more than cores, and have none of their own. BadInput
+/// for a process that would host no device at work.
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options);
 

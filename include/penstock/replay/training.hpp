@@ -15,6 +15,7 @@ struct TrainingSetup {
   std::uint64_t seed = 1;
   kernels::Number number = kernels::Number::fp32;
   kernels::UpdateRule rule{};  ///< its kind is the plan's optimizer
+  bool losses = false;         ///< workers keep what they lose; reading it takes time
 };
 
 }  // namespace penstock::replay

@@ -39,6 +39,10 @@ class Worker {
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
   virtual kernels::Backend& backend() = 0;
 
+  /// This device's part of the loss of every mini-batch so far, in the order they were run. None where the
+  /// setup asks for no losses.
+  virtual std::vector<double> losses() const { return {}; }
+
   struct Memory {
     plan::MemoryByKind now{}, at_peak{};  ///< bytes the device holds; at the moment of its largest sum
   };

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "penstock/report/rows.hpp"
 
@@ -46,6 +48,10 @@ struct CellResult {
   std::string hardware{};  ///< that searched, likewise
 };
 
+/// Model, cluster, devices, planner, mini-batch, setting: what tells the rows of an experiment apart.
+using About = std::tuple<std::string, std::string, std::int64_t, std::string, std::int64_t, std::string>;
+About about(const CellResult& row);
+
 /// Which columns a table has, besides those that say which problem and planner a row is about.
 struct Columns {
   bool axes = false;     ///< setting
@@ -80,8 +86,24 @@ std::string to_json(const Provenance& provenance);
 
 /// One row with all columns as one line of JSON; a number that is not finite is left out.
 std::string to_record(const CellResult& row);
-/// Reads to_record's text. Throws BadInput for anything else.
+/// Reads it. Throws BadInput for text that is no row.
 CellResult parse_record(const std::string& text);
+
+struct Results {
+  std::vector<CellResult> rows;
+  Provenance provenance;
+};
+
+/// Reads what to_json or rows_json wrote, which leaves the provenance empty. Of a row's columns only those
+/// that say what it is about must be there: files of other versions, and other columns, are read too. Throws
+/// BadInput naming the file and the row or key.
+Results parse_results(const std::string& text, const std::string& file);
+/// Reads to_json's text of a provenance. Throws BadInput likewise.
+Provenance parse_provenance(const std::string& text, const std::string& file);
+
+/// Gives the rows the columns that to_csv's text has; its lines about none of the rows are passed over.
+/// Throws BadInput naming file, line and column.
+void add_columns(std::vector<CellResult>& rows, const std::string& csv, const std::string& file);
 
 /// Every column as text, numbers in the fewest digits that read back equal. Each of the further axes in
 /// `setting` is a column of its own, and what it says goes before a result of that name.

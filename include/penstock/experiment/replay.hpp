@@ -1,0 +1,35 @@
+#pragma once
+// One plan executed for real, and beside it what the simulator says.
+
+#include <optional>
+#include <string>
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/replay/replay.hpp"
+#include "penstock/report/replay_rows.hpp"
+#include "penstock/sim/options.hpp"
+#include "penstock/trace/comparison.hpp"
+
+namespace penstock::experiment {
+
+struct ReplaySetting {
+  std::string device = "host";  ///< as kernels::open_device; each of the plan's devices is one of its own
+  std::optional<replay::Manner> manner;  ///< default: parallel on a host with a processor for each
+  replay::TrainingSetup training;        ///< its update rule's kind is the plan's
+  replay::ReplayOptions options;
+};
+
+struct Replayed {
+  report::ReplayRow row;  ///< without plan, load, date and fingerprint, which the caller knows
+  replay::ReplayResult measured;
+  trace::Trace simulated;
+  trace::Comparison comparison;
+};
+
+/// Simulates as well, with the problem's costs. The plan must be valid (score::faults). Throws as
+/// replay::lower, replay::make_worker and replay::run do. Of several processes (ReplayOptions::processes)
+/// only number 0 gets anything.
+Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
+                     const sim::SimulationOptions& simulation, const ReplaySetting& setting);
+
+}  // namespace penstock::experiment

@@ -1,0 +1,36 @@
+#pragma once
+// The processes that execute one plan together.
+
+#include <vector>
+
+#include "penstock/core/ids.hpp"
+
+namespace penstock::replay {
+
+/// Those that an MPI launcher has started. One of these lives in a process, and once; whoever makes it is the
+/// only thread that is in MPI meanwhile.
+class Processes {
+ public:
+  /// Throws BadInput where this build has no MPI, or where MPI does not know of as many processes: then the
+  /// launcher is another MPI's.
+  explicit Processes(int expected);
+  /// Waits for all, for a minute at most; after a failure for nobody.
+  ~Processes();
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Ranks on this machine, this one too, ascending.
+  const std::vector<int>& on_this_machine() const { return neighbours_; }
+
+  /// Where a device's worker is.
+  int host(core::DeviceId device) const { return static_cast<int>(device.index()) % size_; }
+  bool has(core::DeviceId device) const { return host(device) == rank_; }
+
+ private:
+  int rank_ = 0, size_ = 1;
+  std::vector<int> neighbours_;
+};
+
+}  // namespace penstock::replay

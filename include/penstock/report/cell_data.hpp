@@ -1,0 +1,48 @@
+#pragma once
+// All that the page shows of one cell when its section is opened, as one piece of text.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/trace/summary.hpp"
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::report {
+
+/// A stretch of the critical path; without a device it is on the way between two.
+struct PathPart {
+  std::optional<core::DeviceId> device;
+  std::string kind;  ///< "compute", "transfer", ...
+  core::Picoseconds start, end;
+};
+
+/// What a resource contributes to the critical path.
+struct PathShare {
+  std::string name;
+  core::Picoseconds time;
+  double share = 0;                          ///< of the path
+  std::optional<core::Picoseconds> without;  ///< iteration, were the resource infinitely fast
+};
+
+struct CellData {
+  plan::Plan plan;
+  std::vector<plan::Boundary> boundaries;  ///< of its stages
+  trace::Trace trace;
+  std::vector<PathPart> path;  ///< by time
+  std::vector<PathShare> shares;
+};
+
+/// More spans than this have no place in a page.
+inline constexpr std::size_t kMostSpansOfPage = 200'000;
+
+/// JSON (page/cell.js reads it), deflated (RFC 1950), in base64: no character in it means anything to HTML.
+/// Requires at most kMostSpansOfPage spans.
+std::string packed(const CellData& cell);
+
+/// The JSON itself. Times are whole picoseconds, sizes bytes. Computations and transfers are flat lists of
+/// numbers in order of time, each start counted from the one before.
+std::string to_json(const CellData& cell);
+
+}  // namespace penstock::report

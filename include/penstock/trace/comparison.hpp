@@ -1,0 +1,72 @@
+#pragma once
+// A measured trace beside the simulated one of the same plan and order: how right the simulation was.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::trace {
+
+/// One quantity, measured and simulated.
+struct Pair {
+  double measured = 0, simulated = 0;
+  /// Simulated beyond measured, as share of what was measured: -0.1 where the simulation says 10 % too
+  /// little. 0 where both are zero, infinite
+  /// where only the measured one is.
+  double error() const;
+};
+
+/// A task that both traces show, in seconds since the first task's start.
+struct TaskPair {
+  TaskKind kind = TaskKind::forward;
+  core::DeviceId device, peer;  ///< as in Span
+  core::StageId stage;
+  std::int32_t micro_batch = -1;
+  Pair start, duration;
+};
+
+/// All tasks of a kind that both traces show.
+struct KindPair {
+  TaskKind kind = TaskKind::forward;
+  std::int64_t count = 0;
+  Pair total;                        ///< s, durations of one mini-batch
+  double mean_error = 0, worst = 0;  ///< of their durations: mean of |error|, and the error that is largest
+  double start_shift = 0;            ///< s, mean of |start simulated - start measured|
+};
+
+/// Passes and updates of a stage, and the devices that serve it.
+struct StagePair {
+  core::StageId stage;
+  Pair compute;  ///< s per mini-batch, all its devices together
+  Pair
+      exposed;  ///< s per mini-batch of communication that nothing hides (DeviceSummary), mean of its devices
+  Pair peak;    ///< bytes, of its fullest device
+  std::array<Pair, kMemoryKinds> at_peak{};  ///< [MemoryKind] bytes of that device at that moment
+};
+
+struct Comparison {
+  Pair iteration;                            ///< s
+  Pair exposed;                              ///< s per mini-batch, mean over devices
+  Pair peak;                                 ///< bytes, of the fullest device
+  std::array<Pair, kMemoryKinds> at_peak{};  ///< [MemoryKind] bytes of that device at that moment
+  std::vector<StagePair> stages;
+  std::vector<KindPair> kinds;  ///< those that occur
+  std::vector<TaskPair> tasks;  ///< in the measured order
+  std::int64_t only_measured = 0,
+               only_simulated = 0;  ///< tasks without a counterpart, such as messages on one device
+};
+
+/// Tasks are matched by kind, devices, stage and micro-batch; of several alike the first with the first.
+/// Precondition: as many devices in both.
+Comparison compare(const Trace& measured, const Trace& simulated);
+
+/// How far off a set of predictions is.
+struct Accuracy {
+  double mean_error = 0;  ///< of |error|
+  double worst = 0;       ///< the error that is largest, with its sign
+};
+Accuracy accuracy(const std::vector<double>& errors);
+
+}  // namespace penstock::trace

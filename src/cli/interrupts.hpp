@@ -1,0 +1,18 @@
+#pragma once
+// Ctrl-C, and what else asks the program to end.
+
+#include "penstock/core/stop.hpp"
+
+namespace penstock::cli {
+
+/// To be called before any thread starts. One of its own waits for SIGINT and SIGTERM, and all others block
+/// them: no handler may interrupt a thread that computes. Kernels of oneDNN before 3.11.2 point the stack
+/// pointer into the heap, and a handler's frame would overwrite what lies below (uxlfoundation/oneDNN, issue
+/// 4845).
+void await_interrupts();
+
+/// From this call on a first one only asks to stop, and a second one ends the program; before, the first
+/// does.
+core::StopToken catch_interrupts();
+
+}  // namespace penstock::cli

@@ -1,0 +1,20 @@
+#pragma once
+// A plan file on its way to a simulation or a replay.
+
+#include "command.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/plan/plan_file.hpp"
+
+namespace penstock::cli {
+
+/// The plan's own model and cluster, unless flags say otherwise.
+plan::PlanHead head_of(const std::string& text, const std::string& file, const ModelFlags& model,
+                       const ClusterFlags& cluster);
+
+/// Fills in what the schedule holds in flight where the plan does not say.
+void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std::string& file);
+
+/// Throws an invalid-plan error that lists the faults.
+[[noreturn]] void refuse(const std::string& file, const std::vector<std::string>& faults);
+
+}  // namespace penstock::cli

@@ -1,0 +1,159 @@
+// penstock replay: a plan executed for real, beside its simulation.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "penstock/core/files.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/report/perfetto.hpp"
+#include "penstock/report/timeline_svg.hpp"
+#include "penstock/report/trace_comparison.hpp"
+#include "penstock/score/validate.hpp"
+#include "plan_input.hpp"
+#include "rank.hpp"
+#include "replay_flags.hpp"
+
+namespace penstock::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::string file;
+  ClusterFlags cluster;
+  CostFlags costs;
+  SimulationFlags simulation;
+  ReplayFlags replay;
+  std::string losses, folder;
+  bool json = false;
+};
+
+/// Files on their way into a folder: `commit` moves them there together; without it none is left.
+class Delivery {
+ public:
+  explicit Delivery(const std::string& folder)
+      : folder_((fs::path(folder) / "").parent_path()),
+        waiting_(fmt::format("{}.{}.tmp", folder_.string(), getpid())) {}
+  ~Delivery() {
+    std::error_code ignored;
+    fs::remove_all(waiting_, ignored);
+  }
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+
+  std::string path(const std::string& name) const { return waiting_ + "/" + name; }
+  void commit() const {
+    fs::create_directories(folder_);
+    for (const auto& entry : fs::directory_iterator(waiting_))
+      fs::rename(entry.path(), folder_ / entry.path().filename());
+  }
+
+ private:
+  fs::path folder_;
+  std::string waiting_;  ///< beside it
+};
+
+void write_timeline(const Delivery& to, const std::string& name, const trace::Trace& trace,
+                    const cluster::Cluster& cluster, const std::string& plan) {
+  report::write_perfetto(to.path(name + ".pftrace"), trace, &cluster);
+  report::TimelineStyle style;
+  style.title = plan + ", " + name;
+  core::write_file(to.path(name + ".svg"), report::to_svg(trace, style));
+}
+
+std::string losses_csv(const std::vector<double>& losses) {
+  std::string out = "mini_batch,loss\n";
+  for (std::size_t i = 0; i < losses.size(); ++i) out += fmt::format("{},{}\n", i, losses[i]);
+  return out;
+}
+
+void write_all(const Flags& flags, const experiment::Replayed& replayed, const cluster::Cluster& cluster,
+               const report::Provenance& provenance) {
+  const auto write_losses = [&] {
+    if (!flags.losses.empty()) core::write_file(flags.losses, losses_csv(replayed.measured.losses));
+  };
+  if (flags.folder.empty()) return write_losses();
+  const Delivery to(flags.folder);
+  write_timeline(to, "measured", replayed.measured.trace, cluster, replayed.row.plan);
+  write_timeline(to, "simulated", replayed.simulated, cluster, replayed.row.plan);
+  core::write_file(to.path("comparison.csv"), report::comparison_csv(replayed.comparison));
+  core::write_file(
+      to.path("comparison.json"),
+      report::comparison_json(replayed.row, replayed.measured.iterations, replayed.comparison, provenance));
+  write_losses();
+  to.commit();
+}
+
+core::ExitCode run(const Flags& flags, const Session& session) {
+  const std::string text = core::read_file(flags.file);
+  const plan::PlanHead head = head_of(text, flags.file, {}, flags.cluster);
+  const graph::OpGraph graph = experiment::load_model(head.model);
+  const cluster::Cluster cluster = experiment::load_cluster(head.cluster);
+  plan::Plan plan = plan::parse_plan(text, flags.file, graph);
+  plan.cluster = head.cluster;
+  if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
+    refuse(flags.file, faults);
+  const auto costs = flags.costs.load(cluster);
+  const cost::Problem problem{graph, cluster, *costs, plan.training};
+  derive_in_flight(problem, plan, flags.file);
+  if (const auto faults = score::faults(problem, plan); !faults.empty()) refuse(flags.file, faults);
+
+  experiment::ReplaySetting setting = flags.replay.setting();
+  setting.training.losses = !flags.losses.empty();
+  setting.options.stop = session.stop();
+  report::ReplayRow before;
+  stamp(before, session);
+  std::optional<replay::Processes> processes;
+  if (const int count = process_count(); count > 1) setting.options.processes = &processes.emplace(count);
+  auto replayed = experiment::replay_plan(problem, plan, flags.simulation.options(), setting);
+  processes.reset();
+  if (process_rank() > 0) return core::ExitCode::done;
+  replayed.row.plan = fs::path(flags.file).stem().string();
+  replayed.row.load = before.load;
+  replayed.row.date = before.date;
+  const report::Provenance made = provenance(session);
+  write_all(flags, replayed, cluster, made);
+  fmt::print("{}", flags.json ? report::comparison_json(replayed.row, replayed.measured.iterations,
+                                                        replayed.comparison, made)
+                              : report::comparison_table(replayed.row, replayed.comparison));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "replay", "Execute a plan for real: kernels, messages, memory; and compare with its simulation.");
+  auto flags = std::make_shared<Flags>();
+  command->footer(
+      "The plan is trained with: weights, samples and targets come from the seed, gradients are reduced, the "
+      "optimizer "
+      "steps.\n"
+      "Kernels of the host take one thread per device of the plan. Files appear whole and together, or not "
+      "at all.\n"
+      "Started by mpirun, processes share the work: device d is in process d mod N, messages go by MPI, and\n"
+      "process 0 prints and writes.\n\n"
+      "Examples:\n"
+      "  penstock replay plan.yaml --costs host.yaml -o results/replay\n"
+      "  penstock replay plan.yaml --iterations 50 --losses losses.csv\n"
+      "  mpirun -n 2 penstock replay plan.yaml --costs host.yaml -o results/replay");
+  command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
+  flags->cluster.add(*command, false);
+  flags->costs.add(*command);
+  flags->simulation.add(*command);
+  flags->replay.add(*command);
+  command
+      ->add_option(
+          "--losses", flags->losses,
+          "the loss of every mini-batch, warm-up included, as CSV; reading it takes time in what is measured")
+      ->type_name("FILE.csv");
+  command
+      ->add_option("-o,--output", flags->folder,
+                   "measured and simulated trace (.pftrace, .svg), comparison.csv and comparison.json")
+      ->type_name("DIR");
+  add_json(*command, flags->json);
+  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+}
+
+}  // namespace penstock::cli

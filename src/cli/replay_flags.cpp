@@ -1,0 +1,88 @@
+#include "replay_flags.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <cstdlib>
+
+#include "penstock/core/files.hpp"
+#include "penstock/kernels/devices.hpp"
+
+namespace penstock::cli {
+namespace {
+
+std::string checksum(const std::string& text) {
+  return fmt::format("{:08x}", crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
+}
+
+}  // namespace
+
+void ReplayFlags::add(CLI::App& command) {
+  constexpr int kMost = 10'000;
+  command
+      .add_option("--device", device,
+                  "what executes: host, or cuda:0 and so on; each device of a plan is one of "
+                  "its own there")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option("--iterations", iterations, "how many are measured")
+      ->capture_default_str()
+      ->check(CLI::Range(1, kMost).description(""))
+      ->type_name("N");
+  command.add_option("--warm-up", warm_up, "how many run before, unmeasured")
+      ->capture_default_str()
+      ->check(CLI::Range(0, kMost).description(""))
+      ->type_name("N");
+  auto* together = command.add_flag(
+      "--parallel", parallel, "devices side by side, a thread each; default where each has a processor");
+  auto* apart = command.add_flag(
+      "--recomposed", recomposed,
+      "one device at a time, and the iteration put together from what the tasks took; default elsewhere");
+  apart->excludes(together);
+  command
+      .add_flag(
+          "--no-throttle", no_throttle,
+          "side by side, messages go as fast as memory does, not as the cluster's links; the simulation "
+          "keeps to the links")
+      ->excludes(apart);
+  command.add_option("--seed", seed, "of weights, samples and targets")
+      ->capture_default_str()
+      ->type_name("S");
+  command.add_option("--rate", rate, "learning rate, per sample")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("R");
+}
+
+experiment::ReplaySetting ReplayFlags::setting() const {
+  experiment::ReplaySetting out;
+  out.device = device;
+  if (parallel) out.manner = replay::Manner::parallel;
+  if (recomposed) out.manner = replay::Manner::recomposed;
+  out.training.seed = seed;
+  out.training.rule.rate = rate;
+  out.options.iterations = iterations;
+  out.options.warm_up = warm_up;
+  out.options.throttle = !no_throttle;
+  return out;
+}
+
+void stamp(report::ReplayRow& row, const Session& session) {
+  double load = 0;
+  row.load = getloadavg(&load, 1) == 1 ? load : 0;
+  row.date = provenance(session).date;
+}
+
+std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& flags,
+                                                            const std::optional<std::string>& costs) {
+  std::vector<std::pair<std::string, std::string>> out = kernels::open_device(flags.device, 1)->identity();
+  out.emplace_back("costs", costs.value_or("analytic"));
+  if (costs) out.emplace_back("CRC-32 of costs", checksum(core::read_file(*costs)));
+  out.emplace_back("manner", flags.parallel ? "parallel" : flags.recomposed ? "recomposed" : "by processors");
+  out.emplace_back("iterations", fmt::format("{} after {}", flags.iterations, flags.warm_up));
+  out.emplace_back("links", flags.no_throttle ? "as fast as memory" : "as slow as the cluster's");
+  out.emplace_back("training", fmt::format("seed {}, rate {}", flags.seed, flags.rate));
+  return out;
+}
+
+}  // namespace penstock::cli

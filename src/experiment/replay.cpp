@@ -1,0 +1,94 @@
+#include "penstock/experiment/replay.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "penstock/experiment/cell.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/replay/device_worker.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/sim/simulate.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+/// A worker, with a backend of its own, for every device of this process that has something to do.
+class Crew {
+ public:
+  Crew(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
+       const ReplaySetting& setting)
+      : backends_(program.devices.size()), owned_(program.devices.size()) {
+    for (std::size_t d = 0; d < program.devices.size(); ++d) {
+      const auto* processes = setting.options.processes;
+      if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))
+        continue;
+      backends_[d] = kernels::open_device(setting.device, 1);
+      owned_[d] =
+          replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, setting.training);
+    }
+  }
+
+  std::vector<replay::Worker*> workers() const {
+    std::vector<replay::Worker*> out;
+    for (const auto& worker : owned_) out.push_back(worker.get());
+    return out;
+  }
+  std::size_t size() const {
+    return owned_.size() - static_cast<std::size_t>(std::count(owned_.begin(), owned_.end(), nullptr));
+  }
+
+ private:
+  std::vector<std::unique_ptr<kernels::Backend>> backends_;  ///< outlive the workers
+  std::vector<std::unique_ptr<replay::DeviceWorker>> owned_;
+};
+
+replay::Manner manner_for(const ReplaySetting& setting, std::size_t devices) {
+  if (setting.manner) return *setting.manner;
+  if (setting.options.processes != nullptr) return replay::Manner::parallel;
+  const bool apart = setting.device == "host" && devices <= std::thread::hardware_concurrency();
+  return apart ? replay::Manner::parallel : replay::Manner::recomposed;
+}
+
+core::Interval interval(const std::vector<core::Seconds>& times) {
+  std::vector<double> values;
+  for (const core::Seconds time : times) values.push_back(time.value());
+  return core::median_interval(std::move(values));
+}
+
+report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan, const Replayed& replayed) {
+  const report::CellResult cell =
+      describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}});
+  report::ReplayRow out;
+  out.model = cell.model;
+  out.devices = cell.devices;
+  out.planner = plan.planner;
+  out.schedule = plan.schedule;
+  out.stages = std::ssize(plan.stages);
+  out.mini_batch = plan.training.mini_batch;
+  out.measured = interval(replayed.measured.iterations);
+  out.iterations = std::ssize(replayed.measured.iterations);
+  out.simulated_s = to_seconds(replayed.simulated.iteration).value();
+  out.peak = replayed.comparison.peak;
+  out.exposed = replayed.comparison.exposed;
+  out.manner = name(replayed.measured.manner);
+  return out;
+}
+
+}  // namespace
+
+Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
+                     const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
+  const schedule::Grid order = score::order_of(problem, plan);
+  const replay::Program program = replay::lower(problem.graph, plan, order);
+  const Crew crew(problem, plan, program, setting);
+  Replayed out;
+  out.measured =
+      replay::run(program, problem, plan, crew.workers(), manner_for(setting, crew.size()), setting.options);
+  if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
+  out.simulated = sim::simulate(problem, plan, order, simulation);
+  out.comparison = trace::compare(out.measured.trace, out.simulated);
+  out.row = row_of(problem, plan, out);
+  return out;
+}
+
+}  // namespace penstock::experiment

@@ -1,0 +1,322 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include "mpi_flights.hpp"
+#include "penstock/core/error.hpp"
+#include "process_links.hpp"
+#include "words.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using core::Seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr Seconds kBeat{0.2}, kSilence{10};
+constexpr std::chrono::seconds kFarewell{1};
+constexpr int kPings = 8, kEagerPolls = 200;
+constexpr std::chrono::microseconds kPause{100};
+
+/// What processes tell each other.
+enum Kind : int {
+  opened,  ///< the parcel whose number follows: there is room for it
+  beat,    ///< still alive, and whether busy
+  ping,    ///< the time it was sent
+  pong,    ///< that, and the answerer's
+  failed,  ///< exit code and text
+  noted    ///< what `gather` collects
+};
+
+template <class T>
+Blob blob(const T& value) {
+  const auto* begin = reinterpret_cast<const std::byte*>(&value);
+  return {begin, begin + sizeof value};
+}
+template <class T>
+T read(const Blob& bytes) {
+  T out;
+  core::require(bytes.size() == sizeof out, "a note is as long as its kind says");
+  std::memcpy(&out, bytes.data(), sizeof out);
+  return out;
+}
+
+/// Exit code and text, as others are told.
+Blob in_words(const std::exception_ptr& why) {
+  Blob out;
+  try {
+    std::rethrow_exception(why);
+  } catch (const core::Error& error) {
+    out = blob(error.code());
+    const auto* text = reinterpret_cast<const std::byte*>(error.what());
+    out.insert(out.end(), text, text + std::strlen(error.what()));
+  }
+  return out;
+}
+
+std::exception_ptr from_words(int rank, const Blob& bytes) {
+  const auto code = read<core::ExitCode>({bytes.begin(), bytes.begin() + sizeof(core::ExitCode)});
+  const std::string text(reinterpret_cast<const char*>(bytes.data()) + sizeof code,
+                         bytes.size() - sizeof code);
+  if (code == core::ExitCode::interrupted) return std::make_exception_ptr(core::Interrupted());
+  return std::make_exception_ptr(core::Error(code, fmt::format("process {}: {}", rank, text)));
+}
+
+void require_tags(std::size_t parcels) {
+  int* most = nullptr;
+  int known = 0;
+  check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &known));
+  if (known && parcels > static_cast<std::size_t>(*most))
+    throw core::Error(core::ExitCode::limit,
+                      fmt::format("{} messages, but this MPI tells {} apart", parcels, *most));
+}
+
+/// A receiver tells the sender that there is room, the sender sends once it has something; bytes go from
+/// where they are made to where they are used.
+class MpiLinks : public ProcessLinks {
+ public:
+  MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Parcel> parcels,
+           Seconds patience, std::function<std::string(std::size_t)> name)
+      : processes_(processes),
+        monitor_(monitor),
+        local_(local),
+        parcels_(std::move(parcels)),
+        silence_(std::min(patience, kSilence)),
+        name_(std::move(name)),
+        gathered_(static_cast<std::size_t>(processes.size())),
+        outgoing_(parcels_.size()),
+        heard_(gathered_.size()) {
+    require_tags(parcels_.size());
+    postman_ = std::thread([this] { serve(); });
+  }
+  ~MpiLinks() override {
+    order([this] { closed_ = true; });
+    postman_.join();
+  }
+
+  void send(std::size_t parcel, Pieces from) override {
+    if (processes_.has(parcels_[parcel].receiver)) return local_.send(parcel, std::move(from));
+    order([this, parcel, from = std::move(from)] {
+      outgoing_[parcel].sent = true;
+      outgoing_[parcel].from = from;
+      depart_if_ready(parcel);
+    });
+  }
+  void open(std::size_t parcel, std::function<Pieces()> room) override {
+    local_.open(parcel, std::move(room));
+    const int host = processes_.host(parcels_[parcel].sender);
+    if (host != processes_.rank()) order([=, this] { tell(host, Kind::opened, blob(parcel)); });
+  }
+  void wait(std::size_t parcel, const std::function<std::string()>& awaited) override {
+    local_.wait(parcel, awaited);
+  }
+
+  void meet(const std::function<std::string()>& awaited) override {
+    const int wanted = ++meetings_;
+    order([this] {
+      MPI_Request request;
+      check_mpi(MPI_Ibarrier(communicators().notes, &request));
+      flights_.add(request, [this] { monitor_.change([&] { ++met_; }); });
+    });
+    monitor_.wait([&] { return met_ >= wanted; }, awaited);
+  }
+
+  Seconds ahead() override {
+    if (processes_.rank() == 0) return {};
+    monitor_.change([&] { pongs_ = 0, quickest_ = Seconds(std::numeric_limits<double>::infinity()); });
+    order([this] { tell(0, Kind::ping, blob(monitor_.now())); });
+    monitor_.wait([&] { return pongs_ == kPings; },
+                  [&] { return fmt::format("process {} waits for the time", processes_.rank()); });
+    return ahead_;
+  }
+
+  std::vector<Blob> gather(Blob own) override {
+    if (own.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw core::Error(core::ExitCode::limit,
+                        "a process has noted more than 2 GiB: ask for fewer iterations");
+    const auto words = [this] {
+      return fmt::format("process {} waits for what others noted", processes_.rank());
+    };
+    const std::size_t rank = static_cast<std::size_t>(processes_.rank());
+    if (rank > 0)
+      order([this, own] { tell(0, Kind::noted, own); });
+    else
+      monitor_.wait([&] { return came_ + 1 == heard_.size(); }, words);
+    meet(words);
+    gathered_[rank] = std::move(own);
+    return rank == 0 ? std::move(gathered_) : std::vector<Blob>();
+  }
+
+ private:
+  struct Outgoing {
+    bool sent = false, opened = false;
+    Pieces from;
+  };
+
+  /// To be done by the postman.
+  void order(std::function<void()> what) {
+    {
+      const std::lock_guard lock(mutex_);
+      orders_.push_back(std::move(what));
+    }
+    wake_.notify_one();
+  }
+
+  void serve() {
+    int idle = 0;
+    try {
+      while (!closed_ && !monitor_.failure()) {
+        idle = step() ? 0 : idle + 1;
+        if (idle > kEagerPolls) pause();
+      }
+      if (const auto why = monitor_.failure(); why && !told_) tell_all(Kind::failed, in_words(why));
+      const Clock::time_point end = Clock::now() + kFarewell;
+      while (!flights_.empty() && Clock::now() < end) flights_.land();
+    } catch (...) {
+      monitor_.fail(told(here()));
+    }
+  }
+
+  /// Whether there was anything to do.
+  bool step() {
+    bool did = obey();
+    Flights::Caller caller;
+    while (Flights::called(communicators().notes, caller)) {
+      did = true;
+      flights_.receive(caller,
+                       [this, caller](const Blob& bytes) { read_note(caller.from, caller.tag, bytes); });
+    }
+    while (Flights::called(communicators().parcels, caller)) did = true, receive(caller);
+    did = flights_.land() || did;
+    keep_in_touch();
+    return did;
+  }
+
+  bool obey() {
+    std::vector<std::function<void()>> orders;
+    {
+      const std::lock_guard lock(mutex_);
+      orders.swap(orders_);
+    }
+    for (const auto& each : orders) each();
+    return !orders.empty();
+  }
+
+  void pause() {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, kPause, [this] { return !orders_.empty(); });
+  }
+
+  void tell(int to, Kind kind, Blob bytes) {
+    flights_.send(communicators().notes, to, kind, std::move(bytes));
+  }
+  void tell_all(Kind kind, const Blob& bytes) {
+    for (int to = 0; to < processes_.size(); ++to)
+      if (to != processes_.rank()) tell(to, kind, bytes);
+  }
+
+  /// An order of tasks without data waits for nobody.
+  void depart_if_ready(std::size_t parcel) {
+    Outgoing& out = outgoing_[parcel];
+    if (!out.sent || (!out.opened && parcels_[parcel].bytes.value() > 0)) return;
+    local_.leave(parcel);
+    flights_.send(communicators().parcels, processes_.host(parcels_[parcel].receiver),
+                  static_cast<int>(parcel), out.from);
+    out = {};
+  }
+
+  void receive(const Flights::Caller& caller) {
+    const auto parcel = static_cast<std::size_t>(caller.tag);
+    const bool empty = parcels_[parcel].bytes.value() == 0;
+    Pieces room;
+    try {
+      if (!empty) room = local_.expect(parcel);
+    } catch (...) {
+      return monitor_.fail(told(name_(parcel)));
+    }
+    flights_.receive(communicators().parcels, caller, room,
+                     [=, this] { empty ? local_.send(parcel, {}) : local_.arrive(parcel); });
+  }
+
+  void read_note(int from, int kind, const Blob& bytes) {
+    heard_[static_cast<std::size_t>(from)] = monitor_.now();
+    if (kind == Kind::opened) {
+      const auto parcel = read<std::size_t>(bytes);
+      outgoing_.at(parcel).opened = true;
+      depart_if_ready(parcel);
+    } else if (kind == Kind::beat) {
+      if (read<bool>(bytes)) monitor_.others_move();
+    } else if (kind == Kind::ping) {
+      tell(from, Kind::pong, blob(std::array{read<Seconds>(bytes), monitor_.now()}));
+    } else if (kind == Kind::pong) {
+      read_pong(read<std::array<Seconds, 2>>(bytes));
+    } else if (kind == Kind::failed) {
+      told_ = true;
+      monitor_.fail(from_words(from, bytes));
+    } else {
+      gathered_[static_cast<std::size_t>(from)] = bytes;
+      monitor_.change([&] { ++came_; });
+    }
+  }
+
+  void read_pong(const std::array<Seconds, 2>& times) {
+    const Seconds now = monitor_.now(), way = now - times[0];
+    if (way < quickest_) {
+      quickest_ = way;
+      ahead_ = times[1] - times[0] - way / 2;
+    }
+    if (pongs_ + 1 < kPings) tell(0, Kind::ping, blob(monitor_.now()));
+    monitor_.change([&] { ++pongs_; });
+  }
+
+  /// Says that this process lives, and whether others are to be patient; notices who has become silent.
+  void keep_in_touch() {
+    const Seconds now = monitor_.now();
+    if (now - beaten_ < kBeat) return;
+    tell_all(Kind::beat, blob(monitor_.busy(beaten_)));
+    beaten_ = now;
+    for (int rank = 0; rank < processes_.size(); ++rank)
+      if (const auto& heard = heard_[static_cast<std::size_t>(rank)]; heard && now - *heard > silence_)
+        monitor_.lose(fmt::format("process {} has not been heard of for {:.3g} s", rank, silence_.value()));
+  }
+
+  std::string here() const { return fmt::format("process {}", processes_.rank()); }
+
+  const Processes& processes_;
+  Monitor& monitor_;
+  ThreadLinks& local_;
+  const std::vector<Parcel> parcels_;
+  const Seconds silence_;
+  const std::function<std::string(std::size_t)> name_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::function<void()>> orders_;
+
+  // Under the monitor's lock.
+  int meetings_ = 0, met_ = 0, pongs_ = 0;
+  std::size_t came_ = 0;
+  Seconds quickest_, ahead_;
+  std::vector<Blob> gathered_;  ///< [rank]
+
+  // The postman's.
+  bool closed_ = false, told_ = false;
+  std::vector<Outgoing> outgoing_;             ///< [parcel]
+  std::vector<std::optional<Seconds>> heard_;  ///< [rank] when last, once it was
+  Seconds beaten_;
+  Flights flights_;
+  std::thread postman_;
+};
+
+}  // namespace
+
+std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
+                                      std::vector<Parcel> parcels, Seconds patience,
+                                      std::function<std::string(std::size_t)> name) {
+  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(parcels), patience, std::move(name));
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,19 @@
+// What a build without MPI has in its place.
+#include "penstock/core/error.hpp"
+#include "process_links.hpp"
+
+namespace penstock::replay {
+
+Processes::Processes(int) {
+  throw core::BadInput(
+      "several processes were started, but this build has no MPI: configure with -Dmpi=enabled");
+}
+Processes::~Processes() = default;
+
+std::unique_ptr<ProcessLinks> connect(const Processes&, Monitor&, ThreadLinks&, std::vector<Parcel>,
+                                      core::Seconds, std::function<std::string(std::size_t)>) {
+  core::require(false, "without MPI there is one process");
+  return nullptr;
+}
+
+}  // namespace penstock::replay

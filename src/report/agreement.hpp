@@ -1,0 +1,17 @@
+#pragma once
+// What a table of replays says about the simulator.
+
+#include <span>
+
+#include "penstock/report/replay_rows.hpp"
+
+namespace penstock::report {
+
+struct Agreement {
+  std::int64_t plans = 0, noisy = 0;
+  trace::Accuracy time, peak;
+  double tau = 0;  ///< Kendall's, of iteration times; NaN where there is no ranking
+};
+Agreement agreement(std::span<const ReplayRow> rows);
+
+}  // namespace penstock::report

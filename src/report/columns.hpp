@@ -1,0 +1,45 @@
+#pragma once
+// The one list of columns: CSV and JSON, written and read, all follow it. Private to the room.
+
+#include "penstock/report/results.hpp"
+
+namespace penstock::report {
+
+inline constexpr Columns kAbout{false, false, false, false};  ///< only what a row is about
+inline constexpr Columns kAll{true, true, true, true};
+
+/// Calls visit(name, value) for the wanted columns of the row, in their order.
+template <class Row, class Visit>
+void each_field(Row& row, const Columns& columns, Visit&& visit) {
+  visit("model", row.model);
+  visit("cluster", row.cluster);
+  visit("devices", row.devices);
+  visit("planner", row.planner);
+  visit("mini_batch", row.mini_batch);
+  const auto in = [&visit](bool wanted, const char* name, auto& value) {
+    if (wanted) visit(name, value);
+  };
+  in(columns.axes, "setting", row.setting);
+  in(columns.results, "micro_batch", row.micro_batch);
+  in(columns.results, "stages", row.stages);
+  in(columns.results, "depth", row.depth);
+  in(columns.results, "schedule", row.schedule);
+  in(columns.results, "estimate_s", row.estimate_s);
+  in(columns.results, "iteration_s", row.iteration_s);
+  in(columns.results, "optimism", row.optimism);
+  in(columns.results, "lower_bound_s", row.lower_bound_s);
+  in(columns.results, "gap", row.gap);
+  in(columns.results, "samples_per_s", row.samples_per_s);
+  in(columns.results, "bubble", row.bubble);
+  in(columns.results, "peak_memory_bytes", row.peak_memory_bytes);
+  in(columns.measured, "search_s", row.search_s);
+  in(columns.measured, "judging_s", row.judging_s);
+  in(columns.results, "states", row.states);
+  in(columns.measured, "search_memory_bytes", row.search_memory_bytes);
+  in(columns.results, "costs", row.costs);
+  in(columns.results, "status", row.status);
+  in(columns.origin, "date", row.date);
+  in(columns.origin, "hardware", row.hardware);
+}
+
+}  // namespace penstock::report

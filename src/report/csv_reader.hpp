@@ -1,0 +1,29 @@
+#pragma once
+// Reading CSV (RFC 4180) record by record. Private to the room.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock::report {
+
+/// Lines end with LF or CR LF; a field in quotes may go over several, and "" in it is one quote.
+class CsvReader {
+ public:
+  explicit CsvReader(std::string_view text) : rest_(text) {}
+
+  /// Goes to the next record, past empty lines; false at the end.
+  bool next();
+  const std::vector<std::string>& fields() const { return fields_; }
+  /// That the record begins on, from 1.
+  int line() const { return line_; }
+
+ private:
+  void read_field();
+  char take();
+  std::string_view rest_;
+  std::vector<std::string> fields_;
+  int line_ = 0, next_line_ = 1;
+};
+
+}  // namespace penstock::report

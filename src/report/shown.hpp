@@ -1,0 +1,40 @@
+#pragma once
+// Values of a results row as people read them; "-" where there is none. Private to the room.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/report/results.hpp"
+
+namespace penstock::report::shown {
+
+inline std::string number(const std::optional<std::int64_t>& value) {
+  return value ? std::to_string(*value) : "-";
+}
+inline std::string decimal(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+inline std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f}%", *share * 100) : "-";
+}
+inline std::string time(const std::optional<double>& seconds) {
+  return seconds ? core::show(core::Seconds(*seconds)) : "-";
+}
+inline std::string bytes(const std::optional<std::int64_t>& count) {
+  return count ? core::show(core::Bytes(*count)) : "-";
+}
+/// "infeasible: no room" is "infeasible" in short.
+inline std::string status(const CellResult& row) {
+  return row.status.substr(0, row.status.find(':'));
+}
+/// Whether a table of these rows needs a column for it.
+inline bool any_setting(std::span<const CellResult> rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const CellResult& row) { return !row.setting.empty(); });
+}
+
+}  // namespace penstock::report::shown

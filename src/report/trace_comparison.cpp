@@ -1,0 +1,147 @@
+#include "penstock/report/trace_comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "csv.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/report/table.hpp"
+
+namespace penstock::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using trace::Comparison;
+using trace::Pair;
+
+std::string time(double seconds) {
+  return core::show(core::Seconds(seconds));
+}
+std::string bytes(double count) {
+  return core::show(core::Bytes(std::llround(count)));
+}
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:+.1f} %", share * 100) : "-";
+}
+
+template <class Show>
+void add(Table& table, const std::string& where, const std::string& what, const Pair& pair, Show show) {
+  table.add({where, what, show(pair.measured), show(pair.simulated), percent(pair.error())});
+}
+
+std::string quantities(const Comparison& c) {
+  const Align right = Align::right;
+  Table table({{""}, {""}, {"measured", right}, {"simulated", right}, {"error", right}});
+  add(table, "all", "iteration", c.iteration, time);
+  add(table, "", "exposed communication", c.exposed, time);
+  add(table, "", "peak memory", c.peak, bytes);
+  for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
+    if (const Pair& held = c.at_peak[kind]; held.measured > 0 || held.simulated > 0)
+      add(table, "", fmt::format("  {}", name(static_cast<plan::MemoryKind>(kind))), held, bytes);
+  for (const trace::StagePair& stage : c.stages) {
+    add(table, fmt::format("stage {}", stage.stage.index()), "compute", stage.compute, time);
+    add(table, "", "exposed communication", stage.exposed, time);
+    add(table, "", "peak memory", stage.peak, bytes);
+  }
+  return table.text();
+}
+
+std::string kinds(const Comparison& c) {
+  const Align right = Align::right;
+  Table table({{"tasks"},
+               {"count", right},
+               {"measured", right},
+               {"simulated", right},
+               {"error", right},
+               {"mean |error|", right},
+               {"worst", right},
+               {"start off by", right}});
+  for (const trace::KindPair& kind : c.kinds)
+    table.add({std::string(name(kind.kind)), std::to_string(kind.count), time(kind.total.measured),
+               time(kind.total.simulated), percent(kind.total.error()),
+               fmt::format("{:.1f} %", kind.mean_error * 100), percent(kind.worst), time(kind.start_shift)});
+  return table.text();
+}
+
+std::string headline(const ReplayRow& row) {
+  return fmt::format(
+      "{}: {} measured ({} to {}, {} iterations, {}), {} simulated: {}{}\n", row.plan,
+      time(row.measured.median), time(row.measured.low), time(row.measured.high), row.iterations, row.manner,
+      time(row.simulated_s), percent(row.error()),
+      row.noisy() ? fmt::format("; noisy: known to {:.0f} % only", row.measured.noise() * 100) : "");
+}
+
+Json json(const Pair& pair) {
+  return {{"measured", pair.measured}, {"simulated", pair.simulated}, {"error", pair.error()}};
+}
+
+Json memory_json(const std::array<Pair, trace::kMemoryKinds>& at_peak) {
+  Json out = Json::object();
+  for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
+    out[std::string(name(static_cast<plan::MemoryKind>(kind)))] = json(at_peak[kind]);
+  return out;
+}
+
+Json stages_json(const Comparison& c) {
+  Json out = Json::array();
+  for (const trace::StagePair& stage : c.stages)
+    out.push_back({{"stage", stage.stage.index()},
+                   {"compute_s", json(stage.compute)},
+                   {"exposed_communication_s", json(stage.exposed)},
+                   {"peak_memory_bytes", json(stage.peak)},
+                   {"at_peak", memory_json(stage.at_peak)}});
+  return out;
+}
+
+Json kinds_json(const Comparison& c) {
+  Json out = Json::array();
+  for (const trace::KindPair& kind : c.kinds)
+    out.push_back({{"kind", name(kind.kind)},
+                   {"count", kind.count},
+                   {"total_s", json(kind.total)},
+                   {"mean_error", kind.mean_error},
+                   {"worst_error", kind.worst},
+                   {"start_shift_s", kind.start_shift}});
+  return out;
+}
+
+std::string id(core::DeviceId device) {
+  return device.valid() ? std::to_string(device.index()) : "";
+}
+
+}  // namespace
+
+std::string comparison_table(const ReplayRow& row, const Comparison& comparison) {
+  return headline(row) + '\n' + quantities(comparison) + '\n' + kinds(comparison);
+}
+
+std::string comparison_csv(const Comparison& comparison) {
+  std::string out =
+      "kind,device,peer,stage,micro_batch,start_measured_s,start_simulated_s,duration_measured_s,"
+      "duration_simulated_s,error\n";
+  for (const trace::TaskPair& task : comparison.tasks)
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", name(task.kind), id(task.device), id(task.peer),
+                       task.stage.index(), task.micro_batch, csv_cell(task.start.measured),
+                       csv_cell(task.start.simulated), csv_cell(task.duration.measured),
+                       csv_cell(task.duration.simulated), csv_cell(task.duration.error()));
+  return out;
+}
+
+std::string comparison_json(const ReplayRow& row, const std::vector<core::Seconds>& iterations,
+                            const Comparison& comparison, const Provenance& provenance) {
+  Json all = Json::parse(to_json(ReplayTable{{row}, {}, {}}, provenance));
+  Json repeats = Json::array();
+  for (const core::Seconds t : iterations) repeats.push_back(t.value());
+  const Json out = {{"provenance", all.at("provenance")},
+                    {"replay", all.at("results").at(0)},
+                    {"iterations_s", std::move(repeats)},
+                    {"stages", stages_json(comparison)},
+                    {"kinds", kinds_json(comparison)},
+                    {"only_measured", comparison.only_measured},
+                    {"only_simulated", comparison.only_simulated}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace penstock::report

@@ -1,0 +1,59 @@
+#include "penstock/experiment/load_results.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/run.hpp"
+#include "support/scratch.hpp"
+
+using namespace penstock;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr report::Columns kEverything{.axes = true, .origin = true};
+
+experiment::Spec two_settings() {
+  return experiment::parse_spec(
+      "experiment: small\nmodels: [{name: case_study, mini_batch: [32]}]\n"
+      "clusters: [{file: summit.yaml, devices: [4]}]\nplanners: [spp, graphpipe]\noptimizer: [sgd, adam]\n",
+      PENSTOCK_SOURCE "/experiments/clusters/small.yaml");
+}
+
+}  // namespace
+
+TEST_CASE("what a run wrote into several files is read as what it returned") {
+  const support::Scratch scratch("load_results");
+  experiment::RunOptions options{scratch.path("out"), {}, {}};
+  options.provenance.version = "0.1.0";
+  options.provenance.date = "2000-01-01T00:00:00Z";
+  options.provenance.hardware = "a, \"machine\"";
+  const auto rows = experiment::run(two_settings(), options, {}).rows;
+  REQUIRE(rows.size() == 4);
+  const report::Results read = experiment::load_results(options.folder);
+  CHECK(report::to_json(read.rows, read.provenance, kEverything) ==
+        report::to_json(rows, options.provenance, kEverything));
+  CHECK(read.rows[0].search_s);
+  CHECK(read.rows[0].hardware == options.provenance.hardware);
+
+  SUBCASE("without timings the rest is read") {
+    fs::remove(options.folder + "/timings.csv");
+    const report::Results rest = experiment::load_results(options.folder);
+    CHECK_FALSE(rest.rows[0].search_s);
+    CHECK(rest.rows[0].iteration_s == rows[0].iteration_s);
+  }
+  SUBCASE("without a birth certificate nothing is") {
+    fs::remove(options.folder + "/provenance.json");
+    CHECK_THROWS_AS(experiment::load_results(options.folder), core::BadInput);
+  }
+  SUBCASE("one file with everything will do") {
+    const std::string alone = scratch.path("alone");
+    core::write_file(alone + "/results.json", report::to_json(rows, options.provenance, kEverything));
+    const report::Results other = experiment::load_results(alone);
+    CHECK(report::to_json(other.rows, other.provenance, kEverything) ==
+          report::to_json(rows, options.provenance, kEverything));
+  }
+}

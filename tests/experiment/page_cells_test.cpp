@@ -1,0 +1,110 @@
+#include "penstock/experiment/page_cells.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/run.hpp"
+#include "support/scratch.hpp"
+
+using namespace penstock;
+namespace fs = std::filesystem;
+
+namespace {
+
+experiment::Spec small_spec() {
+  experiment::Spec spec;
+  spec.name = "small";
+  for (const char* planner : {"spp", "graphpipe"}) {
+    experiment::Cell cell;
+    cell.model.name = "case_study";
+    cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4};
+    cell.planner.name = planner;
+    cell.training.mini_batch = 32;
+    spec.cells.push_back(cell);
+  }
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("each plan of a run is told in its row's cell, and takes the time the row says") {
+  const support::Scratch scratch("page_cells");
+  const experiment::Spec spec = small_spec();
+  auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
+  const auto cells = experiment::page_cells(scratch.path("out"), rows, {});
+  REQUIRE(cells.size() == 2);
+  for (const auto& cell : cells) {
+    CHECK(!cell.data.empty());
+    CHECK(cell.note.empty());
+  }
+
+  SUBCASE("rows in another order find their own plans") {
+    std::swap(rows[0], rows[1]);
+    const auto turned = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(turned[0].data == cells[1].data);
+    CHECK(turned[1].data == cells[0].data);
+  }
+  SUBCASE("copies of a plan change nothing") {
+    fs::copy(scratch.path("out") + "/plans", scratch.path("copies"));
+    for (const auto& entry : fs::directory_iterator(scratch.path("copies")))
+      fs::copy(entry.path(), scratch.path("out") + "/plans/copy-of-" + entry.path().filename().string());
+    const auto other = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(other[0].data == cells[0].data);
+    CHECK(other[1].data == cells[1].data);
+  }
+  SUBCASE("another time than the row's is told") {
+    *rows[0].iteration_s *= 1.001;
+    const auto other = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(other[0].note.find("where the results say") != std::string::npos);
+    CHECK(!other[0].data.empty());
+    CHECK(other[1].note.empty());
+  }
+  SUBCASE("a plan that is no plan any more costs its row the drawings, and says so") {
+    for (const auto& entry : fs::directory_iterator(scratch.path("out") + "/plans"))
+      if (entry.path().string().find("graphpipe") != std::string::npos)
+        core::write_file(entry.path().string(), "no plan\n");
+    const auto other = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(other[0].data == cells[0].data);
+    CHECK(other[1].data.empty());
+    CHECK(other[1].note.find("No drawings: a plan file cannot be used") == 0);
+  }
+  SUBCASE("a folder without plans still has a cell for every row") {
+    fs::remove_all(scratch.path("out") + "/plans");
+    const auto other = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(other[0].note.find("No drawings: plans/ has no plan of this row") == 0);
+  }
+}
+
+TEST_CASE("each plan is simulated as its own cell was, and finds the row of its setting") {
+  const support::Scratch scratch("page_settings");
+  const experiment::Spec spec = experiment::parse_spec(
+      "experiment: settings\nmodels: [{name: mmt, mini_batch: [64]}]\nclusters: [{file: summit.yaml, "
+      "devices: "
+      "[8]}]\nplanners: [graphpipe]\nmemory: {activation_copies: 2}\nsimulation: {network: [fair, fifo], "
+      "collective: [closed_form, ring]}\n",
+      PENSTOCK_SOURCE "/experiments/clusters/settings.yaml");
+  const auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
+  REQUIRE(rows.size() == 4);
+  CHECK(*rows[0].iteration_s != *rows[2].iteration_s);  // fair, fifo
+  const auto cells = experiment::page_cells(scratch.path("out"), rows, {});
+  for (const auto& cell : cells) {
+    CHECK(!cell.data.empty());
+    CHECK(cell.note.empty());
+  }
+  CHECK(cells[0].data != cells[2].data);
+
+  SUBCASE("without the cells' files a plan counts as one of the defaults, which no row here is") {
+    fs::remove_all(scratch.path("out") + "/cells");
+    for (const auto& cell : experiment::page_cells(scratch.path("out"), rows, {}))
+      CHECK(cell.note.find("No drawings: plans/ has no plan of this row") == 0);
+  }
+  SUBCASE("a cell's file that cannot be used costs its row the drawings") {
+    core::write_file(scratch.path("out") + "/cells/" + experiment::cell_name(spec.cells[2]) + ".json", "{}");
+    const auto other = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(other[1].data == cells[1].data);
+    CHECK(other[2].data.empty());
+    CHECK(other[2].note.find("No drawings: a plan file cannot be used") == 0);
+  }
+}

@@ -1,0 +1,67 @@
+#include "penstock/experiment/replay.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/cell.hpp"
+#include "support/tiny_cells.hpp"
+
+using namespace penstock;
+
+namespace {
+
+/// A planner's plan for `devices` devices, replayed one device at a time.
+experiment::Replayed replayed(const char* planner, int devices, experiment::ReplaySetting setting) {
+  const experiment::Cell cell = support::tiny_cell(planner, devices);
+  const cost::AnalyticCosts costs;
+  const auto graph = experiment::load_model(cell.model);
+  const auto cluster = experiment::load_cluster(cell.cluster);
+  const cost::Problem problem{graph, cluster, costs, cell.training};
+  const auto plan = experiment::run_cell({}, cell, costs, {}).plan;
+  REQUIRE(plan);
+  return experiment::replay_plan(problem, *plan, {}, setting);
+}
+
+experiment::ReplaySetting recomposed(int iterations) {
+  experiment::ReplaySetting setting;
+  setting.manner = replay::Manner::recomposed;
+  setting.options.iterations = iterations;
+  return setting;
+}
+
+}  // namespace
+
+TEST_CASE("a replay fills a row, and shows every task that the simulation shows") {
+  const auto out = replayed("gpipe_equal", 2, recomposed(3));
+  CHECK(out.row.manner == "recomposed");
+  CHECK(out.row.schedule == "gpipe");
+  CHECK(out.row.iterations == 3);
+  CHECK(out.row.stages == 2);
+  CHECK(out.row.measured.low > 0);
+  CHECK(out.row.measured.low <= out.row.measured.median);
+  CHECK(out.row.measured.median <= out.row.measured.high);
+  CHECK(out.row.simulated_s == to_seconds(out.simulated.iteration).value());
+  CHECK(out.row.peak.measured > 0);
+  CHECK(out.comparison.only_measured == 0);
+  CHECK(out.comparison.only_simulated == 0);
+  CHECK(out.comparison.tasks.size() == out.simulated.spans.size());
+}
+
+TEST_CASE("the loss falls, and how the model is cut does not show in it") {
+  auto setting = recomposed(4);
+  setting.training.losses = true;
+  setting.training.rule.rate = 1e-3f;
+  const auto whole = replayed("single_device", 1, setting).measured.losses;
+  REQUIRE(whole.size() == 5);  // one to warm up
+  for (std::size_t i = 1; i < whole.size(); ++i) CHECK(whole[i] < whole[i - 1]);
+  for (const char* planner : {"gpipe_equal", "data_parallel"}) {
+    CAPTURE(planner);
+    const auto cut = replayed(planner, 2, setting).measured.losses;
+    REQUIRE(cut.size() == whole.size());
+    for (std::size_t i = 0; i < cut.size(); ++i) CHECK(cut[i] == doctest::Approx(whole[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("without being asked, nobody reads losses") {
+  CHECK(replayed("single_device", 1, recomposed(1)).measured.losses.empty());
+}
