@@ -3,43 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "columns.hpp"
+#include "csv.hpp"
 
 namespace penstock::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string csv(const std::string& text) {
-  return csv_cell(text);
-}
-
-std::string csv(std::int64_t number) {
-  return std::to_string(number);
-}
-
-/// A number no arithmetic can follow is no result: it is left out.
-std::string csv(double number) {
-  if (!std::isfinite(number)) return "";
-  char digits[32];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  return {digits, end};
-}
-
+using report::csv_cell;
 template <class T>
-std::string csv(const std::optional<T>& value) {
-  return value ? csv(*value) : "";
+std::string csv_cell(const std::optional<T>& value) {
+  return value ? csv_cell(*value) : "";
 }
 
 /// As csv, without quotes.
 template <class T>
 std::string plain(const T& value) {
-  return csv(value);
+  return csv_cell(value);
 }
 template <>
 std::string plain(const std::string& text) {
@@ -91,7 +76,8 @@ std::string text(const Json& json) {
 std::map<std::string, std::string> setting_of(const CellResult& row) {
   std::map<std::string, std::string> out;
   std::istringstream words(row.setting);
-  for (std::string word; words >> word;) out[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+  for (std::string word; words >> word;)
+    out[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   return out;
 }
 
@@ -116,7 +102,7 @@ std::string to_csv(std::span<const CellResult> rows, const Columns& columns) {
   };
   append_line({}, [](const char* name, const auto&) { return std::string(name); });
   for (const CellResult& row : rows)
-    append_line(row, [](const char*, const auto& value) { return csv(value); });
+    append_line(row, [](const char*, const auto& value) { return csv_cell(value); });
   return out;
 }
 

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "csv.hpp"
+
 namespace penstock::report {
 namespace {
 
@@ -24,13 +26,6 @@ Json value(const std::string& cell) {
 }
 
 }  // namespace
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
-}
 
 std::string to_csv(const Rows& rows) {
   std::string out = line(rows.columns);

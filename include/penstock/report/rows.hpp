@@ -15,7 +15,6 @@ struct Rows {
 /// Header, then one line per row. Quoting after RFC 4180 (Shafranovich, 2005); differs in ending lines with
 /// LF alone, so that results read well in a diff.
 std::string to_csv(const Rows& rows);
-std::string csv_cell(const std::string& text);
 
 /// {"results": [...]}: cells that read as numbers are numbers, empty ones null.
 std::string rows_json(const Rows& rows);
