@@ -162,13 +162,14 @@ StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std:
     return whole ? bytes
                  : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * share)));
   };
-  load.parameters = load.kept = load.working = load.largest = Bytes(0);
+  load.parameters = load.kept = load.working = load.largest = load.fresh = Bytes(0);
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
     const Bytes weights(weights_of(graph, id, how.at(id), share));
     load.parameters += weights;
     load.largest = std::max(load.largest, weights);
+    if (op.gathered_parameters == 0) load.fresh = std::max(load.fresh, weights);
     const Bytes output = std::min(op.output_bytes, op.kept_bytes);
     load.kept +=
         cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole);

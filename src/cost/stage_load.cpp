@@ -40,6 +40,7 @@ StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operator
     load.kept += op.kept_bytes;
     load.working = std::max(load.working, touched);
     load.largest = std::max(load.largest, graph.parameter_bytes(id));
+    if (op.gathered_parameters == 0) load.fresh = std::max(load.fresh, graph.parameter_bytes(id));
   }
   return load;
 }
@@ -58,8 +59,9 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, p
   at(memory, MemoryKind::activations) = (load.kept * whole.value_or(in_flight) + load.entering * in_flight) *
                                         (rule.activation_copies * samples);
   if (rule.transient) {
-    const std::int64_t unshared = zero.replicas < 2 ? 0 : (zero.stage >= 2) + 2 * (zero.stage >= 3);
-    at(memory, MemoryKind::workspace) = load.working * samples + load.largest * unshared;
+    const int stage = zero.replicas > 1 ? zero.stage : 0;
+    at(memory, MemoryKind::workspace) = load.working * samples + (stage >= 2 ? load.largest : load.fresh) +
+                                        load.largest * (stage >= 3 ? 2 : 0);
     at(memory, MemoryKind::buffers) = (load.entering + load.leaving * 2) * samples;
   }
   return memory;

@@ -31,7 +31,7 @@ core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStag
 /// Without what enters, leaves and works.
 cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
   cost::StageLoad load = up_to_[stage.last];
-  load.entering = load.leaving = load.working = core::Bytes(0);
+  load.entering = load.leaving = load.working = load.fresh = core::Bytes(0);
   if (stage.first == 0) return load;
   load.parameters -= up_to_[stage.first - 1].parameters;
   load.kept -= up_to_[stage.first - 1].kept;
@@ -44,6 +44,7 @@ bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core:
   if (stage.first > 0) load.entering = up_to_[stage.first - 1].leaving;
   load.leaving = up_to_[stage.last].leaving;
   load.working = up_to_[stage.last].working;
+  load.fresh = up_to_[stage.last].fresh;
   if (total(load, stage, samples) <= bytes) return true;
   load = cost::stage_load(problem_.graph, cuts_.operators(stage.first, stage.last));
   return total(load, stage, samples) <= bytes;

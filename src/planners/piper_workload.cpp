@@ -30,7 +30,7 @@ PassTimes slowest(const cost::Problem& problem, const std::vector<OpId>& operato
 /// for.
 graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::StageLoad load,
                           const PassTimes& time, std::int64_t samples) {
-  load.entering = load.leaving = load.working = core::Bytes(0);
+  load.entering = load.leaving = load.working = load.fresh = core::Bytes(0);
   const auto bytes = [&](std::int64_t in_flight) {
     const auto memory =
         cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, in_flight);

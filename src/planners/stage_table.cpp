@@ -121,6 +121,7 @@ void StageTable::describe_positions(const Units& units) {
   crossing_.resize(size + 1);
   readers_.resize(graph.size());
   working_.assign(1, std::vector<Bytes>(size));
+  fresh_ = working_;
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(OpId(v));
     const int here = position(static_cast<Vertex>(v));
@@ -129,6 +130,7 @@ void StageTable::describe_positions(const Units& units) {
     for (Vertex u : graph.dag().predecessors(static_cast<Vertex>(v)))
       touched += graph.op(op_id(u)).output_bytes;
     working_[0][at] = std::max(working_[0][at], touched);
+    if (op.gathered_parameters == 0) fresh_[0][at] = std::max(fresh_[0][at], graph.parameter_bytes(OpId(v)));
     kept[at] += op.kept_bytes;
     parameters[at] += graph.parameter_bytes(OpId(v));
 
@@ -142,8 +144,8 @@ void StageTable::describe_positions(const Units& units) {
   }
   kept_ = prefix_sums(kept);
   parameters_ = prefix_sums(parameters);
-  for (std::size_t width = 1; 2 * width <= size; width *= 2)
-    working_.push_back(wider(working_.back(), width));
+  for (MostOf* table : {&working_, &fresh_})
+    for (std::size_t width = 1; 2 * width <= size; width *= 2) table->push_back(wider(table->back(), width));
 }
 
 void StageTable::measure(const Units& units) {
@@ -207,18 +209,19 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
     const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
     load.kept += kept_[end] - kept_[begin];
     load.parameters += parameters_[end] - parameters_[begin];
-    load.working = std::max(load.working, working(range));
+    load.working = std::max(load.working, most(working_, range));
+    load.fresh = std::max(load.fresh, most(fresh_, range));
   }
   load.entering = entering(set);
   load.leaving = leaving(set);
   return load;
 }
 
-Bytes StageTable::working(Range range) const {
+Bytes StageTable::most(const MostOf& table, Range range) {
   const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
   const auto level =
       static_cast<std::size_t>(std::bit_width(end - begin)) - 1;  // two overlapping powers of two
-  return std::max(working_[level][begin], working_[level][end - (std::size_t{1} << level)]);
+  return std::max(table[level][begin], table[level][end - (std::size_t{1} << level)]);
 }
 
 Bytes StageTable::entering(const StageSet& set) const {

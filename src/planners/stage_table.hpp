@@ -84,7 +84,10 @@ class StageTable {
     std::size_t tensor;
     core::Bytes bytes;
   };
-  core::Bytes working(Range range) const;
+  /// The most of something that one position has, for ranges: [i][position]: of the 2^i positions from there
+  /// on.
+  using MostOf = std::vector<std::vector<core::Bytes>>;
+  static core::Bytes most(const MostOf& table, Range range);
   core::Bytes entering(const StageSet& set) const;
   core::Bytes leaving(const StageSet& set) const;
   void describe_positions(const Units& units);
@@ -99,10 +102,10 @@ class StageTable {
   Choices choices_;
   score::Network network_;
   core::Bytes memory_;
-  std::vector<std::vector<Crossing>> crossing_;    ///< [cut]: in front of that position
-  std::vector<std::vector<int>> readers_;          ///< [tensor]: positions, ascending
-  std::vector<core::Bytes> kept_, parameters_;     ///< prefix sums over positions
-  std::vector<std::vector<core::Bytes>> working_;  ///< [i][position]: most of the 2^i positions from there on
+  std::vector<std::vector<Crossing>> crossing_;  ///< [cut]: in front of that position
+  std::vector<std::vector<int>> readers_;        ///< [tensor]: positions, ascending
+  std::vector<core::Bytes> kept_, parameters_;   ///< prefix sums over positions
+  MostOf working_, fresh_;                       ///< as in cost::StageLoad
   std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
   std::vector<double> work_prefix_;                     ///< [position]

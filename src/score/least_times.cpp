@@ -103,6 +103,7 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
   load.parameters = core::Bytes(load.parameters.value() / weights);
   load.kept = core::Bytes(load.kept.value() / tensors);
   load.working = core::Bytes(load.working.value() / tensors);
+  load.fresh = core::Bytes(load.fresh.value() / weights);
   return load;
 }
 

@@ -178,7 +178,10 @@ TEST_CASE("by a real clock the makespan is that of the passes as they were timed
   REQUIRE(result.iterations.size() == 5);
   const double best = std::min_element(result.iterations.begin(), result.iterations.end())->value();
   CHECK(best >= 0.018);
-  CHECK(best < 0.030);
+  double passes = 0;  // one after the other 36 ms, more on a busy machine
+  for (const trace::Span& span : result.trace.spans)
+    if (trace::computes(span.kind)) passes += seconds(span.end - span.start);
+  CHECK(seconds(result.trace.iteration) < passes);
   // The trace is that of the iteration of median time.
   auto times = result.iterations;
   std::sort(times.begin(), times.end());

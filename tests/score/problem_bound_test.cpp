@@ -160,23 +160,24 @@ TEST_CASE("memory limits shares: with room for two samples the rate is that of t
 }
 
 TEST_CASE("weights that do not fit on all devices together are infeasible") {
-  // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 8 kB + 3 kB.
-  CHECK_THROWS_AS(score::problem_bounds(Chain(2, 11999, 1000).problem()), core::Infeasible);
-  CHECK_NOTHROW(score::problem_bounds(Chain(2, 12001, 1000).problem()));
+  // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator alone needs 12 kB + 3
+  // kB.
+  CHECK_THROWS_AS(score::problem_bounds(Chain(1, 23999, 1000).problem()), core::Infeasible);
+  CHECK_NOTHROW(score::problem_bounds(Chain(1, 24001, 1000).problem()));
 }
 
 TEST_CASE("what fits only when divided is infeasible for the families that do not divide it") {
-  // 4 kB of weights, as much of gradients; a sample takes 1 kB kept and 1 kB of workspace. Two devices: ZeRO
-  // halves the first two, tensor parallelism everything.
+  // 4 kB of weights, as much of gradients; a sample takes 1 kB kept and 1 kB of workspace, and a gradient is
+  // made apart. Two devices: ZeRO halves all that is weights, tensor parallelism everything.
   const auto bounds = [](std::int64_t memory, PlanFamily family) {
     return score::problem_bounds(Lone(memory, 1000).problem(), score::Reduction::closed_form, family);
   };
-  CHECK_THROWS_AS(bounds(9999, PlanFamily::replicated), core::Infeasible);
-  CHECK_NOTHROW(bounds(10000, PlanFamily::replicated));
-  CHECK_THROWS_AS(bounds(5999, PlanFamily::zero), core::Infeasible);
-  CHECK_NOTHROW(bounds(6000, PlanFamily::zero));
-  CHECK_THROWS_AS(bounds(4999, PlanFamily::tensor_parallel), core::Infeasible);
-  CHECK_NOTHROW(bounds(5000, PlanFamily::tensor_parallel));
+  CHECK_THROWS_AS(bounds(13999, PlanFamily::replicated), core::Infeasible);
+  CHECK_NOTHROW(bounds(14000, PlanFamily::replicated));
+  CHECK_THROWS_AS(bounds(7999, PlanFamily::zero), core::Infeasible);
+  CHECK_NOTHROW(bounds(8000, PlanFamily::zero));
+  CHECK_THROWS_AS(bounds(6999, PlanFamily::tensor_parallel), core::Infeasible);
+  CHECK_NOTHROW(bounds(7000, PlanFamily::tensor_parallel));
 }
 
 TEST_CASE("a plan is held to the bounds of its family") {

@@ -20,6 +20,8 @@ struct StageLoad {
   core::Bytes
       working;  ///< largest inputs-plus-output of one operator: gradients alive while it runs backward
   core::Bytes largest{};  ///< weights of the operator that has most of them
+  core::Bytes fresh{};  ///< largest weight gradient that an operator makes apart, to be added to those of the
+                        ///< micro-batches before; tables are added to in place
 };
 
 /// What replicas share of weights, gradients and optimizer state.
@@ -43,8 +45,9 @@ struct MemoryRule {
 /// micro-batches. Receive buffers: one micro-batch of entering tensors ahead of the one computed, and two of
 /// gradients of the leaving ones (one in use, one arriving).
 /// `whole` of them are held whole, the others, which are recomputed, keep only what enters; default: all.
+/// The workspace holds the gradients around one operator and its weight gradient before that is added.
 /// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds one operator's
-/// gradients before they are scattered (stage 2 on), the weights of one that are in use and of one that
+/// weight gradient before it is scattered (stage 2 on), the weights of one that are in use and of one that
 /// arrive (stage 3).
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
                                 std::int64_t samples, std::int64_t in_flight,
