@@ -11,7 +11,12 @@ namespace penstock::replay {
 
 Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
                    std::size_t first_parcel)
-    : monitor_(monitor), reductions_(reductions), workers_(workers), devices_(reductions.at.size()) {
+    : monitor_(monitor),
+      reductions_(reductions),
+      workers_(workers),
+      devices_(reductions.at.size()),
+      scratch_(reductions.at.size()) {
+  for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
   for (const Reduction& reduction : reductions.list) {
     rings_.emplace_back(reduction.devices.size(), first_parcel);
     first_parcel += rings_.back().parcels(reduction.devices, reduction.bytes).size();
@@ -97,8 +102,9 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
   const auto& devices = reductions_.list[r].devices;
   const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
   kernels::Backend& backend = workers_[device]->backend();
-  const auto values = std::make_shared<std::vector<float>>(gather(backend, task.regions));
-  rings_[r].run(links, static_cast<std::size_t>(member), values, [&] {
+  const auto& [values, room] = scratch_[device][r];
+  gather(backend, task.regions, *values);
+  rings_[r].run(links, static_cast<std::size_t>(member), values, room, [&] {
     return fmt::format("device {} waits for a sum of gradients of stage {}", device,
                        reductions_.list[r].stage.index());
   });

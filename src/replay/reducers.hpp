@@ -50,6 +50,13 @@ class Reducers {
   const std::vector<Worker*>& workers_;
   std::vector<Ring> rings_;  ///< [reduction]
   std::vector<Device> devices_;
+  /// Kept from one iteration to the next, since new memory comes slowly. What a neighbour still reads is not
+  /// written before the next iteration.
+  struct Scratch {
+    Ring::Numbers values = std::make_shared<std::vector<float>>(),
+                  room = std::make_shared<std::vector<float>>();
+  };
+  std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
   bool closed_ = false;
 };
 

@@ -81,7 +81,13 @@ void copy(const std::vector<Region>& from, Backend& sender, const std::vector<Re
 }
 
 std::vector<float> gather(Backend& backend, const std::vector<Region>& regions) {
-  std::vector<float> out(numbers(regions));
+  std::vector<float> out;
+  gather(backend, regions, out);
+  return out;
+}
+
+void gather(Backend& backend, const std::vector<Region>& regions, std::vector<float>& out) {
+  out.resize(numbers(regions));
   auto to = out.begin();
   for (const Region& region : regions) {
     const auto [first, count] = part(region);
@@ -95,7 +101,6 @@ std::vector<float> gather(Backend& backend, const std::vector<Region>& regions) 
     }
     to += static_cast<std::ptrdiff_t>(count);
   }
-  return out;
 }
 
 void scatter(Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values) {

@@ -22,5 +22,6 @@ void copy(const std::vector<Region>& from, kernels::Backend& sender, const std::
 
 /// All numbers of the regions, one after the other, in fp32; and back, rounded to the buffers' elements.
 std::vector<float> gather(kernels::Backend& backend, const std::vector<Region>& regions);
+void gather(kernels::Backend& backend, const std::vector<Region>& regions, std::vector<float>& out);
 void scatter(kernels::Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values);
 }  // namespace penstock::replay

@@ -5,7 +5,7 @@
 namespace penstock::replay {
 namespace {
 
-using Numbers = std::shared_ptr<std::vector<float>>;
+using Numbers = Ring::Numbers;
 
 /// Part q of n: numbers from `start` on.
 struct Part {
@@ -36,18 +36,18 @@ std::vector<Parcel> Ring::parcels(const std::vector<core::DeviceId>& devices, co
   return out;
 }
 
-void Ring::run(Links& links, std::size_t member, const Numbers& values,
+void Ring::run(Links& links, std::size_t member, const Numbers& values, const Numbers& room,
                const std::function<std::string()>& awaited) const {
   const std::size_t before = (member + replicas_ - 1) % replicas_;
   for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
     const bool adds = step + 1 < replicas_;
     const Part given(values->size(), replicas_, part_of(step, member)),
         taken(values->size(), replicas_, part_of(step, before));
-    const auto room = adds ? std::make_shared<std::vector<float>>(taken.count) : values;
+    if (room->size() < taken.count) room->resize(taken.count);
+    const Numbers& to = adds ? room : values;
     links.send(parcel(step, member), piece(values, given.start, given.count));
-    links.open(parcel(step, before), [room, begin = adds ? 0 : taken.start, count = taken.count] {
-      return piece(room, begin, count);
-    });
+    links.open(parcel(step, before),
+               [to, begin = adds ? 0 : taken.start, count = taken.count] { return piece(to, begin, count); });
     links.wait(parcel(step, before), awaited);
     for (std::size_t i = 0; adds && i < taken.count; ++i) (*values)[taken.start + i] += (*room)[i];
   }

@@ -19,8 +19,10 @@ class Ring {
   /// Of `bytes` of gradients; every part is sent, be it empty.
   std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices, core::Bytes bytes) const;
 
-  /// What replica `member` does; all do so side by side, with as many values.
-  void run(Links& links, std::size_t member, const std::shared_ptr<std::vector<float>>& values,
+  using Numbers = std::shared_ptr<std::vector<float>>;
+  /// What replica `member` does; all do so side by side, with as many values. `room` grows to the largest
+  /// part.
+  void run(Links& links, std::size_t member, const Numbers& values, const Numbers& room,
            const std::function<std::string()>& awaited) const;
   /// The same sums, bit by bit, by one who holds the values of all replicas.
   static void sum(std::vector<std::vector<float>>& values);
