@@ -1,12 +1,31 @@
 #include "penstock/experiment/load_results.hpp"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 
 namespace penstock::experiment {
+namespace {
+
+/// What validate writes has rows of another kind, and its provenance in the same file.
+report::Results provenance_of_validation(const std::string& file) {
+  try {
+    return {
+        {},
+        report::parse_provenance(nlohmann::json::parse(core::read_file(file)).at("provenance").dump(), file)};
+  } catch (const nlohmann::json::exception& e) {
+    throw core::BadInput({file, 0, "provenance"}, e.what());
+  }
+}
+
+}  // namespace
 
 report::Results load_results(const std::string& folder) {
+  const std::string validation = folder + "/validation.json";
+  if (!std::filesystem::exists(folder + "/results.json") && std::filesystem::exists(validation))
+    return provenance_of_validation(validation);
   const std::string results = folder + "/results.json", timings = folder + "/timings.csv",
                     provenance = folder + "/provenance.json";
   report::Results out = report::parse_results(core::read_file(results), results);

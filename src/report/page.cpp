@@ -100,6 +100,7 @@ std::string to_html(const Page& page) {
   return filled(assets::kFrame, {{"title", escaped(page.title)},
                                  {"style", std::string(assets::kStyle)},
                                  {"provenance", provenance(from)},
+                                 {"without rows", rows.empty() ? " hidden" : ""},
                                  {"table", table_content(rows)},
                                  {"cells", sections(page)},
                                  {"results", in_script(to_json(rows, from, kAll))},

@@ -57,3 +57,15 @@ TEST_CASE("what a run wrote into several files is read as what it returned") {
           report::to_json(rows, options.provenance, kEverything));
   }
 }
+
+TEST_CASE("a validation has no rows of that kind, but a provenance") {
+  const support::Scratch scratch("load_validation");
+  core::write_file(scratch.path("validation.json"),
+                   R"({"provenance": {"version": "0.1.0", "commit": "abc", "command": "c",
+    "date": "2000-01-01T00:00:00Z", "hardware": "h", "compiler": "gcc"}, "results": [{"plan": "p"}]})");
+  const report::Results read = experiment::load_results(scratch.path("."));
+  CHECK(read.rows.empty());
+  CHECK(read.provenance.commit == "abc");
+  core::write_file(scratch.path("validation.json"), "{}");
+  CHECK_THROWS_AS(experiment::load_results(scratch.path(".")), core::BadInput);
+}

@@ -73,6 +73,15 @@ TEST_CASE("the table carries numbers to sort by, and a dash without one where th
   CHECK(count(html, R"(<td class="number">-</td>)") == 8);  // 12 columns of numbers, 4 of them known
 }
 
+TEST_CASE("a page without rows, such as that of a validation, shows neither table nor plans") {
+  const auto hidden = [](const report::Page& page) {
+    return count(report::to_html(page), "<section hidden>\n<h2>Results") +
+           count(report::to_html(page), "<section id=\"cells\" hidden>");
+  };
+  CHECK(hidden(page_of("plain")) == 0);
+  CHECK(hidden({"Penstock: validation", {}, {}, {}}) == 2);
+}
+
 TEST_CASE("a section has its data only where there is any") {
   report::Page page = page_of("plain");
   CHECK(count(report::to_html(page), "text/plain") == 0);

@@ -8,7 +8,8 @@
 namespace penstock::experiment {
 
 /// Joins results.json with timings.csv, if there is one, and provenance.json; the last is not asked for where
-/// results.json holds its provenance itself, as that of `penstock compare` does. Throws BadInput.
+/// results.json holds its provenance itself, as that of `penstock compare` does. Of a folder that has a
+/// validation.json instead, the provenance alone. Throws BadInput.
 report::Results load_results(const std::string& folder);
 
 }  // namespace penstock::experiment
