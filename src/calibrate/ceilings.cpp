@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/calibrate/kernel_timing.hpp"
+#include "penstock/cost/cost_model.hpp"
 #include "penstock/kernels/values.hpp"
 
 namespace penstock::calibrate {
@@ -38,6 +39,34 @@ core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& strea
   kernels::write_random(backend, *from, 1);
   const cost::Timing timing = stopwatch.back_to_back([&] { backend.copy(*to, *from, stream); });
   return core::Bandwidth(2 * static_cast<double>(from->bytes().value()) / timing.median.value());
+}
+
+core::Bandwidth add_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                              core::Bytes bytes) {
+  const std::int64_t count = bytes.value() / size(kernels::Element::fp32);
+  const auto to = backend.allocate(kernels::Element::fp32, count),
+             term = backend.allocate(kernels::Element::fp32, count);
+  kernels::write_random(backend, *to, 1);
+  kernels::write_random(backend, *term, 2);
+  const cost::Timing timing = stopwatch.back_to_back([&] { backend.add(*to, *term, stream); });
+  return core::Bandwidth(3 * static_cast<double>(to->bytes().value()) / timing.median.value());
+}
+
+core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                                 core::Bytes bytes) {
+  const std::int64_t count = bytes.value() / size(kernels::Element::fp32);
+  const auto weights = backend.allocate(kernels::Element::fp32, count),
+             gradient = backend.allocate(kernels::Element::fp32, count);
+  kernels::write_random(backend, *weights, 1);
+  kernels::write_random(backend, *gradient, 2);
+  const auto update = backend.make_update({}, count, kernels::Number::fp32);
+  std::int64_t step = 0;
+  const cost::Timing timing = stopwatch.back_to_back([&] {
+    update->run(*weights, *gradient, {}, ++step, stream);
+    backend.zero(*gradient, stream);
+  });
+  const core::Bytes traffic = cost::step_traffic(weights->bytes(), plan::Optimizer::sgd) + gradient->bytes();
+  return core::Bandwidth(static_cast<double>(traffic.value()) / timing.median.value());
 }
 
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,

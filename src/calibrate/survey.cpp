@@ -95,6 +95,18 @@ std::vector<Job> Survey::ceilings() {
                 c.ceilings.copy = copy_bandwidth(backend, *stream_, stopwatch, bytes);
               }),
           ceiling(
+              "add bandwidth", [](const Calibration& c) { return c.ceilings.add.value() > 0; },
+              [&](Calibration& c, Stopwatch& stopwatch) {
+                const core::Bytes bytes(std::min(kLargestCopy, request_.memory.value() / 2));
+                c.ceilings.add = add_bandwidth(backend, *stream_, stopwatch, bytes);
+              }),
+          ceiling(
+              "update bandwidth", [](const Calibration& c) { return c.ceilings.update.value() > 0; },
+              [&](Calibration& c, Stopwatch& stopwatch) {
+                const core::Bytes bytes(std::min(kLargestCopy, request_.memory.value() / 2));
+                c.ceilings.update = update_bandwidth(backend, *stream_, stopwatch, bytes);
+              }),
+          ceiling(
               fmt::format("{} matmul rate", name(request_.number)),
               [=](const Calibration& c) { return c.ceilings.matmul[number].value() > 0; },
               [&, number](Calibration& c, Stopwatch& stopwatch) {

@@ -34,6 +34,10 @@ std::string identity(const Calibration& c) {
 std::string ceilings(const Calibration& c) {
   std::string out = fmt::format("\nlaunch overhead {}; copy {:.4g} GB/s", show(c.launch_overhead),
                                 c.ceilings.copy.value() / 1e9);
+  if (const double rate = c.ceilings.add.value(); rate > 0)
+    out += fmt::format("; add {:.4g} GB/s", rate / 1e9);
+  if (const double rate = c.ceilings.update.value(); rate > 0)
+    out += fmt::format("; update {:.4g} GB/s", rate / 1e9);
   for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
     if (const double rate = c.ceilings.matmul[i].value(); rate > 0)
       out += fmt::format("; {} matmul {:.4g} TFLOP/s", name(static_cast<cluster::Precision>(i)), rate / 1e12);
@@ -137,12 +141,15 @@ constexpr const char* kFooter =
     "others\n"
     "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
     "was fitted,\n"
-    "and whole models against the sums of their kernels: estimates lie between back-to-back and cold times, by a share\n"
+    "and whole models against the sums of their kernels: estimates lie between back-to-back and cold times, "
+    "by a share\n"
     "fitted to whole models.\n\n"
-    "JSON is one object; every key is always there, and names end in their unit:\n"
+    "JSON is one object; every key is always there, names end in their unit, and a rate that was not "
+    "measured is 0:\n"
     "  identity          {device, backend, memory_bytes, threads, load, date, commit, command, details}\n"
     "  launch_overhead_s\n"
-    "  ceilings          {copy_bytes_per_s, matmul_flop_per_s: {number: rate}}\n"
+    "  ceilings          {copy_bytes_per_s, add_bytes_per_s, update_bytes_per_s, matmul_flop_per_s: {number: "
+    "rate}}\n"
     "  kernels           {count, points, cold_share}\n"
     "  leave_one_out     {from_file, rows: [{kind, left_out, points, median_error, p90_error}]}\n"
     "  links             [{kind, ranks, segments: [{from_bytes, to_bytes, latency_s, bytes_per_s or "

@@ -32,7 +32,10 @@ Json ceilings(const cost::Ceilings& ceilings) {
   for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
     if (const double rate = ceilings.matmul[i].value(); rate > 0)
       matmul[std::string(name(static_cast<cluster::Precision>(i)))] = rate;
-  return {{"copy_bytes_per_s", ceilings.copy.value()}, {"matmul_flop_per_s", matmul}};
+  return {{"copy_bytes_per_s", ceilings.copy.value()},
+          {"add_bytes_per_s", ceilings.add.value()},
+          {"update_bytes_per_s", ceilings.update.value()},
+          {"matmul_flop_per_s", matmul}};
 }
 
 Json kernels(const Calibration& c) {

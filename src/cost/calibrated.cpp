@@ -261,13 +261,18 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
   return out;
 }
 
+/// Of an older file's streams the copy must do.
+core::Bandwidth CalibratedCosts::rate_of(core::Bandwidth measured) const {
+  return measured.value() > 0 ? measured : calibration_.ceilings.copy;
+}
+
 core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
                                            const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
   if (op.parameters == 0 || op.gathered_parameters > 0) return {};
   const double share = part.partition == plan::Partition::batch ? 1 : part.part;
   const core::Bytes bytes = scaled(core::Bytes(op.parameters * graph.element_bytes()), share);
-  return calibration_.launch_overhead + bytes * 3 / calibration_.ceilings.copy;
+  return calibration_.launch_overhead + bytes * 3 / rate_of(calibration_.ceilings.add);
 }
 
 OpTime CalibratedCosts::op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
@@ -287,7 +292,7 @@ core::Seconds CalibratedCosts::step_time(core::Bytes weights, plan::Optimizer op
                                          const cluster::DeviceType&) const {
   const core::Bytes zeroed = weights;
   return calibration_.launch_overhead * 2 +
-         (step_traffic(weights, optimizer) + zeroed) / calibration_.ceilings.copy;
+         (step_traffic(weights, optimizer) + zeroed) / rate_of(calibration_.ceilings.update);
 }
 
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type) {

@@ -93,10 +93,16 @@ Identity identity(const Yaml& node) {
 }
 
 Ceilings ceilings(const Yaml& node) {
-  node.only({"copy", "matmul"});
+  node.only({"copy", "add", "update", "matmul"});
   Ceilings out;
   out.copy = node.at("copy").bandwidth();
   if (out.copy.value() < 1) node.at("copy").fail("expected at least 1B/s");
+  const auto if_measured = [&node](const char* key, core::Bandwidth& rate) {
+    const auto found = node.find(key);
+    if (found && (rate = found->bandwidth()).value() < 1) found->fail("expected at least 1B/s");
+  };
+  if_measured("add", out.add);
+  if_measured("update", out.update);
   for (const auto& [number, rate] : node.at("matmul").entries()) {
     if (rate.flop_rate().value() < 1) rate.fail("expected at least 1FLOP/s");
     out.matmul[static_cast<std::size_t>(named(rate, number, cluster::precision))] = rate.flop_rate();

@@ -63,7 +63,11 @@ std::string text(const Ceilings& ceilings) {
     if (const double rate = ceilings.matmul[i].value(); rate > 0)
       rates += fmt::format("{}{}: {:.5g}FLOP/s", rates.empty() ? "" : ", ",
                            name(static_cast<cluster::Precision>(i)), rate);
-  return fmt::format("ceilings: {{copy: {:.5g}B/s, matmul: {{{}}}}}\n", ceilings.copy.value(), rates);
+  std::string streams = fmt::format("copy: {:.5g}B/s", ceilings.copy.value());
+  if (const double rate = ceilings.add.value(); rate > 0) streams += fmt::format(", add: {:.5g}B/s", rate);
+  if (const double rate = ceilings.update.value(); rate > 0)
+    streams += fmt::format(", update: {:.5g}B/s", rate);
+  return fmt::format("ceilings: {{{}, matmul: {{{}}}}}\n", streams, rates);
 }
 
 std::string text(const MeasuredKernel& kernel) {

@@ -95,6 +95,17 @@ struct Kernel : kernels::Kernel {
   std::vector<kernels::Pass> passes;
 };
 
+struct Update : kernels::Update {
+  explicit Update(Script& s) : script(s) {}
+  const std::vector<kernels::Slot>& state() const override { return none; }
+  void run(kernels::Buffer&, const kernels::Buffer&, std::span<kernels::Buffer* const>, std::int64_t,
+           kernels::Stream&) override {
+    script.run();
+  }
+  Script& script;
+  std::vector<kernels::Slot> none;
+};
+
 struct Backend : kernels::Backend {
   explicit Backend(Script& s) : script(s) {}
   std::string name() const override { return "script"; }
@@ -114,7 +125,7 @@ struct Backend : kernels::Backend {
   }
   void copy(kernels::Buffer&, const kernels::Buffer&, kernels::Stream&) override { script.run(); }
   void zero(kernels::Buffer&, kernels::Stream&) override {}
-  void add(kernels::Buffer&, const kernels::Buffer&, kernels::Stream&) override {}
+  void add(kernels::Buffer&, const kernels::Buffer&, kernels::Stream&) override { script.run(); }
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                                kernels::Number) override {
     if (op.kind == graph::OpKind::softmax) throw core::BadInput("no softmax here");
@@ -123,7 +134,7 @@ struct Backend : kernels::Backend {
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule&, std::int64_t,
                                                kernels::Number) override {
-    return nullptr;
+    return std::make_unique<Update>(script);
   }
   Script& script;
 };

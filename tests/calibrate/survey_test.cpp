@@ -67,10 +67,13 @@ struct Bench {
 
 TEST_CASE("ceilings come first") {
   Bench b;
-  CHECK(b.ceilings().measured == 3);
+  CHECK(b.ceilings().measured == 5);
   // copies half the megabyte, read and written, in a millisecond; the largest product is 2 * 8192^3 FLOP
   CHECK(b.calibration.ceilings.copy.value() == doctest::Approx(2 * (1 << 19) / 1e-3));
   CHECK(b.calibration.ceilings.matmul[0].value() == doctest::Approx(2 * 8192. * 8192 * 8192 / 1e-3));
+  // an addition reads both and writes one; an update reads weights and gradient and writes both
+  CHECK(b.calibration.ceilings.add.value() == doctest::Approx(3 * (1 << 19) / 1e-3));
+  CHECK(b.calibration.ceilings.update.value() == doctest::Approx(4 * (1 << 19) / 1e-3));
   CHECK(b.calibration.launch_overhead.value() == doctest::Approx(1e-3));
 }
 

@@ -78,12 +78,12 @@ expect 10 "--explain" "$penstock" simulate plan.yaml --explain 0
 
 # Out of memory: refused, or simulated for its timeline.
 sed 's/16GiB/290MiB/' "$clusters/summit.yaml" >tight.yaml
-expect 21 "stage 3 needs 304 MiB on device 3, which has 290 MiB" "$penstock" simulate plan.yaml --cluster tight.yaml --svg bad.svg
+expect 21 "stage 3 needs 320 MiB on device 3, which has 290 MiB" "$penstock" simulate plan.yaml --cluster tight.yaml --svg bad.svg
 expect 21 "warning: device 3 runs out of memory at " "$penstock" simulate plan.yaml --cluster tight.yaml --allow-oom --svg oom.svg
 expect 0 "<title>device 3 runs out of memory at " cat oom.svg
 expect 21 '"out_of_memory": [' "$penstock" simulate plan.yaml --cluster tight.yaml --allow-oom --json --perfetto oom.json
 expect 0 '"name":"device 3 runs out of memory at ' cat oom.json
-sed 's/16GiB/302MiB/' "$clusters/summit.yaml" >just.yaml
+sed 's/16GiB/318MiB/' "$clusters/summit.yaml" >just.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster just.yaml --allow-oom
 expect 0 '"device_peaks"' "$penstock" simulate plan.yaml --json
 

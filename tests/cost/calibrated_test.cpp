@@ -269,6 +269,27 @@ TEST_CASE("the optimizer streams at the measured copy bandwidth") {
         doctest::Approx(0.08));
 }
 
+TEST_CASE("additions and the optimizer stream as fast as they were measured, where they were") {
+  // 250 million weights: 3 GB are added at 50 GB/s, 60 ms; 4 * 1 GB of plain descent at 200 GB/s, 20 ms.
+  auto calibration = layer();
+  calibration.ceilings.add = core::Bandwidth(5e10);
+  calibration.ceilings.update = core::Bandwidth(2e11);
+  const CalibratedCosts costs(calibration);
+  graph::GraphBuilder builder("one", 4);
+  graph::Operator op;
+  op.name = "op";
+  op.kind = OpKind::linear;
+  op.shape = {{"rows", 1}, {"in", 25'000}, {"out", 10'000}};
+  op.parameters = 250'000'000;
+  builder.add(op);
+  const auto graph = builder.build();
+  const core::Seconds added = costs.op_time(graph, core::OpId(0), kDevice, 4).weight_gradient -
+                              costs.estimate(graph, core::OpId(0), kDevice, 4).time().weight_gradient;
+  CHECK(added.value() == doctest::Approx(0.06));
+  CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::sgd, kDevice).value() ==
+        doctest::Approx(0.02));
+}
+
 TEST_CASE("a device is known by the words of its name") {
   const auto calibration = support::bare_calibration();  // Maker T1 16GB
   const auto knows = [&](const std::string& name) {

@@ -9,6 +9,14 @@ namespace penstock::calibrate {
 core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                                core::Bytes bytes);
 
+/// Both read, one written: `bytes` are added to as many, which caches do not hold.
+core::Bandwidth add_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                              core::Bytes bytes);
+
+/// Of what plain descent and then zeroing the gradient read and write, on `bytes` of weights.
+core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
+                                 core::Bytes bytes);
+
 /// The best rate of square products from 512 on, doubled up to `largest` or until one takes 0.1 s.
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                            cluster::Precision number, std::int64_t largest = 8192);

@@ -29,7 +29,7 @@ struct WorkLimits {
   std::int64_t most_samples = 64;  ///< powers of two up to it
   core::Bytes memory;              ///< of all operands together
   core::Seconds longest{0.25};     ///< of a pass, by the roofline: utilisation is flat beyond; one sample is
-                                ///< measured in any case
+                                   ///< measured in any case
 };
 
 /// Every distinct kernel of the models times the powers of two that the limits allow. First all at one

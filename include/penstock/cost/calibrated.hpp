@@ -58,13 +58,14 @@ class CalibratedCosts final : public CostModel {
                     std::int64_t samples, const OpPart& part) const;
 
   /// estimate()'s, and in the weight gradient what training does besides: adding a micro-batch's gradients to
-  /// those of its mini-batch, which reads both and writes one at the measured copy bandwidth. Kernels of
-  /// tables add where they look up.
+  /// those of its mini-batch, which reads both and writes one at the measured rate of additions, or of copies
+  /// where that is not known. Kernels of tables add where they look up.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
-  /// At the measured copy bandwidth; then gradients are zeroed for the next mini-batch.
+  /// At the measured rate of updates, or of copies where that is not known; then gradients are zeroed for the
+  /// next mini-batch.
   core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                           const cluster::DeviceType& device) const override;
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
@@ -76,6 +77,7 @@ class CalibratedCosts final : public CostModel {
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const Shape& shape, const OpPart& part) const;
+  core::Bandwidth rate_of(core::Bandwidth measured) const;
   core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpPart& part) const;
   Calibration calibration_;
   std::unique_ptr<Index> index_;

@@ -41,9 +41,12 @@ struct Identity {
       details;  ///< driver, libraries' versions, clocks; names unique
 };
 
-/// The two roofs, measured.
+/// The two roofs, measured, and what training streams beside its kernels.
 struct Ceilings {
-  core::Bandwidth copy;  ///< read plus write of a large copy
+  core::Bandwidth copy;   ///< read plus write of a large copy
+  core::Bandwidth add{};  ///< both read, one written: a large tensor is added to another; zero: not measured
+  core::Bandwidth
+      update{};  ///< of large weights by plain descent (step_traffic), their gradient zeroed; likewise
   std::array<core::FlopRate, cluster::kPrecisions>
       matmul{};  ///< of a large product; zero: not measured, but one is
 };
