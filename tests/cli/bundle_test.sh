@@ -3,24 +3,12 @@
 #
 #   bundle_test.sh PENSTOCK SOURCE_ROOT
 set -u
+. "$(dirname "$0")/expect.sh"
 penstock=$(realpath "$1")
 root=$(realpath "$2")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failures=0
 
-# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what was printed.
-expect() {
-  local code=$1 text=$2 output status
-  shift 2
-  output=$("$@" 2>&1)
-  status=$?
-  if ((status != code)) || [[ $output != *"$text"* ]]; then
-    echo "FAILED: $* -> exit $status (expected $code), expected '$text' in:"
-    echo "$output"
-    failures=$((failures + 1))
-  fi
-}
 
 bundle=$scratch/"one folder"
 wrong=(--cuda)

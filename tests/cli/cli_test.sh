@@ -3,25 +3,13 @@
 #
 #   cli_test.sh PENSTOCK SOURCE_ROOT
 set -u
+. "$(dirname "$0")/expect.sh"
 penstock=$(realpath "$1")
 clusters=$(realpath "$2")/experiments/clusters
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-failures=0
 
-# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what was printed.
-expect() {
-  local code=$1 text=$2 output status
-  shift 2
-  output=$("$@" 2>&1)
-  status=$?
-  if ((status != code)) || [[ $output != *"$text"* ]]; then
-    echo "FAILED: $* -> exit $status (expected $code), expected '$text' in:"
-    echo "$output"
-    failures=$((failures + 1))
-  fi
-}
 
 plan=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "depth 5 of 8 stages" "${plan[@]}" --micro-batch 4 -o plan.yaml

@@ -4,15 +4,14 @@
 #
 #   completions_test.sh PENSTOCK
 set -u
+. "$(dirname "$0")/expect.sh"
 penstock=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 touch plan.yaml 'two words.yaml'
 mkdir folder
-failures=0
 
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 for shell in bash zsh fish; do "$penstock" completions $shell >$shell.script || fail "no script for $shell"; done
 
 # shellcheck disable=SC1091

@@ -4,13 +4,12 @@
 #
 #   manual_test.sh PENSTOCK
 set -u
+. "$(dirname "$0")/expect.sh"
 penstock=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-failures=0
 
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # below COMMAND...: the command and all below it, as its help lists them, one per line.
 below() {

@@ -3,6 +3,7 @@
 #
 #   processes_test.sh PENSTOCK SOURCE_ROOT fast|slow PROCESSES_TESTS
 set -u
+. "$(dirname "$0")/expect.sh"
 penstock=$(realpath "$1")
 cluster=$(realpath "$2")/experiments/clusters/host.yaml
 part=$3
@@ -12,8 +13,6 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-failures=0
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 mpi() { timeout 60 mpirun --oversubscribe "$@"; }
 
 tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16 --cluster "$cluster" --mini-batch 8)
@@ -39,14 +38,6 @@ same_weights() {
   mpi -n "$1" "$tests" >tests.txt 2>&1 || { fail "$1 processes"; cat tests.txt; }
 }
 
-# expect CODE TEXT COMMAND...
-expect() {
-  local code=$1 text=$2 output status
-  shift 2
-  output=$("$@" 2>&1)
-  status=$?
-  [[ $status == "$code" && $output == *"$text"* ]] || { fail "$* -> $status, expected $code and '$text':"; echo "$output"; }
-}
 
 # One process is killed in the middle. By default mpirun ends the others; else they do so themselves.
 killed() {

@@ -3,25 +3,13 @@
 #
 #   run_test.sh PENSTOCK SOURCE_ROOT
 set -u
+. "$(dirname "$0")/expect.sh"
 penstock=$(realpath "$1")
 clusters=$(realpath "$2")/experiments/clusters
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-failures=0
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
-# expect CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what was printed.
-expect() {
-  local code=$1 text=$2 output status
-  shift 2
-  output=$("$@" 2>&1)
-  status=$?
-  if ((status != code)) || [[ $output != *"$text"* ]]; then
-    fail "$* -> exit $status (expected $code), expected '$text' in:"
-    echo "$output"
-  fi
-}
 
 # same A B: the lasting files of two results folders are the same bytes, and nothing half written is there.
 same() {
