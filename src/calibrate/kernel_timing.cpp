@@ -43,7 +43,8 @@ cost::KernelPoint TimedKernel::time(cost::Pass pass, Stopwatch& stopwatch) {
           stopwatch.cold(body),
           stopwatch.back_to_back(body),
           parts_->kernel->algorithm(kernel_pass(pass)),
-          parts_->kernel->workspace(kernel_pass(pass))};
+          parts_->kernel->workspace(kernel_pass(pass)),
+          {}};
 }
 
 }  // namespace penstock::calibrate

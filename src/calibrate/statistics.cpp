@@ -16,4 +16,32 @@ cost::Timing summarise(std::vector<double> times) {
           core::Seconds(times[ranks.high])};
 }
 
+namespace {
+
+std::vector<cost::Visit> visits(const cost::KernelPoint& point) {
+  if (!point.visits.empty()) return point.visits;
+  return {{point.cold.median, point.back_to_back.median}};
+}
+
+cost::Timing over(const std::vector<cost::Visit>& visits, core::Seconds cost::Visit::*which,
+                  std::int64_t count) {
+  std::vector<double> medians;
+  for (const cost::Visit& visit : visits) medians.push_back((visit.*which).value());
+  cost::Timing out = summarise(std::move(medians));
+  out.count = count;
+  return out;
+}
+
+}  // namespace
+
+cost::KernelPoint joined(const cost::KernelPoint& earlier, const cost::KernelPoint& later) {
+  cost::KernelPoint out = later;
+  out.visits = visits(earlier);
+  for (const cost::Visit& visit : visits(later)) out.visits.push_back(visit);
+  out.cold = over(out.visits, &cost::Visit::cold, earlier.cold.count + later.cold.count);
+  out.back_to_back =
+      over(out.visits, &cost::Visit::back_to_back, earlier.back_to_back.count + later.back_to_back.count);
+  return out;
+}
+
 }  // namespace penstock::calibrate

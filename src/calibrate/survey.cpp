@@ -19,21 +19,27 @@ using cost::Pass;
 constexpr std::int64_t kLargestCopy = std::int64_t{256} << 20, kLargestMessage = std::int64_t{1} << 30;
 constexpr std::int64_t kSmallestMessage = 1024;
 constexpr std::int64_t kSharedCopy = std::int64_t{64} << 20, kOverlapProduct = 1024;
-constexpr double kCeilingTime = 3;   // s, about
-constexpr double kFillRate = 300e6;  // B/s
+constexpr double kCeilingTime = 3;  // s, about
+constexpr double kFillRate = 1e9;   // B/s
+constexpr std::int64_t kLeastPerRound = 3;
 
-std::string title(const KernelItem& item) {
-  return fmt::format("{} {} x {}", graph::name(item.op.kind), item.op.name, item.samples);
+std::string title(const KernelItem& item, std::size_t round) {
+  return fmt::format("{}{} {} x {}", round > 1 ? fmt::format("round {}: ", round) : "",
+                     graph::name(item.op.kind), item.op.name, item.samples);
 }
 
-bool measured(const Calibration& calibration, const KernelItem& item) {
+bool measured(const Calibration& calibration, const KernelItem& item, Pass pass, std::size_t round) {
+  const cost::KernelPoint* point = find_point(calibration, item.key, pass, item.samples);
+  return point != nullptr && rounds(*point) >= round;
+}
+
+bool measured(const Calibration& calibration, const KernelItem& item, std::size_t round) {
   return std::ranges::all_of(kAllPasses, [&](Pass pass) {
-    return !item.passes[static_cast<std::size_t>(pass)] ||
-           find_point(calibration, item.key, pass, item.samples);
+    return !item.passes[static_cast<std::size_t>(pass)] || measured(calibration, item, pass, round);
   });
 }
 
-/// Ascending by pass, then samples; an older point of the same is replaced.
+/// Ascending by pass, then samples; joined with what earlier rounds said.
 void add_kernel_point(Calibration& calibration, const KernelItem& item, cost::KernelPoint point) {
   auto kernel = std::ranges::find(calibration.kernels, item.key, &cost::MeasuredKernel::key);
   if (kernel == calibration.kernels.end())
@@ -43,7 +49,7 @@ void add_kernel_point(Calibration& calibration, const KernelItem& item, cost::Ke
   auto& points = kernel->points;
   const auto place = std::ranges::lower_bound(points, order(point), {}, order);
   if (place != points.end() && order(*place) == order(point))
-    *place = std::move(point);
+    *place = joined(*place, point);
   else
     points.insert(place, std::move(point));
 }
@@ -119,21 +125,21 @@ std::vector<Job> Survey::ceilings() {
               })};
 }
 
-void Survey::measure_kernel(const KernelItem& item, Calibration& calibration) {
+void Survey::measure_kernel(const KernelItem& item, std::size_t round, Calibration& calibration) {
   TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.number);
   timed([&](Stopwatch& stopwatch) {
     for (const Pass pass : kAllPasses) {
       const bool wanted = item.passes[static_cast<std::size_t>(pass)] && kernel.has(pass);
-      if (wanted && !find_point(calibration, item.key, pass, item.samples))
+      if (wanted && !measured(calibration, item, pass, round))
         add_kernel_point(calibration, item, kernel.time(pass, stopwatch));
     }
   });
 }
 
-Job Survey::kernel_job(const KernelItem& item, const Roofline& roofline) {
-  return {title(item), measuring_time(item, roofline, request_.rule), false,
-          [item](const Calibration& c) { return measured(c, item); },
-          [this, item](Calibration& c) { measure_kernel(item, c); }};
+Job Survey::kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline) {
+  return {title(item, round), measuring_time(item, roofline, request_.rule), false,
+          [item, round](const Calibration& c) { return measured(c, item, round); },
+          [this, item, round](Calibration& c) { measure_kernel(item, round, c); }};
 }
 
 Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
@@ -203,21 +209,40 @@ std::vector<Job> Survey::jobs(const Roofline& roofline) {
   const auto items = kernel_items(request_.models, request_.number, roofline, limits);
   const auto others = std::ranges::find_if(items, [](const KernelItem& item) { return item.samples > 1; });
   std::vector<Job> out;
-  for (auto item = items.begin(); item != others; ++item) out.push_back(kernel_job(*item, roofline));
+  for (auto item = items.begin(); item != others; ++item) out.push_back(kernel_job(*item, 1, roofline));
   for (const NamedModel& model : request_.models) out.push_back(model_job(model, roofline));
   add_links(out, roofline);
-  for (auto item = others; item != items.end(); ++item) out.push_back(kernel_job(*item, roofline));
+  for (auto item = others; item != items.end(); ++item) out.push_back(kernel_job(*item, 1, roofline));
+  for (std::size_t round = 2; round <= request_.rounds; ++round)
+    for (const KernelItem& item : items) out.push_back(kernel_job(item, round, roofline));
   return out;
 }
 
-SamplingRule rule_within(core::Seconds budget,
+SamplingRule divided(SamplingRule rule, std::size_t rounds) {
+  const auto among = static_cast<std::int64_t>(rounds);
+  rule.least = std::max(kLeastPerRound, (rule.least + among - 1) / among);
+  rule.enough = rule.enough / static_cast<double>(rounds);
+  rule.most = rule.most / static_cast<double>(rounds);
+  return rule;
+}
+
+SamplingRule rule_within(core::Seconds budget, const SamplingRule& full,
                          const std::function<core::Seconds(const SamplingRule&)>& estimate) {
-  SamplingRule rule;
+  SamplingRule rule = full;
   for (const double share : {1.0, 0.5, 0.2, 0.1, 0.04}) {
-    rule.enough = SamplingRule{}.enough * share;
+    rule.enough = full.enough * share;
     if (estimate(rule) <= budget) break;
   }
   return rule;
+}
+
+void refresh_model_sums(Calibration& calibration, const std::vector<NamedModel>& models) {
+  for (cost::ModelSum& sum : calibration.models)
+    for (const NamedModel& model : models) {
+      if (!same_model(sum, model, sum.number)) continue;
+      if (const auto sums = kernel_sums(calibration, model.graph, sum.samples, sum.number))
+        sum.cold_sum = sums->cold, sum.back_to_back_sum = sums->back_to_back;
+    }
 }
 
 }  // namespace penstock::calibrate

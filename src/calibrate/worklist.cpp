@@ -10,8 +10,8 @@ namespace penstock::calibrate {
 namespace {
 
 constexpr double kFlopsPerByte = 10;
-constexpr double kEviction = 0.01;   // s
-constexpr double kFillRate = 300e6;  // B/s of random numbers
+constexpr double kEviction = 0.01;  // s
+constexpr double kFillRate = 1e9;   // B/s of random numbers
 constexpr double kRunsToWarmUp = 4;
 
 /// A key with what the models do with it.

@@ -29,6 +29,7 @@ struct Flags {
   std::string device = "host", number = "fp32", budget, output;
   std::vector<std::string> models;
   int threads = 0;
+  std::size_t rounds = 3;
   bool plan = false;
 };
 
@@ -150,6 +151,7 @@ class Measuring {
   core::ExitCode measure(const calibrate::Survey& survey, const std::vector<Job>& jobs,
                          const calibrate::Watch& keep) {
     const auto outcome = run_jobs(jobs, calibration_, left(), keep, stop_);
+    calibrate::refresh_model_sums(calibration_, models_);
     calibration_.leave_one_out = cost::leave_one_out(calibration_);
     keep.save(calibration_);
     return report(outcome, flags_, survey.rejected());
@@ -177,15 +179,18 @@ class Measuring {
             .number = number(),
             .memory = usable_memory(calibration_.identity),
             .rule = rule,
+            .rounds = flags_.rounds,
             .stop = stop_};
   }
 
   /// Shorter timings where the budget asks for them.
   calibrate::SamplingRule rule() const {
-    if (!budget_) return {};
-    return calibrate::rule_within(*left() * kBudgetToSpend, [&](const calibrate::SamplingRule& shorter) {
-      return time_left(calibrate::Survey(request(shorter)).jobs(roofline()), calibration_);
-    });
+    const calibrate::SamplingRule full = calibrate::divided({}, flags_.rounds);
+    if (!budget_) return full;
+    return calibrate::rule_within(
+        *left() * kBudgetToSpend, full, [&](const calibrate::SamplingRule& shorter) {
+          return time_left(calibrate::Survey(request(shorter)).jobs(roofline()), calibration_);
+        });
   }
 
   Flags flags_;
@@ -211,8 +216,9 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   calibrate.footer(
       "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
       "the models whole,\n"
-      "links, and then the kernels at other batch sizes, powers of two up to 64 as memory allows. The file "
-      "is whole at any time;\n"
+      "links, then the kernels at other batch sizes, powers of two up to 64 as memory allows, and then all "
+      "kernels again in\n"
+      "further rounds, of whose medians the median counts. The file is whole at any time;\n"
       "after Ctrl-C, or when the budget is over, the same command goes on. Measure on a machine that does "
       "nothing else.\n\n"
       "Examples:\n"
@@ -232,6 +238,12 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       ->check(one_of({"fp32", "tf32", "bf16", "fp16"}));
   calibrate.add_option("--threads", flags->threads, "of the host's kernels; default: one per processor")
       ->check(CLI::Range(1, 1 << 10).description(""))
+      ->type_name("N");
+  calibrate
+      .add_option("--rounds", flags->rounds,
+                  "how often each kernel is visited; the time of one visit is divided among them")
+      ->check(CLI::Range(1, 100).description(""))
+      ->capture_default_str()
       ->type_name("N");
   calibrate
       .add_option(

@@ -135,15 +135,28 @@ std::int64_t batch_size(const std::string& key, const Yaml& node) {
   return samples;
 }
 
+std::vector<Visit> visits(const Yaml& node) {
+  std::vector<Visit> out;
+  for (const Yaml& item : node.items()) {
+    const auto medians = items(item, 2, "[cold, back to back]");
+    out.push_back({medians[0].seconds(), medians[1].seconds()});
+    if (std::min(out.back().cold, out.back().back_to_back).value() < kShortest)
+      item.fail("expected medians of at least 1ps");
+  }
+  if (out.size() < 2) node.fail("expected two visits or more");
+  return out;
+}
+
 KernelPoint kernel_point(Pass pass, const std::string& samples, const Yaml& node) {
-  node.only({"cold", "back_to_back", "algorithm", "workspace"});
-  const auto algorithm = node.find("algorithm");
+  node.only({"cold", "back_to_back", "algorithm", "workspace", "visits"});
+  const auto algorithm = node.find("algorithm"), visited = node.find("visits");
   return {pass,
           batch_size(samples, node),
           timing(node.at("cold")),
           timing(node.at("back_to_back")),
           algorithm ? algorithm->text() : "",
-          node.at("workspace").bytes()};
+          node.at("workspace").bytes(),
+          visited ? visits(*visited) : std::vector<Visit>{}};
 }
 
 std::vector<KernelPoint> kernel_points(const Yaml& node, Pass pass) {

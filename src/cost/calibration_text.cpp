@@ -70,6 +70,13 @@ std::string text(const Ceilings& ceilings) {
   return fmt::format("ceilings: {{{}, matmul: {{{}}}}}\n", streams, rates);
 }
 
+std::string text(const std::vector<Visit>& visits) {
+  std::string out;
+  for (const Visit& visit : visits)
+    out += fmt::format("{}[{}, {}]", out.empty() ? "" : ", ", text(visit.cold), text(visit.back_to_back));
+  return out.empty() ? "" : ", visits: [" + out + "]";
+}
+
 std::string text(const MeasuredKernel& kernel) {
   const Work& work = kernel.work;
   std::string out = fmt::format(
@@ -81,8 +88,9 @@ std::string text(const MeasuredKernel& kernel) {
     if (!before || before->pass != point.pass) out += fmt::format("  {}:\n", name(point.pass));
     const std::string algorithm =
         point.algorithm.empty() ? "" : fmt::format("algorithm: {}, ", quoted(point.algorithm));
-    out += fmt::format("    {}: {{cold: {}, back_to_back: {}, {}workspace: {}}}\n", point.samples,
-                       text(point.cold), text(point.back_to_back), algorithm, text(point.workspace));
+    out += fmt::format("    {}: {{cold: {}, back_to_back: {}, {}workspace: {}{}}}\n", point.samples,
+                       text(point.cold), text(point.back_to_back), algorithm, text(point.workspace),
+                       text(point.visits));
     before = &point;
   }
   return out;
@@ -136,7 +144,9 @@ std::string list(std::string_view key, const std::vector<Item>& items) {
 std::string to_yaml(const Calibration& c) {
   return sealed(
       "penstock_calibration: 1\n"
-      "# Timings: [median, p10, p90, count, low, high], the last two a 95 % interval of the median.\n" +
+      "# Timings: [median, p10, p90, count, low, high], the last two a 95 % interval of the median; of "
+      "several "
+      "visits' medians.\n" +
       text(c.identity) + "launch_overhead: " + text(c.launch_overhead) + "\n" + text(c.ceilings) +
       list("kernels", c.kernels) + list("links", c.links) + list("sharing", c.sharing) +
       list("overlap", c.overlap) + list("models", c.models) + list("leave_one_out", c.leave_one_out));

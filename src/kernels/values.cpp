@@ -1,5 +1,6 @@
 #include "penstock/kernels/values.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,8 @@
 
 namespace penstock::kernels {
 namespace {
+
+constexpr std::int64_t kDrawn = std::int64_t{1} << 20;
 
 void encode(Element element, double value, std::byte* to) {
   const auto put = [to](auto number) { std::memcpy(to, &number, sizeof number); };
@@ -40,12 +43,15 @@ double decode(Element element, const std::byte* from) {
   return 0;
 }
 
-/// Fills the buffer with value(i).
+/// Fills the buffer with value(i), the first `period` of them again and again.
 template <class Value>
-void write_each(Backend& backend, Buffer& to, const Value& value) {
-  const std::int64_t step = size(to.element());
+void write_each(Backend& backend, Buffer& to, const Value& value, std::int64_t period) {
+  const std::int64_t step = size(to.element()), first = std::min(period, to.count());
   std::vector<std::byte> bytes(static_cast<std::size_t>(to.bytes().value()));
-  for (std::int64_t i = 0; i < to.count(); ++i) encode(to.element(), value(i), bytes.data() + i * step);
+  for (std::int64_t i = 0; i < first; ++i) encode(to.element(), value(i), bytes.data() + i * step);
+  const auto drawn = static_cast<std::size_t>(first * step);
+  for (std::size_t at = drawn; at < bytes.size(); at *= 2)
+    std::memcpy(bytes.data() + at, bytes.data(), std::min(at, bytes.size() - at));
   backend.write(to, bytes);
 }
 
@@ -53,7 +59,8 @@ void write_each(Backend& backend, Buffer& to, const Value& value) {
 
 void write_values(Backend& backend, Buffer& to, std::span<const double> values) {
   core::require(std::ssize(values) == to.count(), "as many values as the buffer has");
-  write_each(backend, to, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+  write_each(
+      backend, to, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; }, to.count());
 }
 
 std::vector<double> read_values(Backend& backend, const Buffer& from) {
@@ -68,17 +75,19 @@ std::vector<double> read_values(Backend& backend, const Buffer& from) {
 void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low, double high) {
   core::Random random(seed);
   const bool whole = to.element() == Element::int64;
-  write_each(backend, to, [&](std::int64_t) {
+  const auto draw = [&](std::int64_t) {
     const double value = low + (high - low) * random.unit();
     return whole ? std::floor(value) : value;
-  });
+  };
+  write_each(backend, to, draw, kDrawn);
 }
 
 void poison(Backend& backend, Buffer& to) {
   const double value = to.element() == Element::int64
                            ? static_cast<double>(std::numeric_limits<std::int64_t>::min())
                            : std::numeric_limits<double>::quiet_NaN();
-  write_each(backend, to, [value](std::int64_t) { return value; });
+  write_each(
+      backend, to, [value](std::int64_t) { return value; }, 1);
 }
 
 std::unique_ptr<Buffer> allocate(Backend& backend, const Slot& slot) {

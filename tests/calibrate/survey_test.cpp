@@ -35,6 +35,7 @@ struct Bench {
   scripted::Clock clock;
   std::vector<NamedModel> models = {three_layers()};
   cost::Calibration calibration;
+  std::size_t rounds = 1;
   std::atomic<bool> stopped = false;
 
   calibrate::SurveyRequest request(core::Bytes memory = core::Bytes(1 << 20)) {
@@ -45,6 +46,7 @@ struct Bench {
             .models = models,
             .memory = memory,
             .rule = {},
+            .rounds = rounds,
             .most_samples = 2,
             .stop = core::StopToken(&stopped)};
   }
@@ -156,9 +158,54 @@ TEST_CASE("a kernel the device lacks is refused") {
 
 TEST_CASE("a budget shortens timings as little as it has to") {
   const auto estimate = [](const calibrate::SamplingRule& rule) { return rule.enough * 100; };
-  CHECK(calibrate::rule_within(core::Seconds(50), estimate).enough.value() == 0.5);
-  CHECK(calibrate::rule_within(core::Seconds(49), estimate).enough.value() == 0.25);
-  CHECK(calibrate::rule_within(core::Seconds(1), estimate).enough.value() == doctest::Approx(0.02));
+  CHECK(calibrate::rule_within(core::Seconds(50), {}, estimate).enough.value() == 0.5);
+  CHECK(calibrate::rule_within(core::Seconds(49), {}, estimate).enough.value() == 0.25);
+  CHECK(calibrate::rule_within(core::Seconds(1), {}, estimate).enough.value() == doctest::Approx(0.02));
+}
+
+// 10 timings and half a second: 4 of 3 rounds and a sixth; never fewer than 3
+TEST_CASE("rounds divide what a point is owed") {
+  CHECK(calibrate::divided({}, 3).least == 4);
+  CHECK(calibrate::divided({}, 3).enough.value() == doctest::Approx(0.5 / 3));
+  CHECK(calibrate::divided({}, 5).least == 3);
+  CHECK(calibrate::divided({}, 1).least == 10);
+}
+
+TEST_CASE("a round in which the machine is slow changes no median") {
+  Bench b;
+  b.ceilings();
+  b.rounds = 1;
+  b.measure();
+  b.rounds = 2;
+  b.script.duration = [](const Script&) { return 5e-3; };
+  const Outcome second = b.measure();
+  CHECK(second.measured == 4);  // two kernels at one and two samples
+  b.rounds = 3;
+  b.script.duration = [](const Script&) { return 1e-3; };
+  b.measure();
+  for (const cost::MeasuredKernel& kernel : b.calibration.kernels)
+    for (const cost::KernelPoint& point : kernel.points) {
+      REQUIRE(point.visits.size() == 3);
+      CHECK(point.visits[1].cold.value() == doctest::Approx(5e-3));
+      CHECK(point.cold.median.value() == doctest::Approx(1e-3));
+      CHECK(point.cold.p90 > point.cold.median);
+      CHECK(point.cold.count >= 3 * 10);
+    }
+  CHECK(b.measure().measured == 0);
+}
+
+// Both kernels take 1 ms, then 3 ms in a second round: 2 ms in the mean, and the model runs 8 of them.
+TEST_CASE("sums of kernels follow what further rounds say") {
+  Bench b;
+  b.ceilings();
+  b.measure();
+  b.rounds = 2;
+  b.script.duration = [](const Script&) { return 3e-3; };
+  b.measure();
+  CHECK(b.calibration.models[0].cold_sum.value() == doctest::Approx(8e-3));
+  calibrate::refresh_model_sums(b.calibration, b.models);
+  CHECK(b.calibration.models[0].cold_sum.value() == doctest::Approx(16e-3));
+  CHECK(b.calibration.models[0].back_to_back_sum.value() == doctest::Approx(16e-3));
 }
 
 TEST_CASE("link points are kept in order and fitted as they come") {

@@ -117,6 +117,10 @@ TEST_CASE("contradictions are refused with their place") {
   CHECK(mentions(fault_of(with("{fp32: 1e+12FLOP/s}", "{}")), "expected at least one rate"));
   CHECK(mentions(fault_of(with("copy: 1e+11B/s", "copy: 0B/s")), "expected at least 1B/s"));
   CHECK(mentions(fault_of(with("median: 0.021", "median: 0.21")), "the median is above p90"));
+  CHECK(mentions(fault_of(with("[[30us, 15us], [29us, 16us]]", "[[30us, 15us], [29us]]")),
+                 "kernels[0].forward.2.visits[1]: expected [cold, back to back]"));
+  CHECK(mentions(fault_of(with("[[30us, 15us], [29us, 16us]]", "[[30us, 15us]]")), "expected two visits"));
+  CHECK(mentions(fault_of(with("[29us, 16us]", "[29us, 0us]")), "expected medians of at least 1ps"));
   CHECK(mentions(fault_of(with("    4096B:", "    512B:")), "sizes do not ascend"));
   Calibration twice = support::full_calibration();
   twice.kernels.push_back(twice.kernels[0]);

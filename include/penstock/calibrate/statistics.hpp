@@ -14,4 +14,8 @@ using core::Ranks;
 /// Median, p10, p90, count and the median's interval. At least one time, in seconds, above zero.
 cost::Timing summarise(std::vector<double> times);
 
+/// Two rounds of one point, or more, as one: timings sum up the medians of the rounds, so that what slowed
+/// one of them changes little; algorithm and workspace are the later one's.
+cost::KernelPoint joined(const cost::KernelPoint& earlier, const cost::KernelPoint& later);
+
 }  // namespace penstock::calibrate

@@ -19,6 +19,7 @@ struct SurveyRequest {
   cluster::Precision number = cluster::Precision::fp32;
   core::Bytes memory;  ///< that operands and buffers may take
   SamplingRule rule;
+  std::size_t rounds = 1;  ///< visits of every kernel point
   std::int64_t most_samples = 64;
   core::StopToken stop;
 };
@@ -30,14 +31,15 @@ class Survey {
 
   /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated.
   std::vector<Job> ceilings();
-  /// Kernels at one sample, whole models, links, and then the other batch sizes. Estimates follow from the
-  /// ceilings.
+  /// Kernels at one sample, whole models, links, and then the other batch sizes; then all kernels again in
+  /// further rounds, so that what slows the machine for a while spoils one visit of a point, not its median.
+  /// Estimates follow from the ceilings.
   std::vector<Job> jobs(const Roofline& roofline);
 
   std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
 
  private:
-  Job kernel_job(const KernelItem& item, const Roofline& roofline);
+  Job kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline);
   Job model_job(const NamedModel& model, const Roofline& roofline);
   void add_links(std::vector<Job>& jobs, const Roofline& roofline);
   Job link_job(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
@@ -45,7 +47,7 @@ class Survey {
   Job overlap_job();
   Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
               std::function<void(cost::Calibration&, Stopwatch&)> measure);
-  void measure_kernel(const KernelItem& item, cost::Calibration& calibration);
+  void measure_kernel(const KernelItem& item, std::size_t round, cost::Calibration& calibration);
   std::vector<Rank>& ranks();
   LinkBench link_bench();
   /// Hands `measure` a stopwatch on the survey's stream.
@@ -57,9 +59,15 @@ class Survey {
   std::int64_t rejected_ = 0;
 };
 
-/// The sampling rule whose timings are as long as the budget allows for all of `jobs`: half a second, or as
-/// little as a fiftieth of one. `estimate`: what everything takes under a rule.
-SamplingRule rule_within(core::Seconds budget,
+/// What one of several rounds owes to a rule: its share of the timings, three at least, and of their time.
+SamplingRule divided(SamplingRule rule, std::size_t rounds);
+
+/// The sampling rule whose timings are as long as the budget allows: as `full` says, or as little as 4 % of
+/// that. `estimate`: what everything takes under a rule.
+SamplingRule rule_within(core::Seconds budget, const SamplingRule& full,
                          const std::function<core::Seconds(const SamplingRule&)>& estimate);
+
+/// Sums of kernels as the points now say, after further rounds.
+void refresh_model_sums(cost::Calibration& calibration, const std::vector<NamedModel>& models);
 
 }  // namespace penstock::calibrate

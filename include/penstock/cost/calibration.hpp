@@ -69,6 +69,11 @@ struct Work {
   core::Bytes weights;                       ///< read or written once, however many samples
 };
 
+/// Medians of one round of measuring.
+struct Visit {
+  core::Seconds cold, back_to_back;
+};
+
 struct KernelPoint {
   Pass pass = Pass::forward;
   std::int64_t samples = 1;
@@ -76,7 +81,14 @@ struct KernelPoint {
   Timing back_to_back;    ///< operands are where the run before left them
   std::string algorithm;  ///< the library's choice; may be empty
   core::Bytes workspace;
+  std::vector<Visit> visits{};  ///< in their order, where there were several: the timings then sum up these,
+                                ///< but for their count, which is of all timings
 };
+
+/// Rounds that have measured the point, one at least.
+inline std::size_t rounds(const KernelPoint& point) {
+  return point.visits.empty() ? 1 : point.visits.size();
+}
 
 struct MeasuredKernel {
   KernelKey key;

@@ -15,7 +15,7 @@ void write_values(Backend& backend, Buffer& to, std::span<const double> values);
 std::vector<double> read_values(Backend& backend, const Buffer& from);
 
 /// Uniform in [low, high), by seed, before rounding; in an int64 buffer whole numbers from low up to high
-/// - 1.
+/// - 1. The first 2^20 are drawn and stand there again and again.
 void write_random(Backend& backend, Buffer& to, std::uint64_t seed, double low = -1, double high = 1);
 /// NaN; in an int64 buffer the lowest number. What a kernel forgets to write then shows.
 void poison(Backend& backend, Buffer& to);
