@@ -18,15 +18,14 @@ Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const std::ve
       scratch_(reductions.at.size()) {
   for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
   for (const Reduction& reduction : reductions.list) {
-    rings_.emplace_back(reduction.devices.size(), first_parcel);
-    first_parcel += rings_.back().parcels(reduction.devices, reduction.bytes).size();
+    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_parcel);
+    first_parcel += rings_.back().parcels(reduction.devices).size();
   }
 }
 
 void Reducers::add_parcels(std::vector<Parcel>& parcels) const {
   for (std::size_t r = 0; r < rings_.size(); ++r)
-    for (const Parcel& parcel : rings_[r].parcels(reductions_.list[r].devices, reductions_.list[r].bytes))
-      parcels.push_back(parcel);
+    for (const Parcel& parcel : rings_[r].parcels(reductions_.list[r].devices)) parcels.push_back(parcel);
 }
 
 std::vector<std::jthread> Reducers::start(Links& links) {
@@ -102,13 +101,19 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
   const auto& devices = reductions_.list[r].devices;
   const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
   kernels::Backend& backend = workers_[device]->backend();
-  const auto& [values, room] = scratch_[device][r];
-  gather(backend, task.regions, *values);
-  rings_[r].run(links, static_cast<std::size_t>(member), values, room, [&] {
+  const auto awaited = [&] {
     return fmt::format("device {} waits for a sum of gradients of stage {}", device,
                        reductions_.list[r].stage.index());
-  });
-  scatter(backend, task.regions, *values);
+  };
+  const Scratch& scratch = scratch_[device][r];
+  const auto run = [&](const Pieces& gradients) {
+    rings_[r].run(links, static_cast<std::size_t>(member), NumberRow(gradients), scratch.ring, awaited);
+  };
+  if (plain(backend, task.regions)) return run(pieces(task.regions));
+  gather(backend, task.regions, *scratch.values);
+  run({{scratch.values, reinterpret_cast<std::byte*>(scratch.values->data()),
+        scratch.values->size() * sizeof(float)}});
+  scatter(backend, task.regions, *scratch.values);
 }
 
 }  // namespace penstock::replay

@@ -50,11 +50,10 @@ class Reducers {
   const std::vector<Worker*>& workers_;
   std::vector<Ring> rings_;  ///< [reduction]
   std::vector<Device> devices_;
-  /// Kept from one iteration to the next, since new memory comes slowly. What a neighbour still reads is not
-  /// written before the next iteration.
   struct Scratch {
-    Ring::Numbers values = std::make_shared<std::vector<float>>(),
-                  room = std::make_shared<std::vector<float>>();
+    Ring::Scratch ring;
+    /// Gradients that are no fp32 numbers of the host.
+    Ring::Scratch::Numbers values = std::make_shared<std::vector<float>>();
   };
   std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
   bool closed_ = false;

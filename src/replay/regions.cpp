@@ -80,6 +80,10 @@ void copy(const std::vector<Region>& from, Backend& sender, const std::vector<Re
   }
 }
 
+bool plain(const Backend& backend, const std::vector<Region>& regions) {
+  return std::ranges::all_of(regions, [&](const Region& region) { return plain(backend, region); });
+}
+
 std::vector<float> gather(Backend& backend, const std::vector<Region>& regions) {
   std::vector<float> out;
   gather(backend, regions, out);

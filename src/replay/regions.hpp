@@ -20,6 +20,9 @@ void copy(const Pieces& from, const Pieces& to);
 void copy(const std::vector<Region>& from, kernels::Backend& sender, const std::vector<Region>& to,
           kernels::Backend& receiver);
 
+/// Whether the regions are numbers in fp32 that the processor reads.
+bool plain(const kernels::Backend& backend, const std::vector<Region>& regions);
+
 /// All numbers of the regions, one after the other, in fp32; and back, rounded to the buffers' elements.
 std::vector<float> gather(kernels::Backend& backend, const std::vector<Region>& regions);
 void gather(kernels::Backend& backend, const std::vector<Region>& regions, std::vector<float>& out);

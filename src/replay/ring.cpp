@@ -1,56 +1,133 @@
 #include "ring.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 namespace penstock::replay {
 namespace {
 
-using Numbers = Ring::Numbers;
+constexpr std::size_t kSliceBytes = std::size_t{4} << 20, kMostSlices = 16;
 
-/// Part q of n: numbers from `start` on.
+/// Part q of n of so many numbers, or slice q of a part: from `start` on.
 struct Part {
   Part(std::size_t numbers, std::size_t n, std::size_t q)
       : start(numbers * q / n), count(numbers * (q + 1) / n - start) {}
+  Part(const Part& whole, std::size_t n, std::size_t q) : Part(whole.count, n, q) { start += whole.start; }
   std::size_t start, count;
 };
 
-Pieces piece(const Numbers& numbers, std::size_t start, std::size_t count) {
-  return {{numbers, reinterpret_cast<std::byte*>(numbers->data() + start), count * sizeof(float)}};
+void copy(const float* from, const Pieces& to) {
+  for (const Piece& piece : to) {
+    std::memcpy(piece.data, from, piece.size);
+    from += piece.size / sizeof(float);
+  }
 }
 
 }  // namespace
+
+Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first)
+    : replicas_(replicas),
+      bytes_(static_cast<std::size_t>(bytes.value())),
+      slices_(std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices)),
+      first_(first) {}
 
 /// Member i hands on part i, then i - 1, ...: first sums as they grow, then, from i + 1 on, whole ones.
 std::size_t Ring::part_of(std::size_t step, std::size_t sender) const {
   return (sender + 2 * replicas_ - step) % replicas_;
 }
 
-std::vector<Parcel> Ring::parcels(const std::vector<core::DeviceId>& devices, core::Bytes bytes) const {
+std::vector<Parcel> Ring::parcels(const std::vector<core::DeviceId>& devices) const {
   std::vector<Parcel> out;
-  for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step)
+  for (std::size_t move = 0; move < moves(); ++move)
     for (std::size_t i = 0; i < replicas_; ++i) {
-      const Part part(static_cast<std::size_t>(bytes.value()), replicas_, part_of(step, i));
-      const auto size = static_cast<std::int64_t>(std::max<std::size_t>(1, part.count));
+      const Part slice(Part(bytes_, replicas_, part_of(move / slices_, i)), slices_, move % slices_);
+      const auto size = static_cast<std::int64_t>(std::max<std::size_t>(1, slice.count));
       out.push_back({devices[i], devices[(i + 1) % replicas_], core::Bytes(size)});
     }
   return out;
 }
 
-void Ring::run(Links& links, std::size_t member, const Numbers& values, const Numbers& room,
-               const std::function<std::string()>& awaited) const {
-  const std::size_t before = (member + replicas_ - 1) % replicas_;
-  for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
-    const bool adds = step + 1 < replicas_;
-    const Part given(values->size(), replicas_, part_of(step, member)),
-        taken(values->size(), replicas_, part_of(step, before));
-    if (room->size() < taken.count) room->resize(taken.count);
-    const Numbers& to = adds ? room : values;
-    links.send(parcel(step, member), piece(values, given.start, given.count));
-    links.open(parcel(step, before),
-               [to, begin = adds ? 0 : taken.start, count = taken.count] { return piece(to, begin, count); });
-    links.wait(parcel(step, before), awaited);
-    for (std::size_t i = 0; adds && i < taken.count; ++i) (*values)[taken.start + i] += (*room)[i];
+/// One replica's part in it. Gradients are read, sums grow in `sums`, which neighbours read; so they find
+/// what they look for when the gradients have long been replaced and used.
+class Ring::Member {
+ public:
+  Member(const Ring& ring, Links& links, std::size_t member, const NumberRow& gradients,
+         const Scratch& scratch)
+      : ring_(ring),
+        links_(links),
+        member_(member),
+        before_((member + ring.replicas_ - 1) % ring.replicas_),
+        gradients_(gradients),
+        scratch_(scratch) {
+    scratch_.sums->resize(gradients.size());
+    const std::size_t most = gradients.size() / (ring.replicas_ * ring.slices_) + 2;
+    for (const auto& room : scratch_.rooms) room->resize(most);
   }
+
+  /// With several slices the next move begins before what has come is added.
+  void run(const std::function<std::string()>& awaited) const {
+    begin(0);
+    for (std::size_t move = 0; move < ring_.moves(); ++move) {
+      links_.wait(ring_.parcel(move, before_), awaited);
+      const bool last = move + 1 == ring_.moves();
+      if (!last && ring_.slices_ > 1) begin(move + 1);
+      end(move);
+      if (!last && ring_.slices_ == 1) begin(move + 1);
+    }
+  }
+
+ private:
+  Part slice(std::size_t move, std::size_t sender) const {
+    const Part part(gradients_.size(), ring_.replicas_, ring_.part_of(move / ring_.slices_, sender));
+    return {part, ring_.slices_, move % ring_.slices_};
+  }
+  bool adds(std::size_t move) const { return move / ring_.slices_ + 1 < ring_.replicas_; }
+  /// Nobody waits for what it brings.
+  bool ends(std::size_t move) const { return move + ring_.slices_ >= ring_.moves(); }
+  /// Cut as the gradients are.
+  Pieces in_sums(const Part& part) const {
+    return laid_out(gradients_.part(part.start, part.count), scratch_.sums,
+                    scratch_.sums->data() + part.start);
+  }
+
+  void begin(std::size_t move) const {
+    const Part given = slice(move, member_), taken = slice(move, before_);
+    links_.send(ring_.parcel(move, member_),
+                move < ring_.slices_ ? gradients_.part(given.start, given.count) : in_sums(given));
+    links_.open(ring_.parcel(move, before_), [pieces = target(move, taken)] { return pieces; });
+  }
+
+  Pieces target(std::size_t move, const Part& taken) const {
+    const Pieces own = gradients_.part(taken.start, taken.count);
+    const auto& room = scratch_.rooms[move % 2];
+    if (adds(move)) return laid_out(own, room, room->data());
+    return ends(move) ? own : in_sums(taken);
+  }
+
+  void end(std::size_t move) const {
+    const Part taken = slice(move, before_);
+    const Pieces own = gradients_.part(taken.start, taken.count);
+    float* const sums = scratch_.sums->data() + taken.start;
+    if (adds(move)) add(own, scratch_.rooms[move % 2]->data(), sums);
+    if (adds(move) ? !adds(move + ring_.slices_) : !ends(move)) copy(sums, own);
+  }
+
+  static void add(const Pieces& own, const float* came, float* sums) {
+    for (const Piece& piece : own)
+      for (const float value : numbers(piece)) *sums++ = value + *came++;
+  }
+
+  const Ring& ring_;
+  Links& links_;
+  std::size_t member_, before_;
+  const NumberRow& gradients_;
+  const Scratch& scratch_;
+};
+
+void Ring::run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
+               const std::function<std::string()>& awaited) const {
+  Member(*this, links, member, gradients, scratch).run(awaited);
 }
 
 void Ring::sum(std::vector<std::vector<float>>& values) {

@@ -1,39 +1,51 @@
 #pragma once
 // Sums of gradients around a ring.
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "links.hpp"
+#include "number_row.hpp"
 
 namespace penstock::replay {
 
 /// Reduce-scatter, then all-gather around a ring (Patarasuk and Yuan, JPDC 2009): n - 1 steps in which every
-/// replica hands a growing sum of one n-th on, n - 1 that hand the sums round. Part q is summed in the order
-/// of the replicas from q on and then copied, so that all end with the same bits. Sums are in fp32.
+/// replica hands a growing sum of one n-th on, n - 1 that hand the sums round. Parts travel in slices, so
+/// that one is added while the next is on its way. Part q is summed in the order of the replicas from q on
+/// and then copied, so that all end with the same bits. Sums are in fp32.
 class Ring {
  public:
-  /// Among n >= 2 replicas; its parcels are numbered from `first` on.
-  Ring(std::size_t replicas, std::size_t first) : replicas_(replicas), first_(first) {}
+  /// Of `bytes` of gradients of n >= 2 replicas; its parcels are numbered from `first` on.
+  Ring(std::size_t replicas, core::Bytes bytes, std::size_t first);
 
-  /// Of `bytes` of gradients; every part is sent, be it empty.
-  std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices, core::Bytes bytes) const;
+  /// Every slice is sent, be it empty.
+  std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices) const;
 
-  using Numbers = std::shared_ptr<std::vector<float>>;
-  /// What replica `member` does; all do so side by side, with as many values. `room` grows to the largest
-  /// part.
-  void run(Links& links, std::size_t member, const Numbers& values, const Numbers& room,
+  /// Kept from one iteration to the next, since new memory comes slowly. What a neighbour still reads is not
+  /// written before the next iteration.
+  struct Scratch {
+    using Numbers = std::shared_ptr<std::vector<float>>;
+    Numbers sums = std::make_shared<std::vector<float>>();
+    std::array<Numbers, 2> rooms = {std::make_shared<std::vector<float>>(),
+                                    std::make_shared<std::vector<float>>()};
+  };
+  /// What replica `member` does; all do so side by side, with as many numbers in as many pieces. Sums replace
+  /// its gradients, which nobody reads any more when it returns.
+  void run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
            const std::function<std::string()>& awaited) const;
   /// The same sums, bit by bit, by one who holds the values of all replicas.
   static void sum(std::vector<std::vector<float>>& values);
 
  private:
+  class Member;
+  std::size_t moves() const { return 2 * (replicas_ - 1) * slices_; }
   std::size_t part_of(std::size_t step, std::size_t sender) const;
-  std::size_t parcel(std::size_t step, std::size_t sender) const {
-    return first_ + step * replicas_ + sender;
+  std::size_t parcel(std::size_t move, std::size_t sender) const {
+    return first_ + move * replicas_ + sender;
   }
 
-  std::size_t replicas_, first_;
+  std::size_t replicas_, bytes_, slices_, first_;
 };
 
 }  // namespace penstock::replay

@@ -132,6 +132,34 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
     }
 }
 
+// 4 MB a slice: among two replicas 2,097,153 numbers go in one slice, twice as many in two.
+TEST_CASE("large gradients travel in slices and end with the same bits as summed by one") {
+  for (const std::size_t numbers : {2'097'153, 4'194'305}) {
+    const Case c = replicas(2, static_cast<std::int64_t>(numbers));
+    const Program program = lower(c.graph, c.plan, c.order);
+    Fakes together(program, c.graph, numbers), alone(program, c.graph, numbers);
+    side_by_side(c, program, together, brief(1, false));
+    run_recomposed(program, c.problem(), c.plan, alone.workers, brief(1, false));
+    for (std::size_t d = 0; d < 2; ++d) CHECK((together.list[d]->summed == alone.list[d]->summed));
+  }
+}
+
+// The same of three replicas, where sums are handed on; as many slices as 25.2 MB make.
+TEST_CASE("three replicas hand slices on while they add others") {
+  const std::size_t numbers = 6'300'001;
+  const Case c = replicas(3, static_cast<std::int64_t>(numbers));
+  const Program program = lower(c.graph, c.plan, c.order);
+  Fakes fakes(program, c.graph, numbers);
+  side_by_side(c, program, fakes, brief(1, false));
+  for (std::size_t d = 0; d < 3; ++d) CHECK((fakes.list[d]->summed == fakes.list[0]->summed));
+  const auto& sums = fakes.list[0]->summed.at(core::StageId(0));
+  for (const std::size_t i : {0, 1'000'000, 2'100'000, 4'200'001, 6'300'000}) {
+    double sum = 0;
+    for (std::size_t d = 0; d < 3; ++d) sum += 1.0 / static_cast<double>(d + i + 1);
+    CHECK(sums[i] == doctest::Approx(sum).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("devices work side by side: an iteration takes less than its passes one after the other") {
   // Four micro-batches on three stages that sleep 2 ms forward and 4 ms backward: (m + p - 1)(F + B) = 36 ms
   // where one after the other takes m p (F + B) = 72 ms. However busy the machine: less than its own passes
