@@ -79,7 +79,7 @@ Paint paint(TaskKind compute) {
     case TaskKind::recompute:
       return Paint::forward;
     case TaskKind::step:
-      return Paint::all_reduce;
+      return Paint::step;
     case TaskKind::input_gradient:
       return Paint::input_gradient;
     case TaskKind::weight_gradient:

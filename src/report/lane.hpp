@@ -15,11 +15,12 @@ enum class Paint : std::uint8_t {
   backward,
   input_gradient,
   weight_gradient,
+  step,
   all_reduce,
   sent,
   received
 };
-inline constexpr std::size_t kPaints = 7;
+inline constexpr std::size_t kPaints = 8;
 
 /// A rectangle from `x` to `end`; `micro_batch` is -1 when it stands for several spans.
 struct Box {

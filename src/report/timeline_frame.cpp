@@ -29,6 +29,7 @@ constexpr LegendEntry kWork[] = {
     {R"(<path class="weight_gradient" stroke-width="11" d="M0 0h16"/>)", "weight gradient",
      TaskKind::weight_gradient},
     {R"(<path class="all_reduce" stroke-width="11" d="M0 0h16"/>)", "all-reduce", TaskKind::all_reduce},
+    {R"(<path class="step" stroke-width="11" d="M0 0h16"/>)", "optimizer step", TaskKind::step},
     {R"(<path class="idle" stroke-width="11" d="M0 0h16"/>)", "idle"},
     {R"(<path class="sent" stroke-width="3" d="M0 0h16"/>)", "sending", TaskKind::transfer},
     {R"(<path class="received" stroke-width="3" d="M0 0h16"/>)", "receiving", TaskKind::transfer},

@@ -56,6 +56,7 @@ std::string boxes(const Layout& layout, const Lane& lane) {
          bar("backward", 0, layout.boxes, of(Paint::backward)) +
          bar("input_gradient", 0, layout.boxes, of(Paint::input_gradient)) +
          bar("weight_gradient", 0, layout.boxes, of(Paint::weight_gradient)) +
+         bar("step", 0, layout.boxes, of(Paint::step)) +
          bar("foot", layout.boxes - 4, 2, feet(lane.boxes)) +
          bar("sent", layout.boxes + 1, 2, of(Paint::sent)) +
          bar("received", layout.boxes + 4, 2, of(Paint::received));
