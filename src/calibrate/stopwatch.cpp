@@ -8,7 +8,6 @@ namespace penstock::calibrate {
 namespace {
 
 constexpr int kMostWarmUps = 20, kMostCopies = 10'000;
-constexpr double kLongestWarmUp = 3;                // s
 constexpr double kGain = 0.95;                      // a run faster than this share of the best shows warming
 constexpr double kShort = 20e-6, kBundle = 200e-6;  // s
 
@@ -29,7 +28,7 @@ core::Seconds Stopwatch::time(const Body& body) {
 core::Seconds Stopwatch::warm_up(const Body& body) {
   double best = std::numeric_limits<double>::infinity(), spent = 0;
   int steady = 0;
-  for (int run = 0; run < kMostWarmUps && steady < 2 && spent < kLongestWarmUp; ++run) {
+  for (int run = 0; run < kMostWarmUps && steady < 2 && spent < kLongestWarmUp.value(); ++run) {
     stop_.check();
     const double took = time(body).value();
     steady = took >= kGain * best ? steady + 1 : 0;

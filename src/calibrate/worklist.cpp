@@ -104,7 +104,8 @@ std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster
 
 core::Seconds sampling_time(core::Seconds run, const SamplingRule& rule) {
   const core::Seconds least = run * static_cast<double>(rule.least);
-  return run * kRunsToWarmUp + std::min(std::max(least, rule.enough), std::max(rule.most, run));
+  const core::Seconds warming = std::min(run * kRunsToWarmUp, run + Stopwatch::kLongestWarmUp);
+  return warming + std::min(std::max(least, rule.enough), std::max(rule.most, run));
 }
 
 core::Seconds measuring_time(const KernelItem& item, const Roofline& roofline, const SamplingRule& rule) {

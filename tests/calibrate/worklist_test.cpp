@@ -79,17 +79,18 @@ TEST_CASE("what takes too long is measured with one sample only") {
         std::vector<std::string>{"c x 1", "a x 1"});
 }
 
-// One pass of 100 GFLOP, a second each run: operands at 1 GB/s both ways; four runs to warm up and ten
-// timings, cold and not; an eviction is 10 ms.
+// One pass of 100 GFLOP, a second each run: operands at 1 GB/s both ways; a run and 0.2 s to warm up
+// and ten timings, cold and not; an eviction is 10 ms.
 TEST_CASE("the time to measure is that of warm-up and timings") {
   KernelItem item;
   item.work = {{core::Flops(1e11), {}, {}}, core::Bytes(3'000'000), core::Bytes(0)};
   item.passes = {true, false, false};
-  CHECK(calibrate::measuring_time(item, kRoofline, {}).value() == doctest::Approx(0.006 + 14 + 14 * 1.01));
+  CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
+        doctest::Approx(0.006 + 1.2 + 10 + 1.21 + 10.1));
   item.work.flops[0] = core::Flops(1e8);  // 1 ms: half a second each way, whatever it takes
   CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
         doctest::Approx(0.006 + 0.5 + 0.004 + 0.5 + 0.044));
   item.work.flops[0] = core::Flops(1e12);  // 10 s: ten timings would pass the cap of 15 s
   CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
-        doctest::Approx(0.006 + 15 + 40 + 15 + 40.04));
+        doctest::Approx(0.006 + 10.2 + 15 + 10.21 + 15));
 }

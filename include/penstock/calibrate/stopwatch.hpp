@@ -19,9 +19,10 @@ class Stopwatch {
   Stopwatch(kernels::Stream& stream, Clock& clock, const SamplingRule& rule, core::StopToken stop = {})
       : stream_(stream), clock_(clock), rule_(rule), stop_(stop) {}
 
-  /// Runs until two runs in a row are no more than 5 % faster than the best before, at most 20 runs or 3 s.
+  /// Runs until two runs in a row are no more than 5 % faster than the best before, at most 20 runs or 0.2 s.
   /// Returns the best time.
   core::Seconds warm_up(const Body& body);
+  static constexpr core::Seconds kLongestWarmUp{0.2};
   /// Caches are evicted before each timing.
   cost::Timing cold(const Body& body);
   /// One after the other. Work shorter than 20 us is bundled, so that neither marks nor launches count.
