@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 /// How much to sweep through: twice the last cache, in bytes. A larger one than this is shared by many cores.
 constexpr long kLeastSweep = 64 << 20, kMostSweep = 256 << 20;
+constexpr std::int64_t kLine = 64;  ///< bytes; one of them changed brings the whole line
 
 std::size_t sweep_size() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -59,8 +60,8 @@ class HostStream : public Stream {
 void HostStream::evict_caches() {
   const ThreadCount lent(threads_);
   if (sweep_.empty()) sweep_.resize(sweep_size());
-  parallel_ranges(std::ssize(sweep_), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) ++sweep_[static_cast<std::size_t>(i)];
+  parallel_ranges(std::ssize(sweep_) / kLine, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) ++sweep_[static_cast<std::size_t>(line * kLine)];
   });
 }
 
