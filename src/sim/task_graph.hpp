@@ -21,7 +21,7 @@ struct Task {
   TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
   std::int32_t place =
       -1;  ///< device of what computes, route of what travels; of a closed-form all-reduce -1
-  std::int32_t micro_batch = -1;
+  std::int32_t micro_batch = -1;  ///< of an all-reduce among stages: which shared parameters; else -1 there
   trace::TaskKind kind = trace::TaskKind::forward;
   std::int32_t stage = -1;  ///< computing, sending or reducing
 
