@@ -9,10 +9,11 @@
 
 namespace penstock::replay {
 
-Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
-                   std::size_t first_parcel)
+Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
+                   const std::vector<Worker*>& workers, std::size_t first_parcel)
     : monitor_(monitor),
       reductions_(reductions),
+      plan_(plan),
       workers_(workers),
       devices_(reductions.at.size()),
       scratch_(reductions.at.size()) {
@@ -41,7 +42,7 @@ std::vector<std::jthread> Reducers::start(Links& links) {
 
 void Reducers::begin(std::size_t device, std::size_t position) {
   const auto r = static_cast<std::size_t>(reductions_.at[device][position]);
-  Task task{position, workers_[device]->gradients(reductions_.list[r].stage)};
+  Task task{position, terms(reductions_.list[r], plan_, core::DeviceId(device), *workers_[device])};
   monitor_.change([&] { devices_[device].tasks.push_back(std::move(task)); });
 }
 
@@ -85,7 +86,7 @@ void Reducers::serve(Links& links, std::size_t device) {
         task = own.tasks[own.begun++];
         return true;
       });
-      if (task.regions.empty() && closed) return;
+      if (task.terms.empty() && closed) return;
       task.when.start = monitor_.now();
       sum(links, device, task);
       task.when.end = monitor_.now();
@@ -103,12 +104,12 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
   const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
   kernels::Backend& backend = workers_[device]->backend();
   const auto& [values, room] = scratch_[device][r];
-  gather(backend, task.regions, *values);
+  gather(backend, task.terms, *values);
   rings_[r].run(links, static_cast<std::size_t>(member), values, room, [&] {
     return fmt::format("device {} waits for a sum of gradients of stage {}", device,
                        reductions_.list[r].stage.index());
   });
-  scatter(backend, task.regions, *values);
+  for (const auto& regions : task.terms) scatter(backend, regions, *values);
 }
 
 }  // namespace penstock::replay

@@ -13,7 +13,7 @@ namespace penstock::replay {
 /// of the replicas from q on and then copied, so that all end with the same bits. Sums are in fp32.
 class Ring {
  public:
-  /// Among n >= 2 replicas; its parcels are numbered from `first` on.
+  /// Among n >= 1 replicas; its parcels are numbered from `first` on.
   Ring(std::size_t replicas, std::size_t first) : replicas_(replicas), first_(first) {}
 
   /// Of `bytes` of gradients; every part is sent, be it empty.
