@@ -57,8 +57,9 @@ struct TaskGraph {
   std::vector<double> capacity;  ///< [link], bytes per ps
   std::size_t devices = 0;       ///< of the cluster
   // Compute that communication slows down (overlap.hpp); empty when it does not.
-  std::vector<double> overlap;                           ///< [device], factor on compute time, at least 1
-  std::vector<std::vector<std::int32_t>> stage_devices;  ///< [stage]
+  std::vector<double> overlap;                            ///< [device], factor on compute time, at least 1
+  std::vector<std::vector<std::int32_t>> stage_devices;   ///< [stage]
+  std::vector<std::vector<std::int32_t>> shared_devices;  ///< [shared parameters]
   // An imperfect world (apply.hpp); all three are empty in a perfect one.
   std::vector<Speed> speed;             ///< [device], of passes over time, beside what is in their durations
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take

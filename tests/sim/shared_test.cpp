@@ -98,6 +98,24 @@ TEST_CASE("the judge accepts sums among stages of every kind of plan and collect
         }
 }
 
+TEST_CASE("whoever computes while shared parameters are summed is slowed down") {
+  // On interleaved stages, other chunks of a rank may still be at work.
+  CutModel cut = shared_model("encoder_decoder",
+                              {.schedule = "interleaved_1f1b",
+                               .rank = {0, 1, 0, 1},
+                               .mini_batch = 24,
+                               .micro_batch = 6,
+                               .sequential = true},
+                              {2, 3});
+  const trace::Trace before = simulated(cut);
+  auto types = cut.cluster.types();
+  types[0].overlap_slowdown = 2;
+  cut.cluster = cluster::Cluster("slow", types, cut.cluster.devices(), 1, cut.cluster.links());
+  const trace::Trace trace = simulated(cut);
+  CHECK(trace.iteration > before.iteration);
+  CHECK(faults(cut, trace) == std::vector<std::string>{});
+}
+
 TEST_CASE("the judge finds a sum that is early, late, missing, or not due") {
   const CutModel chain = shared_chain({1, 1, 2});
   for (const auto collective : {Collective::closed_form, Collective::ring}) {
