@@ -36,6 +36,19 @@ CutModel shared_model(const std::string& name, const Cut& cut, const std::vector
   return out;
 }
 
+CutModel crossed_chain() {
+  models::Layers net("crossed");
+  const auto x = net.embedding("table", net.indices("rows", 2), {.rows = 5, .width = 4});
+  net.linear("head", net.linear("down", net.linear("up", x, 6), 4, {.tied = true}), 5, {.tied = true});
+  const std::vector<std::int32_t> rank = {0, 1, 0, 1};
+  CutModel out = cut_model(net.build(), {.schedule = "interleaved_1f1b", .rank = rank, .mini_batch = 8});
+  for (std::size_t s = 0; s < 4; ++s) out.plan.stages[s].operators = {core::OpId(s + 1)};
+  out.plan.stages[0].operators.insert(out.plan.stages[0].operators.begin(), core::OpId(0));
+  place(out, rank, {1, 2}, 1e6);
+  schedule::derive_in_flight(out.plan, plan::StageGraph(out.graph, out.plan));
+  return out;
+}
+
 CutModel shared_chain(const std::vector<std::size_t>& replicas) {
   models::Layers net("chain");
   const auto rows = net.indices("rows", 2);

@@ -12,6 +12,7 @@
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
 #include "replay/fake_worker.hpp"
 #include "replay/parallel.hpp"
@@ -128,6 +129,33 @@ std::vector<Key> sums(const trace::Trace& trace) {
   return out;
 }
 
+void check_bits(const CutModel& model) {
+  const Program program = program_of(model);
+  Team parallel(model, program), alone(model, program);
+  replay::ReplayOptions options;
+  options.iterations = 2;
+  run_parallel(program, model.problem(), model.plan, parallel.workers, options, {});
+  run_recomposed(program, model.problem(), model.plan, alone.workers, options);
+  const auto weights = parallel.weights();
+  CHECK(weights == alone.weights());
+  for (const auto& shared : program.shared) {
+    const auto& copies = weights.at(shared.owner);
+    CHECK(copies.size() >= 2);
+    for (const auto& copy : copies) CHECK(copy == copies.front());
+  }
+}
+
+void check_simulated(const CutModel& m) {
+  const auto order = schedule::plan_order(m.plan);
+  const auto simulated = sim::simulate(m.problem(), m.plan, order);
+  const auto replayed = imitated(m);
+  CHECK(std::ranges::any_of(simulated.spans, &Span::shared));
+  CHECK(sums(replayed) == sums(simulated));
+  CHECK(to_seconds(replayed.iteration).value() ==
+        doctest::Approx(to_seconds(simulated.iteration).value()).epsilon(1e-9));
+  CHECK(sim::trace_faults(m.problem(), m.plan, order, simulated) == std::vector<std::string>{});
+}
+
 }  // namespace
 
 TEST_CASE("side by side and recomposed, copies have the same bits after several iterations") {
@@ -135,18 +163,7 @@ TEST_CASE("side by side and recomposed, copies have the same bits after several 
     for (const Given& given : kPlans) {
       CAPTURE(name);
       CAPTURE(given.schedule);
-      const CutModel model = model_of(name, given);
-      const Program program = program_of(model);
-      Team parallel(model, program), alone(model, program);
-      replay::ReplayOptions options;
-      options.iterations = 2;
-      run_parallel(program, model.problem(), model.plan, parallel.workers, options, {});
-      run_recomposed(program, model.problem(), model.plan, alone.workers, options);
-      const auto weights = parallel.weights();
-      CHECK(weights == alone.weights());
-      const auto& copies = weights.at(program.shared.at(0).owner);
-      CHECK(copies.size() >= 2);
-      for (const auto& copy : copies) CHECK(copy == copies.front());
+      check_bits(model_of(name, given));
     }
 }
 
@@ -155,14 +172,15 @@ TEST_CASE("the simulator has the same sums, of the same bytes at the same time")
     for (const Given& given : kPlans) {
       CAPTURE(name);
       CAPTURE(given.schedule);
-      const CutModel m = model_of(name, given);
-      const auto simulated = sim::simulate(m.problem(), m.plan, schedule::plan_order(m.plan));
-      const auto replayed = imitated(m);
-      CHECK(std::ranges::any_of(simulated.spans, &Span::shared));
-      CHECK(sums(replayed) == sums(simulated));
-      CHECK(to_seconds(replayed.iteration).value() ==
-            doctest::Approx(to_seconds(simulated.iteration).value()).epsilon(1e-9));
+      check_simulated(model_of(name, given));
     }
+}
+
+TEST_CASE("two sums that ranks are ready for in opposite orders do not wait for each other") {
+  const CutModel crossed = replay::test::crossed_chain();
+  CHECK(program_of(crossed).shared.size() == 2);
+  check_bits(crossed);
+  check_simulated(crossed);
 }
 
 TEST_CASE("weights, gradients and state of copies take what the simulator counts") {

@@ -270,6 +270,7 @@ TEST_CASE("operators tied across stages keep equal copies, and train as on one d
         cut.sequential = true;
         check_training(replay::test::shared_model(name, cut, replicas), {1, 2e-5, 4, 1e-2f});
       }
+  check_training(replay::test::crossed_chain(), {1, 1e-5, 4});
 }
 
 TEST_SUITE("slow") {
