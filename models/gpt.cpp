@@ -36,7 +36,7 @@ graph::OpGraph build_gpt(const Parameters& p) {
 }  // namespace
 
 // A tied head counts its weights once, at the token embedding; a pipeline that puts the two into different
-// stages needs a second copy and has to add up their gradients.
+// stages needs a second copy and has to add up their gradients (plan/shared_parameters.hpp).
 ModelInfo gpt() {
   return {"gpt",
           "decoder with embeddings, norms, residual sums, GELU and language-model head",

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -153,6 +154,21 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int6
   return slowest;
 }
 
+/// Of parameters that stand in other stages, divided as the first operator that uses them.
+static void add_copies(const graph::OpGraph& graph, const plan::Stage& stage,
+                       const std::map<OpId, Partition>& how, double share, StageLoad& load) {
+  std::set<OpId> left;
+  for (const OpId owner : graph::borrowed(graph, stage.operators)) left.insert(owner);
+  for (const OpId id : stage.operators) {
+    const OpId owner = graph::parameter_owner(graph, id);
+    if (left.erase(owner) == 0) continue;
+    const Bytes weights(weights_of(graph, owner, how.at(id), share));
+    load.parameters += weights;
+    load.largest = std::max(load.largest, weights);
+    if (graph.op(id).gathered_parameters == 0) load.fresh = std::max(load.fresh, weights);
+  }
+}
+
 StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
   StageLoad load = stage_load(graph, stage.operators);
   if (stage.tensor_parallel == 1) return load;
@@ -178,6 +194,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std:
       touched += cut(graph.op(OpId(static_cast<std::size_t>(v))).output_bytes, mine.whole_input);
     load.working = std::max(load.working, touched);
   }
+  add_copies(graph, stage, how, share, load);
   return load;
 }
 

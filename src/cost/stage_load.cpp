@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "penstock/graph/ties.hpp"
+
 namespace penstock::cost {
 namespace {
 
@@ -16,6 +18,21 @@ std::int64_t state_copies(plan::Optimizer optimizer) {
 static_assert(static_cast<int>(plan::Optimizer::sgd) == 0 &&
               static_cast<int>(plan::Optimizer::momentum) == 1 &&
               static_cast<int>(plan::Optimizer::adam) == 2);
+
+/// Of parameters that stand in other stages.
+void add_copies(const graph::OpGraph& graph, std::span<const OpId> operators, StageLoad& load) {
+  const std::vector<OpId> owners = graph::borrowed(graph, operators);
+  for (const OpId owner : owners) {
+    load.parameters += graph.parameter_bytes(owner);
+    load.largest = std::max(load.largest, graph.parameter_bytes(owner));
+  }
+  for (const OpId id : owners.empty() ? std::span<const OpId>() : operators) {
+    const OpId owner = graph::parameter_owner(graph, id);
+    const bool apart = graph.op(id).gathered_parameters == 0;
+    if (apart && std::binary_search(owners.begin(), owners.end(), owner))
+      load.fresh = std::max(load.fresh, graph.parameter_bytes(owner));
+  }
+}
 
 }  // namespace
 
@@ -42,6 +59,7 @@ StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operator
     load.largest = std::max(load.largest, graph.parameter_bytes(id));
     if (op.gathered_parameters == 0) load.fresh = std::max(load.fresh, graph.parameter_bytes(id));
   }
+  add_copies(graph, operators, load);
   return load;
 }
 

@@ -8,6 +8,7 @@
 #include "geometry.hpp"
 #include "operands.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::kernels {
 
@@ -113,12 +114,11 @@ class Builder {
 
   void add_parameter(OpId id, std::size_t place, const Slot& slot) {
     ParameterRef owner{id, place};
-    if (graph_.op(id).parameters > 0)
-      own_.emplace_back(slot, owner);
-    else if (const auto found =
-                 std::ranges::find_if(own_, [&](const auto& o) { return alike(o.first, slot); });
-             found != own_.end())
-      owner = found->second;
+    const OpId tied_to = graph::parameter_owner(graph_, id);
+    const auto& others = wire(tied_to).parameters;
+    if (const auto found = std::ranges::find_if(others, [&](const auto& p) { return alike(p.slot, slot); });
+        tied_to != id && found != others.end())
+      owner = found->owner;
     wire(id).parameters.push_back({owner, slot});
   }
   static bool alike(const Slot& a, const Slot& b) { return a.count() == b.count() && a.element == b.element; }
@@ -126,7 +126,6 @@ class Builder {
   const graph::OpGraph& graph_;
   Number number_;
   std::vector<Wire> wires_;
-  std::vector<std::pair<Slot, ParameterRef>> own_;  ///< that tied operators may share
 };
 
 }  // namespace

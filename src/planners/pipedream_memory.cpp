@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -17,6 +18,8 @@ StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts)
     : problem_(problem), cuts_(cuts), up_to_(cuts.size()) {
   core::parallel_for(
       cuts.size(), [&](std::size_t c) { up_to_[c] = cost::stage_load(problem.graph, cuts.operators(0, c)); });
+  for (std::size_t v = 0; v < problem.graph.size(); ++v)
+    ties_ |= graph::parameter_owner(problem.graph, core::OpId(v)) != core::OpId(v);
 }
 
 core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStage& stage,
@@ -45,7 +48,7 @@ bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core:
   load.leaving = up_to_[stage.last].leaving;
   load.working = up_to_[stage.last].working;
   load.fresh = up_to_[stage.last].fresh;
-  if (total(load, stage, samples) <= bytes) return true;
+  if (!ties_ && total(load, stage, samples) <= bytes) return true;
   load = cost::stage_load(problem_.graph, cuts_.operators(stage.first, stage.last));
   return total(load, stage, samples) <= bytes;
 }

@@ -11,9 +11,9 @@ namespace penstock::planners {
 /// One layer per unit, at tensor-parallel degree 1 and those of `sharded`, ascending, plain or recomputed;
 /// one micro-batch is `samples` samples, which a replica takes whole. Times are those of the slowest device
 /// type. Memory: what a stage keeps of its own operators per micro-batch, and weights, gradients and
-/// optimizer state once; Piper's model has no place for tensors received, buffers and workspace. Bandwidth:
-/// between consecutive devices that all send at once. `in_row`: each unit is also tied to the next. How
-/// degrees become sums over layers: ShardedTimes.
+/// optimizer state once, those that a unit shares with another at each of the two; Piper's model has no place
+/// for tensors received, buffers and workspace. Bandwidth: between consecutive devices that all send at once.
+/// `in_row`: each unit is also tied to the next. How degrees become sums over layers: ShardedTimes.
 graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& units, std::int64_t samples,
                                     bool in_row, std::span<const ShardedOperators> sharded);
 

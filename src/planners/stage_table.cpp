@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/ties.hpp"
 #include "penstock/schedule/in_flight.hpp"
 
 namespace penstock::planners {
@@ -142,10 +143,34 @@ void StageTable::describe_positions(const Units& units) {
       for (; cut <= reader; ++cut)
         crossing_[static_cast<std::size_t>(cut)].push_back({here, reader, v, op.output_bytes});
   }
+  find_ties(position);
   kept_ = prefix_sums(kept);
   parameters_ = prefix_sums(parameters);
   for (MostOf* table : {&working_, &fresh_})
     for (std::size_t width = 1; 2 * width <= size; width *= 2) table->push_back(wider(table->back(), width));
+}
+
+void StageTable::find_ties(const std::function<int(Vertex)>& position) {
+  const graph::OpGraph& graph = problem_.graph;
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const OpId owner = graph::parameter_owner(graph, OpId(v));
+    if (owner != OpId(v))
+      ties_.push_back({owner, position(static_cast<Vertex>(owner.index())), position(static_cast<Vertex>(v)),
+                       graph.parameter_bytes(owner), graph.op(OpId(v)).gathered_parameters > 0});
+  }
+  std::stable_sort(ties_.begin(), ties_.end(), [](const Tie& a, const Tie& b) { return a.owner < b.owner; });
+}
+
+/// Of parameters whose owner is not in the set, each once.
+void StageTable::add_copies(const StageSet& set, cost::StageLoad& load) const {
+  OpId counted;
+  for (const Tie& tie : ties_) {
+    if (!inside(set, tie.user_at) || inside(set, tie.owner_at)) continue;
+    if (!tie.gathered) load.fresh = std::max(load.fresh, tie.bytes);
+    if (tie.owner == counted) continue;
+    load.parameters += tie.bytes;
+    counted = tie.owner;
+  }
 }
 
 void StageTable::measure(const Units& units) {
@@ -214,6 +239,7 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
   }
   load.entering = entering(set);
   load.leaving = leaving(set);
+  add_copies(set, load);
   return load;
 }
 
@@ -325,6 +351,10 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
       const OpId id = units.operators[u][slot];
       const graph::Operator& op = graph.op(id);
       face.cost += fmt::format("|{},{},{}", op.parameters, op.output_bytes.value(), op.kept_bytes.value());
+      if (const OpId owner = graph::parameter_owner(graph, id); owner != id) {  // neither has a twin
+        face.cost += fmt::format("={}", owner.index());
+        faces[static_cast<std::size_t>(unit_of[owner.index()])].cost += fmt::format("={}", owner.index());
+      }
       for (Vertex to : graph.dag().successors(static_cast<Vertex>(id.index()))) {
         const int reader = unit_of[static_cast<std::size_t>(to)];
         if (reader == static_cast<int>(u)) continue;

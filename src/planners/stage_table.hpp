@@ -2,6 +2,7 @@
 // Prices every stage the search may form: time per sample and how much it can hold.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "arrangement.hpp"
@@ -93,6 +94,8 @@ class StageTable {
   void describe_positions(const Units& units);
   void measure(const Units& units);
   void fill_steps();
+  void find_ties(const std::function<int(graph::Vertex)>& position);
+  void add_copies(const StageSet& set, cost::StageLoad& load) const;
   std::int64_t time(const StageSet& set, std::size_t share) const;
   std::int64_t samples(int config, int replica_index) const;
 
@@ -106,6 +109,13 @@ class StageTable {
   std::vector<std::vector<int>> readers_;        ///< [tensor]: positions, ascending
   std::vector<core::Bytes> kept_, parameters_;   ///< prefix sums over positions
   MostOf working_, fresh_;                       ///< as in cost::StageLoad
+  struct Tie {
+    core::OpId owner;
+    int owner_at, user_at;  ///< positions
+    core::Bytes bytes;
+    bool gathered;  ///< the user adds to the gradient in place
+  };
+  std::vector<Tie> ties_;                        ///< those of one owner follow each other
   std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
   std::vector<double> work_prefix_;                     ///< [position]

@@ -102,6 +102,14 @@ plan::Stage TypeCosts::alone(OpId op, Partition how) const {
   return out;
 }
 
+cost::StageLoad TypeCosts::load(OpId op, Partition how, std::optional<std::size_t> member) const {
+  const plan::Stage stage = alone(op, how);
+  cost::StageLoad out =
+      member ? cost::stage_load(problem_.graph, stage, *member) : cost::stage_load(problem_.graph, stage);
+  if (problem_.graph.op(op).parameters == 0) out.parameters = Bytes(0);
+  return out;
+}
+
 double TypeCosts::own(const Clock& clock, OpId op, Partition how) const {
   const cost::CostModel& costs = problem_.costs;
   const auto group = cost::group_of(stage_, clock.replica);
@@ -117,8 +125,7 @@ double TypeCosts::own(const Clock& clock, OpId op, Partition how) const {
     const auto step = [&](Bytes bytes) {
       return costs.step_time(bytes, problem_.training.optimizer, type).value();
     };
-    update = std::max(update,
-                      step(cost::stage_load(problem_.graph, alone(op, how), m).parameters) - step(Bytes(0)));
+    update = std::max(update, step(load(op, how, m).parameters) - step(Bytes(0)));
   }
   Seconds told;
   const auto collectives = cost::own_collectives(problem_.graph, op, how);
@@ -141,15 +148,15 @@ double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout fro
 }
 
 double TypeCosts::weights(OpId op, Partition how) const {
-  return static_cast<double>(cost::stage_load(problem_.graph, alone(op, how)).parameters.value());
+  return static_cast<double>(load(op, how).parameters.value());
 }
 
 double TypeCosts::held(OpId op, Partition how) const {
   cost::MemoryRule rule = problem_.memory;
   rule.transient = false;
-  cost::StageLoad load = cost::stage_load(problem_.graph, alone(op, how));
-  load.entering = Bytes(0);
-  const auto memory = cost::stage_memory(load, rule, problem_.training.optimizer, samples_, 1);
+  cost::StageLoad own = load(op, how);
+  own.entering = Bytes(0);
+  const auto memory = cost::stage_memory(own, rule, problem_.training.optimizer, samples_, 1);
   return static_cast<double>(plan::total(memory).value());
 }
 

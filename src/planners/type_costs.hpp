@@ -1,6 +1,7 @@
 #pragma once
 // What the partition types of a plan's only stage cost an iteration, operator by operator.
 
+#include <optional>
 #include <vector>
 
 #include "penstock/cost/problem.hpp"
@@ -47,6 +48,8 @@ class TypeCosts {
   void add_clocks(std::size_t replica);
   void find_ways();
   plan::Stage alone(core::OpId op, plan::Partition how) const;
+  /// Its own: what it is tied to stands in the same stage.
+  cost::StageLoad load(core::OpId op, plan::Partition how, std::optional<std::size_t> member = {}) const;
 
   const cost::Problem& problem_;
   plan::Stage stage_;  ///< without operators

@@ -32,18 +32,6 @@ TrainingSetup with_optimizer(TrainingSetup setup, plan::Optimizer optimizer) {
   return setup;
 }
 
-void check_ties(const Device& device, const plan::Plan& plan) {
-  std::map<OpId, std::size_t> stage_of;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    for (const OpId id : plan.stages[s].operators) stage_of[id] = s;
-  for (const auto& [id, stage] : stage_of)
-    for (const kernels::Parameter& parameter : device.wire(id).parameters)
-      if (stage_of.at(parameter.owner.op) != stage)
-        throw core::BadInput(fmt::format(
-            "operator '{}' of stage {} shares parameters with '{}' of stage {}; that is not replayed",
-            device.name(id), stage, device.name(parameter.owner.op), stage_of.at(parameter.owner.op)));
-}
-
 VersionUse use_of(const std::vector<Instruction>& instructions, StageId stage) {
   VersionUse use;
   for (const Instruction& instruction : instructions) {
@@ -62,7 +50,6 @@ class KernelWorker : public DeviceWorker {
         device_(backend, problem.graph, setup, problem.cluster.type(device).memory,
                 fmt::format("device {}", device.index())),
         mail_(device_, program.devices[device.index()]) {
-    check_ties(device_, plan);
     const auto& instructions = program.devices[device.index()];
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       if (std::ranges::count(plan.stages[s].devices, device) > 0)
@@ -86,10 +73,12 @@ class KernelWorker : public DeviceWorker {
   std::vector<Region> outgoing(const Message& message) override { return mail_.fetch(message); }
 
   std::vector<Region> gradients(StageId stage) override {
-    std::vector<Region> out;
-    for (const Lease& sum : stages_.at(stage).weights().last_gradients())
-      out.push_back({sum, core::Bytes(0), sum->bytes()});
-    return out;
+    return gradients(stage, [&](OpId owner) {
+      return std::ranges::none_of(program_.shared, [&](const auto& s) { return s.owner == owner; });
+    });
+  }
+  std::vector<Region> shared_gradients(StageId stage, OpId shared) override {
+    return gradients(stage, [&](OpId owner) { return owner == shared; });
   }
   kernels::Backend& backend() override { return device_.backend; }
   std::vector<double> losses() const override { return device_.losses; }
@@ -103,6 +92,17 @@ class KernelWorker : public DeviceWorker {
   }
 
  private:
+  /// Of parameters whose owner is `wanted`.
+  template <class Wanted>
+  std::vector<Region> gradients(StageId stage, const Wanted& wanted) {
+    StageWeights& weights = stages_.at(stage).weights();
+    const std::vector<Lease> sums = weights.last_gradients();
+    std::vector<Region> out;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      if (wanted(weights.owner(i))) out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
+    return out;
+  }
+
   void run_pass(StageRun& stage, const Instruction& instruction) {
     compute(stage, instruction);
     for (const MessageId id : instruction.sends)

@@ -32,7 +32,7 @@ class Session {
         workers_(workers),
         reductions_(program, problem.graph, plan),
         monitor_(options.patience, options.stop),
-        sums_(monitor_, reductions_, workers, program.messages.size()),
+        sums_(monitor_, reductions_, plan, workers, program.messages.size()),
         processes_(options.processes),
         local_(
             monitor_, problem.cluster, parcels(), options.throttle, [this](DeviceId d) { return here(d); },

@@ -1,6 +1,7 @@
 #include "penstock/replay/program.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -18,6 +19,25 @@ using core::StageId;
 using schedule::Pass;
 
 constexpr std::size_t kMostMessages = std::size_t{1} << 24;
+
+std::vector<std::size_t> numbers(const std::vector<StageId>& stages) {
+  std::vector<std::size_t> out;
+  for (const StageId stage : stages) out.push_back(stage.index());
+  return out;
+}
+
+/// Copies of shared parameters are whole, and updated together.
+void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
+  for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
+    const auto refuse = [&](const char* why) {
+      throw BadInput(fmt::format("stages {} share the parameters of '{}': {} is not replayed",
+                                 fmt::join(numbers(shared.stages), ", "), graph.op(shared.owner).name, why));
+    };
+    if (plan::asynchronous(plan)) refuse("a schedule without a flush");
+    for (const StageId stage : shared.stages)
+      if (plan.stages[stage.index()].tensor_parallel > 1) refuse("tensor parallelism");
+  }
+}
 
 void check(const plan::Plan& plan) {
   const auto& compression = plan.training.compression;
@@ -48,7 +68,11 @@ class Lowering {
         in_turn_(plan::asynchronous(plan)),
         rows_(plain_rows(order)),
         versions_(weights_used(plan, rows_, order.rank_of_stage)) {
-    for (std::size_t rank = 0; rank < rows_.size(); ++rank) drop_needless(rank);
+    out_.shared = plan::shared_parameters(graph, plan);
+    for (std::size_t rank = 0; rank < rows_.size(); ++rank) {
+      drop_needless(rank);
+      add_shared(rank);
+    }
   }
 
   Program lower() {
@@ -69,12 +93,31 @@ class Lowering {
     schedule::Row& row = rows_[rank];
     std::size_t kept = 0;
     for (std::size_t p = 0; p < row.size(); ++p) {
-      if (needless(graph_, plan_, row[p])) continue;
+      if (needless(graph_, plan_, out_.shared, row[p])) continue;
       row[kept] = row[p];
       for (auto& used : versions_[rank]) used[kept] = used[p];
       ++kept;
     }
     row.resize(kept);
+  }
+
+  /// In one order on all ranks, so that nobody waits for who waits for him.
+  void add_shared(std::size_t rank) {
+    std::vector<std::int32_t>& which = shared_.emplace_back(rows_[rank].size(), -1);
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < out_.shared.size(); ++k) {
+      const auto& stages = out_.shared[k].stages;
+      const auto here = std::find_if(stages.begin(), stages.end(), [&](StageId s) {
+        return static_cast<std::size_t>(order_.rank_of_stage[s.index()]) == rank;
+      });
+      if (here == stages.end()) continue;
+      const auto place = static_cast<std::ptrdiff_t>(place_of(out_.shared[k], rows_[rank], next));
+      rows_[rank].insert(rows_[rank].begin() + place,
+                         {Pass::reduce_gradient, static_cast<std::int32_t>(here->index())});
+      for (auto& used : versions_[rank]) used.insert(used.begin() + place, -1);
+      which.insert(which.begin() + place, static_cast<std::int32_t>(k));
+      next = static_cast<std::size_t>(place) + 1;
+    }
   }
 
   const schedule::Row& row(std::size_t stage) const {
@@ -104,6 +147,7 @@ class Lowering {
       const schedule::Action& action = rows_[rank][p];
       Instruction instruction;
       instruction.pass = action.pass;
+      instruction.shared = shared_[rank][p];
       if (action.stage >= 0) instruction.stage = StageId(static_cast<std::size_t>(action.stage));
       if (action.micro_batch >= 0) {
         const Share part = share(instruction.stage, device, action.micro_batch);
@@ -219,7 +263,8 @@ class Lowering {
   const bool in_turn_;
   std::vector<schedule::Row> rows_;  ///< [rank]
   Versions versions_;
-  std::vector<Places> places_;  ///< [stage]
+  std::vector<std::vector<std::int32_t>> shared_;  ///< [rank][position]: Instruction::shared
+  std::vector<Places> places_;                     ///< [stage]
   std::size_t devices_ = 0;
   Program out_;
 };
@@ -228,6 +273,7 @@ class Lowering {
 
 Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order) {
   check(plan);
+  check_shared(graph, plan);
   return Lowering(graph, plan, order).lower();
 }
 

@@ -9,7 +9,7 @@
 
 #include "flows.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/cost/sharding.hpp"
+#include "penstock/cost/shared_reduction.hpp"
 #include "reductions.hpp"
 #include "regions.hpp"
 #include "ring.hpp"
@@ -88,7 +88,8 @@ class Iteration {
     std::vector<Region> from;
   };
   struct Sum {
-    std::vector<std::pair<DeviceId, std::vector<Region>>> gradients;  ///< of the replicas that have come
+    std::vector<std::pair<DeviceId, std::vector<std::vector<Region>>>>
+        gradients;  ///< terms of the replicas that have come
     bool done = false;
     Seconds start;
   };
@@ -196,7 +197,7 @@ class Iteration {
   void join_sum(std::size_t d, std::size_t position) {
     const auto r = static_cast<std::size_t>(reductions_.at[d][position]);
     const Reduction& reduction = reductions_.list[r];
-    sums_[r].gradients.emplace_back(DeviceId(d), workers_[d]->gradients(reduction.stage));
+    sums_[r].gradients.emplace_back(DeviceId(d), terms(reduction, plan_, DeviceId(d), *workers_[d]));
     if (sums_[r].gradients.size() < reduction.devices.size()) return;
     waiting_.push_back(r);
     start_sums();
@@ -223,18 +224,22 @@ class Iteration {
     std::sort(gradients.begin(), gradients.end(),
               [&](const auto& a, const auto& b) { return replica(a.first) < replica(b.first); });
     std::vector<std::vector<float>> values;
-    for (const auto& [device, regions] : gradients)
-      values.push_back(gather(workers_[device.index()]->backend(), regions));
+    for (const auto& [device, own] : gradients)
+      gather(workers_[device.index()]->backend(), own, values.emplace_back());
     Ring::sum(values);
     for (std::size_t i = 0; i < values.size(); ++i)
-      scatter(workers_[gradients[i].first.index()]->backend(), gradients[i].second, values[i]);
+      for (const auto& regions : gradients[i].second)
+        scatter(workers_[gradients[i].first.index()]->backend(), regions, values[i]);
     gradients.clear();
   }
 
   Seconds time_of(const Reduction& reduction) const {
+    if (reduction.shared)
+      return cost::time(problem_.cluster, cost::shared_reduction(problem_, plan_, *reduction.shared));
     const plan::Stage& stage = plan_.stages[reduction.stage.index()];
+    const auto own = plan::unshared(stage.operators, program_.shared);
     Seconds time;
-    for (const cost::Reduction& part : cost::reductions(problem_, stage, stage.operators))
+    for (const cost::Reduction& part : cost::reductions(problem_, stage, own))
       time += cost::time(problem_.cluster, part);
     return time;
   }

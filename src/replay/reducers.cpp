@@ -9,10 +9,11 @@
 
 namespace penstock::replay {
 
-Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
-                   std::size_t first_parcel)
+Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
+                   const std::vector<Worker*>& workers, std::size_t first_parcel)
     : monitor_(monitor),
       reductions_(reductions),
+      plan_(plan),
       workers_(workers),
       devices_(reductions.at.size()),
       scratch_(reductions.at.size()) {
@@ -40,7 +41,7 @@ std::vector<std::jthread> Reducers::start(Links& links) {
 
 void Reducers::begin(std::size_t device, std::size_t position) {
   const auto r = static_cast<std::size_t>(reductions_.at[device][position]);
-  Task task{position, workers_[device]->gradients(reductions_.list[r].stage)};
+  Task task{position, terms(reductions_.list[r], plan_, core::DeviceId(device), *workers_[device])};
   monitor_.change([&] { devices_[device].tasks.push_back(std::move(task)); });
 }
 
@@ -84,7 +85,7 @@ void Reducers::serve(Links& links, std::size_t device) {
         task = own.tasks[own.begun++];
         return true;
       });
-      if (task.regions.empty() && closed) return;
+      if (task.terms.empty() && closed) return;
       task.when.start = monitor_.now();
       sum(links, device, task);
       task.when.end = monitor_.now();
@@ -109,11 +110,11 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
   const auto run = [&](const Pieces& gradients) {
     rings_[r].run(links, static_cast<std::size_t>(member), NumberRow(gradients), scratch.ring, awaited);
   };
-  if (plain(backend, task.regions)) return run(pieces(task.regions));
-  gather(backend, task.regions, *scratch.values);
+  if (task.terms.size() == 1 && plain(backend, task.terms[0])) return run(pieces(task.terms[0]));
+  gather(backend, task.terms, *scratch.values);
   run({{scratch.values, reinterpret_cast<std::byte*>(scratch.values->data()),
         scratch.values->size() * sizeof(float)}});
-  scatter(backend, task.regions, *scratch.values);
+  for (const auto& regions : task.terms) scatter(backend, regions, *scratch.values);
 }
 
 }  // namespace penstock::replay

@@ -16,8 +16,8 @@ namespace penstock::replay {
 class Reducers {
  public:
   /// Parcels of their rings are numbered from `first_parcel` on.
-  Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
-           std::size_t first_parcel);
+  Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
+           const std::vector<Worker*>& workers, std::size_t first_parcel);
 
   void add_parcels(std::vector<Parcel>& parcels) const;
   std::vector<std::jthread> start(Links& links);
@@ -35,7 +35,7 @@ class Reducers {
  private:
   struct Task {
     std::size_t position = 0;
-    std::vector<Region> regions;
+    std::vector<std::vector<Region>> terms;
     Interval when{};
   };
   struct Device {
@@ -47,6 +47,7 @@ class Reducers {
 
   Monitor& monitor_;
   const Reductions& reductions_;
+  const plan::Plan& plan_;
   const std::vector<Worker*>& workers_;
   std::vector<Ring> rings_;  ///< [reduction]
   std::vector<Device> devices_;

@@ -1,28 +1,42 @@
 #pragma once
 // Which sums of gradients there are in a program, and which update waits for which.
 
+#include <optional>
 #include <vector>
 
 #include "penstock/plan/plan.hpp"
 #include "penstock/replay/program.hpp"
+#include "penstock/replay/worker.hpp"
 
 namespace penstock::replay {
 
-/// One sum over all replicas of a stage.
+/// One sum over all replicas of a stage, or over the devices of several.
 struct Reduction {
-  core::StageId stage;
-  std::vector<core::DeviceId> devices;  ///< [replica]
-  std::vector<std::size_t> position;    ///< [replica] where it stands in the device's instructions
-  core::Bytes bytes;                    ///< of the gradients
+  core::StageId stage;                             ///< of several that of the owner
+  std::vector<core::DeviceId> devices;             ///< [replica], each once
+  std::vector<std::size_t> position;               ///< [replica] where it stands in the device's instructions
+  core::Bytes bytes;                               ///< of the gradients
+  std::optional<plan::SharedParameters> shared{};  ///< of a sum over several stages
 };
 
 /// The k-th REDUCE_GRAD of a stage on each of its devices is one reduction, which its k-th STEP waits for.
+/// After these come the sums of shared parameters, in their order; the STEP of a stage that takes part in
+/// some waits for the last: a device runs its sums one after the other.
 struct Reductions {
   Reductions(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan);
 
   std::vector<Reduction> list;
   /// [device][position] index into `list`: what a REDUCE_GRAD takes part in, what a STEP waits for; else -1.
   std::vector<std::vector<std::int32_t>> at;
+
+ private:
+  void add_own(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t s);
+  void add_shared(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t k);
 };
+
+/// What the device has of the sum: of each of its stages that take part, gradients in the same order. In the
+/// sum they are one term.
+std::vector<std::vector<Region>> terms(const Reduction& reduction, const plan::Plan& plan,
+                                       core::DeviceId device, Worker& worker);
 
 }  // namespace penstock::replay

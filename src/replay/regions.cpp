@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
@@ -104,6 +105,14 @@ void gather(Backend& backend, const std::vector<Region>& regions, std::vector<fl
                      [](double value) { return static_cast<float>(value); });
     }
     to += static_cast<std::ptrdiff_t>(count);
+  }
+}
+
+void gather(Backend& backend, const std::vector<std::vector<Region>>& terms, std::vector<float>& out) {
+  gather(backend, terms.front(), out);
+  for (std::size_t t = 1; t < terms.size(); ++t) {
+    const auto more = gather(backend, terms[t]);
+    std::transform(out.begin(), out.end(), more.begin(), out.begin(), std::plus<>());
   }
 }
 

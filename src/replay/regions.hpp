@@ -27,4 +27,7 @@ bool plain(const kernels::Backend& backend, const std::vector<Region>& regions);
 std::vector<float> gather(kernels::Backend& backend, const std::vector<Region>& regions);
 void gather(kernels::Backend& backend, const std::vector<Region>& regions, std::vector<float>& out);
 void scatter(kernels::Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values);
+/// The sums of the numbers of several lists of regions, all alike.
+void gather(kernels::Backend& backend, const std::vector<std::vector<Region>>& terms,
+            std::vector<float>& out);
 }  // namespace penstock::replay

@@ -67,7 +67,7 @@ class Ring::Member {
 
   /// With several slices the next move begins before what has come is added.
   void run(const std::function<std::string()>& awaited) const {
-    begin(0);
+    if (ring_.moves() > 0) begin(0);
     for (std::size_t move = 0; move < ring_.moves(); ++move) {
       links_.wait(ring_.parcel(move, before_), awaited);
       const bool last = move + 1 == ring_.moves();

@@ -16,7 +16,7 @@ namespace penstock::replay {
 /// and then copied, so that all end with the same bits. Sums are in fp32.
 class Ring {
  public:
-  /// Of `bytes` of gradients of n >= 2 replicas; its parcels are numbered from `first` on.
+  /// Of `bytes` of gradients of n >= 1 replicas; its parcels are numbered from `first` on.
   Ring(std::size_t replicas, core::Bytes bytes, std::size_t first);
 
   /// Every slice is sent, be it empty.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::replay {
 namespace {
@@ -45,12 +46,34 @@ std::vector<Row> plain_rows(const schedule::Grid& order) {
   return out;
 }
 
-bool needless(const graph::OpGraph& graph, const plan::Plan& plan, const Action& action) {
+bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
+              const std::vector<plan::SharedParameters>& shared, const Action& action) {
   if (action.pass != Pass::step && action.pass != Pass::reduce_gradient) return false;
   const plan::Stage& stage = plan.stages[static_cast<std::size_t>(action.stage)];
-  const bool weights = std::any_of(stage.operators.begin(), stage.operators.end(),
-                                   [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
-  return !weights || (action.pass == Pass::reduce_gradient && stage.replicas() == 1);
+  const auto weigh = [&](const std::vector<core::OpId>& operators) {
+    return std::any_of(operators.begin(), operators.end(),
+                       [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
+  };
+  if (action.pass == Pass::reduce_gradient)
+    return stage.replicas() == 1 || !weigh(plan::unshared(stage.operators, shared));
+  return !weigh(stage.operators) && graph::borrowed(graph, stage.operators).empty();
+}
+
+std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::size_t from) {
+  std::size_t updated = row.size();
+  for (std::size_t p = row.size(); p-- > 0;) {
+    const Action& action = row[p];
+    const bool shares =
+        action.stage >= 0 && std::count(shared.stages.begin(), shared.stages.end(),
+                                        core::StageId(static_cast<std::size_t>(action.stage))) > 0;
+    if (shares && action.pass == Pass::step) updated = p;
+    const bool gradient = action.pass == Pass::backward || action.pass == Pass::weight_gradient;
+    if (action.pass == Pass::reduce_gradient || (shares && gradient)) from = std::max(from, p + 1);
+  }
+  if (from > updated)
+    throw core::BadInput(
+        fmt::format("{} stands before the sum of what the stage shares with others", token(row[updated])));
+  return from;
 }
 
 Places places(const Row& row, std::int32_t stage) {

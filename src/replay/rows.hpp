@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/graph/op_graph.hpp"
-#include "penstock/plan/plan.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 #include "penstock/schedule/grid.hpp"
 
 namespace penstock::replay {
@@ -13,8 +13,14 @@ namespace penstock::replay {
 /// Without what is idle, pairs taken apart. Throws BadInput for passes that are not replayed.
 std::vector<schedule::Row> plain_rows(const schedule::Grid& order);
 
-/// Nothing is reduced or updated where there are no weights, nor reduced where there is one replica.
-bool needless(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Action& action);
+/// Nothing is updated where there are no weights, nor reduced where there are none but shared ones, or one
+/// replica.
+bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
+              const std::vector<plan::SharedParameters>& shared, const schedule::Action& action);
+
+/// Where the sum of `shared` stands in a row: after the row's last REDUCE_GRAD and the last gradient of the
+/// stages that share, not before `from`. Throws BadInput where one of these is updated before.
+std::size_t place_of(const plan::SharedParameters& shared, const schedule::Row& row, std::size_t from);
 
 /// Where the passes of one stage stand in its row, by micro-batch as the row counts them.
 struct Places {

@@ -25,7 +25,7 @@ class StageRun {
   using Tensors = std::map<core::OpId, Lease>;
   using Received = std::map<core::OpId, std::vector<Lease>>;  ///< terms of gradients of what left the stage
 
-  /// Throws BadInput as the kernels do. No operator shares parameters with one of another stage.
+  /// Throws BadInput as the kernels do.
   StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
            std::int64_t mini_batches);
 

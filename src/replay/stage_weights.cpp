@@ -31,12 +31,14 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
   versions_[0];
   for (const core::OpId id : operators)
     for (const kernels::Parameter& parameter : device.wire(id).parameters)
-      if (parameter.owner.op == id) add(parameter.owner, parameter.slot);
+      if (!places_.contains(parameter.owner)) add(parameter.owner);
   gradients(0);
 }
 
-void StageWeights::add(ParameterRef parameter, const Slot& slot) {
+void StageWeights::add(ParameterRef parameter) {
+  const Slot& slot = device_.wire(parameter.op).parameters[parameter.slot].slot;
   places_[parameter] = slots_.size();
+  owners_.push_back(parameter.op);
   slots_.push_back(slot);
   const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
   Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);

@@ -17,11 +17,14 @@ struct VersionUse {
 /// program may start again.
 class StageWeights {
  public:
-  /// Own parameters of `operators`. Throws BadInput as the kernels do.
+  /// Of the parameters that `operators` use, copies of other stages' included. Throws BadInput as the kernels
+  /// do.
   StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use);
 
   /// Where a parameter of the stage stands in the lists below.
   std::size_t place(kernels::ParameterRef parameter) const { return places_.at(parameter); }
+
+  core::OpId owner(std::size_t place) const { return owners_[place]; }
 
   const std::vector<Lease>& newest() const { return versions_.at(newest_); }
   /// After `updates` updates; the newest where that is negative.
@@ -37,7 +40,7 @@ class StageWeights {
   void step();
 
  private:
-  void add(kernels::ParameterRef parameter, const kernels::Slot& slot);
+  void add(kernels::ParameterRef parameter);
   std::vector<Lease> changeable();
   void retire_gradients();
   std::vector<Lease> copies(const std::vector<Lease>& of);
@@ -46,6 +49,7 @@ class StageWeights {
   VersionUse use_;
   std::map<int, int> left_;  ///< passes to come, by version
   std::map<kernels::ParameterRef, std::size_t> places_;
+  std::vector<core::OpId> owners_;
   std::vector<kernels::Slot> slots_;
   std::map<int, std::vector<Lease>> versions_;
   int newest_ = 0;

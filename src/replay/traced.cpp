@@ -125,14 +125,18 @@ class Tracer {
     span.bytes = message.bytes;
   }
 
+  /// On one device alone nothing moves.
   void add_sum(const Reduction& sum) {
+    if (sum.devices.size() < 2) return;
     Seconds start;
     for (std::size_t r = 0; r < sum.devices.size(); ++r)
       start = std::max(start, record_.reductions[sum.devices[r].index()][sum.position[r]].start);
     for (std::size_t r = 0; r < sum.devices.size(); ++r) {
       const Interval& own = record_.reductions[sum.devices[r].index()][sum.position[r]];
-      add(TaskKind::all_reduce, sum.devices[r], sum.stage, {start, std::max(start, own.end)}).bytes =
-          sum.bytes;
+      trace::Span& span =
+          add(TaskKind::all_reduce, sum.devices[r], sum.stage, {start, std::max(start, own.end)});
+      span.bytes = sum.bytes;
+      span.shared = sum.shared.has_value();
     }
   }
 

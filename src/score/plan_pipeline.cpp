@@ -7,6 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 
 namespace penstock::score {
@@ -54,15 +55,18 @@ std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
   return stage.micro_batch * static_cast<std::int64_t>(replica) / stage.replicas();
 }
 
-Seconds reduce_time(const cost::Problem& problem, const plan::Stage& stage) {
+/// Of `operators`, whose gradients the stage's replicas reduce among themselves.
+Seconds reduce_time(const cost::Problem& problem, const plan::Stage& stage,
+                    const std::vector<core::OpId>& operators) {
   Seconds sum;
-  for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
+  for (const cost::Reduction& reduction : cost::reductions(problem, stage, operators))
     sum += cost::time(problem.cluster, reduction);
   return sum;
 }
 
-void add_machines(const cost::Problem& problem, const plan::Stage& stage, Pipeline& out) {
-  const Picoseconds after = rounded(reduce_time(problem, stage));
+void add_machines(const cost::Problem& problem, const plan::Stage& stage,
+                  const std::vector<core::OpId>& reduced, Pipeline& out) {
+  const Picoseconds after = rounded(reduce_time(problem, stage, reduced));
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
   for (std::size_t r = 0; r < replicas(stage); ++r) {
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
@@ -159,9 +163,10 @@ Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
   Pipeline out;
   out.micro_batches = static_cast<int>(plan.training.mini_batch / plan.stages.front().micro_batch);
   std::vector<int> first;
+  const auto shared = plan::shared_parameters(problem.graph, plan);
   for (const plan::Stage& stage : plan.stages) {
     first.push_back(static_cast<int>(out.stages.size()));
-    add_machines(problem, stage, out);
+    add_machines(problem, stage, plan::unshared(stage.operators, shared), out);
   }
   const plan::StageGraph stages(problem.graph, plan);
   for (const plan::Boundary& boundary : stages.boundaries()) {

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "least_all_reduce.hpp"
 #include "least_times.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::score {
 namespace {
@@ -40,6 +42,9 @@ class Bounds {
         samples_(static_cast<double>(problem.training.mini_batch)),
         times_(problem, family) {
     if (reduction == Reduction::closed_form) reduce_.emplace(problem.cluster);
+    for (std::size_t op = 0; op < size(); ++op)
+      if (const auto owner = graph::parameter_owner(problem.graph, core::OpId(op)).index(); owner != op)
+        lends_.insert(owner);
     go_down();
     go_up();
   }
@@ -83,6 +88,13 @@ class Bounds {
   double reduce(std::size_t replicas, Bytes bytes) const {
     return reduce_ ? reduce_->seconds(replicas, problem_.training.compression.gradient_bytes(bytes)) : 0;
   }
+  /// Other stages may take part where they share the operator's parameters.
+  double reduce(std::size_t op, std::size_t replicas, Bytes bytes) const {
+    double least = reduce(replicas, bytes);
+    for (std::size_t r = replicas + 1; lends_.contains(op) && r <= problem_.cluster.size(); ++r)
+      least = std::min(least, reduce(r, bytes));
+    return least;
+  }
 
   void go_down() {
     for (std::size_t op = 0; op < size(); ++op)
@@ -123,7 +135,7 @@ class Bounds {
     const std::size_t group = family_ == PlanFamily::tensor_parallel ? problem_.cluster.size() / replicas : 1;
     const double share = samples_ / static_cast<double>(replicas * group);
     const LeastTimes& least = times_.over_all(op);
-    const double after = reduce(replicas, part(weights(op), group)) + update(op, replicas * group);
+    const double after = reduce(op, replicas, part(weights(op), group)) + update(op, replicas * group);
     return most_of_producers(op, down_) +
            std::max(share * least.rate + after, share * least.held_rate + most_of_producers(op, up_));
   }
@@ -203,6 +215,7 @@ class Bounds {
   double samples_;
   LeastTimesTable times_;
   std::optional<LeastAllReduce> reduce_;
+  std::set<std::size_t> lends_;    ///< operators whose parameters others use too
   std::vector<double> down_, up_;  ///< by operator
 };
 

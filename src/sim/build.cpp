@@ -5,6 +5,7 @@
 #include "collective.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 #include "rows.hpp"
 #include "task_list.hpp"
 #include "updates.hpp"
@@ -85,11 +86,15 @@ class Builder {
       return;
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
       tasks_.graph().overlap.push_back(problem_.cluster.type(DeviceId(d)).overlap_slowdown);
-    for (const plan::Stage& stage : plan_.stages) {
-      tasks_.graph().stage_devices.emplace_back();
-      for (const DeviceId d : stage.devices)
-        tasks_.graph().stage_devices.back().push_back(static_cast<std::int32_t>(d.index()));
-    }
+    const auto numbers = [](const std::vector<DeviceId>& devices) {
+      std::vector<std::int32_t> out;
+      for (const DeviceId d : devices) out.push_back(static_cast<std::int32_t>(d.index()));
+      return out;
+    };
+    for (const plan::Stage& stage : plan_.stages)
+      tasks_.graph().stage_devices.push_back(numbers(stage.devices));
+    for (const auto& shared : plan::shared_parameters(problem_.graph, plan_))
+      tasks_.graph().shared_devices.push_back(numbers(plan::devices(shared, plan_)));
   }
 
   std::size_t rank(std::size_t stage) const { return static_cast<std::size_t>(order_.rank_of_stage[stage]); }

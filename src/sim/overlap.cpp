@@ -41,8 +41,10 @@ void Overlap::communicate(TaskId id, std::int64_t now, int by) {
     change(static_cast<std::size_t>(graph_.path(id).from), now, by);
     change(static_cast<std::size_t>(graph_.path(id).to), now, by);
   } else if (task.duration > 0) {
-    for (const std::int32_t d : graph_.stage_devices[static_cast<std::size_t>(task.stage)])
-      change(static_cast<std::size_t>(d), now, by);
+    const auto& devices = task.micro_batch >= 0
+                              ? graph_.shared_devices[static_cast<std::size_t>(task.micro_batch)]
+                              : graph_.stage_devices[static_cast<std::size_t>(task.stage)];
+    for (const std::int32_t d : devices) change(static_cast<std::size_t>(d), now, by);
   }
 }
 

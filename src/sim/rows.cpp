@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/graph/ties.hpp"
+
 namespace penstock::sim {
 namespace {
 
@@ -82,6 +84,8 @@ std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stag
     out.back().operators.push_back(*op);
     out.back().gradients += graph.parameter_bytes(*op);
   }
+  for (const core::OpId owner : graph::borrowed(graph, stage.operators))
+    out.back().gradients += graph.parameter_bytes(owner);
   return out;
 }
 

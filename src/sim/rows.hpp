@@ -15,7 +15,8 @@ struct Bucket {
 };
 
 /// A stage's operators in buckets of at least `bytes` of gradients, the last one with what is left; one
-/// bucket when `bytes` is 0. Operators without parameters go with those before them.
+/// bucket when `bytes` is 0. Operators without parameters go with those before them; copies of parameters
+/// that other stages own count in the last one.
 std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stage, core::Bytes bytes);
 
 /// One task of a row, the same on every replica.
@@ -32,7 +33,8 @@ struct Reduction {
   std::int32_t stage = -1;
   std::int32_t after = -1;
   std::int32_t bucket = 0;
-  std::int32_t step = -1;  ///< position of the STEP that needs the result; -1: none
+  std::int32_t step = -1;    ///< position of the STEP that needs the result; -1: none
+  std::int32_t shared = -1;  ///< of the sum among stages of so many shared parameters before it; else -1
 };
 
 struct RankRow {

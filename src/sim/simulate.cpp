@@ -6,6 +6,7 @@
 
 #include "engine.hpp"
 #include "memory.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 #include "prepare.hpp"
 
 namespace penstock::sim {
@@ -30,7 +31,8 @@ trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start
     span.device = device_id(task.place);
   }
   span.stage = StageId(static_cast<std::size_t>(task.stage));
-  span.micro_batch = task.micro_batch;
+  span.shared = task.kind == trace::TaskKind::all_reduce && task.micro_batch >= 0;
+  span.micro_batch = span.shared ? -1 : task.micro_batch;
   span.start = Picoseconds(start);
   span.end = Picoseconds(end);
   span.bytes = core::Bytes(task.bytes);
@@ -67,9 +69,11 @@ bool has_collectives(const plan::Plan& plan) {
                      [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
 }
 
-/// A closed-form all-reduce is one task but shows on every replica; barriers do not show.
-std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, const Times& times) {
+/// A closed-form all-reduce is one task but shows on everybody who takes part; barriers do not show.
+std::vector<trace::Span> spans(const cost::Problem& problem, const plan::Plan& plan, const TaskGraph& graph,
+                               const Times& times) {
   std::vector<trace::Span> out;
+  const auto shared = plan::shared_parameters(problem.graph, plan);
   out.reserve(graph.tasks.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
@@ -77,7 +81,10 @@ std::vector<trace::Span> spans(const plan::Plan& plan, const TaskGraph& graph, c
     if (task.place >= 0) {
       out.push_back(span);
     } else if (task.bytes > 0) {
-      for (DeviceId device : plan.stages[span.stage.index()].devices) {
+      const auto members = span.shared
+                               ? plan::devices(shared[static_cast<std::size_t>(task.micro_batch)], plan)
+                               : plan.stages[span.stage.index()].devices;
+      for (DeviceId device : members) {
         span.device = device;
         out.push_back(span);
       }
@@ -118,7 +125,7 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
   trace.mini_batch = plan.training.mini_batch;
   trace.mini_batches = mini_batches(plan, iteration);
   trace.iteration = iteration_time(plan, iteration, times);
-  trace.spans = spans(plan, iteration.graph, times);
+  trace.spans = spans(problem, plan, iteration.graph, times);
   if (options.bucket.value() > 0) join(trace.spans);
   if (has_collectives(plan)) add_collectives(plan, iteration, trace.spans);
   trace.devices = device_memory(problem, plan, iteration, times);

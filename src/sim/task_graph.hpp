@@ -21,7 +21,7 @@ struct Task {
   TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
   std::int32_t place =
       -1;  ///< device of what computes, route of what travels; of a closed-form all-reduce -1
-  std::int32_t micro_batch = -1;
+  std::int32_t micro_batch = -1;  ///< of an all-reduce among stages: which shared parameters; else -1 there
   trace::TaskKind kind = trace::TaskKind::forward;
   std::int32_t stage = -1;  ///< computing, sending or reducing
 
@@ -57,8 +57,9 @@ struct TaskGraph {
   std::vector<double> capacity;  ///< [link], bytes per ps
   std::size_t devices = 0;       ///< of the cluster
   // Compute that communication slows down (overlap.hpp); empty when it does not.
-  std::vector<double> overlap;                           ///< [device], factor on compute time, at least 1
-  std::vector<std::vector<std::int32_t>> stage_devices;  ///< [stage]
+  std::vector<double> overlap;                            ///< [device], factor on compute time, at least 1
+  std::vector<std::vector<std::int32_t>> stage_devices;   ///< [stage]
+  std::vector<std::vector<std::int32_t>> shared_devices;  ///< [shared parameters]
   // An imperfect world (apply.hpp); all three are empty in a perfect one.
   std::vector<Speed> speed;             ///< [device], of passes over time, beside what is in their durations
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/explain.hpp"
 #include "prepare.hpp"
@@ -23,7 +24,8 @@ void add_collective(const cost::Problem& problem, const plan::Plan& plan, const 
   if (std::any_of(plan.stages.begin(), plan.stages.end(), [&](const auto& s) { return reduces(problem, s); }))
     return;
   constexpr const char* kWhy = "is set, but no stage has replicas with gradients to reduce";
-  if (options.collective != Collective::closed_form)
+  const bool shared = !plan::asynchronous(plan) && !plan::shared_parameters(problem.graph, plan).empty();
+  if (options.collective != Collective::closed_form && !shared)
     out.push_back(fmt::format("collective {} {}", name(options.collective), kWhy));
   if (options.bucket.value() > 0)
     out.push_back(fmt::format("bucket {} {}", core::show(options.bucket), kWhy));

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "collective.hpp"
-#include "penstock/cost/sharding.hpp"
+#include "penstock/cost/shared_reduction.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -15,10 +15,16 @@ class UpdateBuilder {
  public:
   UpdateBuilder(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
                 const BuiltRows& built, TaskList& tasks)
-      : problem_(problem), plan_(plan), options_(options), built_(built), tasks_(tasks) {}
+      : problem_(problem),
+        plan_(plan),
+        options_(options),
+        built_(built),
+        tasks_(tasks),
+        shared_(plan::shared_parameters(problem.graph, plan)) {}
 
   void add() {
     for (std::size_t r = 0; r < built_.rows.size(); ++r) add_reductions(r);
+    for (std::size_t k = 0; k < shared_.size() && !plan::asynchronous(plan_); ++k) add_shared(k);
     add_barriers();
   }
 
@@ -34,7 +40,7 @@ class UpdateBuilder {
   }
 
   void add_reductions(std::size_t r) {
-    Ready before(built_.devices[r].size());  // what the stream ran last
+    Ready& before = streams_.emplace_back(built_.devices[r].size());
     for (const Reduction& row : built_.rows[r].reductions) {
       Ready ready = before;
       for (std::int64_t d = 0; d < devices(r); ++d)
@@ -42,7 +48,7 @@ class UpdateBuilder {
       for (const cost::Reduction& reduction : reductions(row)) {
         before = options_.collective == Collective::closed_form
                      ? reduce_at_once(row, reduction, ready)
-                     : reduce_by_messages(r, row, reduction, ready);
+                     : reduce_by_messages(built_.devices[r], row, reduction, ready);
         ready = before;
       }
       for (std::size_t d = 0; row.step >= 0 && d < before.size(); ++d)
@@ -52,8 +58,63 @@ class UpdateBuilder {
 
   std::vector<cost::Reduction> reductions(const Reduction& row) const {
     const auto s = static_cast<std::size_t>(row.stage);
-    return cost::reductions(problem_, plan_.stages[s],
-                            built_.buckets[s][static_cast<std::size_t>(row.bucket)].operators);
+    return cost::reductions(
+        problem_, plan_.stages[s],
+        plan::unshared(built_.buckets[s][static_cast<std::size_t>(row.bucket)].operators, shared_));
+  }
+
+  // Among stages.
+
+  std::size_t rank_of(core::StageId stage) const {
+    const auto& devices = plan_.stages[stage.index()].devices;
+    return static_cast<std::size_t>(std::find(built_.devices.begin(), built_.devices.end(), devices) -
+                                    built_.devices.begin());
+  }
+  /// Position of the stage's last such pass in its row; -1: there is none.
+  std::int32_t last_of(core::StageId stage, std::initializer_list<schedule::Pass> passes) const {
+    const auto& tasks = built_.rows[rank_of(stage)].tasks;
+    for (auto p = static_cast<std::int32_t>(tasks.size()); p-- > 0;) {
+      const RowTask& task = tasks[static_cast<std::size_t>(p)];
+      if (task.stage == static_cast<std::int32_t>(stage.index()) &&
+          std::find(passes.begin(), passes.end(), task.pass) != passes.end())
+        return p;
+    }
+    return -1;
+  }
+
+  /// Of one device there is nothing to tell anybody.
+  void add_shared(std::size_t k) {
+    using schedule::Pass;
+    const auto devices = plan::devices(shared_[k], plan_);
+    if (devices.size() < 2) return;
+    Ready ready;
+    std::map<std::size_t, std::size_t> first;  // [rank] of its devices among all
+    for (const core::StageId stage : shared_[k].stages) {
+      const std::size_t r = rank_of(stage);
+      if (first.emplace(r, ready.size()).second)
+        ready.insert(ready.end(), streams_[r].begin(), streams_[r].end());
+      const std::int32_t computed = last_of(stage, {Pass::backward, Pass::weight_gradient});
+      core::require(computed >= 0, "every stage has backward passes");
+      for (std::size_t d = 0; d < streams_[r].size(); ++d)
+        ready[first[r] + d].push_back(at(r, computed, static_cast<std::int64_t>(d)));
+    }
+    const Reduction row{static_cast<std::int32_t>(plan::home(shared_[k], plan_).index()), -1, 0, -1,
+                        static_cast<std::int32_t>(k)};
+    const cost::Reduction reduction = cost::shared_reduction(problem_, plan_, shared_[k]);
+    const Ready done = options_.collective == Collective::closed_form
+                           ? reduce_at_once(row, reduction, ready)
+                           : reduce_by_messages(devices, row, reduction, ready);
+    for (const auto& [r, start] : first)
+      std::copy_n(done.begin() + static_cast<std::ptrdiff_t>(start), streams_[r].size(), streams_[r].begin());
+    for (const core::StageId stage : shared_[k].stages) await(stage);
+  }
+
+  /// The stage's update waits for what its rank's stream ran last.
+  void await(core::StageId stage) {
+    const std::size_t r = rank_of(stage);
+    const std::int32_t step = last_of(stage, {schedule::Pass::step});
+    for (std::size_t d = 0; step >= 0 && d < streams_[r].size(); ++d)
+      for (const TaskId last : streams_[r][d]) tasks_.edge(last, at(r, step, static_cast<std::int64_t>(d)));
   }
 
   Ready reduce_at_once(const Reduction& row, const cost::Reduction& reduction, const Ready& ready) {
@@ -62,6 +123,7 @@ class UpdateBuilder {
     task.duration = tasks_.ticks(cost::time(problem_.cluster, reduction));
     task.stage = row.stage;
     task.kind = TaskKind::all_reduce;
+    task.micro_batch = row.shared;
     const TaskId id = tasks_.add(task);
     std::vector<TaskId> before;
     for (const auto& tasks : ready) before.insert(before.end(), tasks.begin(), tasks.end());
@@ -71,15 +133,15 @@ class UpdateBuilder {
     return Ready(ready.size(), {id});
   }
 
-  Ready reduce_by_messages(std::size_t r, const Reduction& row, const cost::Reduction& reduction,
-                           const Ready& ready) {
+  /// `ready` and what is returned: by device of `devices`.
+  Ready reduce_by_messages(const std::vector<core::DeviceId>& devices, const Reduction& row,
+                           const cost::Reduction& reduction, const Ready& ready) {
     Ready done(ready.size());
     for (const auto& group : reduction.groups) {
-      std::vector<std::size_t> members;  // of the rank
+      std::vector<std::size_t> members;
       for (const core::DeviceId device : group)
         members.push_back(
-            static_cast<std::size_t>(std::find(built_.devices[r].begin(), built_.devices[r].end(), device) -
-                                     built_.devices[r].begin()));
+            static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin()));
       reduce_group(row, reduction, group, members, ready, done);
     }
     return done;
@@ -99,6 +161,7 @@ class UpdateBuilder {
                                   static_cast<std::int32_t>(group[message.to].index()), message.bytes);
       task.stage = row.stage;
       task.kind = TaskKind::all_reduce;
+      task.micro_batch = row.shared;
       const TaskId id = tasks_.add(task);
       for (const std::size_t m : message.after) tasks_.edge(first + static_cast<TaskId>(m), id);
       // Both take part only when their own gradients are there; one that this message builds on has waited
@@ -140,6 +203,8 @@ class UpdateBuilder {
   const SimulationOptions& options_;
   const BuiltRows& built_;
   TaskList& tasks_;
+  const std::vector<plan::SharedParameters> shared_;
+  std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
 };
 
 }  // namespace

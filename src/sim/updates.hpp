@@ -16,8 +16,10 @@ struct BuiltRows {
   const std::vector<TaskId>& first;                         ///< [rank]
 };
 
-/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. The k-th barriers of
-/// all ranks are one.
+/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. After those of a rank
+/// come the sums among stages that share parameters (cost/shared_reduction.hpp), in the order of their owners
+/// on every rank: the k-th has k as its task's micro-batch. Without a flush they are left out. The k-th
+/// barriers of all ranks are one.
 void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
                  const BuiltRows& built, TaskList& tasks);
 

@@ -46,6 +46,7 @@ std::vector<std::string> trace_faults(const cost::Problem& problem, const plan::
   if (!evidence.faults.empty()) return evidence.faults;  // the rest asks which messages there are
   verify::check_network(evidence);
   verify::check_reductions(evidence);
+  verify::check_shared(evidence);
   verify::check_memory(evidence);
   verify::check_end(evidence);
   return evidence.faults;

@@ -38,6 +38,7 @@ Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, c
       stages(problem.graph, plan),
       in_turn(plan::asynchronous(plan)),
       ran(problem.cluster.size()),
+      shared(plan::shared_parameters(problem.graph, plan)),
       devices_(order.ranks.size()) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     devices_[static_cast<std::size_t>(order.rank_of_stage[s])] = plan.stages[s].devices;

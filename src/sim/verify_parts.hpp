@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/verify.hpp"
@@ -56,6 +57,10 @@ struct Asked {
   std::vector<Reduction> reductions;
 };
 
+/// Whether the contributions of all have reached all, as far as times tell: a message carries all that has
+/// arrived at its sender. Messages by start, at least one.
+bool reaches_all(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group);
+
 class Evidence {
  public:
   Evidence(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
@@ -71,6 +76,7 @@ class Evidence {
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
   std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]
   std::vector<const Span*> moved;                              ///< over links
+  std::vector<plan::SharedParameters> shared;                  ///< among stages
   /// First start of a message that a pass waits for, by the pass; filled in by check_messages.
   std::map<const Span*, Picoseconds> arrival;
 
@@ -116,6 +122,7 @@ void check_compute(Evidence& evidence);
 void check_messages(Evidence& evidence);
 void check_network(Evidence& evidence);
 void check_reductions(Evidence& evidence);
+void check_shared(Evidence& evidence);
 void check_memory(Evidence& evidence);
 
 }  // namespace penstock::sim::verify

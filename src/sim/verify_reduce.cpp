@@ -18,40 +18,6 @@ struct Reduction {
   std::vector<const Span*> spans;  ///< its messages, or in closed form one span per replica
 };
 
-/// Whom the contributions of all have reached, as far as times tell: a message carries all that has arrived
-/// at its sender.
-bool reaches_all(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group) {
-  const auto member = [&](DeviceId d) {
-    return static_cast<std::size_t>(std::find(group.begin(), group.end(), d) - group.begin());
-  };
-  std::vector<const Span*> by_end = messages;
-  std::stable_sort(by_end.begin(), by_end.end(),
-                   [](const Span* a, const Span* b) { return a->end < b->end; });
-  std::map<const Span*, std::vector<bool>> carried;
-  std::vector<std::vector<bool>> known;
-  for (bool more = true; more;) {  // messages of no length may build on each other
-    more = false;
-    known.assign(group.size(), std::vector<bool>(group.size(), false));
-    for (std::size_t m = 0; m < group.size(); ++m) known[m][m] = true;
-    std::size_t arrived = 0;
-    const auto arrive = [&](Picoseconds until) {
-      for (; arrived < by_end.size() && by_end[arrived]->end <= until; ++arrived) {
-        const auto& brings = carried[by_end[arrived]];
-        auto& at = known[member(by_end[arrived]->peer)];
-        for (std::size_t m = 0; m < brings.size(); ++m) at[m] = at[m] || brings[m];
-      }
-    };
-    for (const Span* message : messages) {  // by start
-      arrive(message->start);
-      auto& carries = carried[message];
-      if (carries != known[member(message->device)]) carries = known[member(message->device)], more = true;
-    }
-    arrive(by_end.back()->end);
-  }
-  return std::all_of(known.begin(), known.end(),
-                     [](const auto& k) { return std::find(k.begin(), k.end(), false) == k.end(); });
-}
-
 /// All reductions of one device set, in the order of its row.
 class Rank {
  public:
@@ -65,8 +31,8 @@ class Rank {
     for (const Asked::Reduction& reduction : asked_.reductions) {
       const auto buckets = evidence.buckets(reduction.stage);
       for (std::size_t b = 0; b < buckets.size(); ++b) {
-        const auto pieces =
-            cost::reductions(evidence.problem, evidence.plan.stages[reduction.stage.index()], buckets[b]);
+        const auto pieces = cost::reductions(evidence.problem, evidence.plan.stages[reduction.stage.index()],
+                                             plan::unshared(buckets[b], evidence.shared));
         for (const cost::Reduction& moves : pieces)
           reductions_.push_back({reduction.stage,
                                  reduction.after,
@@ -79,7 +45,7 @@ class Rank {
       }
     }
     for (const Span& span : evidence.trace.spans)
-      if (span.kind == TaskKind::all_reduce &&
+      if (span.kind == TaskKind::all_reduce && !span.shared &&
           evidence.order.rank_of_stage[span.stage.index()] == static_cast<int>(rank))
         seen_[span.stage].push_back(&span);
     for (auto& [stage, spans] : seen_)
@@ -296,6 +262,38 @@ class Rank {
 };
 
 }  // namespace
+
+bool reaches_all(const std::vector<const Span*>& messages, const std::vector<DeviceId>& group) {
+  const auto member = [&](DeviceId d) {
+    return static_cast<std::size_t>(std::find(group.begin(), group.end(), d) - group.begin());
+  };
+  std::vector<const Span*> by_end = messages;
+  std::stable_sort(by_end.begin(), by_end.end(),
+                   [](const Span* a, const Span* b) { return a->end < b->end; });
+  std::map<const Span*, std::vector<bool>> carried;
+  std::vector<std::vector<bool>> known;
+  for (bool more = true; more;) {  // messages of no length may build on each other
+    more = false;
+    known.assign(group.size(), std::vector<bool>(group.size(), false));
+    for (std::size_t m = 0; m < group.size(); ++m) known[m][m] = true;
+    std::size_t arrived = 0;
+    const auto arrive = [&](Picoseconds until) {
+      for (; arrived < by_end.size() && by_end[arrived]->end <= until; ++arrived) {
+        const auto& brings = carried[by_end[arrived]];
+        auto& at = known[member(by_end[arrived]->peer)];
+        for (std::size_t m = 0; m < brings.size(); ++m) at[m] = at[m] || brings[m];
+      }
+    };
+    for (const Span* message : messages) {  // by start
+      arrive(message->start);
+      auto& carries = carried[message];
+      if (carries != known[member(message->device)]) carries = known[member(message->device)], more = true;
+    }
+    arrive(by_end.back()->end);
+  }
+  return std::all_of(known.begin(), known.end(),
+                     [](const auto& k) { return std::find(k.begin(), k.end(), false) == k.end(); });
+}
 
 void check_reductions(Evidence& evidence) {
   for (std::size_t r = 0; r < evidence.ranks(); ++r) Rank(evidence, r).check();

@@ -6,7 +6,9 @@
 
 #include <limits>
 
+#include "models/catalogue.hpp"
 #include "penstock/core/random.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "src/planners/assemble.hpp"
 #include "support/chain_listing.hpp"
 #include "support/random_problem.hpp"
@@ -56,6 +58,32 @@ std::vector<double> bounds(const std::vector<double>& times) {
 }
 
 }  // namespace
+
+TEST_CASE("a table's loads are those of the operators, copies of shared parameters included") {
+  int copies = 0;
+  for (const char* name : {"gpt", "encoder_decoder"}) {
+    const auto graph = models::build(name, {{"layers", "1"}});
+    const auto cluster = support::tiny_cluster(1);
+    const cost::AnalyticCosts costs;
+    const cost::Problem problem{graph, cluster, costs, {1, plan::Optimizer::adam, {}}};
+    const auto units = planners::planning_units(graph);
+    const int size = static_cast<int>(units.operators.size());
+    const planners::StageTable table(problem, units, planners::arrange_in_row(units.operators.size()),
+                                     {{1}, {1}, 1});
+    for (int begin = 0; begin < size; ++begin)
+      for (int end = begin + 1; end <= size; ++end) {
+        const auto operators = table.operators({{begin, end}});
+        core::Bytes own;
+        for (const core::OpId op : operators) own += graph.parameter_bytes(op);
+        const auto expected = cost::stage_load(graph, operators), found = table.load({{begin, end}});
+        CHECK(found.parameters == expected.parameters);
+        CHECK(found.fresh == expected.fresh);
+        CHECK(found.kept == expected.kept);
+        copies += expected.parameters > own;
+      }
+  }
+  CHECK(copies > 50);
+}
 
 TEST_CASE("on chains the partition is that of the paper's listing for every bound") {
   int possible = 0, tight = 0;

@@ -17,6 +17,7 @@
 #include "replay/cases.hpp"
 #include "replay/fake_worker.hpp"
 #include "replay/parallel.hpp"
+#include "shared_model.hpp"
 
 using namespace penstock;
 using core::DeviceId;
@@ -119,6 +120,14 @@ TEST_CASE("all devices get the messages and the sums that those of one process g
     ++programs;
   }
   CHECK(programs == 12);
+}
+
+TEST_CASE("copies of shared parameters are those of one process, bit by bit") {
+  const Cut cut{.rank = {0, 1, 2}, .mini_batch = 8};
+  for (const char* name : {"gpt", "encoder_decoder"}) {
+    const auto c = replay::test::shared_model(name, cut, {2, 1, 1});
+    CHECK(train(c, true).weights == train(c, false).weights);
+  }
 }
 
 TEST_CASE("weights and losses are those of one process, bit by bit") {

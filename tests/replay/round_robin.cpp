@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "penstock/graph/ties.hpp"
 #include "penstock/kernels/values.hpp"
 #include "penstock/kernels/wiring.hpp"
 
@@ -40,6 +41,7 @@ void RoundRobin::run() {
   barriers_.assign(workers_.size(), 0);
   deliveries_.assign(program_.messages.size(), {});
   steps_.clear(), handed_in_.clear(), reductions_.clear(), reduced_.clear();
+  shared_in_.assign(program_.shared.size(), 0);
   for (const auto& ids : program_.open_at_start)
     for (const MessageId id : ids) open(id);
   for (bool moved = true; moved;) {
@@ -62,7 +64,10 @@ bool RoundRobin::advance(std::size_t device) {
       read(instruction.stage, &DeviceWorker::gradients_of, gradients_);
   }
   workers_[device]->run(instruction);
-  if (instruction.pass == Pass::reduce_gradient) reduce(instruction, device);
+  if (instruction.shared >= 0)
+    reduce_shared(static_cast<std::size_t>(instruction.shared));
+  else if (instruction.pass == Pass::reduce_gradient)
+    reduce(instruction, device);
   finish(instruction);
   ++next_[device];
   return true;
@@ -79,9 +84,9 @@ bool RoundRobin::ready(std::size_t device, const Instruction& instruction) {
     ++barriers_[device];
   }
   const auto& stage = instruction.stage;
-  if (instruction.pass == Pass::step && plan_.stages[stage.index()].replicas() > 1 &&
-      reduced_[stage] <= steps_[stage][device])
+  if (instruction.pass == Pass::step && reduces(stage, device) && reduced_[stage] <= steps_[stage][device])
     return false;
+  if (instruction.pass == Pass::step && !shared_summed(stage)) return false;
   return std::ranges::all_of(instruction.receives,
                              [&](MessageId id) { return deliveries_[static_cast<std::size_t>(id)].arrived; });
 }
@@ -144,10 +149,45 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   ++reduced_[instruction.stage];
 }
 
+bool RoundRobin::reduces(core::StageId stage, std::size_t device) const {
+  return std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
+    return i.stage == stage && i.pass == Pass::reduce_gradient && i.shared < 0;
+  });
+}
+
+bool RoundRobin::shared_summed(core::StageId stage) const {
+  for (std::size_t k = 0; k < program_.shared.size(); ++k)
+    if (std::ranges::count(program_.shared[k].stages, stage) > 0 &&
+        shared_in_[k] < plan::devices(program_.shared[k], plan_).size())
+      return false;
+  return true;
+}
+
+/// Over every copy, in the order of stages and their devices, once the last device has come.
+void RoundRobin::reduce_shared(std::size_t which) {
+  const plan::SharedParameters& shared = program_.shared[which];
+  if (++shared_in_[which] < plan::devices(shared, plan_).size()) return;
+  std::vector<std::vector<Region>> parts;
+  for (const core::StageId stage : shared.stages)
+    for (const DeviceId device : plan_.stages[stage.index()].devices)
+      parts.push_back(workers_[device.index()]->shared_gradients(stage, shared.owner));
+  for (std::size_t i = 0; i < parts[0].size(); ++i)
+    for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
+      float sum = 0;
+      for (const auto& part : parts) sum += numbers(part[i])[k];
+      for (const auto& part : parts) numbers(part[i])[k] = sum;
+    }
+}
+
 Weights RoundRobin::weights() const {
   Weights out;
   for (std::size_t s = 0; s < plan_.stages.size(); ++s)
     read(core::StageId(s), &DeviceWorker::weights_of, out);
+  for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+    for (const OpId op : plan_.stages[s].operators)
+      if (const OpId owner = graph::parameter_owner(graph_, op); owner != op)
+        for (const DeviceId device : plan_.stages[s].devices)
+          REQUIRE(read_values(host_, *workers_[device.index()]->weights_of(op)[0]) == out.at(owner)[0]);
   return out;
 }
 

@@ -17,7 +17,8 @@ class RoundRobin {
   /// All of the program, once. Fails the test where nothing moves.
   void run();
 
-  /// By operator; of replicas the first one's, and the others must be equal to the bit.
+  /// By operator; of replicas the first one's, and the others must be equal to the bit, as must copies in
+  /// other stages.
   Weights weights() const;
   Weights gradients() const { return gradients_; }  ///< as the last update of each stage used them
   DeviceWorker& worker(std::size_t device) { return *workers_[device]; }
@@ -38,6 +39,9 @@ class RoundRobin {
   void open(MessageId id);
   void deliver(Delivery& delivery);
   void reduce(const Instruction& instruction, std::size_t device);
+  void reduce_shared(std::size_t which);
+  bool reduces(core::StageId stage, std::size_t device) const;
+  bool shared_summed(core::StageId stage) const;
   void read(core::StageId stage, Read which, Weights& out) const;
 
   kernels::Backend& host_;
@@ -51,6 +55,7 @@ class RoundRobin {
   std::map<core::StageId, std::map<std::size_t, int>> steps_, handed_in_;
   std::map<core::StageId, std::deque<Reduction>> reductions_;
   std::map<core::StageId, int> reduced_;
+  std::vector<std::size_t> shared_in_;  ///< [shared parameters] devices that have handed in their part
   Weights gradients_;
 };
 

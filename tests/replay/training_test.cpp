@@ -14,6 +14,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "round_robin.hpp"
+#include "shared_model.hpp"
 
 using namespace penstock;
 using replay::test::Cut;
@@ -34,6 +35,7 @@ struct Accuracy {
   std::int64_t at_once;  ///< samples that the one device takes at a time
   double most = 1e-5;    ///< distance
   int iterations = 2;
+  float epsilon = kernels::UpdateRule{}.epsilon;  ///< of adam, which blows up gradients that are rounding
 };
 
 /// Iterations of the same mini-batch, replayed and on one device. Both start each from the same bits, since a
@@ -44,6 +46,7 @@ void check_training(const CutModel& cut, const Accuracy& accuracy) {
   const auto optimizer = cut.plan.training.optimizer;
   replay::TrainingSetup setup;
   setup.seed = 5;
+  setup.rule.epsilon = accuracy.epsilon;
   setup.rule.kind = static_cast<kernels::UpdateRule::Kind>(optimizer);
   Weights weights = replay::test::first_weights(cut.graph, setup);
   const auto expected = [&] {
@@ -246,6 +249,28 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
 TEST_CASE("operators tied within a stage add to one gradient") {
   for (const char* name : {"gpt", "encoder_decoder"})
     check_training(cut_model(models::build(name, kSmall.at(name)), {.rank = {0}, .replicas = 2}), {4});
+}
+
+TEST_CASE("operators tied across stages keep equal copies, and train as on one device") {
+  const std::vector<std::pair<Cut, std::vector<std::size_t>>> cuts = {
+      {{.rank = {0, 1, 2}}, {1, 1, 1}},
+      {{.rank = {0, 1}, .mini_batch = 6, .micro_batch = 3}, {1, 3}},
+      {{.schedule = "gpipe", .rank = {0, 1, 2}, .recompute = true}, {2, 1, 1}},
+      {{.schedule = "zb_h1", .rank = {0, 1}, .mini_batch = 8}, {2, 2}},
+      {{.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .mini_batch = 8}, {2, 1}},
+      {{.schedule = "zbv", .rank = {0, 1, 1, 0}, .mini_batch = 8}, {1, 2}},
+  };
+  for (const std::string name : {"gpt", "encoder_decoder"})
+    for (auto [cut, replicas] : cuts)
+      for (const auto optimizer : {plan::Optimizer::sgd, plan::Optimizer::adam}) {
+        CAPTURE(name);
+        CAPTURE(cut.schedule);
+        CAPTURE(plan::name(optimizer));
+        cut.optimizer = optimizer;
+        cut.sequential = true;
+        check_training(replay::test::shared_model(name, cut, replicas), {1, 2e-5, 4, 1e-2f});
+      }
+  check_training(replay::test::crossed_chain(), {1, 1e-5, 4});
 }
 
 TEST_SUITE("slow") {

@@ -13,7 +13,7 @@ namespace penstock::cost {
 
 /// Sums over the operators of one stage. All but `parameters` are per sample.
 struct StageLoad {
-  core::Bytes parameters;  ///< bytes of weights
+  core::Bytes parameters;  ///< bytes of weights, copies of those that operators elsewhere own included
   core::Bytes kept;        ///< outputs and internals held for the backward pass
   core::Bytes entering;    ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes leaving;     ///< distinct tensors that some other stage reads

@@ -28,8 +28,8 @@ struct Parameter {
 /// One operator among the others.
 ///
 /// A graph does not say which of its operands comes first. Operands are told apart by their size, and where
-/// two have the same, the one of the lower number comes first: the work is the same. Parameters of a tied
-/// operator are the first ones of their size that another operator has.
+/// two have the same, the one of the lower number comes first: the work is the same. Whose parameters
+/// a tied operator uses, graph::parameter_owner says.
 struct Wire {
   Made made;
   std::vector<core::OpId> sources;    ///< per input slot; of a view the one tensor it shows

@@ -22,7 +22,7 @@ class DeviceWorker : public Worker {
 /// arguments but the setup are referred to. `plan` says what the optimizer is, the cluster how much memory
 /// there is; more than that is Error(device_failed), saying what asked for it. Inputs lie ready on the device
 /// and count while a micro-batch holds them, targets never; scratch of a kernel counts while the kernel runs.
-/// Throws BadInput as the kernels do, and where operators of two stages share parameters.
+/// Throws BadInput as the kernels do.
 std::unique_ptr<DeviceWorker> make_worker(kernels::Backend& backend, const cost::Problem& problem,
                                           const plan::Plan& plan, core::DeviceId device,
                                           const Program& program, TrainingSetup setup);

@@ -6,6 +6,7 @@
 
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/plan.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 #include "penstock/schedule/grid.hpp"
 
 namespace penstock::replay {
@@ -38,6 +39,7 @@ struct Instruction {
   schedule::Pass pass = schedule::Pass::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                                   ///< recompute, reduce_gradient, step or barrier
   core::StageId stage;                            ///< invalid of a barrier
+  std::int32_t shared = -1;         ///< of a reduce_gradient among stages: index into Program::shared
   std::int32_t micro_batch = -1;    ///< of the stage, among all; -1 of what concerns the whole stage
   Samples samples;                  ///< this device's share
   std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
@@ -53,15 +55,18 @@ struct Program {
   std::vector<std::vector<MessageId>>
       open_at_start;  ///< [device] receives there is room for from the beginning
   std::int64_t mini_batches = 1;
+  std::vector<plan::SharedParameters> shared;  ///< among stages
 };
 
 /// Independent of the simulator, by the same rules (sim::simulate): devices follow their row of `order`,
+/// after whose last REDUCE_GRAD, and last gradient of theirs, stands one for each of the shared parameters;
 /// replicas split a micro-batch or take them in turn, a receiver has room for one micro-batch ahead of those
 /// it may hold and for two of gradients; a pair that overlaps runs as its forward, then its backward. A pass
 /// uses the weights that the schedule's policy says (schedule::WeightPolicy), of those that the STEPs before
 /// it have made; recomputation those of its backward pass. Precondition:
 /// plan::structural_faults has none, the order no faults. Throws BadInput for what is not replayed: tensor
-/// parallelism, ZeRO, compression, predicted weights, parked activations; and naming rank and pass where a
+/// parallelism, ZeRO, compression, predicted weights, parked activations, parameters shared between stages
+/// without a flush; and naming rank and pass where a
 /// policy asks for weights that are not made yet. Error(limit): more than 2^24 messages.
 Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order);
 

@@ -37,6 +37,9 @@ class Worker {
   /// backward pass has run: what replicas sum up, in the same order on each. Asked after the REDUCE_GRAD; the
   /// sum is written there before the STEP, beside later passes.
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
+  /// The same of what the stage shares with others: of its copy of the owner's parameters. `gradients` is
+  /// without them.
+  virtual std::vector<Region> shared_gradients(core::StageId stage, core::OpId owner) = 0;
   virtual kernels::Backend& backend() = 0;
 
   /// This device's part of the loss of every mini-batch so far, in the order they were run. None where the

@@ -39,7 +39,9 @@ struct Span {
   core::Picoseconds end;
   core::Bytes bytes;  ///< moved; zero for compute
   core::Picoseconds
-      collective{};  ///< of a pass: time in it that a tensor-parallel group or ZeRO's replicas communicate
+      collective{};     ///< of a pass: time in it that a tensor-parallel group or ZeRO's replicas communicate
+  bool shared = false;  ///< an all-reduce of parameters that several stages use (plan::SharedParameters);
+                        ///< `stage` is then their owner's
 };
 
 using plan::kMemoryKinds;

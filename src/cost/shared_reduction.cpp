@@ -1,0 +1,56 @@
+#include "penstock/cost/shared_reduction.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/graph/ties.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using core::OpId;
+using plan::Partition;
+
+/// How the stage divides the shared parameters: as the first of its operators that uses them.
+Partition division(const graph::OpGraph& graph, const plan::Stage& stage, OpId owner) {
+  const Sharding divided = sharding(graph, stage);
+  for (std::size_t i = 0; i < stage.operators.size(); ++i)
+    if (graph::parameter_owner(graph, stage.operators[i]) == owner) return divided.partition[i];
+  return Partition::whole;
+}
+
+bool in_parts(Partition how) {
+  return how == Partition::output || how == Partition::input;
+}
+
+/// Whether devices of one number have the same part everywhere.
+bool alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::SharedParameters& shared) {
+  const plan::Stage& first = plan.stages[shared.stages.front().index()];
+  return std::all_of(shared.stages.begin(), shared.stages.end(), [&](core::StageId s) {
+    const plan::Stage& stage = plan.stages[s.index()];
+    return stage.tensor_parallel == first.tensor_parallel && stage.shares == first.shares &&
+           in_parts(division(graph, stage, shared.owner));
+  });
+}
+
+}  // namespace
+
+Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
+                           const plan::SharedParameters& shared) {
+  const plan::Stage& first = plan.stages[shared.stages.front().index()];
+  const core::Bytes whole = problem.graph.parameter_bytes(shared.owner);
+  const auto gradients = [&](double bytes) {
+    return problem.training.compression.gradient_bytes(
+        core::Bytes(static_cast<std::int64_t>(std::ceil(bytes))));
+  };
+  const auto all = plan::devices(shared, plan);
+  if (first.tensor_parallel == 1 || !alike(problem.graph, plan, shared))
+    return {{all}, gradients(static_cast<double>(whole.value())), false};
+  std::vector<std::vector<core::DeviceId>> groups(static_cast<std::size_t>(first.tensor_parallel));
+  double most = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) groups[i % groups.size()].push_back(all[i]);
+  for (std::size_t m = 0; m < groups.size(); ++m) most = std::max(most, part_of(first, m));
+  return {groups, gradients(static_cast<double>(whole.value()) * most), false};
+}
+
+}  // namespace penstock::cost

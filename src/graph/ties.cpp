@@ -1,0 +1,42 @@
+#include "penstock/graph/ties.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace penstock::graph {
+namespace {
+
+using core::OpId;
+
+std::int64_t extent(const Operator& op, std::string_view name) {
+  for (const auto& [key, value] : op.shape)
+    if (key == name) return value;
+  return 0;
+}
+
+/// Numbers in its matrix; 0 of other kinds.
+std::int64_t matrix(const Operator& op) {
+  if (op.kind == OpKind::linear) return extent(op, "in") * extent(op, "out");
+  return op.kind == OpKind::embedding ? extent(op, "rows") * extent(op, "width") : 0;
+}
+
+}  // namespace
+
+OpId parameter_owner(const OpGraph& graph, OpId id) {
+  const Operator& op = graph.op(id);
+  if (op.parameters > 0 || op.weight_gradient_flops.value() == 0) return id;
+  const std::int64_t size = matrix(op);
+  for (std::size_t v = 0; size > 0 && v < id.index(); ++v)
+    if (graph.op(OpId(v)).parameters > 0 && matrix(graph.op(OpId(v))) == size) return OpId(v);
+  return id;
+}
+
+std::vector<OpId> borrowed(const OpGraph& graph, std::span<const OpId> operators) {
+  std::set<OpId> owners;
+  for (const OpId id : operators)
+    if (const OpId owner = parameter_owner(graph, id); owner != id) owners.insert(owner);
+  for (const OpId id : operators) owners.erase(id);
+  return {owners.begin(), owners.end()};
+}
+
+}  // namespace penstock::graph

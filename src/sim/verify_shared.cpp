@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include "penstock/cost/shared_reduction.hpp"
+#include "verify_parts.hpp"
+
+namespace penstock::sim::verify {
+namespace {
+
+using plan::SharedParameters;
+
+/// One sum among stages, as it shows.
+class Sum {
+ public:
+  Sum(Evidence& evidence, const SharedParameters& shared, std::vector<const Span*> spans)
+      : evidence_(evidence),
+        shared_(shared),
+        home_(plan::home(shared, evidence.plan).index()),
+        members_(plan::devices(shared, evidence.plan)),
+        moves_(cost::shared_reduction(evidence.problem, evidence.plan, shared)),
+        spans_(std::move(spans)) {
+    std::stable_sort(spans_.begin(), spans_.end(), [](const Span* a, const Span* b) {
+      return std::tie(a->start, a->end) < std::tie(b->start, b->end);
+    });
+  }
+
+  void check(bool travels) {
+    travels ? check_messages() : check_closed();
+    for (std::size_t a = 0; a < members_.size() && evidence_.faults.empty(); ++a)
+      check_device(members_[a], travels);
+  }
+
+ private:
+  void check_closed() {
+    const auto exact = core::to_picoseconds(cost::time(evidence_.problem.cluster, moves_));
+    for (const DeviceId device : members_)
+      if (std::count_if(spans_.begin(), spans_.end(), [&](auto s) { return s->device == device; }) != 1)
+        return evidence_.fault("device {} does not sum the parameters of stage {} once", device.index(),
+                               home_);
+    const Span& one = *spans_.front();
+    for (const Span* span : spans_)
+      if (span->start != one.start || span->end != one.end || span->bytes != moves_.bytes ||
+          span->peer.valid())
+        return evidence_.fault("the sum of parameters of stage {} among stages is not one", home_);
+    if (spans_.size() != members_.size())
+      return evidence_.fault("{} devices sum the parameters of stage {} where {} share them", spans_.size(),
+                             home_, members_.size());
+    if (evidence_.steady_messages() && std::abs((one.end - one.start - exact).value()) > 1)
+      evidence_.fault("the sum of parameters of stage {} takes {} ps where {} are due", home_,
+                      (one.end - one.start).value(), exact.value());
+    for (const DeviceId device : members_)
+      if (one.start < computed(device))
+        return evidence_.fault("the sum of parameters of stage {} starts before device {} has its part",
+                               home_, device.index());
+  }
+
+  void check_messages() {
+    std::size_t seen = 0;
+    for (const auto& group : moves_.groups) {
+      std::vector<const Span*> own;
+      std::int64_t moved = 0;
+      for (const Span* span : spans_)
+        if (inside(group, span->device) && inside(group, span->peer))
+          own.push_back(span), moved += span->bytes.value();
+      const std::int64_t least = 2 * (static_cast<std::int64_t>(group.size()) - 1) * moves_.bytes.value();
+      const bool rounds = evidence_.options.collective == Collective::halving_doubling;
+      if (moved < least || moved > least + (rounds ? static_cast<std::int64_t>(own.size()) : 0))
+        return evidence_.fault("the sum of parameters of stage {} moves {} bytes where {} are due", home_,
+                               moved, least);
+      if (own.empty() || !reaches_all(own, group))
+        return evidence_.fault("the sum of parameters of stage {} does not reach all", home_);
+      seen += own.size();
+    }
+    if (seen != spans_.size())
+      evidence_.fault("the sum of parameters of stage {} leaves the devices that share them", home_);
+  }
+
+  static bool inside(const std::vector<DeviceId>& group, DeviceId device) {
+    return std::find(group.begin(), group.end(), device) != group.end();
+  }
+
+  /// When the device has its own part, and is done with its own stages' all-reduces.
+  Picoseconds computed(DeviceId device) const {
+    Picoseconds out;
+    const auto stages = plan::stages_on(shared_, evidence_.plan, device);
+    for (const Ran& pass : evidence_.ran[device.index()]) {
+      const bool last = pass.span->kind == TaskKind::backward || pass.span->kind == TaskKind::weight_gradient;
+      if (last && std::find(stages.begin(), stages.end(), pass.span->stage) != stages.end())
+        out = std::max(out, pass.span->end);
+    }
+    for (const Span& span : evidence_.trace.spans)
+      if (span.kind == TaskKind::all_reduce && !span.shared &&
+          (span.peer.valid() ? span.peer : span.device) == device)
+        out = std::max(out, span.end);
+    return out;
+  }
+
+  void check_device(DeviceId device, bool travels) {
+    Picoseconds first(INT64_MAX), last;
+    for (const Span* span : spans_) {
+      if (span->device == device || span->peer == device) first = std::min(first, span->start);
+      if ((travels ? span->peer : span->device) == device) last = std::max(last, span->end);
+    }
+    if (first < computed(device))
+      return evidence_.fault("device {} sums shared parameters of stage {} that it still computes",
+                             device.index(), home_);
+    for (const StageId stage : plan::stages_on(shared_, evidence_.plan, device))
+      if (const Ran* step = evidence_.find(device, stage, TaskKind::step, -1); step && step->first < last)
+        evidence_.fault("device {} updates stage {} before what it shares is summed", device.index(),
+                        stage.index());
+  }
+
+  Evidence& evidence_;
+  const SharedParameters& shared_;
+  std::size_t home_;
+  std::vector<DeviceId> members_;
+  cost::Reduction moves_;
+  std::vector<const Span*> spans_;
+};
+
+}  // namespace
+
+/// Of one owner per stage: which of several sums a span belongs to is not known.
+void check_shared(Evidence& evidence) {
+  std::map<StageId, std::vector<const Span*>> seen;
+  for (const Span& span : evidence.trace.spans)
+    if (span.shared) seen[span.stage].push_back(&span);
+  std::map<StageId, std::vector<const SharedParameters*>> due;
+  for (const SharedParameters& shared : evidence.shared)
+    if (!evidence.in_turn && plan::devices(shared, evidence.plan).size() > 1)
+      due[plan::home(shared, evidence.plan)].push_back(&shared);
+  for (const auto& [stage, spans] : seen)
+    if (!due.contains(stage))
+      return evidence.fault("stage {} sums parameters that no other stage uses", stage.index());
+  for (const auto& [stage, list] : due)
+    if (list.size() == 1)
+      Sum(evidence, *list.front(), seen[stage]).check(evidence.options.collective != Collective::closed_form);
+}
+
+}  // namespace penstock::sim::verify

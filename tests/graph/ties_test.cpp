@@ -1,0 +1,50 @@
+#include "penstock/graph/ties.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "models/layers.hpp"
+
+using namespace penstock;
+using core::OpId;
+
+namespace {
+
+OpId named(const graph::OpGraph& graph, const std::string& name) {
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (graph.op(OpId(v)).name == name) return OpId(v);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the heads of gpt and encoder_decoder use the first embedding's table") {
+  const auto gpt = models::build("gpt", {{"layers", "1"}});
+  CHECK(parameter_owner(gpt, named(gpt, "head")) == named(gpt, "token.embedding"));
+  const auto own = models::build("gpt", {{"layers", "1"}, {"tied_head", "no"}});
+  CHECK(parameter_owner(own, named(own, "head")) == named(own, "head"));
+  const auto translator = models::build("encoder_decoder", {{"layers", "1"}});
+  for (const char* user : {"target.embedding", "head"})
+    CHECK(parameter_owner(translator, named(translator, user)) == named(translator, "source.embedding"));
+}
+
+TEST_CASE("no operator of a model without ties uses another's parameters") {
+  for (const char* name : {"mmt", "resnet50", "bert"}) {
+    const auto graph = models::build(name);
+    for (std::size_t v = 0; v < graph.size(); ++v) CHECK(parameter_owner(graph, OpId(v)) == OpId(v));
+  }
+}
+
+//  rows (0) --> table (1) --> middle (2) --> head (3), tied to the table
+TEST_CASE("a set of operators borrows what it uses and does not have, once") {
+  models::Layers net("tied");
+  const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
+  const auto head = net.linear("head", net.linear("middle", x, 3), 11, {.tied = true});
+  net.linear("second head", net.linear("back", head, 3), 11, {.tied = true});
+  const auto graph = net.build();
+  const auto of = [&](std::vector<OpId> operators) { return graph::borrowed(graph, operators); };
+  CHECK(of({OpId(3)}) == std::vector<OpId>{OpId(1)});
+  CHECK(of({OpId(3), OpId(4), OpId(5)}) == std::vector<OpId>{OpId(1)});
+  CHECK(of({OpId(2)}).empty());
+  CHECK(of({OpId(1), OpId(2), OpId(3)}).empty());
+}

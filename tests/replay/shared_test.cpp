@@ -1,0 +1,230 @@
+// Parameters that stages share: side by side and recomposed, beside the simulator, and what is refused.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+#include "penstock/cost/sharding.hpp"
+#include "penstock/graph/ties.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/kernels/values.hpp"
+#include "penstock/replay/device_worker.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/sim/verify.hpp"
+#include "penstock/trace/summary.hpp"
+#include "replay/fake_worker.hpp"
+#include "replay/parallel.hpp"
+#include "replay/recomposed.hpp"
+#include "replay/shared_model.hpp"
+#include "replay/traced.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::StageId;
+using replay::Instruction;
+using replay::Program;
+using replay::test::Cut;
+using replay::test::CutModel;
+using replay::test::shared_chain;
+using replay::test::shared_model;
+using schedule::Pass;
+using trace::Span;
+
+namespace {
+
+struct Given {
+  std::string schedule;
+  std::vector<std::int32_t> rank;
+  std::vector<std::size_t> replicas;
+  bool recompute = false;
+};
+const std::vector<Given> kPlans = {{"1f1b", {0, 1, 2}, {1, 1, 2}},
+                                   {"gpipe", {0, 1}, {3, 1}, true},
+                                   {"zb_h1", {0, 1}, {2, 2}},
+                                   {"interleaved_1f1b", {0, 1, 0, 1}, {1, 2}},
+                                   {"zbv", {0, 1, 1, 0}, {2, 1}}};
+
+CutModel model_of(const std::string& name, const Given& given) {
+  const Cut cut{.schedule = given.schedule,
+                .rank = given.rank,
+                .mini_batch = 12,
+                .micro_batch = 3,
+                .recompute = given.recompute,
+                .sequential = true,
+                .optimizer = plan::Optimizer::adam};
+  return shared_model(name, cut, given.replicas);
+}
+
+Program program_of(const CutModel& model) {
+  return replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+}
+
+/// Real workers, a backend each.
+struct Team {
+  Team(const CutModel& m, const Program& program) : model(m) {
+    for (std::size_t d = 0; d < program.devices.size(); ++d) {
+      backends.push_back(kernels::open_device("host", 1));
+      owned.push_back(make_worker(*backends[d], m.problem(), m.plan, DeviceId(d), program, {}));
+      workers.push_back(owned[d].get());
+    }
+  }
+  /// By owner: what every operator that uses its parameters has on every device.
+  std::map<core::OpId, std::vector<std::vector<double>>> weights() {
+    std::map<core::OpId, std::vector<std::vector<double>>> out;
+    for (const plan::Stage& stage : model.plan.stages)
+      for (const DeviceId device : stage.devices)
+        for (const core::OpId op : stage.operators)
+          for (const auto& buffer : owned[device.index()]->weights_of(op))
+            out[graph::parameter_owner(model.graph, op)].push_back(
+                kernels::read_values(*backends[device.index()], *buffer));
+    return out;
+  }
+
+  const CutModel& model;
+  std::vector<std::unique_ptr<kernels::Backend>> backends;
+  std::vector<std::unique_ptr<replay::DeviceWorker>> owned;
+  std::vector<replay::Worker*> workers;
+};
+
+core::Seconds duration(const CutModel& m, DeviceId device, const Instruction& i) {
+  if (!i.stage.valid() || i.pass == Pass::reduce_gradient) return {};
+  const cost::Problem problem = m.problem();
+  const plan::Stage& stage = m.plan.stages[i.stage.index()];
+  const auto replica = static_cast<std::size_t>(
+      std::find(stage.devices.begin(), stage.devices.end(), device) - stage.devices.begin());
+  if (i.pass == Pass::step) return cost::step_time(problem, stage, 0, m.cluster.type(device));
+  const auto time = cost::stage_time(problem, stage, stage.operators, replica, i.samples.count).total();
+  if (i.pass == Pass::forward || i.pass == Pass::recompute) return time.forward;
+  if (i.pass == Pass::backward) return time.backward();
+  return i.pass == Pass::input_gradient ? time.input_gradient : time.weight_gradient;
+}
+
+/// Replayed with workers that take as long as the cost model says.
+trace::Trace imitated(const CutModel& m) {
+  const Program program = program_of(m);
+  replay::test::Fakes fakes(program, m.graph);
+  core::Seconds clock;
+  for (std::size_t d = 0; d < fakes.list.size(); ++d)
+    fakes.list[d]->work = [&, d](const Instruction& i) { clock += duration(m, DeviceId(d), i); };
+  replay::ReplayOptions options;
+  options.warm_up = 0;
+  options.iterations = 1;
+  const auto records =
+      run_recomposed(program, m.problem(), m.plan, fakes.workers, options, [&] { return clock; });
+  return trace_of(program, m.problem(), m.plan, records.iterations.back(), records.peaks);
+}
+
+using Key = std::tuple<DeviceId, StageId, bool, core::Bytes, std::int64_t, std::int64_t>;
+
+/// All-reduces, in nanoseconds.
+std::vector<Key> sums(const trace::Trace& trace) {
+  std::vector<Key> out;
+  const auto rounded = [](core::Picoseconds time) { return (time.value() + 500) / 1000; };
+  for (const Span& s : trace.spans)
+    if (s.kind == trace::TaskKind::all_reduce)
+      out.emplace_back(s.device, s.stage, s.shared, s.bytes, rounded(s.start), rounded(s.end));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void check_bits(const CutModel& model) {
+  const Program program = program_of(model);
+  Team parallel(model, program), alone(model, program);
+  replay::ReplayOptions options;
+  options.iterations = 2;
+  run_parallel(program, model.problem(), model.plan, parallel.workers, options, {});
+  run_recomposed(program, model.problem(), model.plan, alone.workers, options);
+  const auto weights = parallel.weights();
+  CHECK(weights == alone.weights());
+  for (const auto& shared : program.shared) {
+    const auto& copies = weights.at(shared.owner);
+    CHECK(copies.size() >= 2);
+    for (const auto& copy : copies) CHECK(copy == copies.front());
+  }
+}
+
+void check_simulated(const CutModel& m) {
+  const auto order = schedule::plan_order(m.plan);
+  const auto simulated = sim::simulate(m.problem(), m.plan, order);
+  const auto replayed = imitated(m);
+  CHECK(std::ranges::any_of(simulated.spans, &Span::shared));
+  CHECK(sums(replayed) == sums(simulated));
+  CHECK(to_seconds(replayed.iteration).value() ==
+        doctest::Approx(to_seconds(simulated.iteration).value()).epsilon(1e-9));
+  CHECK(sim::trace_faults(m.problem(), m.plan, order, simulated) == std::vector<std::string>{});
+}
+
+}  // namespace
+
+TEST_CASE("side by side and recomposed, copies have the same bits after several iterations") {
+  for (const std::string name : {"gpt", "encoder_decoder"})
+    for (const Given& given : kPlans) {
+      CAPTURE(name);
+      CAPTURE(given.schedule);
+      check_bits(model_of(name, given));
+    }
+}
+
+TEST_CASE("the simulator has the same sums, of the same bytes at the same time") {
+  for (const std::string name : {"gpt", "encoder_decoder"})
+    for (const Given& given : kPlans) {
+      CAPTURE(name);
+      CAPTURE(given.schedule);
+      check_simulated(model_of(name, given));
+    }
+}
+
+TEST_CASE("two sums that ranks are ready for in opposite orders do not wait for each other") {
+  const CutModel crossed = replay::test::crossed_chain();
+  CHECK(program_of(crossed).shared.size() == 2);
+  check_bits(crossed);
+  check_simulated(crossed);
+}
+
+TEST_CASE("weights, gradients and state of copies take what the simulator counts") {
+  for (const std::string name : {"gpt", "encoder_decoder"})
+    for (const Given& given : kPlans) {
+      CAPTURE(name);
+      CAPTURE(given.schedule);
+      const CutModel m = model_of(name, given);
+      const Program program = program_of(m);
+      Team team(m, program);
+      const auto simulated =
+          trace::summarise(sim::simulate(m.problem(), m.plan, schedule::plan_order(m.plan)));
+      for (std::size_t d = 0; d < program.devices.size(); ++d)
+        for (const auto kind :
+             {plan::MemoryKind::weights, plan::MemoryKind::gradients, plan::MemoryKind::optimizer})
+          CHECK(at(team.workers[d]->memory().at_peak, kind) == at(simulated.devices[d].at_peak, kind));
+    }
+}
+
+TEST_CASE("a program sums what is shared after the gradients of both stages, once per device") {
+  // Table on devices 0 and 1, middle on 2, head on 3. The table is all that stage 0 has: nothing of its own
+  // to reduce.
+  const CutModel chain = shared_chain({2, 1, 1});
+  const Program program = program_of(chain);
+  const auto passes = [&](std::size_t d) {
+    std::vector<Pass> out;
+    for (const Instruction& i : program.devices[d]) out.push_back(i.pass);
+    return out;
+  };
+  const std::vector<Pass> table = {Pass::forward,  Pass::forward,         Pass::backward,
+                                   Pass::backward, Pass::reduce_gradient, Pass::step};
+  CHECK(passes(0) == table);
+  CHECK(passes(1) == table);
+  CHECK(program.devices[0][4].shared == 0);
+  CHECK(passes(2).back() == Pass::step);
+  CHECK(std::ranges::count(passes(2), Pass::reduce_gradient) == 0);
+  CHECK(std::ranges::count(passes(3), Pass::reduce_gradient) == 1);
+}
+
+TEST_CASE("an update before the sum it needs is refused") {
+  const CutModel chain = shared_chain({1, 1, 1});
+  auto order = schedule::plan_order(chain.plan);
+  auto& row = order.ranks[0];
+  std::rotate(row.begin(), row.end() - 1, row.end());  // STEP first
+  CHECK_THROWS_WITH_AS(replay::lower(chain.graph, chain.plan, order),
+                       "0STEP stands before the sum of what the stage shares with others", core::BadInput);
+}
