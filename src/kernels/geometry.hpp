@@ -65,8 +65,9 @@ struct Elementwise {
   bool product;
 };
 
-/// Softmax of scaled scores, without mask; queries, keys and values are projected to `inner`, their result back
-/// to `hidden`. Some of the heads of a larger one have a smaller `inner`, and leave the last bias to others.
+/// Softmax of scaled scores, without mask; queries, keys and values are projected to `inner`, their result
+/// back to `hidden`. Some of the heads of a larger one have a smaller `inner`, and leave the last bias to
+/// others.
 struct Attention {
   std::int64_t queries, keys, hidden, heads, key_width, value_width, inner;
   bool bias, last_bias;

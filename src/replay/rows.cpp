@@ -50,7 +50,7 @@ bool needless(const graph::OpGraph& graph, const plan::Plan& plan, const Action&
   const plan::Stage& stage = plan.stages[static_cast<std::size_t>(action.stage)];
   const bool weights = std::any_of(stage.operators.begin(), stage.operators.end(),
                                    [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
-  return !weights || (action.pass == Pass::reduce_gradient && stage.replicas() == 1);
+  return !weights || (action.pass == Pass::reduce_gradient && !plan::reduces_gradients(stage));
 }
 
 Places places(const Row& row, std::int32_t stage) {

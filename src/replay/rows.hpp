@@ -13,7 +13,8 @@ namespace penstock::replay {
 /// Without what is idle, pairs taken apart. Throws BadInput for passes that are not replayed.
 std::vector<schedule::Row> plain_rows(const schedule::Grid& order);
 
-/// Nothing is reduced or updated where there are no weights, nor reduced where there is one replica.
+/// Nothing is reduced or updated where there are no weights, nor reduced where every device has its own
+/// (plan::reduces_gradients).
 bool needless(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Action& action);
 
 /// Where the passes of one stage stand in its row, by micro-batch as the row counts them.

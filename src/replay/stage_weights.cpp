@@ -1,6 +1,5 @@
 #include "stage_weights.hpp"
 
-#include "draw.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
 
@@ -30,7 +29,7 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
     : device_(device), use_(std::move(use)), left_(use_.passes) {
   versions_[0];
   for (const core::OpId id : operators)
-    for (const kernels::Parameter& parameter : device.wire(id).parameters)
+    for (const kernels::Parameter& parameter : device.part(id).parameters)
       if (parameter.owner.op == id) add(parameter.owner, parameter.slot);
   gradients(0);
 }
@@ -40,7 +39,7 @@ void StageWeights::add(ParameterRef parameter, const Slot& slot) {
   slots_.push_back(slot);
   const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
   Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);
-  kernels::write_values(device_.backend, *weights, first_weights(device_.setup, parameter, slot));
+  kernels::write_values(device_.backend, *weights, device_.first_weights(parameter));
   auto& update = updates_.emplace_back(
       device_.backend.make_update(device_.setup.rule, slot.count(), number_of(slot, device_.setup.number)));
   auto& state = states_.emplace_back();

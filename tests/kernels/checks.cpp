@@ -155,8 +155,7 @@ void check_missing_rows(Backend& backend) {
     if (op.kind != graph::OpKind::embedding) continue;
     Trial table(backend, op, 1, Number::fp32, 1);
     const double end = op.name.find("part") == std::string::npos ? 7 : 16;
-    for (const auto& [row, missing] :
-         {std::pair{end - 1, false}, {end, true}, {0.0, false}, {-1.0, true}}) {
+    for (const auto& [row, missing] : {std::pair{end - 1, false}, {end, true}, {0.0, false}, {-1.0, true}}) {
       CAPTURE(row);
       kernels::write_values(backend, *table.buffers().inputs[0], Values(11, row));
       for (const Pass pass : {Pass::forward, Pass::weight_gradient})

@@ -257,10 +257,6 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
 
 TEST_CASE("what is not replayed is refused by name") {
   CHECK(refusal([](plan::Plan&) {}) == "none");
-  CHECK(refusal([](plan::Plan& p) {
-          p.stages[1].devices = {core::DeviceId(1), core::DeviceId(2)};
-          p.stages[1].tensor_parallel = 2;
-        }) == "stage 1: tensor parallelism is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.stages[0].zero = 1; }) == "stage 0: ZeRO is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.training.compression.activations = 0.5; }) ==
         "compressed messages are not replayed");
