@@ -40,7 +40,11 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
 /// What cost::sharding has of tensors that enter in parts, and of gradients of whole ones that left.
 void StageRun::note_collectives() {
   std::set<std::pair<OpId, cost::Layout>> seen;
+  for (const OpId id : leaving_)
+    if (!cut_of(id).whole()) packed_.insert(id);
   for (const OpId id : own_) {
+    for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
+      if (device_.part(id).reads[i].whole()) packed_.erase(device_.wire(id).sources[i]);
     const cost::Layout needed = cost::needed(device_.graph.op(id), device_.part(id).how);
     for (const OpId source : device_.wire(id).sources)
       if (!own_.contains(source) && seen.insert({source, needed}).second)
@@ -74,6 +78,8 @@ Lease StageRun::gradient(std::int32_t micro_batch, OpId op) const {
 
 void StageRun::let_go(std::int32_t micro_batch, schedule::Pass pass) {
   InFlight& state = in_flight_.at(micro_batch);
+  if (pass == schedule::Pass::forward)
+    for (const OpId id : packed_) state.recut.erase({id, Cut()});
   if (pass == schedule::Pass::forward && stage_.recompute) {
     std::erase_if(state.tensors, [&](const auto& tensor) { return own_.contains(tensor.first); });
     state.recut.clear();

@@ -103,6 +103,7 @@ class StageRun {
   std::set<core::OpId> own_, leaving_, unread_;
   std::set<core::OpId> in_place_;                 ///< what enters a stage that recomputes is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
+  std::set<core::OpId> packed_;                   ///< whole for messages alone
   std::vector<cost::GroupCollective> entering_, returning_;
   StageWeights weights_;
   DataSet data_;
