@@ -16,7 +16,7 @@ class Meeting::Member : public Peers {
 };
 
 Meeting::Meeting(Monitor& monitor, std::size_t members, bool throttle, std::string name)
-    : monitor_(monitor), throttle_(throttle), name_(std::move(name)), shared_(members) {
+    : monitor_(monitor), throttle_(throttle), name_(std::move(name)), shared_(members), taken_(members) {
   for (std::size_t m = 0; m < members; ++m) members_.push_back(std::make_unique<Member>(*this, m));
 }
 
@@ -34,11 +34,13 @@ void Meeting::share(std::size_t member, const Peers::Shared& own, core::Seconds 
     shared_[member] = own;
     if (++came_ < members_.size()) return;
     came_ = 0;
-    over_ = monitor_.now() + time;
+    began_ = monitor_.now();
+    over_ = began_ + time;
     ++met_;
   });
   await(met_, round);
   use(shared_);
+  const core::Seconds began = began_;
   if (throttle_) monitor_.sleep_until(over_);
   monitor_.change([&] {
     if (++used_ < members_.size()) return;
@@ -46,6 +48,7 @@ void Meeting::share(std::size_t member, const Peers::Shared& own, core::Seconds 
     ++parted_;
   });
   await(parted_, round);
+  taken_[member] += monitor_.now() - began;
 }
 
 }  // namespace penstock::replay

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "monitor.hpp"
 #include "penstock/replay/peers.hpp"
@@ -15,6 +16,8 @@ class Meeting {
   /// `throttle`: a collective takes no less than the time it is given. `name`: of the group, for messages.
   Meeting(Monitor& monitor, std::size_t members, bool throttle, std::string name);
   Peers& member(std::size_t number) { return *members_[number]; }
+  /// How long a device has shared since this was last asked, from when the last one came; by its own thread.
+  core::Seconds taken(std::size_t member) { return std::exchange(taken_[member], core::Seconds(0)); }
 
  private:
   class Member;
@@ -29,7 +32,8 @@ class Meeting {
   std::vector<Peers::Shared> shared_;  ///< [member]
   std::size_t came_ = 0, used_ = 0;    ///< in this round
   int met_ = 0, parted_ = 0;           ///< rounds
-  core::Seconds over_;                 ///< when the round may end
+  std::vector<core::Seconds> taken_;   ///< [member]
+  core::Seconds began_, over_;         ///< when the round may end
 };
 
 }  // namespace penstock::replay

@@ -156,7 +156,10 @@ class Iteration {
       tasks.emplace_back(
           [this, d = device.index()] { attempt(d, next(d), [&] { workers_[d]->run(next(d)); }); });
     const std::vector<Seconds> times = teams_.relays[g]->run(tasks);
-    for (std::size_t m = 0; m < group.size(); ++m) note(group[m].index(), times[m]);
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      record_.collectives[group[m].index()][position] = teams_.relays[g]->collectives();
+      note(group[m].index(), times[m]);
+    }
   }
 
   const Instruction& next(std::size_t d) const { return program_.devices[d][devices_[d].next]; }

@@ -30,6 +30,7 @@ std::vector<core::Seconds> Relay::run(const std::vector<std::function<void()>>& 
   rounds_.assign(tasks.size(), 0);
   ended_.assign(tasks.size(), false);
   clock_.assign(tasks.size(), core::Seconds(0));
+  collectives_ = core::Seconds(0);
   failure_ = nullptr;
   {
     std::vector<std::jthread> threads;
@@ -70,6 +71,7 @@ void Relay::share(std::size_t member, const Peers::Shared& own, core::Seconds ti
   take_turn(member);
   check(member);
   clock_[member] = over;
+  if (member == 0) collectives_ += time;
   began_ = stopwatch_();
 }
 

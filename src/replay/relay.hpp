@@ -23,6 +23,8 @@ class Relay {
   /// time it is given, whatever it takes here. Rethrows the first failure; the others end at their next
   /// collective. Internal error where one ends while others share.
   std::vector<core::Seconds> run(const std::vector<std::function<void()>>& tasks);
+  /// What the collectives of the last run take, waiting left out.
+  core::Seconds collectives() const { return collectives_; }
 
  private:
   class Member;
@@ -43,7 +45,8 @@ class Relay {
   std::vector<int> rounds_;           ///< [member] collectives it came to
   std::vector<bool> ended_;           ///< [member]
   std::vector<core::Seconds> clock_;  ///< [member]
-  core::Seconds began_;               ///< when whose turn it is began to compute
+  core::Seconds collectives_;
+  core::Seconds began_;  ///< when whose turn it is began to compute
   std::exception_ptr failure_;
 };
 

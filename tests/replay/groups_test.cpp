@@ -180,6 +180,8 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
         CHECK((when.end - when.start).value() ==
               doctest::Approx((forward ? told.forward : told.backward()).value()).epsilon(1e-9));
         CHECK(when.end > when.start);
+        CHECK(records.iterations[0].collectives[d][p].value() ==
+              doctest::Approx((when.end - when.start).value()));
       }
   }
 }
@@ -210,6 +212,8 @@ TEST_CASE("side by side a throttled collective takes its time") {
   const auto forward = record_at(records, 0, 0);
   CHECK(told.forward.value() > 0.001);
   CHECK(forward.end - forward.start >= told.forward);
+  CHECK(records.iterations[0].collectives[0][0] >= told.forward);
+  CHECK(records.iterations[0].collectives[0][0] <= forward.end - forward.start);
 }
 
 TEST_CASE("a failure in one device of a group ends the others, and is told by its name") {
