@@ -33,7 +33,7 @@ core::Seconds Device::time(const std::vector<cost::GroupCollective>& collectives
 }
 
 std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
-  const auto& [whole, cut] = division.owned(parameter);
+  const auto& [whole, cut] = division.weights(parameter);
   return taken(cut.strip(division.member(), 1, whole.count()),
                replay::first_weights(setup, parameter, whole));
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "penstock/core/error.hpp"
 
@@ -269,9 +268,10 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
   Divider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
   divider.divide(lie);
   const Part& part = parts_[id] = divider.part();
-  for (std::size_t i = 0; i < part.parameters.size(); ++i)
-    if (const kernels::ParameterRef owner = part.parameters[i].owner; owner.op == id)
-      owned_[owner] = {wire.parameters[i].slot, part.cuts[i]};
+  for (std::size_t i = 0; i < part.parameters.size(); ++i) {
+    const kernels::ParameterRef owner = part.parameters[i].owner;
+    weights_.try_emplace(owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, part.cuts[i]});
+  }
 }
 
 /// Both have the same part of what they share.
@@ -284,7 +284,7 @@ void Division::check_shared(const graph::OpGraph& graph, const plan::Plan& plan)
       const kernels::ParameterRef owner = part.parameters[i].owner;
       const plan::Stage &here = *stages.at(id), &there = *stages.at(owner.op);
       const bool grouped = here.tensor_parallel > 1 || there.tensor_parallel > 1;
-      if (!grouped || (&here == &there && owned(owner).cut == part.cuts[i])) continue;
+      if (!grouped || (&here == &there && weights(owner).cut == part.cuts[i])) continue;
       throw BadInput(fmt::format(
           "operators '{}' and '{}' share parameters, and {}; with tensor parallelism that is not replayed",
           graph.op(owner.op).name, graph.op(id).name,

@@ -37,13 +37,12 @@ class Division {
   const std::vector<core::DeviceId>& group() const { return group_; }
   /// Of an operator of the device's stages.
   const Part& part(core::OpId op) const { return parts_.at(op); }
-  bool has(core::OpId op) const { return parts_.contains(op); }
-  /// Of a parameter that an operator of the device owns.
-  struct Owned {
+  /// A parameter that an operator of the device has or shares.
+  struct Weights {
     kernels::Slot whole;
     Cut cut;
   };
-  const Owned& owned(kernels::ParameterRef parameter) const { return owned_.at(parameter); }
+  const Weights& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
 
  private:
   void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
@@ -53,7 +52,7 @@ class Division {
   std::size_t member_ = 0, members_ = 1;
   std::vector<core::DeviceId> group_;
   std::map<core::OpId, Part> parts_;
-  std::map<kernels::ParameterRef, Owned> owned_;
+  std::map<kernels::ParameterRef, Weights> weights_;
 };
 
 }  // namespace penstock::replay

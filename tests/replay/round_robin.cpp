@@ -220,7 +220,7 @@ void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
       const auto buffers = (*workers_[device].*which)(op);
       const Part& part = divisions_[device]->part(op);
       for (std::size_t i = 0; i < buffers.size(); ++i) {
-        const std::int64_t count = divisions_[device]->owned(part.parameters[i].owner).whole.count();
+        const std::int64_t count = divisions_[device]->weights(part.parameters[i].owner).whole.count();
         if (out[op].size() <= i) out[op].emplace_back(static_cast<std::size_t>(count), std::nan(""));
         put(read_values(host_, *buffers[i]), part.cuts[i].strip(m, 1, count), out[op][i]);
       }

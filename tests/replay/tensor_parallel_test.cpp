@@ -7,6 +7,9 @@
 #include "models/layers.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "round_robin.hpp"
 
 using namespace penstock;
 using core::OpId;
@@ -16,6 +19,7 @@ using replay::test::check_training;
 using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::Weights;
 
 namespace {
 
@@ -208,6 +212,43 @@ TEST_CASE("groups of different sizes hand each other parts of messages") {
   check_training(model, {4, kPlain});
   model.plan.stages[0].tensor_parallel = 1;
   check_training(model, {4, kPlain});
+}
+
+TEST_CASE("without a flush groups train as single devices do") {
+  const auto host = kernels::open_device("host", 1);
+  const graph::OpGraph graph = models::build("transformer", kSmall.at("transformer"));
+  for (const char* schedule : {"pipedream", "pipedream_2bw"}) {
+    CAPTURE(schedule);
+    std::vector<Weights> found;
+    for (const int devices : {1, 2, 4}) {
+      const CutModel model = cut_model(
+          graph,
+          {.schedule = schedule, .rank = {0, 1}, .mini_batch = 8, .replicas = 2, .tensor_parallel = devices});
+      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      replay::test::RoundRobin run(*host, model.problem(), model.plan, program, {.rule = {.rate = 1e-4f}});
+      run.run();
+      found.push_back(run.weights());
+    }
+    CHECK(replay::test::distance(found[1], found[0]) < 1e-5);
+    CHECK(replay::test::distance(found[2], found[0]) < 1e-5);
+  }
+}
+
+TEST_CASE("in bf16 groups learn what one device does, to the rounding of their sums") {
+  const auto host = kernels::open_device("host", 1);
+  if (!host->supports(kernels::Number::bf16)) {
+    MESSAGE("skipped: the host does not compute in bf16");
+    return;
+  }
+  const CutModel model = cut_model(models::build("transformer", kSmall.at("transformer")),
+                                   {.rank = {0, 1}, .tensor_parallel = 2});
+  const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
+  const Weights expected = replay::test::gradients(
+      *host, model.graph, setup, replay::test::first_weights(model.graph, setup), {0, 4}, 4);
+  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);
+  run.run();
+  CHECK(replay::test::distance(run.gradients(), expected) < 0.1);
 }
 
 TEST_CASE("what cannot be divided is refused by name") {
