@@ -23,7 +23,8 @@ void each_common(const Strip& a, const Strip& b,
 /// The strip's numbers of all.
 std::vector<double> taken(const Strip& strip, const std::vector<double>& all);
 
-/// A tensor that is whole lies so on every device.
+/// A tensor that is whole lies so on every device. Differs from cost::Layout in which columns there are:
+/// tensors divided by features may be cut in different ways, between which the cost model sees no difference.
 struct Cut {
   cost::Layout layout = cost::Layout::whole;
   std::int64_t rows = 1, width = 0;    ///< `features`: a sample, or a parameter, as a matrix
