@@ -35,6 +35,10 @@ std::int64_t read(const Operator& op, const std::string& extent, std::int64_t lo
   return *value;
 }
 
+std::int64_t read_or(const Operator& op, const std::string& extent, std::int64_t usual) {
+  return find(op, extent) ? read(op, extent) : usual;
+}
+
 bool flag(const Operator& op, const std::string& extent) {
   return find(op, extent) && read(op, extent, 0, 1) == 1;
 }
@@ -106,14 +110,24 @@ Elementwise elementwise(const Operator& op) {
 }
 
 Attention attention(const Operator& op) {
-  const Attention a{read(op, "queries"),   read(op, "keys"),        read(op, "hidden"), read(op, "heads"),
-                    read(op, "key_width"), read(op, "value_width"), flag(op, "bias")};
-  divided(op, a.hidden, "heads");
+  const bool bias = flag(op, "bias");
+  const Attention a{read(op, "queries"),
+                    read(op, "keys"),
+                    read(op, "hidden"),
+                    read(op, "heads"),
+                    read(op, "key_width"),
+                    read(op, "value_width"),
+                    read_or(op, "inner", read(op, "hidden")),
+                    bias,
+                    bias && !flag(op, "partial")};
+  divided(op, a.inner, "heads");
   return a;
 }
 
 Embedding embedding(const Operator& op) {
-  return {read(op, "lookups"), read(op, "rows"), read(op, "width"), flag(op, "sum")};
+  const std::int64_t rows = read(op, "rows"), table = read_or(op, "table", rows);
+  const std::int64_t first = find(op, "first") ? read(op, "first", 0, table - rows) : 0;
+  return {read(op, "lookups"), rows, read(op, "width"), first, table, flag(op, "sum")};
 }
 
 Concat concat(const Operator& op) {

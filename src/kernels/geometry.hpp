@@ -65,16 +65,19 @@ struct Elementwise {
   bool product;
 };
 
-/// Softmax of scaled scores, without mask; the four projections have as many outputs as `hidden`.
+/// Softmax of scaled scores, without mask; queries, keys and values are projected to `inner`, their result
+/// back to `hidden`. Some of the heads of a larger one have a smaller `inner`, and leave the last bias to
+/// others.
 struct Attention {
-  std::int64_t queries, keys, hidden, heads, key_width, value_width;
-  bool bias;
-  std::int64_t head() const { return hidden / heads; }
+  std::int64_t queries, keys, hidden, heads, key_width, value_width, inner;
+  bool bias, last_bias;
+  std::int64_t head() const { return inner / heads; }
   float scale() const;  ///< of the scores: 1 / sqrt(head)
 };
 
+/// `rows` of a table of `table` rows, from `first` on: looking up another row makes zeros.
 struct Embedding {
-  std::int64_t lookups, rows, width;
+  std::int64_t lookups, rows, width, first, table;
   bool sum;
 };
 

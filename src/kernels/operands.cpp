@@ -71,14 +71,15 @@ Slots attend(const Maker& make, const Attention& a) {
   Slots s{
       {make.batch("query", {a.queries, a.hidden}), make.batch("key", {a.keys, a.key_width}),
        make.batch("value", {a.keys, a.value_width})},
-      {make.of("query_weights", {a.hidden, a.hidden}), make.of("key_weights", {a.hidden, a.key_width}),
-       make.of("value_weights", {a.hidden, a.value_width}), make.of("output_weights", {a.hidden, a.hidden})},
+      {make.of("query_weights", {a.inner, a.hidden}), make.of("key_weights", {a.inner, a.key_width}),
+       make.of("value_weights", {a.inner, a.value_width}), make.of("output_weights", {a.hidden, a.inner})},
       make.batch("y", {a.queries, a.hidden}),
       {},
       {}};
   if (a.bias)
-    for (const char* name : {"query_bias", "key_bias", "value_bias", "output_bias"})
-      s.parameters.push_back(make.of(name, {a.hidden}));
+    for (const char* name : {"query_bias", "key_bias", "value_bias"})
+      s.parameters.push_back(make.of(name, {a.inner}));
+  if (a.last_bias) s.parameters.push_back(make.of("output_bias", {a.hidden}));
   return s;
 }
 

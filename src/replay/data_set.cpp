@@ -11,8 +11,9 @@ const Lease& DataSet::find(std::map<Key, Lease>& among, core::OpId op, Samples s
   Lease& lease = among[{op, samples.first, samples.count}];
   if (lease != nullptr) return lease;
   const kernels::Made& made = device_.wire(op).made;
-  lease = device_.backend.allocate(made.element, made.count * samples.count);
-  kernels::write_values(device_.backend, *lease, values());
+  const Strip own = device_.part(op).makes.strip(device_.division.member(), samples.count, made.count);
+  lease = device_.backend.allocate(made.element, own.count());
+  kernels::write_values(device_.backend, *lease, taken(own, values()));
   return lease;
 }
 

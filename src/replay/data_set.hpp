@@ -6,7 +6,7 @@
 
 namespace penstock::replay {
 
-/// Its buffers are not counted: an input is while a micro-batch has it.
+/// As much of them as the device has. Its buffers are not counted: an input is while a micro-batch has it.
 class DataSet {
  public:
   explicit DataSet(Device& device) : device_(device) {}

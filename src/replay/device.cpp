@@ -1,5 +1,9 @@
 #include "device.hpp"
 
+#include <fmt/format.h>
+
+#include "draw.hpp"
+
 namespace penstock::replay {
 
 kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
@@ -8,15 +12,31 @@ kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
   return *kernel;
 }
 
-Device::Device(kernels::Backend& b, const graph::OpGraph& g, const TrainingSetup& s, core::Bytes capacity,
-               const std::string& device)
+Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Plan& plan, core::DeviceId id,
+               const TrainingSetup& s)
     : backend(b),
-      graph(g),
+      graph(problem.graph),
       setup(s),
-      pool(std::make_shared<Pool>(b, capacity, device)),
-      wires(kernels::wire(g, s.number)),
+      pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
+      wires(kernels::wire(problem.graph, s.number)),
+      division(problem.graph, plan, id, wires),
       stream(b.make_stream()),
-      kernels(b, s.number) {}
+      kernels(b, s.number) {
+  if (grouped()) group_times.emplace(problem.cluster, division.group());
+}
+
+core::Seconds Device::time(const std::vector<cost::GroupCollective>& collectives,
+                           std::int64_t samples) const {
+  core::Seconds out;
+  for (const cost::GroupCollective& collective : collectives) out += group_times->time(collective, samples);
+  return out;
+}
+
+std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
+  const auto& [whole, cut] = division.weights(parameter);
+  return taken(cut.strip(division.member(), 1, whole.count()),
+               replay::first_weights(setup, parameter, whole));
+}
 
 Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {
   return pool->acquire(other.element(), other.count(), kind, what);

@@ -4,7 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "division.hpp"
 #include "penstock/kernels/wiring.hpp"
+#include "penstock/replay/peers.hpp"
 #include "penstock/replay/training.hpp"
 #include "pool.hpp"
 
@@ -28,14 +30,23 @@ struct Device {
   const graph::OpGraph& graph;
   TrainingSetup setup;
   std::shared_ptr<Pool> pool;
-  std::vector<kernels::Wire> wires;  ///< [operator]
+  std::vector<kernels::Wire> wires;  ///< [operator] of whole operators
+  Division division;
+  Peers* peers = nullptr;  ///< the others of its group
+  std::optional<cost::GroupTimes> group_times;
   std::unique_ptr<kernels::Stream> stream;
   Kernels kernels;
   std::vector<double> losses{};  ///< of mini-batches so far, where they are asked for
 
-  Device(kernels::Backend& backend, const graph::OpGraph& graph, const TrainingSetup& setup,
-         core::Bytes capacity, const std::string& name);
+  Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
+         core::DeviceId device, const TrainingSetup& setup);
   const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
+  const Part& part(core::OpId id) const { return division.part(id); }
+  bool grouped() const { return division.members() > 1; }
+  /// Of collectives among its group.
+  core::Seconds time(const std::vector<cost::GroupCollective>& collectives, std::int64_t samples) const;
+  /// A parameter before the first update, as much of it as this device has.
+  std::vector<double> first_weights(kernels::ParameterRef parameter) const;
   const std::string& name(core::OpId id) const { return graph.op(id).name; }
 
   Lease like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what);

@@ -46,23 +46,25 @@ class KernelWorker : public DeviceWorker {
  public:
   KernelWorker(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
                core::DeviceId device, const Program& program, const TrainingSetup& setup)
-      : program_(program),
-        device_(backend, problem.graph, setup, problem.cluster.type(device).memory,
-                fmt::format("device {}", device.index())),
-        mail_(device_, program.devices[device.index()]) {
+      : program_(program), device_(backend, problem, plan, device, setup), mail_(device_, program, device) {
     const auto& instructions = program.devices[device.index()];
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       if (std::ranges::count(plan.stages[s].devices, device) > 0)
         stages_.try_emplace(StageId(s), device_, plan.stages[s], use_of(instructions, StageId(s)),
                             plan.training.mini_batch, program.mini_batches);
+    note_sums(problem, plan);
     for (const Instruction& instruction : instructions)
       if (instruction.pass == Pass::forward) stages_.at(instruction.stage).prepare(instruction.samples);
     device_.stream->synchronise();
   }
 
+  void join(Peers& peers) override { device_.peers = &peers; }
+
   void run(const Instruction& instruction) override {
     if (instruction.pass == Pass::step)
       stages_.at(instruction.stage).weights().step();
+    else if (instruction.pass == Pass::reduce_gradient && device_.grouped())
+      stages_.at(instruction.stage).sum_over_samples(sums_.at(instruction.stage));
     else if (instruction.micro_batch >= 0)
       run_pass(stages_.at(instruction.stage), instruction);
     device_.stream->synchronise();
@@ -103,6 +105,17 @@ class KernelWorker : public DeviceWorker {
     return out;
   }
 
+  /// How long the sum over a group takes that has no replicas: where there are some, it is part of theirs.
+  void note_sums(const cost::Problem& problem, const plan::Plan& plan) {
+    for (const auto& [id, stage] : stages_) {
+      sums_[id] = core::Seconds(0);
+      const plan::Stage& planned = plan.stages[id.index()];
+      if (planned.replicas() == 1)
+        for (const cost::Reduction& sum : cost::reductions(problem, planned, planned.operators))
+          sums_[id] += cost::time(problem.cluster, sum);
+    }
+  }
+
   void run_pass(StageRun& stage, const Instruction& instruction) {
     compute(stage, instruction);
     for (const MessageId id : instruction.sends)
@@ -112,6 +125,9 @@ class KernelWorker : public DeviceWorker {
   }
 
   void compute(StageRun& stage, const Instruction& i) {
+    if (device_.grouped() && i.pass == Pass::forward) mail_.complete(i, stage.entering_time(i.samples.count));
+    if (device_.grouped() && (i.pass == Pass::backward || i.pass == Pass::input_gradient))
+      mail_.complete(i, stage.returning_time(i.samples.count));
     switch (i.pass) {
       case Pass::forward:
         return stage.forward(i.micro_batch, i.samples, mail_.take_tensors(i.stage, i.micro_batch), i.weights);
@@ -134,7 +150,7 @@ class KernelWorker : public DeviceWorker {
       if (stage.has(op)) {
         const std::vector<Lease> all = which(stage.weights());
         Buffers out;
-        for (const kernels::Parameter& parameter : device_.wire(op).parameters)
+        for (const kernels::Parameter& parameter : device_.part(op).parameters)
           out.push_back(all[stage.weights().place(parameter.owner)]);
         return out;
       }
@@ -145,6 +161,7 @@ class KernelWorker : public DeviceWorker {
   Device device_;
   Mail mail_;
   std::map<StageId, StageRun> stages_;
+  std::map<StageId, core::Seconds> sums_;
 };
 
 }  // namespace

@@ -8,14 +8,15 @@
 
 namespace penstock::replay {
 
-/// Messages of one micro-batch between the same stages fill parts of the same buffers. Receiving is safe
-/// beside all else.
+/// Messages of one micro-batch between the same stages fill parts of the same buffers. Between groups of
+/// devices each carries one part of the bytes. Receiving is safe beside all else.
 class Mail {
  public:
-  /// `instructions` are the device's.
-  Mail(Device& device, const std::vector<Instruction>& instructions);
+  Mail(Device& device, const Program& program, core::DeviceId id);
 
   std::vector<Region> room_for(const Message& message);
+  /// What others of the group have received of what the instruction receives, in `time`.
+  void complete(const Instruction& instruction, core::Seconds time);
   StageRun::Tensors take_tensors(core::StageId stage, std::int32_t micro_batch);
   StageRun::Received take_gradients(core::StageId stage, std::int32_t micro_batch);
 
@@ -25,13 +26,16 @@ class Mail {
  private:
   using MicroBatch = std::pair<core::StageId, std::int32_t>;
   using Parcel = std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, from whom
-  using Posted = std::tuple<core::StageId, core::StageId, bool, std::int64_t>;
+  using Posted = std::tuple<core::StageId, core::StageId, bool, std::int64_t, std::int32_t>;
 
+  StageRun::Tensors& arrival(const Message& message);
+  std::vector<Region> whole(const Message& message, StageRun::Tensors& tensors) const;
   Region part(const Lease& lease, Samples all, Samples some) const;
   template <class Use>
   void take(MicroBatch of, bool gradients, const Use& use);
 
   Device& device_;
+  const Program& program_;
   std::map<MicroBatch, Samples> shares_;
   std::mutex mutex_;
   std::map<Parcel, StageRun::Tensors> arrivals_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "penstock/core/error.hpp"
 
@@ -44,6 +45,26 @@ void Monitor::end_work() {
   const std::lock_guard lock(mutex_);
   --at_work_;
   moved_ = now();
+}
+
+void Monitor::wait_at_work(const std::function<bool()>& ready, const std::function<std::string()>& awaited) {
+  end_work();
+  try {
+    wait(ready, awaited);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    ++at_work_;  // as whoever ends the work expects
+    throw;
+  }
+  begin_work();
+}
+
+void Monitor::sleep_until(core::Seconds moment) {
+  for (core::Seconds left = moment - now(); left.value() > 0; left = moment - now()) {
+    std::this_thread::sleep_for(duration(std::min(left, kBetweenChecks)));
+    const std::lock_guard lock(mutex_);
+    stop_if_asked();
+  }
 }
 
 std::optional<core::Seconds> Monitor::tick() {

@@ -65,6 +65,10 @@ class Monitor {
     end_work();
   }
 
+  /// The same within work(): who waits is not at work.
+  void wait_at_work(const std::function<bool()>& ready, const std::function<std::string()>& awaited);
+  void sleep_until(core::Seconds moment);
+
   /// The first failure is what is thrown in the end.
   void fail(std::exception_ptr why);
   void rethrow() {

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "gathered.hpp"
+#include "groups.hpp"
+#include "meeting.hpp"
 #include "penstock/core/error.hpp"
 #include "reducers.hpp"
 #include "regions.hpp"
@@ -40,6 +42,8 @@ class Session {
         warm_up_(options.warm_up),
         rounds_(options.warm_up + options.iterations),
         record_(program) {
+    seats_.resize(program.devices.size());
+    for (const auto& group : Groups(plan).list) join(group, options.throttle);
     records_.peaks.resize(program.devices.size());
     for (std::size_t d = 0; d < program.devices.size(); ++d) devices_ += works_here(d);
     if (processes_ != nullptr)
@@ -68,6 +72,15 @@ class Session {
   }
 
  private:
+  void join(const std::vector<DeviceId>& group, bool throttle) {
+    meetings_.push_back(std::make_unique<Meeting>(
+        monitor_, group.size(), throttle, fmt::format("the group of device {}", group.front().index())));
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      seats_[group[m].index()] = {meetings_.back().get(), m};
+      if (works_here(group[m].index())) worker(group[m].index()).join(meetings_.back()->member(m));
+    }
+  }
+
   const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
   Worker& worker(std::size_t device) const { return *workers_[device]; }
   bool here(DeviceId device) const { return processes_ == nullptr || processes_->has(device); }
@@ -137,6 +150,8 @@ class Session {
     when.start = monitor_.now();
     monitor_.work([&] { worker(device).run(instruction); });
     when.end = monitor_.now();
+    if (const Seat& seat = seats_[device]; seat.meeting != nullptr)
+      record_.collectives[device][p] = seat.meeting->taken(seat.member);
     note_memory(worker(device), p, record_.held[device][p], records_.peaks[device]);
     for (const MessageId id : instruction.sends) send(device, id);
     for (const MessageId id : instruction.opens)
@@ -199,6 +214,12 @@ class Session {
   const Reductions reductions_;
   Monitor monitor_;
   Reducers sums_;
+  std::vector<std::unique_ptr<Meeting>> meetings_;  ///< of tensor-parallel groups
+  struct Seat {
+    Meeting* meeting = nullptr;
+    std::size_t member = 0;
+  };
+  std::vector<Seat> seats_;  ///< [device]
   const Processes* const processes_;
   ThreadLinks local_;
   std::unique_ptr<ProcessLinks> remote_;  ///< where there are several processes

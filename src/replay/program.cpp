@@ -7,6 +7,7 @@
 #include <set>
 
 #include "penstock/core/error.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "rows.hpp"
 #include "versions.hpp"
@@ -43,11 +44,8 @@ void check(const plan::Plan& plan) {
   const auto& compression = plan.training.compression;
   if (compression.gradients != 1 || compression.activations != 1)
     throw BadInput("compressed messages are not replayed");
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    if (plan.stages[s].tensor_parallel > 1)
-      throw BadInput(fmt::format("stage {}: tensor parallelism is not replayed", s));
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
     if (plan.stages[s].zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
-  }
 }
 
 /// What one replica computes of one micro-batch.
@@ -162,7 +160,8 @@ class Lowering {
   Share share(StageId id, core::DeviceId device, std::int32_t in_row) const {
     const plan::Stage& stage = plan_.stages[id.index()];
     const auto place = std::find(stage.devices.begin(), stage.devices.end(), device);
-    return share(stage, static_cast<std::size_t>(place - stage.devices.begin()), in_row);
+    const auto number = static_cast<std::size_t>(place - stage.devices.begin());
+    return share(stage, number / static_cast<std::size_t>(stage.tensor_parallel), in_row);
   }
 
   Share share(const plan::Stage& stage, std::size_t replica, std::int32_t in_row) const {
@@ -181,7 +180,7 @@ class Lowering {
     const plan::Stage& stage = plan_.stages[s];
     std::vector<Share> out;
     for (std::size_t m = 0; m < places_[s].forward.size(); ++m)
-      for (std::size_t r = 0; r < stage.devices.size(); ++r)
+      for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r)
         out.push_back(share(stage, r, static_cast<std::int32_t>(m)));
     return out;
   }
@@ -201,7 +200,6 @@ class Lowering {
         Message message;
         message.tensors = tensors;
         message.samples = {begin, end - begin};
-        message.bytes = boundary.bytes * message.samples.count;
         add_pair(message, boundary, a, b);
       }
       i += a.samples.end() == end;
@@ -212,21 +210,35 @@ class Lowering {
   void add_pair(Message message, const plan::Boundary& boundary, const Share& a, const Share& b) {
     const std::size_t x = boundary.from.index(), y = boundary.to.index();
     const auto ma = static_cast<std::size_t>(a.in_row), mb = static_cast<std::size_t>(b.in_row);
-    add(message, boundary.from, a, places_[x].forward[ma], boundary.to, b, places_[y].forward[mb],
-        places_[y].room_forward[mb]);
+    const core::Bytes bytes = boundary.bytes * message.samples.count;
+    add_parts(message, bytes, boundary.from, a, places_[x].forward[ma], boundary.to, b,
+              places_[y].forward[mb], places_[y].room_forward[mb]);
     message.gradient = true;
-    add(message, boundary.to, b, places_[y].backward[mb], boundary.from, a, places_[x].backward[ma],
-        places_[x].room_backward[ma]);
+    add_parts(message, bytes, boundary.to, b, places_[y].backward[mb], boundary.from, a,
+              places_[x].backward[ma], places_[x].room_backward[ma]);
   }
 
-  void add(Message message, StageId from, const Share& a, std::int32_t sent, StageId to, const Share& b,
-           std::int32_t needed, std::int32_t room) {
+  /// From and to the devices of both groups in turn.
+  void add_parts(Message message, core::Bytes bytes, StageId from, const Share& a, std::int32_t sent,
+                 StageId to, const Share& b, std::int32_t needed, std::int32_t room) {
+    const auto senders = cost::group_of(plan_.stages[from.index()], a.replica),
+               receivers = cost::group_of(plan_.stages[to.index()], b.replica);
     message.from = from;
     message.to = to;
-    message.sender = plan_.stages[from.index()].devices[a.replica];
-    message.receiver = plan_.stages[to.index()].devices[b.replica];
     message.sent_in = a.number;
     message.needed_in = b.number;
+    message.parts = static_cast<std::int32_t>(std::max(senders.size(), receivers.size()));
+    for (; message.part < message.parts; ++message.part) {
+      const auto i = static_cast<std::size_t>(message.part);
+      message.sender = senders[i % senders.size()];
+      message.receiver = receivers[i % receivers.size()];
+      message.bytes =
+          core::Bytes(bytes.value() / message.parts + (message.part < bytes.value() % message.parts));
+      add(message, sent, needed, room);
+    }
+  }
+
+  void add(Message message, std::int32_t sent, std::int32_t needed, std::int32_t room) {
     if (out_.messages.size() >= kMostMessages)
       throw core::Error(core::ExitCode::limit, "the program has more than 2^24 messages");
     const auto id = static_cast<MessageId>(out_.messages.size());

@@ -8,10 +8,12 @@
 #include <tuple>
 
 #include "flows.hpp"
+#include "groups.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/shared_reduction.hpp"
 #include "reductions.hpp"
 #include "regions.hpp"
+#include "relay.hpp"
 #include "ring.hpp"
 #include "words.hpp"
 
@@ -42,16 +44,31 @@ auto attempt(std::size_t device, const Instruction& instruction, const Task& tas
   }
 }
 
+/// Tensor-parallel groups, whose devices take turns.
+struct Teams {
+  Teams(const plan::Plan& plan, const std::vector<Worker*>& workers, const Stopwatch& stopwatch)
+      : groups(plan) {
+    for (const auto& group : groups.list) {
+      relays.push_back(std::make_unique<Relay>(group.size(), stopwatch));
+      for (std::size_t m = 0; m < group.size(); ++m)
+        workers[group[m].index()]->join(relays.back()->member(m));
+    }
+  }
+  Groups groups;
+  std::vector<std::unique_ptr<Relay>> relays;  ///< [group]
+};
+
 class Iteration {
  public:
   Iteration(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
-            const std::vector<Worker*>& workers, const Reductions& reductions, const Stopwatch& stopwatch,
-            core::StopToken stop, std::vector<Peak>& peaks)
+            const std::vector<Worker*>& workers, const Reductions& reductions, Teams& teams,
+            const Stopwatch& stopwatch, core::StopToken stop, std::vector<Peak>& peaks)
       : program_(program),
         problem_(problem),
         plan_(plan),
         workers_(workers),
         reductions_(reductions),
+        teams_(teams),
         stopwatch_(stopwatch),
         stop_(stop),
         peaks_(peaks),
@@ -100,32 +117,61 @@ class Iteration {
   // Instructions.
 
   void start_if_ready(std::size_t d) {
-    Device& device = devices_[d];
+    const Device& device = devices_[d];
     if (device.busy || device.next == program_.devices[d].size()) return;
-    const Instruction& instruction = program_.devices[d][device.next];
-    if (instruction.pass == Pass::barrier && !passes_barrier(device)) return;
-    if (instruction.pass == Pass::step && !summed(d, device.next)) return;
-    for (const MessageId id : instruction.receives)
-      if (!travel(id).arrived) return;
-    start(d, instruction);
+    const bool alone = teams_.groups.of(DeviceId(d)) < 0;
+    if (alone || program_.devices[d][device.next].pass == Pass::barrier) {
+      if (is_ready(d)) start(d);
+    } else {
+      start_team_if_ready(static_cast<std::size_t>(teams_.groups.of(DeviceId(d))));
+    }
   }
 
-  void start(std::size_t d, const Instruction& instruction) {
-    stop_.check();
+  bool is_ready(std::size_t d) {
     Device& device = devices_[d];
-    const Seconds time = attempt(d, instruction, [&] { return timed_run(d, instruction); });
+    if (device.busy || device.next == program_.devices[d].size()) return false;
+    const Instruction& instruction = program_.devices[d][device.next];
+    if (instruction.pass == Pass::barrier && !passes_barrier(device)) return false;
+    if (instruction.pass == Pass::step && !summed(d, device.next)) return false;
+    return std::ranges::all_of(instruction.receives, [&](MessageId id) { return travel(id).arrived; });
+  }
+
+  void start(std::size_t d) {
+    stop_.check();
+    const Seconds begin = stopwatch_();
+    attempt(d, next(d), [&] { workers_[d]->run(next(d)); });
+    const Seconds time = stopwatch_() - begin;
+    const bool computes = next(d).pass != Pass::barrier && next(d).pass != Pass::reduce_gradient;
+    note(d, computes ? std::max(time, Seconds(0)) : Seconds(0));
+  }
+
+  /// Devices of a tensor-parallel group start together.
+  void start_team_if_ready(std::size_t g) {
+    const auto& group = teams_.groups.list[g];
+    const std::size_t position = devices_[group.front().index()].next;
+    for (const DeviceId device : group)
+      if (devices_[device.index()].next != position || !is_ready(device.index())) return;
+    stop_.check();
+    std::vector<std::function<void()>> tasks;
+    for (const DeviceId device : group)
+      tasks.emplace_back(
+          [this, d = device.index()] { attempt(d, next(d), [&] { workers_[d]->run(next(d)); }); });
+    const std::vector<Seconds> times = teams_.relays[g]->run(tasks);
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      record_.collectives[group[m].index()][position] = teams_.relays[g]->collectives();
+      note(group[m].index(), times[m]);
+    }
+  }
+
+  const Instruction& next(std::size_t d) const { return program_.devices[d][devices_[d].next]; }
+
+  /// The next instruction has run.
+  void note(std::size_t d, Seconds time) {
+    Device& device = devices_[d];
     note_memory(*workers_[d], device.next, record_.held[d][device.next], peaks_[d]);
     record_.instructions[d][device.next] = {now_, now_ + time};
     device.busy = true;
     ends_.push({now_ + time, false, d});
-  }
-
-  Seconds timed_run(std::size_t d, const Instruction& instruction) {
-    const Seconds begin = stopwatch_();
-    workers_[d]->run(instruction);
-    const Seconds time = stopwatch_() - begin;
-    const bool computes = instruction.pass != Pass::barrier && instruction.pass != Pass::reduce_gradient;
-    return computes ? std::max(time, Seconds(0)) : Seconds(0);
   }
 
   void end(std::size_t d) {
@@ -195,6 +241,7 @@ class Iteration {
   }
 
   void join_sum(std::size_t d, std::size_t position) {
+    if (reductions_.at[d][position] < 0) return;
     const auto r = static_cast<std::size_t>(reductions_.at[d][position]);
     const Reduction& reduction = reductions_.list[r];
     sums_[r].gradients.emplace_back(DeviceId(d), terms(reduction, plan_, DeviceId(d), *workers_[d]));
@@ -289,6 +336,7 @@ class Iteration {
   const plan::Plan& plan_;
   const std::vector<Worker*>& workers_;
   const Reductions& reductions_;
+  Teams& teams_;
   const Stopwatch& stopwatch_;
   const core::StopToken stop_;
   std::vector<Peak>& peaks_;
@@ -316,8 +364,10 @@ Records run_recomposed(const Program& program, const cost::Problem& problem, con
   Records out;
   out.peaks.resize(program.devices.size());
   const Reductions reductions(program, problem.graph, plan);
+  Teams teams(plan, workers, stopwatch);
   for (int i = 0; i < options.warm_up + options.iterations; ++i) {
-    Iteration iteration(program, problem, plan, workers, reductions, stopwatch, options.stop, out.peaks);
+    Iteration iteration(program, problem, plan, workers, reductions, teams, stopwatch, options.stop,
+                        out.peaks);
     Record record = iteration.run();
     if (i >= options.warm_up) out.iterations.push_back(std::move(record));
   }

@@ -6,6 +6,7 @@ Record::Record(const Program& program) : messages(program.messages.size()) {
   for (const auto& list : program.devices) {
     instructions.emplace_back(list.size());
     held.emplace_back(list.size());
+    collectives.emplace_back(list.size());
     reductions.emplace_back(list.size());
   }
 }

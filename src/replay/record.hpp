@@ -21,10 +21,11 @@ struct Held {
 struct Record {
   explicit Record(const Program& program);
 
-  std::vector<std::vector<Interval>> instructions;  ///< [device][position]
-  std::vector<std::vector<Held>> held;              ///< [device][position]
-  std::vector<Interval> messages;                   ///< [message] of those that travelled
-  std::vector<std::vector<Interval>> reductions;    ///< [device][position] of a reduce_gradient
+  std::vector<std::vector<Interval>> instructions;      ///< [device][position]
+  std::vector<std::vector<Held>> held;                  ///< [device][position]
+  std::vector<std::vector<core::Seconds>> collectives;  ///< [device][position] time in it that a group shares
+  std::vector<Interval> messages;                       ///< [message] of those that travelled
+  std::vector<std::vector<Interval>> reductions;        ///< [device][position] of a reduce_gradient
 };
 
 /// Over all iterations: the largest memory of each device, and the instruction during which it came to that.

@@ -40,6 +40,7 @@ std::vector<std::jthread> Reducers::start(Links& links) {
 }
 
 void Reducers::begin(std::size_t device, std::size_t position) {
+  if (reductions_.at[device][position] < 0) return;
   const auto r = static_cast<std::size_t>(reductions_.at[device][position]);
   Task task{position, terms(reductions_.list[r], plan_, core::DeviceId(device), *workers_[device])};
   monitor_.change([&] { devices_[device].tasks.push_back(std::move(task)); });

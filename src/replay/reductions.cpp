@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/cost/sharding.hpp"
+
 namespace penstock::replay {
 
 using schedule::Pass;
@@ -11,6 +13,13 @@ namespace {
 core::Bytes gradients(const graph::OpGraph& graph, const std::vector<core::OpId>& operators) {
   core::Bytes out;
   for (const core::OpId op : operators) out += graph.parameter_bytes(op);
+  return out;
+}
+
+/// The devices with one number within their groups, by number.
+std::vector<std::vector<core::DeviceId>> across(const plan::Stage& stage) {
+  std::vector<std::vector<core::DeviceId>> out(static_cast<std::size_t>(stage.tensor_parallel));
+  for (std::size_t i = 0; i < stage.devices.size(); ++i) out[i % out.size()].push_back(stage.devices[i]);
   return out;
 }
 
@@ -24,19 +33,29 @@ Reductions::Reductions(const Program& program, const graph::OpGraph& graph, cons
 
 void Reductions::add_own(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
                          std::size_t s) {
+  const plan::Stage& stage = plan.stages[s];
+  if (stage.replicas() == 1) return;
+  const auto groups = across(stage);
+  for (std::size_t m = 0; m < groups.size(); ++m)
+    add(program, core::StageId(s), groups[m],
+        groups.size() == 1 ? gradients(graph, plan::unshared(stage.operators, program.shared))
+                           : cost::stage_load(graph, stage, m).parameters);
+}
+
+void Reductions::add(const Program& program, core::StageId stage, const std::vector<core::DeviceId>& devices,
+                     core::Bytes bytes) {
   const std::size_t first = list.size();
-  const core::Bytes bytes = gradients(graph, plan::unshared(plan.stages[s].operators, program.shared));
-  for (const core::DeviceId device : plan.stages[s].devices) {
+  for (const core::DeviceId device : devices) {
     std::size_t begun = first, updated = first;
     const auto& instructions = program.devices[device.index()];
     for (std::size_t p = 0; p < instructions.size(); ++p) {
-      if (instructions[p].stage != core::StageId(s) || instructions[p].shared >= 0) continue;
+      if (instructions[p].stage != stage || instructions[p].shared >= 0) continue;
       std::int32_t& number = at[device.index()][p];
       if (instructions[p].pass == Pass::step && updated < begun)
         number = static_cast<std::int32_t>(updated++);
       if (instructions[p].pass != Pass::reduce_gradient) continue;
       number = static_cast<std::int32_t>(begun++);
-      if (begun > list.size()) list.push_back({core::StageId(s), plan.stages[s].devices, {}, bytes});
+      if (begun > list.size()) list.push_back({stage, devices, {}, bytes});
       list[begun - 1].position.push_back(p);
     }
   }

@@ -10,18 +10,20 @@
 
 namespace penstock::replay {
 
-/// One sum over all replicas of a stage, or over the devices of several.
+/// One sum over all replicas of a stage, with tensor parallelism over the devices of one number within their
+/// groups; or over the devices of several stages.
 struct Reduction {
   core::StageId stage;                             ///< of several that of the owner
   std::vector<core::DeviceId> devices;             ///< [replica], each once
   std::vector<std::size_t> position;               ///< [replica] where it stands in the device's instructions
-  core::Bytes bytes;                               ///< of the gradients
+  core::Bytes bytes;                               ///< of the gradients of each
   std::optional<plan::SharedParameters> shared{};  ///< of a sum over several stages
 };
 
-/// The k-th REDUCE_GRAD of a stage on each of its devices is one reduction, which its k-th STEP waits for.
-/// After these come the sums of shared parameters, in their order; the STEP of a stage that takes part in
-/// some waits for the last: a device runs its sums one after the other.
+/// The k-th REDUCE_GRAD of a stage on each of its replicas is one reduction, which its k-th STEP waits for.
+/// None where there is one replica: what a group sums among itself is the workers' own. After these come the
+/// sums of shared parameters, in their order; the STEP of a stage that takes part in some waits for the last:
+/// a device runs its sums one after the other.
 struct Reductions {
   Reductions(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan);
 
@@ -32,6 +34,8 @@ struct Reductions {
  private:
   void add_own(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t s);
   void add_shared(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t k);
+  void add(const Program& program, core::StageId stage, const std::vector<core::DeviceId>& devices,
+           core::Bytes bytes);
 };
 
 /// What the device has of the sum: of each of its stages that take part, gradients in the same order. In the

@@ -55,7 +55,7 @@ bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
                        [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
   };
   if (action.pass == Pass::reduce_gradient)
-    return stage.replicas() == 1 || !weigh(plan::unshared(stage.operators, shared));
+    return !plan::reduces_gradients(stage) || !weigh(plan::unshared(stage.operators, shared));
   return !weigh(stage.operators) && graph::borrowed(graph, stage.operators).empty();
 }
 

@@ -13,8 +13,8 @@ namespace penstock::replay {
 /// Without what is idle, pairs taken apart. Throws BadInput for passes that are not replayed.
 std::vector<schedule::Row> plain_rows(const schedule::Grid& order);
 
-/// Nothing is updated where there are no weights, nor reduced where there are none but shared ones, or one
-/// replica.
+/// Nothing is updated where there are no weights, nor reduced where there are none but shared ones, or where
+/// every device has its own (plan::reduces_gradients).
 bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
               const std::vector<plan::SharedParameters>& shared, const schedule::Action& action);
 

@@ -10,15 +10,18 @@ using plan::MemoryKind;
 void StageRun::backward(std::int32_t micro_batch, const Received& received, int version, bool split) {
   InFlight& state = in_flight_.at(micro_batch);
   for (const auto& [id, terms] : received)
-    for (const Lease& term : terms) add_term(state, id, term);
+    for (const Lease& term : terms) add_term(state, id, Cut(), term);
   for (auto id = own_.rbegin(); id != own_.rend(); ++id) {
     if (unread_.contains(*id)) start_loss(state, *id);
+    if (device_.part(*id).after) go_before_sum(state, *id);
     input_gradients(state, *id, version);
     if (weighs(*id) && split) continue;
     if (weighs(*id)) weight_gradient(state, *id, version);
     state.gradients.erase(*id);
     state.handed.erase(*id);
   }
+  for (const auto& [id, terms] : state.gradients)
+    if (!own_.contains(id)) settled(state, id, Cut());
 }
 
 void StageRun::weight_gradients(std::int32_t micro_batch, int version) {
@@ -47,8 +50,9 @@ void StageRun::start_loss(InFlight& state, OpId id) {
   const Lease gradient = device_.like(*target, MemoryKind::workspace, device_.name(id));
   device_.backend.copy(*gradient, *target, *device_.stream);
   device_.backend.add(*gradient, *state.tensors.at(id), *device_.stream);
-  state.gradients[id] = gradient;
-  if (device_.setup.losses) keep_loss(id, state.samples, *gradient);
+  state.gradients[id] = {{cut_of(id), gradient}};
+  if (device_.setup.losses && (!cut_of(id).whole() || device_.division.member() == 0))
+    keep_loss(id, state.samples, *gradient);
 }
 
 void StageRun::input_gradients(InFlight& state, OpId id, int version) {
@@ -63,7 +67,8 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   if (!device_.wire(id).trains) return;
   const OpId source = device_.wire(id).sources[0];
   const Lease shown = own_gradient(state, id);
-  if (!shows_part(id)) return add_term(state, source, shown);
+  const Cut& cut = device_.part(id).reads[0];
+  if (!shows_part(id)) return add_term(state, source, cut, shown);
   kernels::Kernel& k = kernel(id, state.samples.count);
   const kernels::Slot& others = k.slots().inputs[1];
   const Lease rest = device_.zeros(others.element, others.count(), MemoryKind::workspace, device_.name(id)),
@@ -72,7 +77,7 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   joined.inputs = {shown.get(), rest.get()};
   joined.output = whole.get();
   run(k, Pass::forward, joined, id);
-  add_term(state, source, whole);
+  add_term(state, source, cut, whole);
 }
 
 void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
@@ -87,13 +92,27 @@ void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
   all.output_gradient = gradient.get();
   for (const Lease& term : terms) all.input_gradients.push_back(term.get());
   run(k, Pass::input_gradient, all, id);
+  hand_up(state, id, terms);
+}
+
+/// Terms that are parts of sums are added up over the group, those of all inputs at once.
+void StageRun::hand_up(InFlight& state, OpId id, const std::vector<Lease>& terms) {
+  const Part& part = device_.part(id);
+  InFlight own;
+  InFlight& to = part.sums_inputs ? own : state;
   for (std::size_t i = terms.size(); i-- > 0;)
-    if (terms[i] != nullptr) add_term(state, device_.wire(id).sources[i], terms[i]);
+    if (terms[i] != nullptr) add_term(to, device_.wire(id).sources[i], part.reads[i], terms[i]);
+  if (own.gradients.empty()) return;
+  std::vector<Lease> sums;
+  for (const auto& [source, parts] : own.gradients) sums.push_back(parts.at(Cut()));
+  all_reduce(device_, sums,
+             device_.time(cost::own_collectives(device_.graph, id, part.how).backward, state.samples.count));
+  for (const auto& [source, parts] : own.gradients) add_term(state, source, Cut(), parts.at(Cut()));
 }
 
 /// Tables are added to by their kernel, other sums by ours.
 void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
-  const auto& parameters = device_.wire(id).parameters;
+  const auto& parameters = device_.part(id).parameters;
   const std::vector<Lease>& sums = weights_.gradients(state.samples.first / mini_batch_);
   std::vector<Lease> terms;
   for (const kernels::Parameter& p : parameters)
@@ -109,24 +128,64 @@ void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
       device_.backend.add(*sums[weights_.place(parameters[i].owner)], *terms[i], *device_.stream);
 }
 
+/// From the gradient of what was applied to a sum to that of the sum.
+void StageRun::go_before_sum(InFlight& state, OpId id) {
+  const Lease after = own_gradient(state, id), sum = state.sums.at(id);
+  const Lease before = device_.like(*sum, MemoryKind::workspace, device_.name(id));
+  kernels::Operands operands;
+  operands.inputs = {sum.get()};
+  operands.input_gradients = {before.get()};
+  operands.output = state.tensors.at(id).get();
+  operands.output_gradient = after.get();
+  run(device_.kernels.of(*device_.part(id).after, state.samples.count), Pass::input_gradient, operands, id);
+  state.gradients[id] = {{Cut(), before}};
+}
+
 /// The first term becomes the sum.
-void StageRun::add_term(InFlight& state, OpId source, const Lease& term) {
+void StageRun::add_term(InFlight& state, OpId source, const Cut& cut, const Lease& term) {
   if (!device_.wire(source).trains) return;
-  Lease& sum = state.gradients[source];
+  Lease& sum = state.gradients[source][cut];
   if (sum == nullptr)
     sum = term;
   else
     device_.backend.add(*sum, *term, *device_.stream);
 }
 
+/// The sum of all terms, cut as asked for; null where there are none.
+Lease StageRun::settled(InFlight& state, OpId id, const Cut& cut) {
+  auto& terms = state.gradients[id];
+  Lease sum;
+  for (const auto& [from, term] : terms) {
+    const auto collectives = cost::conversion(device_.graph, id, layout_of(id), from.layout, id).backward;
+    const Lease part =
+        recut(device_, term, from, cut, extent(state, id), MemoryKind::workspace, device_.name(id),
+              device_.time(from == cut ? decltype(collectives)() : collectives, state.samples.count));
+    if (sum == nullptr)
+      sum = part;
+    else
+      device_.backend.add(*sum, *part, *device_.stream);
+  }
+  if (sum != nullptr) terms = {{cut, sum}};
+  return sum;
+}
+
 /// Zeros where nothing trains above, yet the cost model counts a pass.
 Lease StageRun::own_gradient(InFlight& state, OpId id) {
-  Lease& gradient = state.gradients[id];
-  const kernels::Made& made = device_.wire(id).made;
-  if (gradient == nullptr)
-    gradient = device_.zeros(made.element, made.count * state.samples.count, MemoryKind::workspace,
-                             device_.name(id));
-  return gradient;
+  const Cut cut = cut_of(id);
+  if (const Lease sum = settled(state, id, cut)) return sum;
+  const auto [samples, count] = extent(state, id);
+  return state.gradients[id][cut] = device_.zeros(
+             device_.wire(id).made.element, cut.strip(device_.division.member(), samples, count).count(),
+             MemoryKind::workspace, device_.name(id));
+}
+
+void StageRun::sum_over_samples(core::Seconds time) {
+  std::vector<Lease> sums;
+  for (const OpId id : own_)
+    for (const kernels::Parameter& parameter : device_.part(id).parameters)
+      if (device_.part(id).how == plan::Partition::batch && parameter.owner.op == id)
+        sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
+  if (!sums.empty()) all_reduce(device_, sums, time);
 }
 
 }  // namespace penstock::replay

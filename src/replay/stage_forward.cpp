@@ -12,6 +12,8 @@ void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entere
   state.samples = samples;
   state.tensors = std::move(entered);
   run_forward(state, version, !stage_.recompute);
+  if (device_.grouped())
+    make_whole(state, stage_.recompute ? MemoryKind::workspace : MemoryKind::activations);
 }
 
 void StageRun::recompute(std::int32_t micro_batch, int version) {
@@ -22,6 +24,7 @@ void StageRun::recompute(std::int32_t micro_batch, int version) {
 void StageRun::run_forward(InFlight& state, int version, bool keep) {
   const MemoryKind kind = keep ? MemoryKind::activations : MemoryKind::workspace;
   for (const OpId id : own_) {
+    for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kind);
     if (device_.graph.op(id).kind == OpKind::input)
       state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kind, device_.name(id));
     else if (has_kernel(id))
@@ -34,15 +37,31 @@ void StageRun::run_forward(InFlight& state, int version, bool keep) {
 
 void StageRun::compute(InFlight& state, OpId id, int version, MemoryKind kind) {
   kernels::Kernel& k = kernel(id, state.samples.count);
-  state.tensors[id] = in_place_.contains(id) ? state.tensors.at(device_.wire(id).sources[0])
-                                             : acquire(k.slots().output, kind, id);
+  const Part& part = device_.part(id);
+  const Lease output = state.tensors[id] =
+      in_place_.contains(id) ? input(state, id, 0) : acquire(k.slots().output, kind, id);
+  state.sums.erase(id);
   state.kept[id] = acquire(k.slots().kept, kind, id);
   run(k, Pass::forward, operands(state, id, version), id);
+  if (part.sums_output)
+    all_reduce(device_, {output},
+               device_.time(cost::own_collectives(device_.graph, id, part.how).forward, state.samples.count));
+  if (part.after) apply_after(state, id, kind);
+}
+
+void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
+  const Lease sum = state.sums[id] = state.tensors.at(id);
+  const Lease output = state.tensors[id] = device_.like(*sum, kind, device_.name(id));
+  kernels::Kernel& k = device_.kernels.of(*device_.part(id).after, state.samples.count);
+  kernels::Operands operands;
+  operands.inputs = {sum.get()};
+  operands.output = output.get();
+  run(k, Pass::forward, operands, id);
 }
 
 /// A view of all is another name. Of a part: a concat's input gradient takes its output gradient apart.
 void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
-  const Lease whole = state.tensors.at(device_.wire(id).sources[0]);
+  const Lease whole = input(state, id, 0);
   if (!shows_part(id)) {
     state.tensors[id] = whole;
     return;
@@ -59,9 +78,23 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
 
 void StageRun::forget_read(InFlight& state, OpId id) {
   state.kept.erase(id);
-  for (const OpId source : device_.wire(id).sources)
-    if (own_.contains(source) && !leaving_.contains(source) && last_reader_.at(source) == id)
-      state.tensors.erase(source);
+  state.sums.erase(id);
+  for (const OpId source : device_.wire(id).sources) {
+    if (last_reader_.at(source) != id) continue;
+    std::erase_if(state.recut, [&](const auto& cut) { return cut.first.first == source; });
+    if (own_.contains(source) && !leaving_.contains(source)) state.tensors.erase(source);
+  }
+}
+
+/// What leaves.
+void StageRun::make_whole(InFlight& state, MemoryKind kind) {
+  for (const OpId id : leaving_) {
+    if (cut_of(id).whole()) continue;
+    Lease& lease = state.recut[{id, Cut()}];
+    if (lease == nullptr)
+      lease = recut(device_, state.tensors.at(id), cut_of(id), Cut(), extent(state, id), kind,
+                    device_.name(id), core::Seconds(0));
+  }
 }
 
 }  // namespace penstock::replay

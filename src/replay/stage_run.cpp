@@ -30,8 +30,29 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
       if (!own_.contains(OpId(static_cast<std::size_t>(v)))) leaving_.insert(id);
     for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
     if (kernels::works_in_place(device.graph, device.wires, id) &&
-        (own_.contains(device.wire(id).sources[0]) || !stage.recompute))
+        (own_.contains(device.wire(id).sources[0]) || !stage.recompute) &&
+        device.part(id).makes == cut_of(device.wire(id).sources[0]))
       in_place_.insert(id);
+  }
+  if (device.grouped()) note_collectives();
+}
+
+/// What cost::sharding has of tensors that enter in parts, and of gradients of whole ones that left.
+void StageRun::note_collectives() {
+  std::set<std::pair<OpId, cost::Layout>> seen;
+  for (const OpId id : leaving_)
+    if (!cut_of(id).whole()) packed_.insert(id);
+  for (const OpId id : own_) {
+    for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
+      if (device_.part(id).reads[i].whole()) packed_.erase(device_.wire(id).sources[i]);
+    const cost::Layout needed = cost::needed(device_.graph.op(id), device_.part(id).how);
+    for (const OpId source : device_.wire(id).sources)
+      if (!own_.contains(source) && seen.insert({source, needed}).second)
+        for (const auto& c :
+             cost::conversion(device_.graph, source, cost::Layout::sliced, needed, id).forward)
+          entering_.push_back(c);
+    if (leaving_.contains(id) && cut_of(id).whole())
+      returning_.push_back({cost::GroupCollective::Kind::gather, id, device_.graph.op(id).output_bytes});
   }
 }
 
@@ -39,24 +60,30 @@ void StageRun::prepare(Samples samples) {
   for (const OpId id : own_) {
     if (device_.graph.op(id).kind == OpKind::input) data_.input(id, samples);
     if (has_kernel(id) || shows_part(id)) kernel(id, samples.count);
+    if (device_.part(id).after) device_.kernels.of(*device_.part(id).after, samples.count);
     if (unread_.contains(id)) data_.negative_target(id, samples);
   }
 }
 
 Lease StageRun::tensor(std::int32_t micro_batch, OpId op) const {
-  return in_flight_.at(micro_batch).tensors.at(op);
+  const InFlight& state = in_flight_.at(micro_batch);
+  return cut_of(op).whole() ? state.tensors.at(op) : state.recut.at({op, Cut()});
 }
 
 Lease StageRun::gradient(std::int32_t micro_batch, OpId op) const {
   const auto& gradients = in_flight_.at(micro_batch).gradients;
   const auto found = gradients.find(op);
-  return found == gradients.end() ? nullptr : found->second;
+  return found == gradients.end() ? nullptr : found->second.at(Cut());
 }
 
 void StageRun::let_go(std::int32_t micro_batch, schedule::Pass pass) {
   InFlight& state = in_flight_.at(micro_batch);
-  if (pass == schedule::Pass::forward && stage_.recompute)
+  if (pass == schedule::Pass::forward)
+    for (const OpId id : packed_) state.recut.erase({id, Cut()});
+  if (pass == schedule::Pass::forward && stage_.recompute) {
     std::erase_if(state.tensors, [&](const auto& tensor) { return own_.contains(tensor.first); });
+    state.recut.clear();
+  }
   if (pass == schedule::Pass::input_gradient)
     std::erase_if(state.gradients, [&](const auto& gradient) { return !own_.contains(gradient.first); });
   if (pass == schedule::Pass::backward || pass == schedule::Pass::weight_gradient)
@@ -69,8 +96,41 @@ bool StageRun::shows_part(OpId id) const {
   return view.made.count < device_.wire(view.sources[0]).made.count;
 }
 
-kernels::Kernel& StageRun::kernel(OpId id, std::int64_t samples) {
-  const graph::Operator& op = device_.graph.op(id);
+cost::Layout StageRun::layout_of(OpId id) const {
+  return own_.contains(id) ? cut_of(id).layout : cost::Layout::sliced;
+}
+
+Extent StageRun::extent(const InFlight& state, OpId id) const {
+  return {state.samples.count, device_.wire(id).made.count};
+}
+
+/// What the operator reads, cut as it needs that.
+void StageRun::cut_input(InFlight& state, OpId id, std::size_t slot, MemoryKind kind) {
+  const OpId source = device_.wire(id).sources[slot];
+  const Cut from = cut_of(source), &to = device_.part(id).reads[slot];
+  if (from == to) return;
+  Lease& lease = state.recut[{source, to}];
+  if (lease != nullptr) return;
+  const auto collectives = own_.contains(source)
+                               ? cost::conversion(device_.graph, source, from.layout, to.layout, id).forward
+                               : std::vector<cost::GroupCollective>();
+  lease = recut(device_, state.tensors.at(source), from, to, extent(state, source), kind,
+                device_.name(source), device_.time(collectives, state.samples.count));
+}
+
+Lease StageRun::input(const InFlight& state, OpId id, std::size_t slot) const {
+  const OpId source = device_.wire(id).sources[slot];
+  const Cut& cut = device_.part(id).reads[slot];
+  return cut == cut_of(source) ? state.tensors.at(source) : state.recut.at({source, cut});
+}
+
+kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
+  const Part& part = device_.part(id);
+  const std::int64_t samples = part.makes.samples(device_.division.member(), all);
+  if (samples == 0)
+    throw core::BadInput(fmt::format("operator '{}': {} samples are too few to be divided over {} devices",
+                                     device_.name(id), all, device_.division.members()));
+  const graph::Operator& op = part.op;
   if (has_kernel(id)) return device_.kernels.of(op, samples);
   const kernels::Wire& view = device_.wire(id);
   return device_.kernels.of(kernels::joining(op, view.made.count, device_.wire(view.sources[0]).made.count),
@@ -86,11 +146,12 @@ bool StageRun::runs_input_gradient(OpId id, std::int64_t samples) {
 
 kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version) const {
   kernels::Operands out;
-  const kernels::Wire& wire = device_.wire(id);
-  for (const OpId source : wire.sources) out.inputs.push_back(state.tensors.at(source).get());
-  for (const kernels::Parameter& parameter : wire.parameters)
+  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
+    out.inputs.push_back(input(state, id, i).get());
+  for (const kernels::Parameter& parameter : device_.part(id).parameters)
     out.parameters.push_back(weights_.version(version)[weights_.place(parameter.owner)].get());
-  out.output = state.tensors.at(id).get();
+  const auto sum = state.sums.find(id);
+  out.output = (sum != state.sums.end() ? sum->second : state.tensors.at(id)).get();
   if (const auto kept = state.kept.find(id); kept != state.kept.end())
     for (const Lease& lease : kept->second) out.kept.push_back(lease.get());
   if (const auto handed = state.handed.find(id); handed != state.handed.end())

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "collectives.hpp"
 #include "data_set.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/grid.hpp"
@@ -14,12 +15,19 @@ namespace penstock::replay {
 struct InFlight {
   Samples samples;
   std::map<core::OpId, Lease> tensors;  ///< what operators of the stage made, and what entered it
+  std::map<std::pair<core::OpId, Cut>, Lease> recut;  ///< the same for readers that need them cut otherwise
+  std::map<core::OpId, Lease> sums;  ///< of parts of outputs, where something is applied to them
   std::map<core::OpId, std::vector<Lease>> kept, handed;
-  std::map<core::OpId, Lease> gradients;  ///< of tensors; sums of the terms that have come so far
+  /// Of tensors, as their readers have them cut; sums of the terms that have come so far.
+  std::map<core::OpId, std::map<Cut, Lease>> gradients;
 };
 
 /// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
-/// operators' in falling order, by falling slot within one.
+/// operators' in falling order, by falling slot within one; those of one cut before those of the next.
+///
+/// Devices of a tensor-parallel group compute their parts (division.hpp) and talk to each other where
+/// cost::sharding says so, which is what that takes in the time of the replay. What enters and leaves is
+/// whole on each: that the parts of messages are other ones than those of the tensors takes no time there.
 class StageRun {
  public:
   using Tensors = std::map<core::OpId, Lease>;
@@ -40,34 +48,51 @@ class StageRun {
 
   /// What the last pass made for other stages; null where there is none (a gradient of a tensor at and above
   /// which nothing trains).
-  Lease tensor(std::int32_t micro_batch, core::OpId op) const;
+  Lease tensor(std::int32_t micro_batch, core::OpId op) const;  ///< whole
   Lease gradient(std::int32_t micro_batch, core::OpId op) const;
   /// After `pass`, when its results were fetched: what nobody in this stage needs any more.
   void let_go(std::int32_t micro_batch, schedule::Pass pass);
+
+  /// What devices of a group say to each other to have whole what came in parts.
+  core::Seconds entering_time(std::int64_t samples) const { return device_.time(entering_, samples); }
+  core::Seconds returning_time(std::int64_t samples) const { return device_.time(returning_, samples); }
+  /// Gradients of operators that are divided by samples, over the group; after the mini-batch.
+  void sum_over_samples(core::Seconds time);
 
   StageWeights& weights() { return weights_; }
   bool has(core::OpId op) const { return own_.contains(op); }
 
  private:
+  void note_collectives();
   void run_forward(InFlight& state, int version, bool keep);
   void show(InFlight& state, core::OpId id, plan::MemoryKind kind);
   void compute(InFlight& state, core::OpId id, int version, plan::MemoryKind kind);
+  void apply_after(InFlight& state, core::OpId id, plan::MemoryKind kind);
   void forget_read(InFlight& state, core::OpId id);
+  void make_whole(InFlight& state, plan::MemoryKind kind);
 
   void start_loss(InFlight& state, core::OpId id);
   void keep_loss(core::OpId id, const Samples& samples, const kernels::Buffer& gradient);
   void input_gradients(InFlight& state, core::OpId id, int version);
   void show_gradient(InFlight& state, core::OpId id);
   void compute_gradients(InFlight& state, core::OpId id, int version);
+  void hand_up(InFlight& state, core::OpId id, const std::vector<Lease>& terms);
   void weight_gradient(InFlight& state, core::OpId id, int version);
-  void add_term(InFlight& state, core::OpId source, const Lease& term);
+  void go_before_sum(InFlight& state, core::OpId id);
+  void add_term(InFlight& state, core::OpId source, const Cut& cut, const Lease& term);
+  Lease settled(InFlight& state, core::OpId id, const Cut& cut);
   Lease own_gradient(InFlight& state, core::OpId id);
 
   bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
   bool runs_input_gradient(core::OpId id, std::int64_t samples);
   bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
   bool shows_part(core::OpId id) const;
-  kernels::Kernel& kernel(core::OpId id, std::int64_t samples);
+  Cut cut_of(core::OpId id) const { return own_.contains(id) ? device_.part(id).makes : Cut(); }
+  cost::Layout layout_of(core::OpId id) const;
+  Extent extent(const InFlight& state, core::OpId id) const;
+  void cut_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
+  Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
+  kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< of the stage's samples
   kernels::Operands operands(const InFlight& state, core::OpId id, int version) const;
   void run(kernels::Kernel& kernel, kernels::Pass pass, const kernels::Operands& operands, core::OpId id);
   std::vector<Lease> acquire(const std::vector<kernels::Slot>& slots, plan::MemoryKind kind, core::OpId id);
@@ -78,6 +103,8 @@ class StageRun {
   std::set<core::OpId> own_, leaving_, unread_;
   std::set<core::OpId> in_place_;                 ///< what enters a stage that recomputes is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
+  std::set<core::OpId> packed_;                   ///< whole for messages alone
+  std::vector<cost::GroupCollective> entering_, returning_;
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program

@@ -1,6 +1,5 @@
 #include "stage_weights.hpp"
 
-#include "draw.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
 
@@ -24,25 +23,32 @@ std::vector<Buffer*> pointers(const std::vector<Lease>& leases) {
   return out;
 }
 
+/// In a group the part that the device has; its stage then has the owner too.
+const Slot& slot_of(const Device& device, ParameterRef parameter) {
+  const auto& of =
+      device.grouped() ? device.part(parameter.op).parameters : device.wire(parameter.op).parameters;
+  return of[parameter.slot].slot;
+}
+
 }  // namespace
 
 StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use)
     : device_(device), use_(std::move(use)), left_(use_.passes) {
   versions_[0];
   for (const core::OpId id : operators)
-    for (const kernels::Parameter& parameter : device.wire(id).parameters)
+    for (const kernels::Parameter& parameter : device.part(id).parameters)
       if (!places_.contains(parameter.owner)) add(parameter.owner);
   gradients(0);
 }
 
 void StageWeights::add(ParameterRef parameter) {
-  const Slot& slot = device_.wire(parameter.op).parameters[parameter.slot].slot;
+  const Slot& slot = slot_of(device_, parameter);
   places_[parameter] = slots_.size();
   owners_.push_back(parameter.op);
   slots_.push_back(slot);
   const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
   Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);
-  kernels::write_values(device_.backend, *weights, first_weights(device_.setup, parameter, slot));
+  kernels::write_values(device_.backend, *weights, device_.first_weights(parameter));
   auto& update = updates_.emplace_back(
       device_.backend.make_update(device_.setup.rule, slot.count(), number_of(slot, device_.setup.number)));
   auto& state = states_.emplace_back();

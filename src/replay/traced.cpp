@@ -111,8 +111,9 @@ class Tracer {
     for (std::size_t p = 0; p < program_.devices[d].size(); ++p) {
       const Instruction& i = program_.devices[d][p];
       if (!shows(i.pass)) continue;
-      add(kind_of(i.pass), core::DeviceId(d), i.stage, record_.instructions[d][p]).micro_batch =
-          i.micro_batch;
+      trace::Span& span = add(kind_of(i.pass), core::DeviceId(d), i.stage, record_.instructions[d][p]);
+      span.micro_batch = i.micro_batch;
+      span.collective = to_picoseconds(record_.collectives[d][p]);
     }
   }
 

@@ -98,7 +98,8 @@ Versions weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
   const Follower follower(plan, rows[static_cast<std::size_t>(rank_of_stage.front())]);
   std::vector<std::size_t> replicas(rows.size(), 1);
   for (std::size_t s = 0; s < rank_of_stage.size(); ++s)
-    replicas[static_cast<std::size_t>(rank_of_stage[s])] = plan.stages[s].devices.size();
+    replicas[static_cast<std::size_t>(rank_of_stage[s])] =
+        static_cast<std::size_t>(plan.stages[s].replicas());
   Versions out(rows.size());
   for (std::size_t rank = 0; rank < rows.size(); ++rank)
     for (std::size_t r = 0; r < replicas[rank]; ++r)

@@ -73,6 +73,16 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
   compare("dlrm", {{"table_rows", "50"}, {"tower_input", "16"}, {"width", "16"}}, {.mini_batch = 16});
 }
 
+// In one stage of Megatron-LM's rule nothing is gathered: what is, a device keeps beside its own part, which
+// the simulator does not count.
+TEST_CASE("devices of a tensor-parallel group take what the simulator counts") {
+  for (const int devices : {2, 4})
+    for (const bool recompute : {false, true})
+      compare(
+          "transformer", kTransformer,
+          {.rank = {0}, .mini_batch = 16, .replicas = 2, .tensor_parallel = devices, .recompute = recompute});
+}
+
 TEST_CASE("a replay without a flush holds the versions that the simulator counts") {
   compare("transformer", kTransformer, {.schedule = "pipedream", .mini_batch = 2});
   compare("transformer", kTransformer, {.schedule = "pipedream_2bw", .mini_batch = 8});

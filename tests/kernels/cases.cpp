@@ -97,6 +97,9 @@ void add_tables(Cases& cases) {
     Layers net("case");
     net.embedding(sum ? "bag" : "table", net.indices("rows", 11), {7, 5, sum});
     cases.push_back(net.build().operators().back());
+    cases.push_back(cases.back());
+    cases.back().name = sum ? "bag from part of a table" : "part of a table";
+    cases.back().shape.insert(cases.back().shape.end(), {{"first", 4}, {"table", 16}});
   }
 }
 
@@ -107,6 +110,10 @@ void add_attention(Cases& cases) {
   cases.push_back(made({{3, 8}, {7, 5}, {7, 6}}, [](Layers& net, const Inputs& in) {
     net.attention("cross attention", in[0], in[1], in[2], 2);
   }));
+  cases.push_back(made({{5, 12}}, [](Layers& net, const Inputs& in) {
+    net.attention("two heads of three", in[0], in[0], in[0], 2, true);
+  }));
+  cases.back().shape.insert(cases.back().shape.end(), {{"inner", 8}, {"partial", 1}});
   cases.push_back(made({{1, 1}, {1, 1}}, [](Layers& net, const Inputs& in) {
     net.attention("attention to one", in[0], in[1], in[1], 1, true);
   }));

@@ -185,12 +185,16 @@ Many<T> elementwise(const Of& of, const Lists<T>& x) {
   return y;
 }
 
+int64_t inner_of(const Of& of) {
+  return of("inner") > 0 ? of("inner") : of("hidden");
+}
+
 /// What one head of one sample makes of its queries: weighted sums of values, into `context`.
 template <class T>
 void attend(const Many<T>& q, const Many<T>& k, const Many<T>& v, const Of& of, int64_t sample, int64_t head,
             Many<T>& context) {
-  const int64_t hidden = of("hidden"), width = hidden / of("heads"), keys = of("keys");
-  const auto at = [&](int64_t token, int64_t i) { return token * hidden + head * width + i; };
+  const int64_t inner = inner_of(of), width = inner / of("heads"), keys = of("keys");
+  const auto at = [&](int64_t token, int64_t i) { return token * inner + head * width + i; };
   for (int64_t token = sample * of("queries"); token < (sample + 1) * of("queries"); ++token) {
     Many<T> shares = zeros<T>(keys);
     for (int64_t j = 0; j < keys; ++j)
@@ -205,23 +209,28 @@ void attend(const Many<T>& q, const Many<T>& k, const Many<T>& v, const Of& of, 
 template <class T>
 Many<T> attention(const Of& of, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
   const int64_t hidden = of("hidden"), in[] = {hidden, of("key_width"), of("value_width")};
-  const auto shift = [&](std::size_t i) { return of("bias") == 1 ? &p[4 + i] : nullptr; };
+  const int64_t inner = inner_of(of);
+  const auto shift = [&](std::size_t i) {
+    return of("bias") == 1 && (i < 3 || of("partial") == 0) ? &p[4 + i] : nullptr;
+  };
   Lists<T> projected;
-  for (std::size_t i = 0; i < 3; ++i) projected.push_back(dense(x[i], p[i], shift(i), in[i], hidden));
-  Many<T> context = zeros<T>(samples * of("queries") * hidden);
+  for (std::size_t i = 0; i < 3; ++i) projected.push_back(dense(x[i], p[i], shift(i), in[i], inner));
+  Many<T> context = zeros<T>(samples * of("queries") * inner);
   for (int64_t sample = 0; sample < samples; ++sample)
     for (int64_t head = 0; head < of("heads"); ++head)
       attend(projected[0], projected[1], projected[2], of, sample, head, context);
-  return dense(context, p[3], shift(3), hidden, hidden);
+  return dense(context, p[3], shift(3), inner, hidden);
 }
 
 template <class T>
 Many<T> embedding(const Of& of, const Lists<T>& x, const Lists<T>& p) {
   const int64_t width = of("width"), bag = of("sum") == 1 ? of("lookups") : 1;
   Many<T> y = zeros<T>(std::ssize(x[0]) / bag * width);
-  for (int64_t i = 0; i < std::ssize(x[0]); ++i)
-    for (int64_t j = 0; j < width; ++j)
-      y[i / bag * width + j] += p[0][static_cast<int64_t>(value(x[0][i])) * width + j];
+  for (int64_t i = 0; i < std::ssize(x[0]); ++i) {
+    const int64_t row = static_cast<int64_t>(value(x[0][i])) - of("first");
+    for (int64_t j = 0; j < width && row >= 0 && row < of("rows"); ++j)
+      y[i / bag * width + j] += p[0][row * width + j];
+  }
   return y;
 }
 

@@ -14,7 +14,7 @@ CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
   const auto ranks = static_cast<std::size_t>(*std::ranges::max_element(cut.rank) + 1);
   const std::size_t operators = graph.size(), stages = cut.rank.size();
   CutModel out{std::move(graph),
-               support::tiny_cluster(ranks * cut.replicas),
+               support::tiny_cluster(ranks * cut.replicas * static_cast<std::size_t>(cut.tensor_parallel)),
                support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(operators, {1e-3, 1e-4})),
                {}};
   out.plan.training = {cut.mini_batch, cut.optimizer, {}};
@@ -23,8 +23,10 @@ CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
     plan::Stage& stage = out.plan.stages.emplace_back();
     for (std::size_t op = s * operators / stages; op < (s + 1) * operators / stages; ++op)
       stage.operators.emplace_back(op);
-    for (std::size_t r = 0; r < cut.replicas; ++r)
-      stage.devices.emplace_back(static_cast<std::size_t>(cut.rank[s]) * cut.replicas + r);
+    stage.tensor_parallel = cut.tensor_parallel;
+    const std::size_t devices = cut.replicas * static_cast<std::size_t>(cut.tensor_parallel);
+    for (std::size_t d = 0; d < devices; ++d)
+      stage.devices.emplace_back(static_cast<std::size_t>(cut.rank[s]) * devices + d);
     stage.micro_batch = cut.micro_batch;
     stage.recompute = cut.recompute;
     if (cut.sequential && s > 0) stage.after.emplace_back(s - 1);

@@ -10,8 +10,10 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weight_versions.hpp"
+#include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "replay/cases.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 using replay::Instruction;
@@ -137,6 +139,28 @@ void check_receives(const Program& program) {
                       [&](const Instruction& i) { return receives_its_samples(program, i); }));
 }
 
+/// Every device becomes a group of one to three, the same for all of a rank.
+Case grouped(Case c, std::uint64_t seed) {
+  core::Random random(seed);
+  std::map<core::DeviceId, std::vector<core::DeviceId>> groups;
+  std::size_t next = 0;
+  for (plan::Stage& stage : c.plan.stages) {
+    const int size = random.between(1, 3);
+    std::vector<core::DeviceId> devices;
+    for (const core::DeviceId device : stage.devices) {
+      auto& group = groups[device];
+      if (group.empty())
+        for (int i = 0; i < size; ++i) group.emplace_back(next++);
+      stage.tensor_parallel = static_cast<int>(group.size());
+      devices.insert(devices.end(), group.begin(), group.end());
+    }
+    stage.devices = devices;
+  }
+  c.cluster = support::tiny_cluster(next);
+  c.order = score::order_of(c.problem(), c.plan);
+  return c;
+}
+
 std::string refusal(const std::function<void(plan::Plan&)>& change) {
   Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 2, 4);
   change(c.plan);
@@ -206,6 +230,23 @@ TEST_CASE("random plans: passes and messages are those of the simulator, and nob
   CHECK(programs == 210);
 }
 
+TEST_CASE("random tensor-parallel plans: passes and messages are those of the simulator") {
+  int parts = 0;
+  for (std::uint64_t seed = 0; seed < 70; ++seed) {
+    const auto& family = replay::test::families()[seed % replay::test::families().size()];
+    INFO(family.name, " ", seed);
+    const Case c = grouped(replay::test::random_case(family, seed), seed);
+    const Program program = lower(c.graph, c.plan, c.order);
+    const trace::Trace trace = sim::simulate(c.problem(), c.plan, c.order);
+    CHECK(sent(program) == sent(trace));
+    for (std::size_t d = 0; d < program.devices.size(); ++d)
+      CHECK(computed(program, d) == computed(trace, d));
+    CHECK(left_over(program) == 0);
+    for (const Message& m : program.messages) parts += m.part > 0;
+  }
+  CHECK(parts > 1000);
+}
+
 TEST_CASE("without replicas the weights are those that weight_versions counts") {
   for (const char* name : {"pipedream", "pipedream_2bw", "pipedream_vsync", "pipemare"}) {
     INFO(name);
@@ -257,10 +298,6 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
 
 TEST_CASE("what is not replayed is refused by name") {
   CHECK(refusal([](plan::Plan&) {}) == "none");
-  CHECK(refusal([](plan::Plan& p) {
-          p.stages[1].devices = {core::DeviceId(1), core::DeviceId(2)};
-          p.stages[1].tensor_parallel = 2;
-        }) == "stage 1: tensor parallelism is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.stages[0].zero = 1; }) == "stage 0: ZeRO is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.training.compression.activations = 0.5; }) ==
         "compressed messages are not replayed");

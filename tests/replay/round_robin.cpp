@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "penstock/graph/ties.hpp"
@@ -26,14 +27,37 @@ float* numbers(const Region& region) {
   return reinterpret_cast<float*>(address(region));
 }
 
+/// What is there already must be the same, bit by bit.
+void put(const Values& part, const Strip& strip, Values& whole) {
+  const auto count = static_cast<std::int64_t>(whole.size());
+  bool same = true;
+  each_common(strip, {1, count, 0, count}, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      double& value = whole[static_cast<std::size_t>(to + i)];
+      const double found = part[static_cast<std::size_t>(from + i)];
+      same = same && (std::isnan(value) || value == found);
+      value = found;
+    }
+  });
+  REQUIRE(same);
+}
+
 }  // namespace
 
 RoundRobin::RoundRobin(kernels::Backend& host, const cost::Problem& problem, const plan::Plan& plan,
                        const Program& program, const TrainingSetup& setup)
-    : host_(host), graph_(problem.graph), plan_(plan), program_(program) {
-  for (std::size_t d = 0; d < program.devices.size(); ++d)
+    : host_(host), graph_(problem.graph), plan_(plan), program_(program), groups_(plan) {
+  const auto wires = kernels::wire(graph_, setup.number);
+  for (std::size_t d = 0; d < program.devices.size(); ++d) {
     workers_.push_back(
         program.devices[d].empty() ? nullptr : make_worker(host, problem, plan, DeviceId(d), program, setup));
+    divisions_.push_back(std::make_unique<Division>(graph_, plan, DeviceId(d), wires));
+  }
+  for (const auto& group : groups_.list) {
+    relays_.push_back(std::make_unique<Relay>(group.size(), [] { return core::Seconds(0); }));
+    for (std::size_t m = 0; m < group.size(); ++m)
+      workers_[group[m].index()]->join(relays_.back()->member(m));
+  }
 }
 
 void RoundRobin::run() {
@@ -54,23 +78,54 @@ void RoundRobin::run() {
 }
 
 bool RoundRobin::advance(std::size_t device) {
-  const auto& instructions = program_.devices[device];
-  if (next_[device] == instructions.size()) return false;
-  const Instruction& instruction = instructions[next_[device]];
-  if (!ready(device, instruction)) return false;
-  if (instruction.pass == Pass::step) {
-    ++steps_[instruction.stage][device];
-    if (plan_.stages[instruction.stage.index()].devices[0].index() == device)
-      read(instruction.stage, &DeviceWorker::gradients_of, gradients_);
+  const int group = groups_.of(DeviceId(device));
+  const bool barrier = next_[device] < program_.devices[device].size() &&
+                       program_.devices[device][next_[device]].pass == Pass::barrier;
+  if (group >= 0 && !barrier)
+    return advance_group(groups_.list[static_cast<std::size_t>(group)],
+                         *relays_[static_cast<std::size_t>(group)]);
+  if (!is_ready(device)) return false;
+  begin(device);
+  workers_[device]->run(program_.devices[device][next_[device]]);
+  end(device);
+  return true;
+}
+
+bool RoundRobin::advance_group(const std::vector<DeviceId>& group, Relay& relay) {
+  for (const DeviceId device : group)
+    if (next_[device.index()] != next_[group.front().index()] || !is_ready(device.index())) return false;
+  std::vector<std::function<void()>> tasks;
+  for (const DeviceId device : group) {
+    begin(device.index());
+    const Instruction& instruction = program_.devices[device.index()][next_[device.index()]];
+    tasks.emplace_back([this, device, &instruction] { workers_[device.index()]->run(instruction); });
   }
-  workers_[device]->run(instruction);
+  relay.run(tasks);
+  for (const DeviceId device : group) end(device.index());
+  return true;
+}
+
+bool RoundRobin::is_ready(std::size_t device) {
+  const auto& instructions = program_.devices[device];
+  return next_[device] < instructions.size() && ready(device, instructions[next_[device]]);
+}
+
+void RoundRobin::begin(std::size_t device) {
+  const Instruction& instruction = program_.devices[device][next_[device]];
+  if (instruction.pass != Pass::step) return;
+  ++steps_[instruction.stage][device];
+  if (plan_.stages[instruction.stage.index()].devices[0].index() == device)
+    read(instruction.stage, &DeviceWorker::gradients_of, gradients_);
+}
+
+void RoundRobin::end(std::size_t device) {
+  const Instruction& instruction = program_.devices[device][next_[device]];
   if (instruction.shared >= 0)
     reduce_shared(static_cast<std::size_t>(instruction.shared));
   else if (instruction.pass == Pass::reduce_gradient)
     reduce(instruction, device);
   finish(instruction);
   ++next_[device];
-  return true;
 }
 
 bool RoundRobin::ready(std::size_t device, const Instruction& instruction) {
@@ -96,7 +151,7 @@ void RoundRobin::finish(const Instruction& instruction) {
     const Message& message = program_.messages[static_cast<std::size_t>(id)];
     Delivery& delivery = deliveries_[static_cast<std::size_t>(id)];
     delivery.sent = true;
-    if (message.tensors.empty())
+    if (message.bytes.value() == 0)
       delivery.arrived = true;
     else
       delivery.from = workers_[message.sender.index()]->outgoing(message);
@@ -126,6 +181,7 @@ void RoundRobin::deliver(Delivery& delivery) {
 /// Summed in the order of the replicas once the last one has handed in its part.
 void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   const plan::Stage& stage = plan_.stages[instruction.stage.index()];
+  if (stage.replicas() == 1) return;
   auto& waiting = reductions_[instruction.stage];
   const auto place =
       static_cast<std::size_t>(handed_in_[instruction.stage][device]++ - reduced_[instruction.stage]);
@@ -136,15 +192,17 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   parts.resize(stage.devices.size());
   parts[replica] = workers_[device]->gradients(instruction.stage);
   if (std::ranges::any_of(parts, [](const auto& part) { return part.empty(); })) return;
-  for (std::size_t i = 0; i < parts[0].size(); ++i) {
-    std::vector<float*> terms;
-    for (const auto& part : parts) terms.push_back(numbers(part[i]));
-    for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
-      float sum = 0;
-      for (const float* term : terms) sum += term[k];
-      for (float* term : terms) term[k] = sum;
+  const auto members = static_cast<std::size_t>(stage.tensor_parallel);
+  for (std::size_t m = 0; m < members; ++m)
+    for (std::size_t i = 0; i < parts[m].size(); ++i) {
+      std::vector<float*> terms;
+      for (std::size_t d = m; d < parts.size(); d += members) terms.push_back(numbers(parts[d][i]));
+      for (std::int64_t k = 0; k < parts[m][i].buffer->count(); ++k) {
+        float sum = 0;
+        for (const float* term : terms) sum += term[k];
+        for (float* term : terms) term[k] = sum;
+      }
     }
-  }
   waiting.pop_front();
   ++reduced_[instruction.stage];
 }
@@ -191,20 +249,35 @@ Weights RoundRobin::weights() const {
   return out;
 }
 
+/// Every device of the first group has its part, or the same as the others.
 void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
   const plan::Stage& stage = plan_.stages[id.index()];
   for (const OpId op : stage.operators) {
     if (graph_.op(op).parameters == 0) continue;
-    const auto first = (*workers_[stage.devices[0].index()].*which)(op);
     out[op].clear();
-    for (const auto& buffer : first) out[op].push_back(read_values(host_, *buffer));
-    if (which == &DeviceWorker::gradients_of) continue;  // other replicas may have updated already
-    for (const DeviceId other : stage.devices) {
-      const auto twin = (*workers_[other.index()].*which)(op);
-      for (std::size_t i = 0; i < first.size(); ++i)
-        REQUIRE(std::memcmp(first[i]->data(), twin[i]->data(),
-                            static_cast<std::size_t>(first[i]->bytes().value())) == 0);
+    for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
+      const std::size_t device = stage.devices[m].index();
+      const auto buffers = (*workers_[device].*which)(op);
+      const Part& part = divisions_[device]->part(op);
+      for (std::size_t i = 0; i < buffers.size(); ++i) {
+        const std::int64_t count = divisions_[device]->weights(part.parameters[i].owner).whole.count();
+        if (out[op].size() <= i) out[op].emplace_back(static_cast<std::size_t>(count), std::nan(""));
+        put(read_values(host_, *buffers[i]), part.cuts[i].strip(m, 1, count), out[op][i]);
+      }
     }
+    // Gradients of other replicas may have been used already.
+    if (which == &DeviceWorker::weights_of) compare_replicas(stage, op);
+  }
+}
+
+void RoundRobin::compare_replicas(const plan::Stage& stage, OpId op) const {
+  const auto members = static_cast<std::size_t>(stage.tensor_parallel);
+  for (std::size_t d = members; d < stage.devices.size(); ++d) {
+    const auto first = workers_[stage.devices[d % members].index()]->weights_of(op),
+               twin = workers_[stage.devices[d].index()]->weights_of(op);
+    for (std::size_t i = 0; i < first.size(); ++i)
+      REQUIRE(std::memcmp(first[i]->data(), twin[i]->data(),
+                          static_cast<std::size_t>(first[i]->bytes().value())) == 0);
   }
 }
 

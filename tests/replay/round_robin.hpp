@@ -1,11 +1,14 @@
 #pragma once
-// The simplest way to run a program: devices take turns, messages are copied.
+// The simplest way to run a program: devices, or tensor-parallel groups, take turns; messages are copied.
 
 #include <deque>
 #include <functional>
 
 #include "penstock/replay/device_worker.hpp"
 #include "reference.hpp"
+#include "replay/division.hpp"
+#include "replay/groups.hpp"
+#include "replay/relay.hpp"
 
 namespace penstock::replay::test {
 
@@ -17,8 +20,8 @@ class RoundRobin {
   /// All of the program, once. Fails the test where nothing moves.
   void run();
 
-  /// By operator; of replicas the first one's, and the others must be equal to the bit, as must copies in
-  /// other stages.
+  /// By operator, put together from the parts of a group; of replicas the first one's, and the others must be
+  /// equal to the bit, as must be copies in other stages and what several devices of a group have.
   Weights weights() const;
   Weights gradients() const { return gradients_; }  ///< as the last update of each stage used them
   DeviceWorker& worker(std::size_t device) { return *workers_[device]; }
@@ -34,6 +37,10 @@ class RoundRobin {
   using Read = DeviceWorker::Buffers (DeviceWorker::*)(core::OpId);
 
   bool advance(std::size_t device);
+  bool advance_group(const std::vector<core::DeviceId>& group, Relay& relay);
+  bool is_ready(std::size_t device);
+  void begin(std::size_t device);
+  void end(std::size_t device);
   bool ready(std::size_t device, const Instruction& instruction);
   void finish(const Instruction& instruction);
   void open(MessageId id);
@@ -43,12 +50,16 @@ class RoundRobin {
   bool reduces(core::StageId stage, std::size_t device) const;
   bool shared_summed(core::StageId stage) const;
   void read(core::StageId stage, Read which, Weights& out) const;
+  void compare_replicas(const plan::Stage& stage, core::OpId op) const;
 
   kernels::Backend& host_;
   const graph::OpGraph& graph_;
   const plan::Plan& plan_;
   const Program& program_;
+  const Groups groups_;
+  std::vector<std::unique_ptr<Relay>> relays_;  ///< [group]
   std::vector<std::unique_ptr<DeviceWorker>> workers_;
+  std::vector<std::unique_ptr<Division>> divisions_;  ///< [device]
   std::vector<std::size_t> next_;
   std::vector<int> barriers_;
   std::vector<Delivery> deliveries_;

@@ -4,71 +4,26 @@
 
 #include <set>
 
-#include "cut_model.hpp"
+#include "check_training.hpp"
 #include "models/catalogue.hpp"
 #include "models/layers.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/wiring.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "round_robin.hpp"
 #include "shared_model.hpp"
 
 using namespace penstock;
+using replay::test::Accuracy;
+using replay::test::check_training;
 using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
 using replay::test::Weights;
 
 namespace {
-
-/// A rate at which an update changes the weights by a hundredth: large enough to show, small enough that the
-/// next gradient does not blow up rounding.
-float rate_for(plan::Optimizer optimizer, const Weights& weights, const Weights& gradients) {
-  if (optimizer == plan::Optimizer::adam) return 1e-3f;
-  return static_cast<float>(0.01 * replay::test::length(weights) / replay::test::length(gradients));
-}
-
-struct Accuracy {
-  std::int64_t at_once;  ///< samples that the one device takes at a time
-  double most = 1e-5;    ///< distance
-  int iterations = 2;
-  float epsilon = kernels::UpdateRule{}.epsilon;  ///< of adam, which blows up gradients that are rounding
-};
-
-/// Iterations of the same mini-batch, replayed and on one device. Both start each from the same bits, since a
-/// deep network may magnify the last one a thousandfold.
-void check_training(const CutModel& cut, const Accuracy& accuracy) {
-  REQUIRE(plan::structural_faults(cut.graph, cut.cluster, cut.plan) == std::vector<std::string>{});
-  const auto host = kernels::open_device("host", 1);
-  const auto optimizer = cut.plan.training.optimizer;
-  replay::TrainingSetup setup;
-  setup.seed = 5;
-  setup.rule.epsilon = accuracy.epsilon;
-  setup.rule.kind = static_cast<kernels::UpdateRule::Kind>(optimizer);
-  Weights weights = replay::test::first_weights(cut.graph, setup);
-  const auto expected = [&] {
-    return replay::test::gradients(*host, cut.graph, setup, weights, {0, cut.plan.training.mini_batch},
-                                   accuracy.at_once);
-  };
-  Weights gradients = expected();
-  setup.rule.rate = rate_for(optimizer, weights, gradients);
-  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
-  replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
-  CHECK(replay::test::distance(replayed.weights(), weights) < 1e-7);
-  replay::test::Optimizer update(setup.rule);
-  for (int iteration = 1; iteration <= accuracy.iterations; ++iteration) {
-    CAPTURE(iteration);
-    replayed.run();
-    CHECK(replay::test::distance(replayed.gradients(), gradients) < accuracy.most);
-    update.step(weights, gradients);
-    CHECK(replay::test::distance(replayed.weights(), weights) < accuracy.most);
-    weights = replayed.weights();
-    if (iteration < accuracy.iterations) gradients = expected();
-  }
-}
 
 /// Eight dense layers of different widths, two norms, and a skip across two stages of most cuts.
 graph::OpGraph small_chain() {

@@ -12,8 +12,8 @@ class DeviceWorker : public Worker {
  public:
   using Buffers = std::vector<std::shared_ptr<kernels::Buffer>>;
   /// The newest weights of an operator, and the sums of their gradients as `gradients` has them, in the order
-  /// of its kernel's parameters; of a tied operator those it shares. Throws BadInput when no stage of this
-  /// device has the operator.
+  /// of its kernel's parameters; of a tied operator those it shares; of a device of a tensor-parallel group
+  /// its part. Throws BadInput when no stage of this device has the operator.
   virtual Buffers weights_of(core::OpId op) = 0;
   virtual Buffers gradients_of(core::OpId op) = 0;
 };
@@ -22,7 +22,8 @@ class DeviceWorker : public Worker {
 /// arguments but the setup are referred to. `plan` says what the optimizer is, the cluster how much memory
 /// there is; more than that is Error(device_failed), saying what asked for it. Inputs lie ready on the device
 /// and count while a micro-batch holds them, targets never; scratch of a kernel counts while the kernel runs.
-/// Throws BadInput as the kernels do.
+/// Throws BadInput as the kernels do, naming an operator that a tensor-parallel group cannot divide as the
+/// plan says, and where such a group shares parameters with another stage.
 std::unique_ptr<DeviceWorker> make_worker(kernels::Backend& backend, const cost::Problem& problem,
                                           const plan::Plan& plan, core::DeviceId device,
                                           const Program& program, TrainingSetup setup);

@@ -21,7 +21,8 @@ struct Samples {
 using MessageId = std::int32_t;
 
 /// Some samples of what one stage hands another: the tensors that cross the boundary, or, the other way,
-/// their gradients. Between stages on one device too, where nothing moves.
+/// their gradients. Between stages on one device too, where nothing moves. From or to tensor-parallel groups
+/// they travel in parts, as in the simulator.
 struct Message {
   bool gradient = false;
   core::StageId from, to;  ///< sending and receiving
@@ -29,9 +30,10 @@ struct Message {
   std::vector<core::OpId> tensors;  ///< whose outputs, ascending; empty: an order that is imposed, no data,
                                     ///< for which nobody makes room
   Samples samples;
-  core::Bytes bytes;            ///< of all tensors, uncompressed
-  std::int32_t sent_in = -1;    ///< micro-batch of `from`
-  std::int32_t needed_in = -1;  ///< micro-batch of `to`
+  std::int32_t part = 0, parts = 1;  ///< of the bytes of all tensors side by side, nearly equal
+  core::Bytes bytes;                 ///< of the part, uncompressed
+  std::int32_t sent_in = -1;         ///< micro-batch of `from`
+  std::int32_t needed_in = -1;       ///< micro-batch of `to`
 };
 
 /// One pass, reduction, update or barrier of one device.
@@ -44,7 +46,7 @@ struct Instruction {
   Samples samples;                  ///< this device's share
   std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
                                     ///< counted from the beginning of the program
-  std::vector<MessageId> receives;  ///< arrived before it starts
+  std::vector<MessageId> receives;  ///< arrived before it starts; the others of a group receive the rest
   std::vector<MessageId> sends;     ///< ready when it ends
   std::vector<MessageId> opens;     ///< receives for which it leaves room; and those it sends to its device
 };
@@ -64,9 +66,9 @@ struct Program {
 /// it may hold and for two of gradients; a pair that overlaps runs as its forward, then its backward. A pass
 /// uses the weights that the schedule's policy says (schedule::WeightPolicy), of those that the STEPs before
 /// it have made; recomputation those of its backward pass. Precondition:
-/// plan::structural_faults has none, the order no faults. Throws BadInput for what is not replayed: tensor
-/// parallelism, ZeRO, compression, predicted weights, parked activations, parameters shared between stages
-/// without a flush; and naming rank and pass where a
+/// plan::structural_faults has none, the order no faults. Throws BadInput for what is not replayed: ZeRO,
+/// compression, predicted weights, parked activations, parameters shared between stages without a flush; and
+/// naming rank and pass where a
 /// policy asks for weights that are not made yet. Error(limit): more than 2^24 messages.
 Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order);
 

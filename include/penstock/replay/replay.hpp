@@ -53,6 +53,10 @@ struct ReplayResult {
 /// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Recomposed, a sum of
 /// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
 ///
+/// Devices of a tensor-parallel group talk to each other within a pass; side by side over shared memory,
+/// which takes no less than the closed form of the collective where `throttle`, recomposed in that time. They
+/// are all of one process: BadInput otherwise.
+///
 /// Of several processes each passes the workers it hosts (others null), all the same of everything else; a
 /// failure in one ends all within a bounded time, be it only that it is no longer heard of. Process 0 returns
 /// the whole result, the others an empty one. Messages between processes share the cluster's links with those

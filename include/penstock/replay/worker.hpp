@@ -6,6 +6,7 @@
 
 #include "penstock/kernels/backend.hpp"
 #include "penstock/plan/memory_kind.hpp"
+#include "penstock/replay/peers.hpp"
 #include "penstock/replay/program.hpp"
 
 namespace penstock::replay {
@@ -22,7 +23,12 @@ class Worker {
  public:
   virtual ~Worker() = default;
 
-  /// Does a pass, a step, or nothing of a barrier or reduction. Work is done when it returns.
+  /// Whom it talks to while it runs instructions; before the first one, where the device is one of a
+  /// tensor-parallel group. All of the group run the same instructions.
+  virtual void join(Peers&) {}
+
+  /// Does a pass, a step, or nothing of a barrier or reduction (of a reduction what concerns the group alone:
+  /// sums over samples that it has divided). Work is done when it returns.
   virtual void run(const Instruction& instruction) = 0;
 
   /// Where the message's tensors are to be put, in their order: makes room. Once per message with bytes, when

@@ -25,14 +25,15 @@ struct Sizes {
     return which == kKey || which == kValue ? a.keys : a.queries;
   }
   Dense projection(std::size_t which) const {
-    const std::int64_t in[] = {a.hidden, a.key_width, a.value_width, a.hidden};
-    return {samples * tokens(which), in[which], a.hidden, a.bias};
+    if (which == kResult) return {samples * a.queries, a.inner, a.hidden, a.last_bias};
+    const std::int64_t in[] = {a.hidden, a.key_width, a.value_width};
+    return {samples * tokens(which), in[which], a.inner, a.bias};
   }
   Heads heads(std::size_t which) const { return {samples, tokens(which), a.heads, a.head()}; }
   std::int64_t batch() const { return samples * a.heads; }
   std::int64_t shares() const { return batch() * a.queries * a.keys; }
   std::int64_t share_rows() const { return batch() * a.queries; }
-  std::int64_t elements() const { return samples * std::max(a.queries, a.keys) * a.hidden; }
+  std::int64_t elements() const { return samples * std::max(a.queries, a.keys) * a.inner; }
 };
 
 Where weights(std::size_t which) {
@@ -46,11 +47,11 @@ void add_slots(Draft& draft, const Attention& a) {
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
   };
-  draft.slots.kept = {slot("query", a.queries, a.hidden), slot("key", a.keys, a.hidden),
-                      slot("value", a.keys, a.hidden), slot("shares", a.heads * a.queries, a.keys),
-                      slot("context", a.queries, a.hidden)};
-  draft.slots.handed = {slot("query_gradient", a.queries, a.hidden), slot("key_gradient", a.keys, a.hidden),
-                        slot("value_gradient", a.keys, a.hidden)};
+  draft.slots.kept = {slot("query", a.queries, a.inner), slot("key", a.keys, a.inner),
+                      slot("value", a.keys, a.inner), slot("shares", a.heads * a.queries, a.keys),
+                      slot("context", a.queries, a.inner)};
+  draft.slots.handed = {slot("query_gradient", a.queries, a.inner), slot("key_gradient", a.keys, a.inner),
+                        slot("value_gradient", a.keys, a.inner)};
 }
 
 /// One product per sample and head.

@@ -15,7 +15,8 @@ struct Bags {
   Embedding e;
   PENSTOCK_BOTH std::int64_t lookups() const { return samples * e.lookups; }
   PENSTOCK_BOTH std::int64_t count() const { return e.sum ? e.lookups : 1; }  ///< look-ups per output row
-  PENSTOCK_BOTH bool has(std::int64_t row) const { return row >= 0 && row < e.rows; }
+  PENSTOCK_BOTH bool knows(std::int64_t row) const { return row >= 0 && row < e.table; }
+  PENSTOCK_BOTH bool has(std::int64_t row) const { return row >= e.first && row < e.first + e.rows; }
 };
 
 template <class T>
@@ -26,8 +27,8 @@ void gather(const Queue& queue, const Bags& bags, const std::int64_t* rows, cons
     float sum = 0;
     for (std::int64_t k = first; k < first + bags.count(); ++k)
       if (bags.has(rows[k]))
-        sum += load(table[rows[k] * bags.e.width + column]);
-      else
+        sum += load(table[(rows[k] - bags.e.first) * bags.e.width + column]);
+      else if (!bags.knows(rows[k]))
         *fault = 1;
     store(y[i], sum);
   });
@@ -46,14 +47,15 @@ void scatter(const Queue& queue, const Bags& bags, const std::int64_t* rows, con
     const std::int64_t row = rows[i], width = bags.e.width;
     if (i > 0 && rows[i - 1] == row) return;
     if (!bags.has(row)) {
-      *fault = 1;
+      if (!bags.knows(row)) *fault = 1;
       return;
     }
+    T* to = table + (row - bags.e.first) * width;
     for (std::int64_t column = team.rank(); column < width; column += team.size()) {
-      float sum = load(table[row * width + column]);
+      float sum = load(to[column]);
       for (std::int64_t k = i; k < bags.lookups() && rows[k] == row; ++k)
         sum += load(y[lookups[k] / bags.count() * width + column]);
-      store(table[row * width + column], sum);
+      store(to[column], sum);
     }
   });
 }

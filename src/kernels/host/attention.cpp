@@ -20,13 +20,13 @@ struct Sizes {
   Type type;
 
   Dense projection(std::size_t which) const {
-    const std::int64_t in[] = {a.hidden, a.key_width, a.value_width, a.hidden};
-    const bool of_keys = which == kKey || which == kValue;
-    return {samples * (of_keys ? a.keys : a.queries), in[which], a.hidden, a.bias, type};
+    if (which == kResult) return {samples * a.queries, a.inner, a.hidden, a.last_bias, type};
+    const std::int64_t in[] = {a.hidden, a.key_width, a.value_width};
+    return {samples * (which == kQuery ? a.queries : a.keys), in[which], a.inner, a.bias, type};
   }
-  /// samples x heads x tokens x head of a tensor that lies as samples x tokens x hidden.
+  /// samples x heads x tokens x head of a tensor that lies as samples x tokens x inner.
   Laid by_head(Where where, std::int64_t tokens) const {
-    const Dims strides = {tokens * a.hidden, a.head(), a.hidden, 1};
+    const Dims strides = {tokens * a.inner, a.head(), a.inner, 1};
     return {where, Desc({samples, a.heads, tokens, a.head()}, type, strides)};
   }
   Laid queries(Where where) const { return by_head(where, a.queries); }
@@ -48,11 +48,11 @@ void add_slots(Draft& draft, const Attention& a) {
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
   };
-  draft.slots.kept = {slot("query", a.queries, a.hidden), slot("key", a.keys, a.hidden),
-                      slot("value", a.keys, a.hidden), slot("shares", a.heads * a.queries, a.keys),
-                      slot("context", a.queries, a.hidden)};
-  draft.slots.handed = {slot("query_gradient", a.queries, a.hidden), slot("key_gradient", a.keys, a.hidden),
-                        slot("value_gradient", a.keys, a.hidden)};
+  draft.slots.kept = {slot("query", a.queries, a.inner), slot("key", a.keys, a.inner),
+                      slot("value", a.keys, a.inner), slot("shares", a.heads * a.queries, a.keys),
+                      slot("context", a.queries, a.inner)};
+  draft.slots.handed = {slot("query_gradient", a.queries, a.inner), slot("key_gradient", a.keys, a.inner),
+                        slot("value_gradient", a.keys, a.inner)};
 }
 
 void attention_forward(Program& program, const Sizes& s) {

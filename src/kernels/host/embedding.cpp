@@ -22,12 +22,14 @@ struct Bags {
   std::int64_t lookups() const { return samples * e.lookups; }
   std::int64_t outputs() const { return e.sum ? samples : lookups(); }  ///< rows of the output
   std::int64_t output_of(std::int64_t lookup) const { return e.sum ? lookup / e.lookups : lookup; }
+  /// Whether the row is of this part of the table.
+  bool has(std::int64_t row) const { return row >= e.first && row < e.first + e.rows; }
 };
 
 const std::int64_t* rows_at(const Find& at, const Bags& bags) {
   const auto* rows = static_cast<const std::int64_t*>(at(input(0)));
   const bool inside = std::all_of(rows, rows + bags.lookups(),
-                                  [&](std::int64_t row) { return row >= 0 && row < bags.e.rows; });
+                                  [&](std::int64_t row) { return row >= 0 && row < bags.e.table; });
   if (!inside) throw core::BadInput("an embedding looks up a row that its table does not have");
   return rows;
 }
@@ -37,8 +39,9 @@ template <class Numbers>
 void gather(const Bags& bags, const typename Numbers::Stored* table, const std::int64_t* rows,
             std::int64_t count, typename Numbers::Stored* out) {
   for (std::int64_t j = 0; j < bags.e.width; ++j) {
-    float value = Numbers::load(table[rows[0] * bags.e.width + j]);
-    for (std::int64_t i = 1; i < count; ++i) value += Numbers::load(table[rows[i] * bags.e.width + j]);
+    float value = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+      if (bags.has(rows[i])) value += Numbers::load(table[(rows[i] - bags.e.first) * bags.e.width + j]);
     out[j] = Numbers::store(value);
   }
 }
@@ -77,7 +80,9 @@ void weight_gradient(const Find& at, const Bags& bags) {
   auto* table = write<Numbers>(at(parameter_gradient(0)));
   const Sorted sorted = by_row(rows, bags.lookups());
   parallel_each(std::ssize(sorted.starts) - 1, bags.e.width, [&](std::int64_t i) {
-    auto* to = table + rows[sorted.lookups[sorted.starts[i]]] * bags.e.width;
+    const std::int64_t row = rows[sorted.lookups[sorted.starts[i]]];
+    if (!bags.has(row)) return;
+    auto* to = table + (row - bags.e.first) * bags.e.width;
     for (std::int64_t j = 0; j < bags.e.width; ++j) {
       float value = Numbers::load(to[j]);
       for (std::int64_t k = sorted.starts[i]; k < sorted.starts[i + 1]; ++k)

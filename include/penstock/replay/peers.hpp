@@ -1,0 +1,25 @@
+#pragma once
+// The seam between a device and the others of its tensor-parallel group.
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::replay {
+
+/// All devices of a group share in the same order, each from the thread that runs its instructions.
+class Peers {
+ public:
+  using Shared = std::vector<std::span<const std::byte>>;
+  virtual ~Peers() = default;
+  /// Returns once all have shared what they have and used what the others have; nobody changes it meanwhile.
+  /// `use` is called once, with what each device shares, in the order of the group. In the time of the replay
+  /// that takes `time` from when the last one comes. Throws where another device fails.
+  virtual void share(const Shared& own, core::Seconds time,
+                     const std::function<void(const std::vector<Shared>&)>& use) = 0;
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,19 @@
+#pragma once
+// Which devices of a plan form tensor-parallel groups.
+
+#include <vector>
+
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::replay {
+
+/// Groups of two devices or more; a device is in one at most.
+struct Groups {
+  explicit Groups(const plan::Plan& plan);
+
+  std::vector<std::vector<core::DeviceId>> list;
+  /// Index into `list`; -1: the device works alone.
+  int of(core::DeviceId device) const;
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,51 @@
+#include "check_training.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/kernels/devices.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "round_robin.hpp"
+
+namespace penstock::replay::test {
+namespace {
+
+/// A rate at which an update changes the weights by a hundredth: large enough to show, small enough that the
+/// next gradient does not blow up rounding.
+float rate_for(plan::Optimizer optimizer, const Weights& weights, const Weights& gradients) {
+  if (optimizer == plan::Optimizer::adam) return 1e-3f;
+  return static_cast<float>(0.01 * length(weights) / length(gradients));
+}
+
+}  // namespace
+
+void check_training(const CutModel& cut, const Accuracy& accuracy) {
+  REQUIRE(plan::structural_faults(cut.graph, cut.cluster, cut.plan) == std::vector<std::string>{});
+  const auto host = kernels::open_device("host", 1);
+  const auto optimizer = cut.plan.training.optimizer;
+  TrainingSetup setup;
+  setup.seed = 5;
+  setup.rule.epsilon = accuracy.epsilon;
+  setup.rule.kind = static_cast<kernels::UpdateRule::Kind>(optimizer);
+  Weights weights = first_weights(cut.graph, setup);
+  const auto expected = [&] {
+    return gradients(*host, cut.graph, setup, weights, {0, cut.plan.training.mini_batch}, accuracy.at_once);
+  };
+  Weights gradients = expected();
+  setup.rule.rate = rate_for(optimizer, weights, gradients);
+  const Program program = lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
+  CHECK(distance(replayed.weights(), weights) < 1e-7);
+  Optimizer update(setup.rule);
+  for (int iteration = 1; iteration <= accuracy.iterations; ++iteration) {
+    CAPTURE(iteration);
+    replayed.run();
+    CHECK(distance(replayed.gradients(), gradients) < accuracy.most);
+    update.step(weights, gradients);
+    CHECK(distance(replayed.weights(), weights) < accuracy.most);
+    weights = replayed.weights();
+    if (iteration < accuracy.iterations) gradients = expected();
+  }
+}
+
+}  // namespace penstock::replay::test

@@ -1,0 +1,20 @@
+#pragma once
+// A replay is training: compared with one device that has all samples.
+
+#include "cut_model.hpp"
+#include "penstock/kernels/update_rule.hpp"
+
+namespace penstock::replay::test {
+
+struct Accuracy {
+  std::int64_t at_once;  ///< samples that the one device takes at a time
+  double most = 1e-5;    ///< distance
+  int iterations = 2;
+  float epsilon = kernels::UpdateRule{}.epsilon;  ///< of adam, which blows up gradients that are rounding
+};
+
+/// Iterations of the same mini-batch, replayed and on one device. Both start each from the same bits, since a
+/// deep network may magnify the last one a thousandfold.
+void check_training(const CutModel& cut, const Accuracy& accuracy);
+
+}  // namespace penstock::replay::test

@@ -1,0 +1,251 @@
+// How devices of a tensor-parallel group meet, in both manners: their clock, their failures.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "cut_model.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/kernels/values.hpp"
+#include "penstock/replay/device_worker.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "replay/cut.hpp"
+#include "replay/parallel.hpp"
+#include "replay/recomposed.hpp"
+#include "replay/relay.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+using core::Seconds;
+using replay::test::Cut;
+using replay::test::CutModel;
+
+namespace {
+
+CutModel small_gpt(const Cut& cut) {
+  return replay::test::cut_model(models::build("gpt", {{"vocabulary", "13"},
+                                                       {"layers", "1"},
+                                                       {"hidden", "8"},
+                                                       {"heads", "4"},
+                                                       {"sequence", "4"},
+                                                       {"tied_head", "no"}}),
+                                 cut);
+}
+
+/// A worker that may be told to do otherwise.
+class Wilful : public replay::Worker {
+ public:
+  explicit Wilful(std::unique_ptr<replay::DeviceWorker> worker) : worker_(std::move(worker)) {}
+  std::function<bool(const replay::Instruction&)> instead = [](const auto&) { return false; };
+
+  void join(replay::Peers& peers) override { worker_->join(peers); }
+  void run(const replay::Instruction& i) override {
+    if (!instead(i)) worker_->run(i);
+  }
+  std::vector<replay::Region> incoming(const replay::Message& m) override { return worker_->incoming(m); }
+  std::vector<replay::Region> outgoing(const replay::Message& m) override { return worker_->outgoing(m); }
+  std::vector<replay::Region> gradients(core::StageId stage) override { return worker_->gradients(stage); }
+  std::vector<replay::Region> shared_gradients(core::StageId stage, core::OpId shared) override {
+    return worker_->shared_gradients(stage, shared);
+  }
+  kernels::Backend& backend() override { return worker_->backend(); }
+  std::vector<double> losses() const override { return worker_->losses(); }
+  Memory memory() const override { return worker_->memory(); }
+  replay::DeviceWorker& worker() { return *worker_; }
+
+ private:
+  std::unique_ptr<replay::DeviceWorker> worker_;
+};
+
+struct Team {
+  explicit Team(const CutModel& model)
+      : program(replay::lower(model.graph, model.plan, schedule::plan_order(model.plan))) {
+    replay::TrainingSetup setup;
+    setup.losses = true;
+    for (std::size_t d = 0; d < program.devices.size(); ++d) {
+      backends.push_back(kernels::open_device("host", 1));
+      owned.push_back(std::make_unique<Wilful>(
+          make_worker(*backends.back(), model.problem(), model.plan, DeviceId(d), program, setup)));
+      workers.push_back(owned.back().get());
+    }
+  }
+  std::vector<std::vector<double>> weights(const CutModel& model) {
+    std::vector<std::vector<double>> out;
+    for (const plan::Stage& stage : model.plan.stages)
+      for (const DeviceId device : stage.devices)
+        for (const core::OpId op : stage.operators)
+          for (const auto& buffer : owned[device.index()]->worker().weights_of(op))
+            out.push_back(kernels::read_values(*backends[device.index()], *buffer));
+    return out;
+  }
+  replay::Program program;
+  std::vector<std::unique_ptr<kernels::Backend>> backends;
+  std::vector<std::unique_ptr<Wilful>> owned;
+  std::vector<replay::Worker*> workers;
+};
+
+replay::ReplayOptions once() {
+  replay::ReplayOptions options;
+  options.warm_up = 0;
+  options.iterations = 1;
+  options.throttle = false;
+  options.patience = Seconds(0.3);
+  return options;
+}
+
+const replay::Interval& record_at(const replay::Records& records, std::size_t device, std::size_t position) {
+  return records.iterations.front().instructions[device][position];
+}
+
+std::string failure(Team& team, const CutModel& model, replay::Manner manner) {
+  try {
+    if (manner == replay::Manner::parallel)
+      run_parallel(team.program, model.problem(), model.plan, team.workers, once(), {});
+    else
+      run_recomposed(team.program, model.problem(), model.plan, team.workers, once());
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("strips of one tensor have in common what both have") {
+  core::Random random(3);
+  for (int i = 0; i < 200; ++i) {
+    const auto strip = [&](std::int64_t all) {
+      std::int64_t rows = random.between(1, 4);
+      while (all % rows != 0) --rows;
+      const auto width = static_cast<int>(all / rows);
+      const int begin = random.between(0, width), end = random.between(begin, width);
+      return replay::Strip{rows, width, begin, end};
+    };
+    const replay::Strip a = strip(24), b = strip(24);
+    const auto place = [](const replay::Strip& s, std::int64_t n) {
+      const std::int64_t row = n / s.width, column = n % s.width;
+      return column >= s.begin && column < s.end ? row * (s.end - s.begin) + column - s.begin : -1;
+    };
+    std::vector<std::pair<std::int64_t, std::int64_t>> found, expected;
+    each_common(a, b, [&](std::int64_t x, std::int64_t y, std::int64_t count) {
+      for (std::int64_t k = 0; k < count; ++k) found.emplace_back(x + k, y + k);
+    });
+    for (std::int64_t n = 0; n < 24; ++n)
+      if (place(a, n) >= 0 && place(b, n) >= 0) expected.emplace_back(place(a, n), place(b, n));
+    CHECK(found == expected);
+  }
+}
+
+// Member 0 computes 1 s, then 2 s; member 1 computes 3 s, then 1 s; between them a collective of 5 s.
+//   member 0: 1, waits until 3, collective until 8, ends at 10; member 1: 3, collective until 8, ends at 9.
+TEST_CASE("in a relay a collective begins when the last one comes") {
+  double time = 0;
+  replay::Relay relay(2, [&] { return Seconds(time); });
+  std::vector<double> seen;
+  const auto task = [&](std::size_t member, double before, double after) {
+    return [&relay, &time, &seen, member, before, after] {
+      time += before;
+      const double own = 10 * before;
+      relay.member(member).share({std::as_bytes(std::span(&own, 1))}, Seconds(5), [&](const auto& all) {
+        for (const auto& shared : all) seen.push_back(*reinterpret_cast<const double*>(shared[0].data()));
+        time += 100;  // what it takes here does not count
+      });
+      time += after;
+    };
+  };
+  const auto ends = relay.run({task(0, 1, 2), task(1, 3, 1)});
+  CHECK(ends == std::vector{Seconds(10), Seconds(9)});
+  CHECK(seen == std::vector<double>{10, 30, 10, 30});
+  CHECK_THROWS_WITH(relay.run({task(0, 1, 1), [] { throw core::BadInput("no"); }}), "no");
+  CHECK_THROWS_WITH_AS(relay.run({task(0, 1, 1), [] {}}), doctest::Contains("come to the same collectives"),
+                       core::Error);
+}
+
+// Where kernels take no time, what is left of a pass are its collectives: those of the cost model.
+TEST_CASE("passes of a group have the collectives that the simulator counts") {
+  for (const std::size_t replicas : {1, 2}) {
+    const CutModel model = small_gpt({.rank = {0, 1}, .replicas = replicas, .tensor_parallel = 2});
+    Team team(model);
+    const auto records = run_recomposed(team.program, model.problem(), model.plan, team.workers, once(),
+                                        [] { return Seconds(0); });
+    for (std::size_t d = 0; d < team.program.devices.size(); ++d)
+      for (std::size_t p = 0; p < team.program.devices[d].size(); ++p) {
+        const replay::Instruction& i = team.program.devices[d][p];
+        if (i.micro_batch < 0) continue;
+        const plan::Stage& stage = model.plan.stages[i.stage.index()];
+        const auto told =
+            cost::stage_time(model.problem(), stage, stage.operators, 0, i.samples.count).collectives;
+        const replay::Interval& when = record_at(records, d, p);
+        const bool forward = i.pass == schedule::Pass::forward;
+        CHECK((when.end - when.start).value() ==
+              doctest::Approx((forward ? told.forward : told.backward()).value()).epsilon(1e-9));
+        CHECK(when.end > when.start);
+        CHECK(records.iterations[0].collectives[d][p].value() ==
+              doctest::Approx((when.end - when.start).value()));
+      }
+  }
+}
+
+TEST_CASE("groups side by side and taking turns: the same weights, bit by bit, and the loss of one device") {
+  const Cut cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2};
+  const CutModel model = small_gpt(cut), alone = small_gpt({.rank = {0}});
+  Team together(model), in_turn(model), one(alone);
+  const auto records =
+      run_parallel(together.program, model.problem(), model.plan, together.workers, once(), {});
+  run_recomposed(in_turn.program, model.problem(), model.plan, in_turn.workers, once());
+  run_recomposed(one.program, alone.problem(), alone.plan, one.workers, once());
+  CHECK(together.weights(model) == in_turn.weights(model));
+  double loss = 0;
+  for (const auto& part : records.losses)
+    if (!part.empty()) loss += part[0];
+  CHECK(loss == doctest::Approx(one.workers[0]->losses()[0]).epsilon(1e-5));
+}
+
+TEST_CASE("side by side a throttled collective takes its time") {
+  CutModel model = small_gpt({.rank = {0}, .mini_batch = 2, .tensor_parallel = 2});
+  model.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e5);  // 100 kB/s
+  Team team(model);
+  auto options = once();
+  options.throttle = true;
+  const auto records = run_parallel(team.program, model.problem(), model.plan, team.workers, options, {});
+  const auto told = cost::stage_time(model.problem(), model.plan.stages[0], 2).collectives;
+  const auto forward = record_at(records, 0, 0);
+  CHECK(told.forward.value() > 0.001);
+  CHECK(forward.end - forward.start >= told.forward);
+  CHECK(records.iterations[0].collectives[0][0] >= told.forward);
+  CHECK(records.iterations[0].collectives[0][0] <= forward.end - forward.start);
+}
+
+TEST_CASE("a failure in one device of a group ends the others, and is told by its name") {
+  const CutModel model = small_gpt({.rank = {0, 1}, .tensor_parallel = 2});
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto manner : {replay::Manner::parallel, replay::Manner::recomposed}) {
+    Team team(model);
+    team.owned[3]->instead = [](const replay::Instruction& i) -> bool {
+      if (i.pass == schedule::Pass::backward) throw core::BadInput("broken");
+      return false;
+    };
+    CHECK(failure(team, model, manner) == "device 3, backward of micro-batch 0 on stage 1: broken");
+  }
+  const CutModel lonely = small_gpt({.rank = {0}, .tensor_parallel = 2});
+  Team team(lonely);
+  team.owned[1]->instead = [](const replay::Instruction&) { return true; };  // never comes
+  CHECK(failure(team, lonely, replay::Manner::parallel).find("nothing has moved for 0.3 s") !=
+        std::string::npos);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+}
+
+TEST_CASE("a device of a group holds its part of the weights") {
+  const CutModel model = replay::test::cut_model(
+      models::build("transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "3"}}),
+      {.rank = {0, 1}, .tensor_parallel = 4});
+  Team team(model);
+  for (std::size_t d = 0; d < 8; ++d) {
+    const auto memory = team.workers[d]->memory().now;
+    CHECK(plan::at(memory, plan::MemoryKind::weights) ==
+          cost::stage_load(model.graph, model.plan.stages[d / 4], d % 4).parameters);
+  }
+}

@@ -1,0 +1,282 @@
+// Tensor-parallel groups train as one device does.
+
+#include <doctest/doctest.h>
+
+#include "check_training.hpp"
+#include "models/catalogue.hpp"
+#include "models/layers.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "round_robin.hpp"
+
+using namespace penstock;
+using core::OpId;
+using graph::OpKind;
+using plan::Partition;
+using replay::test::check_training;
+using replay::test::Cut;
+using replay::test::cut_model;
+using replay::test::CutModel;
+using replay::test::Weights;
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+/// Of models whose attention has biases: the gradient of a key's bias is zero, and its rounding shows in the
+/// distance.
+constexpr double kWithBiases = 1e-4, kPlain = 3e-5;
+
+const std::map<std::string, Given> kSmall = {
+    {"transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "5"}}},
+    {"gpt",
+     {{"vocabulary", "13"},
+      {"layers", "1"},
+      {"hidden", "8"},
+      {"heads", "4"},
+      {"sequence", "4"},
+      {"tied_head", "no"}}},
+    {"mmt", {{"branches", "2"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "3"}}}};
+
+/// All operators of a kind.
+void divide(CutModel& model, OpKind kind, Partition how) {
+  for (plan::Stage& stage : model.plan.stages)
+    for (const OpId id : stage.operators)
+      if (model.graph.op(id).kind == kind) stage.partition[id] = how;
+}
+
+/// Dense layers of all smooth functions, a sum, a norm; tables, attention over what they make.
+graph::OpGraph random_model(core::Random& random) {
+  using models::Activation;
+  models::Layers net("random");
+  auto x = random.chance(0.5) ? net.embedding("table", net.indices("rows", 5), {11, 6, false})
+                              : net.input("x", {5, 6});
+  std::vector<models::Tensor> made = {x};
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = std::to_string(i);
+    const Activation functions[] = {Activation::none, Activation::sigmoid, Activation::tanh,
+                                    Activation::gelu};
+    const Activation function = functions[random.between(0, 3)];
+    switch (random.between(0, 5)) {
+      case 0:
+        x = net.attention("attention" + name, x, x, x, 6);
+        break;
+      case 1:
+        x = net.layer_norm("norm" + name, x);
+        break;
+      case 2:
+        x = net.add("sum" + name, {x, made[static_cast<std::size_t>(random.between(0, i))]});
+        break;
+      case 3:
+        x = net.activation("function" + name, x, Activation::gelu);
+        break;
+      default:
+        x = net.linear("wide" + name, x, 7, {.bias = random.chance(0.5), .fused = function});
+        x = net.linear("narrow" + name, x, 6, {.bias = random.chance(0.5), .fused = function});
+    }
+    made.push_back(x);
+  }
+  return net.linear("last", x, 4, {}), net.build();
+}
+
+void divide_at_random(CutModel& model, core::Random& random) {
+  for (plan::Stage& stage : model.plan.stages) {
+    if (random.chance(0.3)) stage.shares = {2, 3, 2};
+    stage.shares.resize(stage.shares.empty() ? 0 : static_cast<std::size_t>(stage.tensor_parallel));
+    for (const OpId id : stage.operators) {
+      const OpKind kind = model.graph.op(id).kind;
+      const bool by_row = kind == OpKind::norm;
+      if (by_row || random.chance(0.7))
+        stage.partition[id] = static_cast<Partition>(random.between(0, by_row ? 1 : 3));
+    }
+  }
+}
+
+/// Attention upon attention magnifies rounding more than the zoo does.
+void check_random_models(std::uint64_t first, std::uint64_t end) {
+  for (std::uint64_t seed = first; seed < end; ++seed) {
+    CAPTURE(seed);
+    core::Random random(seed);
+    const graph::OpGraph graph = random_model(random);
+    Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
+    cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
+    cut.tensor_parallel = random.between(2, 3);
+    cut.replicas = static_cast<std::size_t>(random.between(1, 2));
+    cut.recompute = random.chance(0.3);
+    CutModel model = cut_model(graph, cut);
+    divide_at_random(model, random);
+    check_training(model, {24, 1e-4, 1});
+  }
+}
+
+std::string refusal(const graph::OpGraph& graph, const Cut& cut, OpKind kind, Partition how) {
+  CutModel model = cut_model(graph, cut);
+  divide(model, kind, how);
+  try {
+    check_training(model, {cut.mini_batch});
+  } catch (const core::BadInput& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("transformers over groups of two and four, in stages, replicated, recomputed, split backwards") {
+  const std::vector<Cut> cuts = {
+      {.rank = {0}, .tensor_parallel = 2},
+      {.rank = {0, 1}, .tensor_parallel = 4, .optimizer = plan::Optimizer::sgd},
+      {.schedule = "gpipe", .rank = {0, 1}, .replicas = 2, .tensor_parallel = 2, .recompute = true},
+      {.schedule = "zb_h1",
+       .rank = {0, 1},
+       .micro_batch = 1,
+       .tensor_parallel = 2,
+       .optimizer = plan::Optimizer::sgd},
+      {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .tensor_parallel = 2},
+  };
+  for (const auto& [name, given] : kSmall)
+    for (const Cut& cut : cuts) {
+      CAPTURE(name);
+      CAPTURE(cut.schedule);
+      CAPTURE(cut.tensor_parallel);
+      check_training(cut_model(models::build(name, given), cut),
+                     {cut.mini_batch, name == "gpt" ? kWithBiases : kPlain});
+    }
+}
+
+// Without biases, of whose gradient Adam would take the rounding for its direction.
+TEST_CASE("groups train with Adam") {
+  for (const char* name : {"transformer", "mmt"})
+    check_training(
+        cut_model(models::build(name, kSmall.at(name)),
+                  {.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2, .optimizer = plan::Optimizer::adam}),
+        {4, kPlain});
+}
+
+TEST_CASE("attention spelt out, heads tied to the table, recommenders") {
+  Given split = kSmall.at("gpt");
+  split["attention"] = "split";
+  check_training(cut_model(models::build("gpt", split), {.rank = {0, 1}, .tensor_parallel = 2}),
+                 {4, kWithBiases});
+  Given tied = kSmall.at("gpt");
+  tied["tied_head"] = "yes";
+  check_training(cut_model(models::build("gpt", tied), {.rank = {0}, .replicas = 2, .tensor_parallel = 2}),
+                 {4, kWithBiases});
+  const Given towers = {{"towers", "2"}, {"width", "8"}};
+  const Given tables = {{"branches", "2"}, {"table_rows", "20"}, {"tower_input", "8"}, {"width", "8"}};
+  for (const graph::OpGraph& graph : {models::build("candle_uno", towers), models::build("dlrm", tables)}) {
+    CutModel model = cut_model(graph, {.rank = {0, 1}, .tensor_parallel = 2});
+    model.plan.stages[1].partition[OpId(graph.size() - 1)] = Partition::whole;  // makes one number
+    check_training(model, {4, kPlain});
+  }
+}
+
+// Batch norm sees the samples of its device alone; by channels it sees all of them.
+TEST_CASE("images: convolutions, batch norms and pools by channels, convolutions by what they read") {
+  models::Layers net("images");
+  const models::Window three{.kernel = {3, 3}, .padding = {1, 1}};
+  auto x = net.conv2d("conv0", net.input("x", {3, 8, 8}), 4, three);
+  x = net.activation("relu0", net.batch_norm("norm0", x), models::Activation::relu);
+  x = net.max_pool("max", x, {.kernel = {2, 2}, .stride = {2, 2}});
+  x = net.activation("tanh1", net.conv2d("conv1", x, 6, three, true), models::Activation::tanh);
+  x = net.adaptive_average_pool("pool", x, 1);
+  net.linear("head", net.flatten("flat", x), 5, {.bias = true});
+  CutModel model =
+      cut_model(net.build(), {.rank = {0, 1}, .mini_batch = 8, .micro_batch = 4, .tensor_parallel = 2});
+  check_training(model, {4, kPlain});
+  for (plan::Stage& stage : model.plan.stages) stage.shares = {1, 2};
+  divide(model, OpKind::norm, Partition::output);
+  divide(model, OpKind::pool, Partition::output);
+  check_training(model, {4, kPlain});
+}
+
+TEST_CASE("random models, every operator divided at random, parts of different sizes") {
+  check_random_models(0, 20);
+}
+
+TEST_SUITE("slow") {
+  TEST_CASE("many random models, every operator divided at random") {
+    check_random_models(20, 400);
+  }
+}
+
+TEST_CASE("groups of different sizes hand each other parts of messages") {
+  const Cut cut{.rank = {0, 1}, .micro_batch = 4, .tensor_parallel = 4};
+  const graph::OpGraph graph = models::build("transformer", kSmall.at("transformer"));
+  CutModel model = cut_model(graph, cut);
+  model.plan.stages[1].tensor_parallel = 2;  // two replicas
+  check_training(model, {4, kPlain});
+  std::swap(model.plan.stages[0].tensor_parallel, model.plan.stages[1].tensor_parallel);
+  check_training(model, {4, kPlain});
+  model.plan.stages[0].tensor_parallel = 1;
+  check_training(model, {4, kPlain});
+}
+
+TEST_CASE("without a flush groups train as single devices do") {
+  const auto host = kernels::open_device("host", 1);
+  const graph::OpGraph graph = models::build("transformer", kSmall.at("transformer"));
+  for (const char* schedule : {"pipedream", "pipedream_2bw"}) {
+    CAPTURE(schedule);
+    std::vector<Weights> found;
+    for (const int devices : {1, 2, 4}) {
+      const CutModel model = cut_model(
+          graph,
+          {.schedule = schedule, .rank = {0, 1}, .mini_batch = 8, .replicas = 2, .tensor_parallel = devices});
+      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      replay::test::RoundRobin run(*host, model.problem(), model.plan, program, {.rule = {.rate = 1e-4f}});
+      run.run();
+      found.push_back(run.weights());
+    }
+    CHECK(replay::test::distance(found[1], found[0]) < 1e-5);
+    CHECK(replay::test::distance(found[2], found[0]) < 1e-5);
+  }
+}
+
+TEST_CASE("in bf16 groups learn what one device does, to the rounding of their sums") {
+  const auto host = kernels::open_device("host", 1);
+  if (!host->supports(kernels::Number::bf16)) {
+    MESSAGE("skipped: the host does not compute in bf16");
+    return;
+  }
+  const CutModel model = cut_model(models::build("transformer", kSmall.at("transformer")),
+                                   {.rank = {0, 1}, .tensor_parallel = 2});
+  const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
+  const Weights expected = replay::test::gradients(
+      *host, model.graph, setup, replay::test::first_weights(model.graph, setup), {0, 4}, 4);
+  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);
+  run.run();
+  CHECK(replay::test::distance(run.gradients(), expected) < 0.1);
+}
+
+TEST_CASE("what cannot be divided is refused by name") {
+  models::Layers net("mixed");
+  const auto x =
+      net.attention("heads", net.input("x", {3, 8}), net.input("y", {3, 8}), net.input("z", {3, 8}), 2);
+  const auto y = net.concat("side by side", {net.layer_norm("norm", x), x}, 1);
+  net.linear("last", y, 4);
+  const graph::OpGraph graph = net.build();
+  const Cut two{.rank = {0}, .tensor_parallel = 2};
+  CHECK(refusal(graph, two, OpKind::norm, Partition::output) ==
+        "operator 'norm' (norm): a replay with tensor parallelism: it needs the statistics of all features, "
+        "and "
+        "is not divided by them");
+  CHECK(refusal(graph, two, OpKind::concat, Partition::input) ==
+        "operator 'side by side' (concat): a replay with tensor parallelism: it is not divided by features");
+  CHECK(refusal(graph, {.rank = {0}, .tensor_parallel = 4}, OpKind::attention, Partition::output) ==
+        "operator 'heads' (attention): a replay with tensor parallelism: it has 2 heads, too few for device "
+        "0 of "
+        "its group");
+  CHECK(refusal(graph, {.rank = {0}, .micro_batch = 1, .tensor_parallel = 2}, OpKind::norm,
+                Partition::batch) == "operator 'norm': 1 samples are too few to be divided over 2 devices");
+  Given tied = kSmall.at("gpt");
+  tied["tied_head"] = "yes";
+  CHECK(refusal(models::build("gpt", tied), {.rank = {0, 1}, .tensor_parallel = 2}, OpKind::norm,
+                Partition::whole)
+            .find("share") != std::string::npos);
+  CHECK(refusal(models::build("gpt", tied), two, OpKind::embedding, Partition::whole) ==
+        "operators 'token.embedding' and 'head' share parameters, and are not divided alike; with tensor "
+        "parallelism that is not replayed");
+}
