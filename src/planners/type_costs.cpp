@@ -118,7 +118,7 @@ double TypeCosts::own(const Clock& clock, OpId op, Partition how) const {
       return costs.step_time(bytes, problem_.training.optimizer, type).value();
     };
     update = std::max(update,
-                      step(cost::stage_load(problem_.graph, alone(op, how), m).parameters) - step(Bytes(0)));
+                      step(cost::stage_load(problem_, alone(op, how), m).parameters) - step(Bytes(0)));
   }
   Seconds told;
   const auto collectives = cost::own_collectives(problem_.graph, op, how);
@@ -141,13 +141,13 @@ double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout fro
 }
 
 double TypeCosts::weights(OpId op, Partition how) const {
-  return static_cast<double>(cost::stage_load(problem_.graph, alone(op, how)).parameters.value());
+  return static_cast<double>(cost::stage_load(problem_, alone(op, how)).parameters.value());
 }
 
 double TypeCosts::held(OpId op, Partition how) const {
   cost::MemoryRule rule = problem_.memory;
   rule.transient = false;
-  cost::StageLoad load = cost::stage_load(problem_.graph, alone(op, how));
+  cost::StageLoad load = cost::stage_load(problem_, alone(op, how));
   load.entering = Bytes(0);
   const auto memory = cost::stage_memory(load, rule, problem_.training.optimizer, samples_, 1);
   return static_cast<double>(plan::total(memory).value());

@@ -67,7 +67,7 @@ class StageOnDevice {
 
  private:
   static cost::StageLoad load(const Evidence& evidence, const plan::Stage& stage, std::size_t i) {
-    return cost::stage_load(evidence.problem.graph, stage,
+    return cost::stage_load(evidence.problem, stage,
                             i % static_cast<std::size_t>(stage.tensor_parallel));
   }
   Held& at(Picoseconds time) { return changes_[time.value()]; }
