@@ -71,6 +71,8 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units);
   if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
+  whole_need_ =
+      most_need({parameters_.back(), kept_.back(), outputs_.back(), outputs_.back()}, outputs_.back());
   measure(units);
   fill_steps();
 }
@@ -180,16 +182,23 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
 }
 
 bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
-  Bytes gradients = load.entering;
+  if (whole_need_ <= memory_) return true;
+  Bytes outputs;
   for (const Range& range : set)
-    gradients +=
+    outputs +=
         outputs_[static_cast<std::size_t>(range.end)] - outputs_[static_cast<std::size_t>(range.begin)];
+  return most_need(load, outputs) <= memory_;
+}
+
+/// With the whole mini-batch in flight, and gradients of all tensors there at once.
+Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const std::int64_t largest = choices_.micro_batches.back();
   const Bytes fixed =
       plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, largest, 0));
-  const Bytes workspace = workspace_ ? (around_ + cost::Line{{}, gradients}).at(largest) : Bytes(0);
+  const cost::Line workspace = around_ + cost::Line{{}, load.entering + outputs};
   const Bytes each = (load.kept + load.entering) * problem_.memory.activation_copies;
-  return fixed + workspace + each * (problem_.training.mini_batch + largest) <= memory_;
+  return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
+         each * (problem_.training.mini_batch + largest);
 }
 
 cost::Envelope StageTable::workspace(const StageSet& set) const {

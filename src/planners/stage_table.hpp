@@ -79,6 +79,7 @@ class StageTable {
   };
   core::Bytes entering(const StageSet& set) const;
   core::Bytes leaving(const StageSet& set) const;
+  core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
   void describe_positions(const Units& units);
   void measure(const Units& units);
   void fill_steps();
@@ -95,6 +96,7 @@ class StageTable {
   std::vector<std::vector<int>> readers_;        ///< [tensor]: positions, ascending
   std::vector<core::Bytes> kept_, parameters_;   ///< prefix sums over positions
   std::vector<core::Bytes> outputs_;             ///< prefix sums over positions
+  core::Bytes whole_need_;                       ///< at most, of the whole network or any part
   cost::Line around_;                            ///< the most that any operator wants beside other gradients
   std::unique_ptr<WorkspaceTable> workspace_;    ///< null where the memory rule counts none
   std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare

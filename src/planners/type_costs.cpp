@@ -117,8 +117,8 @@ double TypeCosts::own(const Clock& clock, OpId op, Partition how) const {
     const auto step = [&](Bytes bytes) {
       return costs.step_time(bytes, problem_.training.optimizer, type).value();
     };
-    update = std::max(update,
-                      step(cost::stage_load(problem_, alone(op, how), m).parameters) - step(Bytes(0)));
+    update =
+        std::max(update, step(cost::stage_load(problem_, alone(op, how), m).parameters) - step(Bytes(0)));
   }
   Seconds told;
   const auto collectives = cost::own_collectives(problem_.graph, op, how);

@@ -20,31 +20,27 @@ struct SetHash {
   }
 };
 
-std::vector<OpId> in_row(const std::vector<std::vector<OpId>>& operators_at) {
-  std::vector<OpId> out;
-  for (const auto& here : operators_at) out.insert(out.end(), here.begin(), here.end());
-  return out;
-}
-
 }  // namespace
 
 struct WorkspaceTable::Remembered {
   static constexpr std::size_t kMost = 1 << 18;  // some 50 MB
+  explicit Remembered(std::size_t positions) : once(positions + 1), reach(positions + 1) {}
+
   std::shared_mutex mutex;
   std::unordered_map<StageSet, cost::Envelope, SetHash> known;
+  std::vector<std::once_flag> once;       // [end]
+  std::vector<std::vector<Reach>> reach;  // [end] by falling begin, where it grows
 };
 
 WorkspaceTable::WorkspaceTable(const cost::Problem& problem,
                                const std::vector<std::vector<OpId>>& operators_at)
-    : graph_(problem.graph), operators_at_(operators_at), remembered_(std::make_unique<Remembered>()) {
-  const std::vector<OpId> row = in_row(operators_at);
-  in_order_ = std::is_sorted(row.begin(), row.end());
-  for (std::size_t v = 0; v < graph_.size(); ++v)
-    steps_.push_back(cost::backward_step(graph_, problem.costs, OpId(v)));
-  if (!in_order_) return;
-  note_passes();
-  reach_.resize(operators_at_.size() + 1);
-  for (std::size_t end = 1; end < reach_.size(); ++end) sweep_from(static_cast<int>(end));
+    : graph_(problem.graph), first_{0}, remembered_(std::make_unique<Remembered>(operators_at.size())) {
+  for (const auto& here : operators_at) {
+    for (const OpId id : here) steps_.push_back(cost::backward_step(graph_, problem.costs, id));
+    first_.push_back(steps_.size());
+  }
+  in_order_ = std::ranges::is_sorted(steps_, {}, &cost::BackwardStep::op);
+  if (in_order_) note_passes();
 }
 
 WorkspaceTable::~WorkspaceTable() = default;
@@ -56,10 +52,10 @@ cost::Envelope WorkspaceTable::of(const StageSet& set) const {
   if (!in_order_ || set.size() > 1 ||
       std::ranges::any_of(passed_[static_cast<std::size_t>(set[0].end)], passes))
     return swept(set);
-  const auto& reach = reach_[static_cast<std::size_t>(set[0].end)];
-  const auto after = std::partition_point(reach.begin(), reach.end(),
+  const auto& known = reach(set[0].end);
+  const auto after = std::partition_point(known.begin(), known.end(),
                                           [&](const Reach& r) { return r.begin >= set[0].begin; });
-  return after == reach.begin() ? cost::Envelope() : std::prev(after)->most;
+  return after == known.begin() ? cost::Envelope() : std::prev(after)->most;
 }
 
 cost::Envelope WorkspaceTable::swept(const StageSet& set) const {
@@ -75,19 +71,21 @@ cost::Envelope WorkspaceTable::swept(const StageSet& set) const {
 }
 
 std::vector<cost::BackwardStep> WorkspaceTable::steps(const StageSet& set) const {
+  const auto at = [&](int position) {
+    return steps_.begin() + static_cast<std::ptrdiff_t>(first_[static_cast<std::size_t>(position)]);
+  };
   std::vector<cost::BackwardStep> out;
-  for (const Range& range : set)
-    for (int p = range.begin; p < range.end; ++p)
-      for (const OpId id : operators_at_[static_cast<std::size_t>(p)]) out.push_back(steps_[id.index()]);
+  for (const Range& range : set) out.insert(out.end(), at(range.begin), at(range.end));
   if (!in_order_) std::ranges::sort(out, {}, &cost::BackwardStep::op);
   return out;
 }
 
 void WorkspaceTable::note_passes() {
   std::vector<int> position(graph_.size());
-  for (std::size_t p = 0; p < operators_at_.size(); ++p)
-    for (const OpId id : operators_at_[p]) position[id.index()] = static_cast<int>(p);
-  passed_.resize(operators_at_.size() + 1);
+  for (std::size_t p = 0; p + 1 < first_.size(); ++p)
+    for (std::size_t i = first_[p]; i < first_[p + 1]; ++i)
+      position[steps_[i].op.index()] = static_cast<int>(p);
+  passed_.resize(first_.size());
   for (std::size_t v = 0; v < graph_.size(); ++v) {
     const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(v));  // ascending, so in order
     for (std::size_t i = 1; i < readers.size(); ++i) {
@@ -98,14 +96,18 @@ void WorkspaceTable::note_passes() {
   }
 }
 
-void WorkspaceTable::sweep_from(int end) {
-  auto& out = reach_[static_cast<std::size_t>(end)];
-  cost::BackwardSweep sweep(graph_, steps({{0, end}}));
-  for (int p = end - 1; p >= 0; --p) {
-    const auto& here = operators_at_[static_cast<std::size_t>(p)];
-    for (std::size_t i = here.size(); i-- > 0;) sweep.run(steps_[here[i].index()]);
-    if (out.empty() || !(out.back().most == sweep.most())) out.push_back({p, sweep.most()});
-  }
+const std::vector<WorkspaceTable::Reach>& WorkspaceTable::reach(int end) const {
+  auto& out = remembered_->reach[static_cast<std::size_t>(end)];
+  std::call_once(remembered_->once[static_cast<std::size_t>(end)], [&] {
+    const auto row = std::span(steps_).first(first_[static_cast<std::size_t>(end)]);
+    cost::BackwardSweep sweep(graph_, row);
+    for (int p = end - 1; p >= 0; --p) {
+      const std::size_t begin = first_[static_cast<std::size_t>(p)];
+      for (std::size_t i = first_[static_cast<std::size_t>(p) + 1]; i-- > begin;) sweep.run(row[i]);
+      if (out.empty() || !(out.back().most == sweep.most())) out.push_back({p, sweep.most()});
+    }
+  });
+  return out;
 }
 
 }  // namespace penstock::planners

@@ -11,9 +11,9 @@
 namespace penstock::planners {
 
 /// Where positions are in the order of the operators, one sweep down from an end serves all ranges with that
-/// end: what follows of a stage does not hang on where it begins, unless a tensor enters it that is read
-/// behind it too. Other sets are swept when they are first asked for, and remembered. May be asked from
-/// several threads.
+/// end: what is held does not hang on where a stage begins, unless a tensor enters it that is read behind it
+/// too. Other sets are swept one by one. All is done when it is first asked for, and remembered. May be asked
+/// from several threads.
 class WorkspaceTable {
  public:
   /// `operators_at[position]`, ascending.
@@ -33,14 +33,13 @@ class WorkspaceTable {
   cost::Envelope swept(const StageSet& set) const;
   std::vector<cost::BackwardStep> steps(const StageSet& set) const;
   void note_passes();
-  void sweep_from(int end);
+  const std::vector<Reach>& reach(int end) const;
 
   const graph::OpGraph& graph_;
-  std::vector<std::vector<core::OpId>> operators_at_;  ///< [position]
   bool in_order_;
-  std::vector<cost::BackwardStep> steps_;   ///< [operator]
+  std::vector<cost::BackwardStep> steps_;   ///< in the order of positions
+  std::vector<std::size_t> first_;          ///< [position] into steps_, and its end
   std::vector<std::vector<Range>> passed_;  ///< [end] begins of ranges that a tensor enters and passes by
-  std::vector<std::vector<Reach>> reach_;   ///< [end] by falling begin, where it grows
   std::unique_ptr<Remembered> remembered_;
 };
 
