@@ -132,6 +132,23 @@ std::set<std::string> words(std::string_view text) {
   return out;
 }
 
+/// Through the smallest and the largest batch, moved up until no other is above it.
+std::optional<Line> line_above(const std::vector<KernelPoint>& points, Pass pass) {
+  std::vector<const KernelPoint*> own;
+  for (const KernelPoint& point : points)
+    if (point.pass == pass) own.push_back(&point);
+  if (own.empty()) return {};
+  const KernelPoint &first = *own.front(), &last = *own.back();
+  const std::int64_t samples = last.samples - first.samples,
+                     bytes = (last.workspace - first.workspace).value();
+  Line line{
+      {},
+      samples > 0 ? core::Bytes(std::max<std::int64_t>(0, bytes / samples)) : last.workspace / last.samples};
+  for (const KernelPoint* point : own)
+    line.fixed = std::max(line.fixed, point->workspace - line.each * point->samples);
+  return line;
+}
+
 }  // namespace
 
 std::string_view name(Origin origin) {
@@ -154,6 +171,9 @@ struct CalibratedCosts::Index {
                                          ? leave_one_out(calibration, cold_share)
                                          : calibration.leave_one_out)
       p90[{row.kind, row.fold}] = row.p90;
+    for (const MeasuredKernel& kernel : calibration.kernels)
+      for (const Pass pass : {Pass::input_gradient, Pass::weight_gradient})
+        scratch[kernel.key][static_cast<std::size_t>(pass)] = line_above(kernel.points, pass);
     four =
         curves.knows(Precision::fp32) || !curves.knows(Precision::tf32) ? Precision::fp32 : Precision::tf32;
     two = curves.knows(Precision::bf16) || !curves.knows(Precision::fp16) ? Precision::bf16 : Precision::fp16;
@@ -184,6 +204,7 @@ struct CalibratedCosts::Index {
 
   KernelCurves curves;
   std::map<std::pair<OpKind, Fold>, double> p90;
+  std::map<KernelKey, std::array<std::optional<Line>, kPasses>> scratch;
   Precision four, two;
   std::shared_mutex mutex;
   std::unordered_map<WayKey, Ways, WayHash> known;
@@ -293,6 +314,17 @@ core::Seconds CalibratedCosts::step_time(core::Bytes weights, plan::Optimizer op
   const core::Bytes zeroed = weights;
   return calibration_.launch_overhead * 2 +
          (step_traffic(weights, optimizer) + zeroed) / rate_of(calibration_.ceilings.update);
+}
+
+Scratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) const {
+  Scratch out = plain_scratch(graph, id);
+  const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const auto found = index_->scratch.find(key_of(graph.op(id), number));
+  if (found == index_->scratch.end()) return out;
+  const auto measured = [&](Pass pass) { return found->second[static_cast<std::size_t>(pass)]; };
+  out.input_gradient = measured(Pass::input_gradient).value_or(out.input_gradient);
+  out.weight_gradient = measured(Pass::weight_gradient).value_or(out.weight_gradient);
+  return out;
 }
 
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type) {

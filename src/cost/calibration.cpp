@@ -60,11 +60,9 @@ Work work_of(const graph::OpGraph& graph, core::OpId id, Precision number) {
 
 bool has_pass(const graph::Operator& op, Pass pass) {
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return false;
-  const bool weighs =
-      op.parameters > 0 || op.weight_gradient_flops.value() > 0;  // tied operators have work only
   if (pass == Pass::forward) return true;
-  if (pass == Pass::weight_gradient) return weighs;
-  return op.input_gradient_flops.value() > 0 || !weighs;
+  if (pass == Pass::weight_gradient) return graph::weighs(op);
+  return op.input_gradient_flops.value() > 0 || !graph::weighs(op);
 }
 
 }  // namespace penstock::cost

@@ -37,6 +37,10 @@ core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimize
   return device.launch_overhead + step_traffic(weights, optimizer) / rate;
 }
 
+Scratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {
+  return plain_scratch(graph, op);
+}
+
 std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const {
   return {};
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
 
@@ -100,6 +101,19 @@ StageTime divided_time(const Problem& problem, const plan::Stage& stage, std::sp
   return out;
 }
 
+/// `cut` takes a device's part of bytes, or all of them.
+template <class Cut>
+BackwardStep divided_step(BackwardStep step, const OpPart& mine, const Cut& cut) {
+  const bool whole = mine.partition == Partition::whole,
+             all_weights = whole || mine.partition == Partition::batch;
+  step.gradient = cut(step.gradient, mine.whole_output);
+  step.terms = cut(step.terms, mine.whole_input);
+  step.fresh = cut(step.fresh, all_weights);
+  for (Line* line : {&step.scratch.input_gradient, &step.scratch.weight_gradient, &step.scratch.handed})
+    *line = {cut(line->fixed, whole), cut(line->each, whole)};
+  return step;
+}
+
 }  // namespace
 
 GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group) {
@@ -154,6 +168,14 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int6
   return slowest;
 }
 
+Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
+  const auto how = partitions(stage, sharding(graph, stage));
+  const double share = part_of(stage, member);
+  Bytes sum;
+  for (const OpId id : stage.operators) sum += Bytes(weights_of(graph, id, how.at(id), share));
+  return sum;
+}
+
 /// Of parameters that stand in other stages, divided as the first operator that uses them.
 static void add_copies(const graph::OpGraph& graph, const plan::Stage& stage,
                        const std::map<OpId, Partition>& how, double share, StageLoad& load) {
@@ -169,16 +191,18 @@ static void add_copies(const graph::OpGraph& graph, const plan::Stage& stage,
   }
 }
 
-StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
-  StageLoad load = stage_load(graph, stage.operators);
+StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
+  StageLoad load = stage_load(problem, stage.operators);
   if (stage.tensor_parallel == 1) return load;
+  const graph::OpGraph& graph = problem.graph;
   const auto how = partitions(stage, sharding(graph, stage));
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) {
     return whole ? bytes
                  : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * share)));
   };
-  load.parameters = load.kept = load.working = load.largest = load.fresh = Bytes(0);
+  load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
+  std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
@@ -189,20 +213,19 @@ StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std:
     const Bytes output = std::min(op.output_bytes, op.kept_bytes);
     load.kept +=
         cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole);
-    Bytes touched = cut(op.output_bytes, mine.whole_output);
-    for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
-      touched += cut(graph.op(OpId(static_cast<std::size_t>(v))).output_bytes, mine.whole_input);
-    load.working = std::max(load.working, touched);
+    steps.push_back(divided_step(backward_step(graph, problem.costs, id), mine, cut));
   }
   add_copies(graph, stage, how, share, load);
+  std::ranges::sort(steps, {}, &BackwardStep::op);
+  load.workspace = backward_workspace(graph, steps);
   return load;
 }
 
-StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage) {
+StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
   std::size_t most = 0;
   for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
     if (part_of(stage, m) > part_of(stage, most)) most = m;
-  return stage_load(graph, stage, most);
+  return stage_load(problem, stage, most);
 }
 
 Zero zero_of(const plan::Stage& stage) {
@@ -241,7 +264,7 @@ Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
 
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                   const cluster::DeviceType& device) {
-  const std::int64_t weights = stage_load(problem.graph, stage, member).parameters.value();
+  const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
   const std::int64_t own = stage.zero == 0 ? weights : (weights + stage.replicas() - 1) / stage.replicas();
   return problem.costs.step_time(Bytes(own), problem.training.optimizer, device);
 }

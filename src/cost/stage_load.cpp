@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "penstock/cost/backward_sweep.hpp"
 #include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
@@ -36,16 +37,15 @@ void add_copies(const graph::OpGraph& graph, std::span<const OpId> operators, St
 
 }  // namespace
 
-StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operators) {
+StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::span<const OpId> operators) {
   const std::set<OpId> inside(operators.begin(), operators.end());
   std::set<OpId> received;
+  std::vector<BackwardStep> steps;
   StageLoad load;
   for (OpId id : inside) {
     const graph::Operator& op = graph.op(id);
-    Bytes touched = op.output_bytes;
     for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index()))) {
       const OpId producer(static_cast<std::size_t>(v));
-      touched += graph.op(producer).output_bytes;
       if (!inside.contains(producer) && received.insert(producer).second)
         load.entering += graph.op(producer).output_bytes;
     }
@@ -55,11 +55,12 @@ StageLoad stage_load(const graph::OpGraph& graph, std::span<const OpId> operator
       load.leaving += op.output_bytes;
     load.parameters += graph.parameter_bytes(id);
     load.kept += op.kept_bytes;
-    load.working = std::max(load.working, touched);
     load.largest = std::max(load.largest, graph.parameter_bytes(id));
     if (op.gathered_parameters == 0) load.fresh = std::max(load.fresh, graph.parameter_bytes(id));
+    steps.push_back(backward_step(graph, costs, id));
   }
   add_copies(graph, operators, load);
+  load.workspace = backward_workspace(graph, steps);
   return load;
 }
 
@@ -78,7 +79,8 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, p
                                         (rule.activation_copies * samples);
   if (rule.transient) {
     const int stage = zero.replicas > 1 ? zero.stage : 0;
-    at(memory, MemoryKind::workspace) = load.working * samples + (stage >= 2 ? load.largest : load.fresh) +
+    at(memory, MemoryKind::workspace) = load.workspace.at(samples) +
+                                        (stage >= 2 ? load.largest - load.fresh : Bytes(0)) +
                                         load.largest * (stage >= 3 ? 2 : 0);
     at(memory, MemoryKind::buffers) = (load.entering + load.leaving * 2) * samples;
   }

@@ -137,6 +137,10 @@ OpGraph GraphBuilder::build() const {
   for (auto [e, end] = boost::edges(graph); e != end; ++e)
     edges.emplace_back(place[boost::source(*e, graph)], place[boost::target(*e, graph)]);
   out.dag_ = Dag(order.size(), std::move(edges));
+  out.trains_above_.resize(order.size());
+  for (std::size_t v = 0; v < order.size(); ++v)
+    for (const Vertex above : out.dag_.predecessors(static_cast<Vertex>(v)))
+      if (out.trains(OpId(static_cast<std::size_t>(above)))) out.trains_above_[v] = true;
   return out;
 }
 

@@ -25,6 +25,10 @@ OpKind op_kind(std::string_view name) {
                        core::did_you_mean(name, {kKindNames.begin(), kKindNames.end()}));
 }
 
+bool weighs(const Operator& op) {
+  return op.parameters > 0 || op.weight_gradient_flops.value() > 0;
+}
+
 std::int64_t OpGraph::parameters() const {
   std::int64_t sum = 0;
   for (const Operator& op : operators_) sum += op.parameters;

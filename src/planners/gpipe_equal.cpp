@@ -21,7 +21,7 @@ RunCost memory_of(const cost::Problem& problem, const Units& units, const EvenRo
   rule.transient = false;
   std::vector<double> until(1, 0.0);
   for (const auto& unit : units.operators) {
-    cost::StageLoad load = cost::stage_load(problem.graph, unit);
+    cost::StageLoad load = cost::stage_load(problem, unit);
     load.entering = core::Bytes(0);
     const auto memory =
         cost::stage_memory(load, rule, problem.training.optimizer, 1, problem.training.mini_batch);

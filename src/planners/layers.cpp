@@ -78,9 +78,12 @@ Layers::Layers(const cost::Problem& problem, int most, std::int64_t largest) : p
   }
   loads_.resize(ranges());
   for (int begin = 0; begin < size(); ++begin)
-    for (int end = begin + 1; end <= size(); ++end)
-      loads_[index(begin, end)] =
-          table.load({{cuts[static_cast<std::size_t>(begin)], cuts[static_cast<std::size_t>(end)]}});
+    for (int end = begin + 1; end <= size(); ++end) {
+      const StageSet set{{cuts[static_cast<std::size_t>(begin)], cuts[static_cast<std::size_t>(end)]}};
+      cost::StageLoad& load = loads_[index(begin, end)];
+      load = table.load(set);
+      load.workspace = table.workspace(set);
+    }
 }
 
 std::vector<OpId> Layers::operators(int begin, int end) const {

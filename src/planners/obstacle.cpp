@@ -21,8 +21,13 @@ std::string shortage(const std::string& who, Bytes needed, Bytes has) {
 /// tensor from outside.
 Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& operators,
                  const Choices& choices) {
-  auto load = cost::stage_load(problem.graph, operators);
+  auto load = cost::stage_load(problem, operators);
   load.entering = load.leaving = Bytes(0);
+  load.workspace = {};
+  for (const core::OpId id : operators) {
+    const cost::Envelope least = cost::least_workspace(problem.graph, problem.costs, id);
+    for (const cost::Line& line : least.lines()) load.workspace.raise(line);
+  }
   return plan::total(cost::stage_memory(load, problem.memory, problem.training.optimizer, 1, choices.k));
 }
 

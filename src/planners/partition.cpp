@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "head_parts.hpp"
 #include "partition_each.hpp"
@@ -198,6 +199,7 @@ void Partition::add_starts(std::vector<Start>& out, int end, int front, const St
                            double work) const {
   const auto& replicas = table_.choices().replicas;
   std::optional<cost::StageLoad> load;
+  bool whole = false;
   for (int c = 0; c < table_.configs(); ++c)
     for (std::size_t r = least_replicas(work); r < replicas.size() && affordable_[r].least <= work; ++r) {
       const int index = static_cast<int>(r);
@@ -206,6 +208,7 @@ void Partition::add_starts(std::vector<Start>& out, int end, int front, const St
       if (!load) load = table_.load(set);
       const double time = table_.time_per_sample(set, *load, c, index);
       if (time > bound_ || std::isinf(time)) continue;  // the bound may be infinite itself
+      if (!std::exchange(whole, true) && !table_.ample(set, *load)) load->workspace = table_.workspace(set);
       const Level capacity = table_.capacity(*load, c, index);
       if (capacity >= 0) out.push_back({end, front, c, replicas[r], capacity});
     }

@@ -105,7 +105,7 @@ class AtSize {
   }
 
   TwoBwStage described(const plan::Stage& stage, std::size_t& unit) const {
-    const auto load = cost::stage_load(problem_.graph, stage.operators);
+    const auto load = cost::stage_load(problem_, stage.operators);
     TwoBwStage out;
     for (std::size_t left = stage.operators.size(); left > 0; left -= units_.operators[unit++].size()) {
       out.forward += times_[unit].forward.value();
@@ -152,7 +152,7 @@ class AtSize {
   Bytes need(const plan::Stage& stage, const TwoBwStage& described, const TwoBwShape& shape,
              std::size_t depth) const {
     const Bytes formula(static_cast<std::int64_t>(counted(described, shape, static_cast<int>(depth))));
-    const auto load = cost::stage_load(problem_.graph, stage.operators);
+    const auto load = cost::stage_load(problem_, stage.operators);
     const auto ours = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples_,
                                          stage.in_flight / samples_,
                                          stage.recompute ? std::optional<std::int64_t>(1) : std::nullopt);

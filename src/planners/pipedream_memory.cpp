@@ -16,8 +16,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts)
     : problem_(problem), cuts_(cuts), up_to_(cuts.size()) {
-  core::parallel_for(
-      cuts.size(), [&](std::size_t c) { up_to_[c] = cost::stage_load(problem.graph, cuts.operators(0, c)); });
+  core::parallel_for(cuts.size(),
+                     [&](std::size_t c) { up_to_[c] = cost::stage_load(problem, cuts.operators(0, c)); });
   for (std::size_t v = 0; v < problem.graph.size(); ++v)
     ties_ |= graph::parameter_owner(problem.graph, core::OpId(v)) != core::OpId(v);
 }
@@ -34,7 +34,8 @@ core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStag
 /// Without what enters, leaves and works.
 cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
   cost::StageLoad load = up_to_[stage.last];
-  load.entering = load.leaving = load.working = load.fresh = core::Bytes(0);
+  load.entering = load.leaving = core::Bytes(0);
+  load.workspace = {};
   if (stage.first == 0) return load;
   load.parameters -= up_to_[stage.first - 1].parameters;
   load.kept -= up_to_[stage.first - 1].kept;
@@ -46,10 +47,10 @@ bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core:
   if (total(load, stage, samples) > bytes) return false;
   if (stage.first > 0) load.entering = up_to_[stage.first - 1].leaving;
   load.leaving = up_to_[stage.last].leaving;
-  load.working = up_to_[stage.last].working;
-  load.fresh = up_to_[stage.last].fresh;
+  for (const cost::Line& line : up_to_[stage.last].workspace.lines())
+    load.workspace.raise(line + cost::Line{{}, load.entering});  // whose gradients stay until the end
   if (!ties_ && total(load, stage, samples) <= bytes) return true;
-  load = cost::stage_load(problem_.graph, cuts_.operators(stage.first, stage.last));
+  load = cost::stage_load(problem_, cuts_.operators(stage.first, stage.last));
   return total(load, stage, samples) <= bytes;
 }
 

@@ -30,7 +30,8 @@ PassTimes slowest(const cost::Problem& problem, const std::vector<OpId>& operato
 /// for.
 graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::StageLoad load,
                           const PassTimes& time, std::int64_t samples) {
-  load.entering = load.leaving = load.working = load.fresh = core::Bytes(0);
+  load.entering = load.leaving = core::Bytes(0);
+  load.workspace = {};
   const auto bytes = [&](std::int64_t in_flight) {
     const auto memory =
         cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, in_flight);
@@ -94,7 +95,7 @@ graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& u
       per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};
   for (const auto& operators : units.operators)
     out.layers.push_back({problem.graph.op(operators.back()).name,
-                          {degree(problem, 1, cost::stage_load(problem.graph, operators),
+                          {degree(problem, 1, cost::stage_load(problem, operators),
                                   slowest(problem, operators, samples), samples)}});
   std::map<graph::Edge, graph::PiperEdge> edges;
   const auto at = [&](graph::Edge ends) -> graph::PiperEdge& {

@@ -117,7 +117,7 @@ std::vector<OpId> ShardedOperators::whole_readers(OpId made) const {
 cost::StageLoad ShardedOperators::load(std::span<const OpId> operators) const {
   plan::Stage stage = stage_of({operators.begin(), operators.end()}, degree_);
   for (const OpId id : operators) stage.partition[id] = sharding_.partition[id.index()];
-  return cost::stage_load(problem_.graph, stage);
+  return cost::stage_load(problem_, stage);
 }
 
 ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t samples)

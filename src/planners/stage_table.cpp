@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "penstock/core/error.hpp"
@@ -18,10 +17,6 @@ using core::OpId;
 using graph::Vertex;
 
 constexpr std::size_t kNoShare = std::numeric_limits<std::size_t>::max();
-
-OpId op_id(Vertex v) {
-  return OpId(static_cast<std::size_t>(v));
-}
 
 Bytes smallest_device_memory(const cluster::Cluster& cluster) {
   Bytes smallest = cluster.type(core::DeviceId(0)).memory;
@@ -65,34 +60,7 @@ std::vector<Bytes> prefix_sums(const std::vector<Bytes>& values) {
   return sums;
 }
 
-/// Of the largest values over `width` places those over twice as many.
-std::vector<Bytes> wider(const std::vector<Bytes>& largest, std::size_t width) {
-  std::vector<Bytes> out(largest.size() - width);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::max(largest[i], largest[i + width]);
-  return out;
-}
-
 }  // namespace
-
-StageSet merged(StageSet parts) {
-  std::sort(parts.begin(), parts.end());
-  StageSet out;
-  for (const Range& part : parts) {
-    if (part.begin == part.end) continue;
-    if (!out.empty() && out.back().end == part.begin)
-      out.back().end = part.end;
-    else
-      out.push_back(part);
-  }
-  return out;
-}
-
-StageSet joined(const StageSet& a, const StageSet& b) {
-  if (a.empty()) return b;
-  StageSet parts = a;
-  parts.insert(parts.end(), b.begin(), b.end());
-  return merged(std::move(parts));
-}
 
 StageTable::StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
                        Choices choices)
@@ -103,6 +71,9 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
       memory_(smallest_device_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units);
+  if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
+  whole_need_ =
+      most_need({parameters_.back(), kept_.back(), outputs_.back(), outputs_.back()}, outputs_.back());
   measure(units);
   fill_steps();
 }
@@ -118,21 +89,17 @@ void StageTable::describe_positions(const Units& units) {
   };
 
   const std::size_t size = unit_at_.size();
-  std::vector<Bytes> kept(size), parameters(size);
+  std::vector<Bytes> kept(size), parameters(size), outputs(size);
   crossing_.resize(size + 1);
   readers_.resize(graph.size());
-  working_.assign(1, std::vector<Bytes>(size));
-  fresh_ = working_;
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(OpId(v));
     const int here = position(static_cast<Vertex>(v));
     const auto at = static_cast<std::size_t>(here);
-    Bytes touched = op.output_bytes;
-    for (Vertex u : graph.dag().predecessors(static_cast<Vertex>(v)))
-      touched += graph.op(op_id(u)).output_bytes;
-    working_[0][at] = std::max(working_[0][at], touched);
-    if (op.gathered_parameters == 0) fresh_[0][at] = std::max(fresh_[0][at], graph.parameter_bytes(OpId(v)));
     kept[at] += op.kept_bytes;
+    outputs[at] += op.output_bytes;
+    const cost::Line around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
+    around_ = {std::max(around_.fixed, around.fixed), std::max(around_.each, around.each)};
     parameters[at] += graph.parameter_bytes(OpId(v));
 
     std::vector<int>& readers = readers_[v];
@@ -146,8 +113,7 @@ void StageTable::describe_positions(const Units& units) {
   find_ties(position);
   kept_ = prefix_sums(kept);
   parameters_ = prefix_sums(parameters);
-  for (MostOf* table : {&working_, &fresh_})
-    for (std::size_t width = 1; 2 * width <= size; width *= 2) table->push_back(wider(table->back(), width));
+  outputs_ = prefix_sums(outputs);
 }
 
 void StageTable::find_ties(const std::function<int(Vertex)>& position) {
@@ -156,7 +122,7 @@ void StageTable::find_ties(const std::function<int(Vertex)>& position) {
     const OpId owner = graph::parameter_owner(graph, OpId(v));
     if (owner != OpId(v))
       ties_.push_back({owner, position(static_cast<Vertex>(owner.index())), position(static_cast<Vertex>(v)),
-                       graph.parameter_bytes(owner), graph.op(OpId(v)).gathered_parameters > 0});
+                       graph.parameter_bytes(owner)});
   }
   std::stable_sort(ties_.begin(), ties_.end(), [](const Tie& a, const Tie& b) { return a.owner < b.owner; });
 }
@@ -166,7 +132,6 @@ void StageTable::add_copies(const StageSet& set, cost::StageLoad& load) const {
   OpId counted;
   for (const Tie& tie : ties_) {
     if (!inside(set, tie.user_at) || inside(set, tie.owner_at)) continue;
-    if (!tie.gathered) load.fresh = std::max(load.fresh, tie.bytes);
     if (tie.owner == counted) continue;
     load.parameters += tie.bytes;
     counted = tie.owner;
@@ -234,8 +199,6 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
     const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
     load.kept += kept_[end] - kept_[begin];
     load.parameters += parameters_[end] - parameters_[begin];
-    load.working = std::max(load.working, most(working_, range));
-    load.fresh = std::max(load.fresh, most(fresh_, range));
   }
   load.entering = entering(set);
   load.leaving = leaving(set);
@@ -243,11 +206,28 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
   return load;
 }
 
-Bytes StageTable::most(const MostOf& table, Range range) {
-  const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
-  const auto level =
-      static_cast<std::size_t>(std::bit_width(end - begin)) - 1;  // two overlapping powers of two
-  return std::max(table[level][begin], table[level][end - (std::size_t{1} << level)]);
+bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
+  if (whole_need_ <= memory_) return true;
+  Bytes outputs;
+  for (const Range& range : set)
+    outputs +=
+        outputs_[static_cast<std::size_t>(range.end)] - outputs_[static_cast<std::size_t>(range.begin)];
+  return most_need(load, outputs) <= memory_;
+}
+
+/// With the whole mini-batch in flight, and gradients of all tensors there at once.
+Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
+  const std::int64_t largest = choices_.micro_batches.back();
+  const Bytes fixed =
+      plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, largest, 0));
+  const cost::Line workspace = around_ + cost::Line{{}, load.entering + outputs};
+  const Bytes each = (load.kept + load.entering) * problem_.memory.activation_copies;
+  return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
+         each * (problem_.training.mini_batch + largest);
+}
+
+cost::Envelope StageTable::workspace(const StageSet& set) const {
+  return workspace_ ? workspace_->of(set) : cost::Envelope();
 }
 
 Bytes StageTable::entering(const StageSet& set) const {

@@ -3,28 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "arrangement.hpp"
 #include "level_row.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/score/estimate.hpp"
+#include "stage_set.hpp"
+#include "workspace_table.hpp"
 
 namespace penstock::planners {
-
-/// Positions [begin, end).
-struct Range {
-  int begin = 0;
-  int end = 0;
-  friend auto operator<=>(const Range&, const Range&) = default;
-};
-using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merged
-
-/// `parts` sorted and merged.
-StageSet merged(StageSet parts);
-
-/// Both; they share no position.
-StageSet joined(const StageSet& a, const StageSet& b);
 
 /// Micro-batch sizes and replica counts the search may choose.
 struct Choices {
@@ -47,7 +36,9 @@ class StageTable {
   int positions() const { return static_cast<int>(unit_at_.size()); }
 
   /// What the set asks of its devices, from prefix sums and the tensors that cross the ends of its ranges.
+  /// All but the workspace, which takes longer to find.
   cost::StageLoad load(const StageSet& set) const;
+  cost::Envelope workspace(const StageSet& set) const;
 
   /// Seconds per sample of computing alone; the least any (config, replicas) reaches.
   double least_compute(const StageSet& set) const;
@@ -64,6 +55,8 @@ class StageTable {
   /// Time per sample with this choice; infinite when a replica would get no sample.
   double time_per_sample(const StageSet& set, const cost::StageLoad& load, int config,
                          int replica_index) const;
+  /// Whether the whole mini-batch fits at once, with any choice and more workspace than the set can ask for.
+  bool ample(const StageSet& set, const cost::StageLoad& load) const;
   /// Levels that fit in memory with this choice; negative when not even one run of micro-batches does.
   Level capacity(const cost::StageLoad& load, int config, int replica_index) const;
 
@@ -85,12 +78,9 @@ class StageTable {
     std::size_t tensor;
     core::Bytes bytes;
   };
-  /// The most of something that one position has, for ranges: [i][position]: of the 2^i positions from there
-  /// on.
-  using MostOf = std::vector<std::vector<core::Bytes>>;
-  static core::Bytes most(const MostOf& table, Range range);
   core::Bytes entering(const StageSet& set) const;
   core::Bytes leaving(const StageSet& set) const;
+  core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
   void describe_positions(const Units& units);
   void measure(const Units& units);
   void fill_steps();
@@ -108,14 +98,16 @@ class StageTable {
   std::vector<std::vector<Crossing>> crossing_;  ///< [cut]: in front of that position
   std::vector<std::vector<int>> readers_;        ///< [tensor]: positions, ascending
   std::vector<core::Bytes> kept_, parameters_;   ///< prefix sums over positions
-  MostOf working_, fresh_;                       ///< as in cost::StageLoad
   struct Tie {
     core::OpId owner;
     int owner_at, user_at;  ///< positions
     core::Bytes bytes;
-    bool gathered;  ///< the user adds to the gradient in place
   };
   std::vector<Tie> ties_;                        ///< those of one owner follow each other
+  std::vector<core::Bytes> outputs_;             ///< prefix sums over positions
+  core::Bytes whole_need_;                       ///< at most, of the whole network or any part
+  cost::Line around_;                            ///< the most that any operator wants beside other gradients
+  std::unique_ptr<WorkspaceTable> workspace_;    ///< null where the memory rule counts none
   std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
   std::vector<double> work_prefix_;                     ///< [position]

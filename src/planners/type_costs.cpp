@@ -105,7 +105,7 @@ plan::Stage TypeCosts::alone(OpId op, Partition how) const {
 cost::StageLoad TypeCosts::load(OpId op, Partition how, std::optional<std::size_t> member) const {
   const plan::Stage stage = alone(op, how);
   cost::StageLoad out =
-      member ? cost::stage_load(problem_.graph, stage, *member) : cost::stage_load(problem_.graph, stage);
+      member ? cost::stage_load(problem_, stage, *member) : cost::stage_load(problem_, stage);
   if (problem_.graph.op(op).parameters == 0) out.parameters = Bytes(0);
   return out;
 }

@@ -39,7 +39,7 @@ void Reductions::add_own(const Program& program, const graph::OpGraph& graph, co
   for (std::size_t m = 0; m < groups.size(); ++m)
     add(program, core::StageId(s), groups[m],
         groups.size() == 1 ? gradients(graph, plan::unshared(stage.operators, program.shared))
-                           : cost::stage_load(graph, stage, m).parameters);
+                           : cost::held_weights(graph, stage, m));
 }
 
 void Reductions::add(const Program& program, core::StageId stage, const std::vector<core::DeviceId>& devices,

@@ -68,7 +68,7 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
                     std::int64_t samples) {
   const auto replicas = static_cast<int>(stage.replicas());
   const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
-  const cost::StageLoad load = cost::stage_load(problem.graph, stage.operators);
+  const cost::StageLoad load = cost::stage_load(problem, stage.operators);
   StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
   if (stage.tensor_parallel == 1 && stage.zero == 0) return terms;
   const cost::Affine& link = network.link[reach(stage)];

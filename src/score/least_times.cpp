@@ -12,6 +12,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 
 namespace penstock::score {
@@ -95,7 +96,7 @@ bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, co
 }
 
 cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
-  cost::StageLoad load = cost::stage_load(problem_.graph, {&op, 1});
+  cost::StageLoad load = cost::stage_load(problem_, {&op, 1});
   load.entering = load.leaving = core::Bytes(0);  // its neighbours may be in the same stage
   if (problem_.graph.op(op).parameters == 0)
     load.parameters = load.largest = load.fresh = core::Bytes(0);  // so may be what it is tied to
@@ -104,8 +105,10 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
                      tensors = family_ == PlanFamily::tensor_parallel ? all : 1;
   load.parameters = core::Bytes(load.parameters.value() / weights);
   load.kept = core::Bytes(load.kept.value() / tensors);
-  load.working = core::Bytes(load.working.value() / tensors);
-  load.fresh = core::Bytes(load.fresh.value() / weights);
+  load.workspace = {};
+  const cost::Envelope least = cost::least_workspace(problem_.graph, problem_.costs, op);
+  for (const cost::Line& line : least.lines())
+    load.workspace.raise({line.fixed / weights, line.each / tensors});
   return load;
 }
 

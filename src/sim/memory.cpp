@@ -121,7 +121,7 @@ std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, cons
     const StageTasks& tasks = iteration.stages[s];
     std::vector<cost::StageLoad> loads;  // by member of a group
     for (std::size_t m = 0; m < static_cast<std::size_t>(tasks.group); ++m)
-      loads.push_back(cost::stage_load(problem.graph, stage, m));
+      loads.push_back(cost::stage_load(problem, stage, m));
     for (std::int32_t d = 0; d < tasks.devices; ++d) {
       const core::DeviceId id = stage.devices[static_cast<std::size_t>(d)];
       const cost::StageLoad& load = loads[static_cast<std::size_t>(d % tasks.group)];

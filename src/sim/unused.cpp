@@ -15,8 +15,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 bool reduces(const cost::Problem& problem, const plan::Stage& stage) {
-  return plan::reduces_gradients(stage) &&
-         cost::stage_load(problem.graph, stage.operators).parameters.value() > 0;
+  return plan::reduces_gradients(stage) && cost::stage_load(problem, stage.operators).parameters.value() > 0;
 }
 
 void add_collective(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,

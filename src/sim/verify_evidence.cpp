@@ -155,7 +155,7 @@ const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, 
 }
 
 bool Evidence::has_weights(StageId stage) const {
-  return cost::stage_load(problem.graph, plan.stages[stage.index()].operators).parameters.value() > 0;
+  return cost::stage_load(problem, plan.stages[stage.index()].operators).parameters.value() > 0;
 }
 
 /// The last operators first; a bucket is full when it has the bytes asked for, and the next gradient opens

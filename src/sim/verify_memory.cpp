@@ -67,8 +67,7 @@ class StageOnDevice {
 
  private:
   static cost::StageLoad load(const Evidence& evidence, const plan::Stage& stage, std::size_t i) {
-    return cost::stage_load(evidence.problem.graph, stage,
-                            i % static_cast<std::size_t>(stage.tensor_parallel));
+    return cost::stage_load(evidence.problem, stage, i % static_cast<std::size_t>(stage.tensor_parallel));
   }
   Held& at(Picoseconds time) { return changes_[time.value()]; }
   void hold(Picoseconds from, Picoseconds to, std::int64_t bytes) {

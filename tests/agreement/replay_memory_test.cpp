@@ -21,9 +21,8 @@ namespace {
 
 using Given = std::map<std::string, std::string>;
 
-/// What does not hang on the moment when a message comes. Workspace is left out: the simulator counts the
-/// gradients of one operator's tensors, a device also those of tensors that pass it by, those that a weight
-/// gradient to come still needs, one weight gradient before it is added, and scratch of its kernels.
+/// What does not hang on the moment when a message comes. Workspace is left out: scratch of kernels is known
+/// to calibrations only (workspace_test), and gradients between split backward passes are not counted.
 /// `spare`: the part by which activations may differ: a graph counts per sample, and so leaves out the
 /// statistics of batch norms.
 void compare(const std::string& model, const Given& given, const Cut& cut, double spare = 1e-9,

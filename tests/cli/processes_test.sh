@@ -62,7 +62,7 @@ if [[ $part == slow ]]; then
 else
   same_losses 2
   same_weights 2
-  sed 's/5GiB/500KiB/' "$cluster" >scarce.yaml
+  sed 's/5GiB/515KiB/' "$cluster" >scarce.yaml
   expect 23 "out of memory" mpi -n 2 "$penstock" replay row.yaml --cluster scarce.yaml -o none
   expect 11 "not recomposed" mpi -n 2 "$penstock" replay row.yaml --recomposed -o none
   expect 11 "of 5 processes, number 4 would have none of the plan's devices" mpi -n 5 "$penstock" replay row.yaml -o none

@@ -308,3 +308,28 @@ TEST_CASE("a device is known by the words of its name") {
   CHECK(source_of(costs, cluster) == "calibration of Maker T1 16GB, foreign to tiny");
   CHECK(source_of(AnalyticCosts(), cluster) == "analytic");
 }
+
+TEST_CASE("scratch is the line through the smallest and the largest batch, above all measured ones") {
+  const auto at = [](Pass pass, std::int64_t samples, std::int64_t workspace) {
+    KernelPoint out = point(pass, samples, 1);
+    out.workspace = core::Bytes(workspace);
+    return out;
+  };
+  // Input gradient: 100 B and 10 B a sample, but 30 B more at 4 samples. Weight gradient: one batch, 8 B
+  // each.
+  const CalibratedCosts costs(
+      of({kernel(OpKind::linear, kLayer, 1e9,
+                 {at(Pass::input_gradient, 2, 120), at(Pass::input_gradient, 4, 170),
+                  at(Pass::input_gradient, 8, 180), at(Pass::weight_gradient, 2, 16)})}));
+  const Scratch known = costs.scratch(one(OpKind::linear, kLayer, 1e9), core::OpId(0));
+  CHECK(known.input_gradient == Line{core::Bytes(130), core::Bytes(10)});
+  CHECK(known.weight_gradient == Line{core::Bytes(0), core::Bytes(8)});
+  CHECK(known.handed == Line{});
+  const Shape other = {{"queries", 3}, {"keys", 5}, {"hidden", 8}, {"heads", 2}};
+  const auto attention = one(OpKind::attention, other, 1e9);
+  CHECK(costs.scratch(attention, core::OpId(0)) == plain_scratch(attention, core::OpId(0)));
+  // The context's gradient, 3 x 8, and the shares', 2 x 3 x 5; the projected query's, 3 x 8, key's and
+  // value's, 5 x 8.
+  CHECK(plain_scratch(attention, core::OpId(0)).input_gradient.each == core::Bytes(4 * (24 + 30)));
+  CHECK(plain_scratch(attention, core::OpId(0)).handed.each == core::Bytes(4 * (24 + 40 + 40)));
+}

@@ -121,16 +121,20 @@ TEST_CASE("shares: the device with most of the work is waited for") {
   auto s = stage(0, 0, 2, 2);
   s.shares = {3, 1};
   CHECK(cost::stage_time(problem, s, 4).compute.forward.value() == doctest::Approx(6));  // 3/4 of 8 s
-  CHECK(cost::stage_load(g, s).parameters == Bytes(3000));
-  CHECK(cost::stage_load(g, s, 1).parameters == Bytes(1000));
+  CHECK(cost::stage_load(problem, s).parameters == Bytes(3000));
+  CHECK(cost::stage_load(problem, s, 1).parameters == Bytes(1000));
 }
 
 TEST_CASE("a device of a group keeps its part of weights and of divided tensors") {
   const auto g = matrices(2);
-  const auto load = cost::stage_load(g, stage(0, 1, 2, 2));
+  const auto cluster = support::tiny_cluster(2);
+  const cost::AnalyticCosts costs;
+  const auto load = cost::stage_load({g, cluster, costs, {4}}, stage(0, 1, 2, 2));
   CHECK(load.parameters == Bytes(4000));  // half of 8 kB
   CHECK(load.kept == Bytes(500 + 1000));  // a's output divided, b's whole
-  CHECK(load.working == Bytes(500 + 1000));
+  // b's: the gradient of its whole output and half of its input's; half of its weights' while the former
+  // stand.
+  CHECK(load.workspace.at(4) == Bytes(4 * (1000 + 500) + 2000));
   CHECK(load.largest == Bytes(2000));
 }
 
@@ -177,10 +181,14 @@ TEST_CASE("a part of any operator takes its part of the whole or longer, and no 
 
 TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {
   const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{g, cluster, costs, {4}};
   auto s = stage(0, 1, 4, 1);
   const auto memory = [&](int zero) {
     s.zero = zero;
-    return cost::stage_memory(cost::stage_load(g, s), {}, plan::Optimizer::adam, 1, 0, {}, cost::zero_of(s));
+    return cost::stage_memory(cost::stage_load(problem, s), {}, plan::Optimizer::adam, 1, 0, {},
+                              cost::zero_of(s));
   };
   using plan::MemoryKind;
   // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas; two tensors of 1

@@ -15,7 +15,7 @@ using Groups = std::vector<std::vector<DeviceId>>;
 TEST_CASE("a copy counts as weights of its own do, once, and not beside its owner") {
   // Table and head have 5 x 4 numbers, the middle 4 x 4.
   const auto chain = shared_chain({1, 1, 1});
-  const auto load = [&](std::vector<OpId> operators) { return cost::stage_load(chain.graph, operators); };
+  const auto load = [&](std::vector<OpId> operators) { return cost::stage_load(chain.problem(), operators); };
   CHECK(load({OpId(3)}).parameters == Bytes(80));
   CHECK(load({OpId(3)}).fresh == Bytes(80));
   CHECK(load({OpId(2), OpId(3)}).parameters == Bytes(64 + 80));
@@ -45,7 +45,7 @@ TEST_CASE("tensor-parallel groups of one size sum their parts side by side, of t
   CHECK(sum().groups ==
         Groups{{DeviceId(0), DeviceId(3), DeviceId(5)}, {DeviceId(1), DeviceId(4), DeviceId(6)}});
   CHECK(sum().bytes == Bytes(40));
-  CHECK(cost::stage_load(chain.graph, chain.plan.stages[2]).parameters == Bytes(40));
+  CHECK(cost::stage_load(chain.problem(), chain.plan.stages[2]).parameters == Bytes(40));
   chain.plan.stages[2].tensor_parallel = 4;
   CHECK(sum().groups.size() == 1);
   CHECK(sum().groups[0].size() == 6);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "penstock/cost/analytic.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -14,21 +15,24 @@ TEST_CASE("a stage's load counts each tensor once") {
   //   a -> d -> e
   const auto g = support::tiny_graph(5, {{0, 1}, {0, 3}, {1, 3}, {3, 4}, {2, 4}});
   const std::vector<OpId> stage{OpId(1), OpId(3)};
-  const auto load = cost::stage_load(g, stage);
+  const auto load = cost::stage_load(g, cost::AnalyticCosts(), stage);
   CHECK(load.entering == Bytes(1000));
   CHECK(load.leaving == Bytes(1000));
   CHECK(load.kept == Bytes(2000));
-  CHECK(load.working == Bytes(3000));  // d: two inputs and an output
+  // While b runs: its own gradient, a's from d, and another term of that. d's lies in a buffer.
+  CHECK(load.workspace.at(2) == Bytes(2 * 3000));
 }
 
 TEST_CASE("memory by kind") {
-  const cost::StageLoad load{Bytes(100), Bytes(10), Bytes(3), Bytes(2), Bytes(5)};
+  cost::StageLoad load{Bytes(100), Bytes(10), Bytes(3), Bytes(2)};
+  load.workspace.raise({Bytes(7), Bytes(5)});
+  load.workspace.raise({Bytes(28), Bytes(0)});  // more than 5 x 4 + 7
   const auto memory = cost::stage_memory(load, {}, plan::Optimizer::adam, 4, 3);
   CHECK(at(memory, MemoryKind::weights) == Bytes(100));
   CHECK(at(memory, MemoryKind::gradients) == Bytes(100));
   CHECK(at(memory, MemoryKind::optimizer) == Bytes(200));
   CHECK(at(memory, MemoryKind::activations) == Bytes(13 * 4 * 3));
-  CHECK(at(memory, MemoryKind::workspace) == Bytes(20));
+  CHECK(at(memory, MemoryKind::workspace) == Bytes(28));
   CHECK(at(memory, MemoryKind::buffers) == Bytes((3 + 4) * 4));
 }
 

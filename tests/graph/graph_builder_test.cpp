@@ -42,6 +42,22 @@ TEST_CASE("an edge against the order of addition renumbers") {
   CHECK(g.dag().predecessors(2).size() == 2);
 }
 
+TEST_CASE("training asks for gradients from the first weights on, or the first tied ones") {
+  //  x -> a -> b (weights) -> c     x -> t (work for weights it shares) -> u
+  GraphBuilder b("m");
+  const OpId x = b.add(named("x")), a = b.add(named("a"), {x});
+  Operator weights = named("b"), tied = named("t");
+  weights.parameters = 1;
+  tied.weight_gradient_flops = core::Flops(1);
+  const OpId w = b.add(weights, {a}), c = b.add(named("c"), {w}), t = b.add(tied, {x}),
+             u = b.add(named("u"), {t});
+  const auto g = b.build();
+  for (const OpId id : {x, a}) CHECK_FALSE(g.trains(id));
+  for (const OpId id : {w, c, t, u}) CHECK(g.trains(id));
+  for (const OpId id : {x, a, w, t}) CHECK_FALSE(g.trains_above(id));
+  for (const OpId id : {c, u}) CHECK(g.trains_above(id));
+}
+
 TEST_CASE("a cycle is named operator by operator") {
   GraphBuilder b("m");
   const OpId a = b.add(named("a")), c = b.add(named("c"), {a});

@@ -109,7 +109,8 @@ TEST_CASE("sharded operators: a transformer's layers add up exactly, memory of t
   const auto whole = stage(0, graph.size(), 4);
   CHECK(sum(graph, times, whole).seconds ==
         doctest::Approx(cost::stage_time(problem, whole, 2).total().total().value()).epsilon(1e-12));
-  const auto load = operators.load(whole.operators), expected = cost::stage_load(graph, whole);
+  const auto load = operators.load(whole.operators), expected = cost::stage_load(problem, whole);
   CHECK(load.parameters == expected.parameters);
   CHECK(load.kept == expected.kept);
+  CHECK(load.workspace == expected.workspace);
 }

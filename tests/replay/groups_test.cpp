@@ -246,6 +246,6 @@ TEST_CASE("a device of a group holds its part of the weights") {
   for (std::size_t d = 0; d < 8; ++d) {
     const auto memory = team.workers[d]->memory().now;
     CHECK(plan::at(memory, plan::MemoryKind::weights) ==
-          cost::stage_load(model.graph, model.plan.stages[d / 4], d % 4).parameters);
+          cost::stage_load(model.problem(), model.plan.stages[d / 4], d % 4).parameters);
   }
 }

@@ -144,7 +144,7 @@ TEST_CASE("memory over time follows the schedule and stays within the formula") 
   const auto trace = sim::simulate(problem, p, schedule::plan_order(p));
   const auto summary = trace::summarise(trace);
   for (std::size_t s = 0; s < 3; ++s) {
-    const auto load = cost::stage_load(g, p.stages[s].operators);
+    const auto load = cost::stage_load(problem, p.stages[s].operators);
     const auto formula = cost::stage_memory(load, {}, plan::Optimizer::sgd, 1, p.stages[s].in_flight);
     const auto activations = static_cast<std::size_t>(plan::MemoryKind::activations);
     CHECK(summary.devices[s].at_peak[activations] == formula[activations]);

@@ -33,14 +33,14 @@ double ChainListing::time(int first, int last, int devices) const {
   for (core::OpId op : inside)
     picoseconds +=
         to_picoseconds(cost::compute_time(problem_, std::vector{op}, device, share).total()).value();
-  return score::stage_terms(network_, cost::stage_load(problem_.graph, inside),
+  return score::stage_terms(network_, cost::stage_load(problem_, inside),
                             to_seconds(core::Picoseconds(picoseconds)), micro_batch_, devices,
                             problem_.training.mini_batch)
       .time_per_sample();
 }
 
 bool ChainListing::fits(int first, int last, int devices, int level) const {
-  const auto load = cost::stage_load(problem_.graph, operators(first, last));
+  const auto load = cost::stage_load(problem_, operators(first, last));
   const auto share = cost::samples_per_device(micro_batch_, devices);
   const auto memory = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, share, level);
   return plan::total(memory) <= problem_.cluster.types().front().memory;

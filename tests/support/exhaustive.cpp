@@ -85,9 +85,8 @@ class Search {
     const auto operators = operators_of(stage);
     const auto compute = cost::compute_time(problem_, operators, problem_.cluster.type(DeviceId(0)),
                                             cost::samples_per_device(micro_batch, replicas));
-    const auto terms =
-        score::stage_terms(network_, cost::stage_load(problem_.graph, operators), compute.total(),
-                           micro_batch, replicas, problem_.training.mini_batch);
+    const auto terms = score::stage_terms(network_, cost::stage_load(problem_, operators), compute.total(),
+                                          micro_batch, replicas, problem_.training.mini_batch);
     return entry->second = terms.time_per_sample();
   }
 

@@ -68,6 +68,9 @@ class CalibratedCosts final : public CostModel {
   /// next mini-batch.
   core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                           const cluster::DeviceType& device) const override;
+  /// As measured: the line through the smallest and the largest batch, moved up until no other is above it.
+  /// Of shapes and numbers that were not measured plain_scratch.
+  Scratch scratch(const graph::OpGraph& graph, core::OpId op) const override;
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 

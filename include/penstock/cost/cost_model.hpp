@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/cluster/cluster.hpp"
+#include "penstock/cost/envelope.hpp"
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/plan.hpp"
 
@@ -28,6 +29,18 @@ struct OpPart {
   bool whole_output = true;  ///< it writes a tensor of full size
 };
 
+/// What an operator's backward passes hold on a device beside gradients of whole tensors.
+struct Scratch {
+  Line input_gradient, weight_gradient;  ///< while that kernel runs
+  Line handed;                           ///< from the one to the other
+  friend bool operator==(const Scratch&, const Scratch&) = default;
+};
+
+/// By its shape: a fused function's argument has a gradient, so have the shares, the context and the
+/// projections of attention, the last of which are handed on, and so are gradients that a norm finds early.
+/// No copies in other layouts.
+Scratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
+
 /// Samples that fall to a device, at least one of them.
 std::int64_t samples_of(std::int64_t samples, double part);
 
@@ -49,6 +62,8 @@ class CostModel {
   /// streams step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
                                   const cluster::DeviceType& device) const;
+  /// Of one operator, all of it. Unless a source knows better: plain_scratch.
+  virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;
   /// Where the times come from, in a few words for results.
   virtual std::string source() const { return "given"; }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such

@@ -16,6 +16,10 @@ struct Problem {
   MemoryRule memory{};
 };
 
+inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {
+  return stage_load(problem.graph, problem.costs, operators);
+}
+
 /// Seconds of a set of operators over `samples` on one device of type `device`.
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
                     const cluster::DeviceType& device, std::int64_t samples);

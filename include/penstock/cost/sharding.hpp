@@ -90,8 +90,10 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int6
 
 /// What one device of a group holds and moves; of the device with the most where `member` is left out.
 /// `entering` and `leaving` are whole.
-StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage);
-StageLoad stage_load(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member);
+StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
+StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
+/// Bytes of the weights that the stage's own operators have on one device of a group.
+core::Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member);
 Zero zero_of(const plan::Stage& stage);
 
 /// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of

@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "penstock/cost/cost_model.hpp"
+#include "penstock/cost/envelope.hpp"
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/memory_kind.hpp"
 #include "penstock/plan/plan.hpp"
@@ -17,11 +19,9 @@ struct StageLoad {
   core::Bytes kept;        ///< outputs and internals held for the backward pass
   core::Bytes entering;    ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes leaving;     ///< distinct tensors that some other stage reads
-  core::Bytes
-      working;  ///< largest inputs-plus-output of one operator: gradients alive while it runs backward
-  core::Bytes largest{};  ///< weights of the operator that has most of them
-  core::Bytes fresh{};  ///< largest weight gradient that an operator makes apart, to be added to those of the
-                        ///< micro-batches before; tables are added to in place
+  Envelope workspace{};    ///< by samples: what the backward pass holds beside that (backward_workspace)
+  core::Bytes largest{};   ///< weights of the operator that has most of them
+  core::Bytes fresh{};     ///< the same without tables, whose gradients are added to in place
 };
 
 /// What replicas share of weights, gradients and optimizer state.
@@ -30,7 +30,9 @@ struct Zero {
   std::int64_t replicas = 1;
 };
 
-StageLoad stage_load(const graph::OpGraph& graph, std::span<const core::OpId> operators);
+/// `costs` say what scratch the operators' kernels want.
+StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs,
+                     std::span<const core::OpId> operators);
 
 /// How a planner or framework counts memory. Defaults are Penstock's: everything counted once.
 struct MemoryRule {
@@ -45,10 +47,9 @@ struct MemoryRule {
 /// micro-batches. Receive buffers: one micro-batch of entering tensors ahead of the one computed, and two of
 /// gradients of the leaving ones (one in use, one arriving).
 /// `whole` of them are held whole, the others, which are recomputed, keep only what enters; default: all.
-/// The workspace holds the gradients around one operator and its weight gradient before that is added.
-/// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds one operator's
-/// weight gradient before it is scattered (stage 2 on), the weights of one that are in use and of one that
-/// arrive (stage 3).
+/// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds a table's
+/// gradient too before it is scattered (stage 2 on), the weights of one operator that are in use and of one
+/// that arrive (stage 3).
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole = {}, Zero zero = {});

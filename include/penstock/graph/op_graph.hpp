@@ -49,6 +49,9 @@ struct Operator {
   core::Bytes kept_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
 };
 
+/// Whether it has a weight gradient: tied operators have the work only.
+bool weighs(const Operator& op);
+
 /// Immutable. Operator ids are a topological order: producers come before consumers.
 class OpGraph {
  public:
@@ -60,6 +63,11 @@ class OpGraph {
   const Dag& dag() const { return dag_; }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
 
+  /// Whether an operator above it weighs, so that training asks for the gradients of its inputs.
+  bool trains_above(core::OpId id) const { return trains_above_[id.index()]; }
+  /// Whether it weighs, or one above it does, so that training asks for the gradient of its output.
+  bool trains(core::OpId id) const { return trains_above(id) || weighs(op(id)); }
+
   std::int64_t parameters() const;    ///< sum over operators
   core::Flops forward_flops() const;  ///< per sample, sum over operators
 
@@ -69,6 +77,7 @@ class OpGraph {
   int element_bytes_ = 4;
   std::vector<Operator> operators_;
   Dag dag_;
+  std::vector<bool> trains_above_;
 };
 
 }  // namespace penstock::graph

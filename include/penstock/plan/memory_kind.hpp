@@ -13,7 +13,7 @@ enum class MemoryKind : std::uint8_t {
   weights,
   gradients,    ///< of weights, accumulated over the mini-batch
   optimizer,    ///< optimizer state
-  workspace,    ///< gradients of activations inside the operator that is running
+  workspace,    ///< gradients alive while an operator runs backward, and what its kernels need on the side
   activations,  ///< kept from forward to backward for every micro-batch in flight
   buffers,      ///< tensors received from other stages and not yet consumed
   versions,     ///< older weights and weight-sized buffers that training without a flush needs

@@ -1,0 +1,45 @@
+#pragma once
+// Bytes that grow with the samples: lines, and the most of several.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::cost {
+
+/// Bytes that grow evenly with the samples.
+struct Line {
+  core::Bytes fixed{}, each{};  ///< whatever the samples; per sample
+  core::Bytes at(std::int64_t samples) const { return fixed + each * samples; }
+  Line& operator+=(const Line& other) { return fixed += other.fixed, each += other.each, *this; }
+  friend Line operator+(Line a, const Line& b) { return a += b; }
+  friend bool operator==(const Line&, const Line&) = default;
+};
+
+/// At any number of samples the most of the lines it was raised by. Never less; more only where more than
+/// kLines of them are the most somewhere: then neighbours that differ least are taken together.
+class Envelope {
+ public:
+  static constexpr std::size_t kLines = 4;
+
+  void raise(const Line& line);
+  /// Zero before the first line.
+  core::Bytes at(std::int64_t samples) const;
+  /// By growing `each`, and so falling `fixed`; none is redundant.
+  std::span<const Line> lines() const { return {lines_.data(), size_}; }
+  friend bool operator==(const Envelope&, const Envelope&) = default;
+
+ private:
+  void insert(const Line& line);
+  void drop_covered();
+  void join_nearest();
+  void remove(std::size_t i);
+
+  std::array<Line, kLines + 1> lines_{};  ///< those past `size_` are zero
+  std::size_t size_ = 0;
+};
+
+}  // namespace penstock::cost

@@ -1,0 +1,158 @@
+#include "penstock/cost/backward_sweep.hpp"
+
+#include <algorithm>
+
+#include "penstock/cost/calibration.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+using graph::Operator;
+using graph::OpKind;
+using graph::Vertex;
+
+OpId op_id(Vertex v) {
+  return OpId(static_cast<std::size_t>(v));
+}
+
+Vertex vertex(OpId op) {
+  return static_cast<Vertex>(op.index());
+}
+
+std::int64_t extent(const Operator& op, std::string_view name) {
+  for (const auto& [known, value] : op.shape)
+    if (known == name) return value;
+  return 0;
+}
+
+Bytes distinct_inputs(const graph::OpGraph& graph, OpId id) {
+  Bytes sum;
+  for (const Vertex v : graph.dag().predecessors(vertex(id))) sum += graph.op(op_id(v)).output_bytes;
+  return sum;
+}
+
+/// A tensor may be read more than once: by self-attention, or squared.
+Bytes inputs(const graph::OpGraph& graph, OpId id) {
+  const Operator& op = graph.op(id);
+  const auto of = [&](const char* name) { return extent(op, name); };
+  std::int64_t elements = 0;
+  if (op.kind == OpKind::attention)
+    elements = of("queries") * of("hidden") + of("keys") * (of("key_width") + of("value_width"));
+  else if (op.kind == OpKind::elementwise)
+    elements = of("elements") * of("terms");
+  else if (op.kind == OpKind::matmul)
+    elements = of("batch") * of("inner") * (of("rows") + of("columns"));
+  return std::max(distinct_inputs(graph, id), Bytes(elements * graph.element_bytes()));
+}
+
+/// Tied operators have no parameters of their own; their weights are a matrix all the same.
+Bytes fresh_gradient(const graph::OpGraph& graph, OpId id) {
+  const Operator& op = graph.op(id);
+  if (op.kind == OpKind::embedding || op.gathered_parameters > 0) return {};
+  const bool tied = op.kind == OpKind::linear && op.parameters == 0;
+  return tied ? Bytes(extent(op, "in") * extent(op, "out") * graph.element_bytes())
+              : graph.parameter_bytes(id);
+}
+
+constexpr std::int64_t kNone = -1, kOutside = -2;
+
+}  // namespace
+
+BackwardSweep::BackwardSweep(const graph::OpGraph& graph, std::span<const BackwardStep> steps)
+    : graph_(graph), held_(graph.size(), kOutside), gradient_(graph.size()) {
+  for (const BackwardStep& step : steps) {
+    of(step.op) = kNone;
+    gradient_[step.op.index()] = step.gradient;
+    for (const Vertex v : graph.dag().predecessors(vertex(step.op)))
+      if (of(op_id(v)) == kOutside) gradient_[op_id(v).index()] = graph.op(op_id(v)).output_bytes;
+  }
+  for (const BackwardStep& step : steps)
+    if (leaves(step.op)) of(step.op) = 0;  // in a buffer
+}
+
+void BackwardSweep::run(const BackwardStep& step) {
+  const Operator& op = graph_.op(step.op);
+  if (op.kind == OpKind::input) return;
+  if (graph_.trains(step.op) && graph_.dag().successors(vertex(step.op)).empty()) need(step.op);  // the loss
+  if (op.kind == OpKind::reshape)
+    show(step);
+  else
+    compute(step);
+  drop(step.op);
+}
+
+bool BackwardSweep::leaves(OpId op) {
+  const auto readers = graph_.dag().successors(vertex(op));
+  return std::any_of(readers.begin(), readers.end(), [&](Vertex v) { return of(op_id(v)) == kOutside; });
+}
+
+void BackwardSweep::need(OpId op) {
+  if (of(op) >= 0) return;
+  of(op) = gradient_[op.index()].value();
+  live_ += gradient_[op.index()];
+}
+
+void BackwardSweep::drop(OpId op) {
+  live_ -= Bytes(std::max<std::int64_t>(0, of(op)));
+  of(op) = kNone;
+}
+
+/// A view of all is another name for the same gradient; that of a part is joined with zeros.
+void BackwardSweep::show(const BackwardStep& step) {
+  if (!graph_.trains(step.op)) return;
+  need(step.op);
+  const OpId source = op_id(graph_.dag().predecessors(vertex(step.op))[0]);
+  if (step.terms == step.gradient) {
+    if (of(source) < 0) std::swap(of(step.op), of(source));
+    return;
+  }
+  most_.raise({{}, live_ + step.terms + (step.terms - step.gradient)});
+  need(source);
+}
+
+void BackwardSweep::compute(const BackwardStep& step) {
+  const bool above = runs_input_gradient(step), weighs = graph::weighs(graph_.op(step.op));
+  if (!above && !weighs) return;
+  need(step.op);
+  if (above) {
+    most_.raise(Line{{}, live_ + step.terms} + step.scratch.handed + step.scratch.input_gradient);
+    for (const Vertex v : graph_.dag().predecessors(vertex(step.op)))
+      if (graph_.trains(op_id(v))) need(op_id(v));
+  }
+  if (weighs) most_.raise(Line{step.fresh, live_} + step.scratch.handed + step.scratch.weight_gradient);
+}
+
+bool BackwardSweep::runs_input_gradient(const BackwardStep& step) const {
+  const Operator& op = graph_.op(step.op);
+  if (op.kind == OpKind::embedding || step.terms == Bytes(0)) return false;
+  return graph_.trains_above(step.op) || step.scratch.handed != Line{} || has_pass(op, Pass::input_gradient);
+}
+
+BackwardStep backward_step(const graph::OpGraph& graph, const CostModel& costs, OpId op) {
+  return {op, graph.op(op).output_bytes, inputs(graph, op), fresh_gradient(graph, op),
+          costs.scratch(graph, op)};
+}
+
+Line most_around(const BackwardStep& step) {
+  const Scratch& s = step.scratch;
+  return Line{step.fresh, step.terms * 2} + s.handed + s.input_gradient + s.weight_gradient;
+}
+
+Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps) {
+  BackwardSweep sweep(graph, steps);
+  for (std::size_t i = steps.size(); i-- > 0;) sweep.run(steps[i]);
+  return sweep.most();
+}
+
+Envelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, OpId op) {
+  const BackwardStep step = backward_step(graph, costs, op);
+  const Envelope alone = backward_workspace(graph, {&step, 1});
+  const bool read = !graph.dag().successors(vertex(op)).empty();
+  Envelope out;
+  for (const Line& line : alone.lines()) out.raise(line + Line{{}, read ? step.gradient : Bytes(0)});
+  return out;
+}
+
+}  // namespace penstock::cost

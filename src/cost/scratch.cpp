@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "penstock/cost/cost_model.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using core::Bytes;
+using graph::Operator;
+using graph::OpKind;
+
+/// Zero where the shape does not say.
+std::int64_t extent(const Operator& op, std::string_view name) {
+  const auto found =
+      std::ranges::find(op.shape, name, [](const auto& e) -> std::string_view { return e.first; });
+  return found == op.shape.end() ? 0 : found->second;
+}
+
+bool has_function(const Operator& op) {
+  return std::ranges::any_of(std::initializer_list<std::string_view>{"relu", "sigmoid", "tanh", "gelu"},
+                             [&](std::string_view function) { return extent(op, function) > 0; });
+}
+
+Scratch of_attention(const Operator& op, std::int64_t element_bytes) {
+  const std::int64_t queries = extent(op, "queries"), keys = extent(op, "keys"),
+                     hidden = extent(op, "hidden");
+  const auto each = [&](std::int64_t elements) { return Line{{}, Bytes(elements * element_bytes)}; };
+  return {
+      each(queries * hidden + extent(op, "heads") * queries * keys), {}, each((queries + 2 * keys) * hidden)};
+}
+
+}  // namespace
+
+Scratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
+  const Operator& op = graph.op(id);
+  if (op.kind == OpKind::attention) return of_attention(op, graph.element_bytes());
+  if (op.kind == OpKind::norm) return {{}, {}, {graph.parameter_bytes(id), {}}};
+  if (op.kind != OpKind::linear || !has_function(op)) return {};
+  const Line argument{{}, op.output_bytes};
+  return {argument, argument, {}};
+}
+
+}  // namespace penstock::cost

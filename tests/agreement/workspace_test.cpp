@@ -1,0 +1,143 @@
+// Two witnesses of a device's peak: what a replay holds, and the memory model with the kernels' scratch as a
+// calibration has it. Kernels run hollow: nothing is computed, so models may be large.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "models/catalogue.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/cost/calibrated.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "penstock/trace/summary.hpp"
+#include "replay/cut_model.hpp"
+#include "replay/hollow_backend.hpp"
+#include "replay/round_robin.hpp"
+#include "support/small_calibration.hpp"
+
+using namespace penstock;
+using plan::MemoryKind;
+using replay::test::Cut;
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+/// The workspace of an operator's passes, at one sample and at `most`; each takes a second.
+std::vector<cost::KernelPoint> points(kernels::Backend& host, const graph::Operator& op, std::int64_t most) {
+  std::vector<cost::KernelPoint> out;
+  for (const auto pass :
+       {kernels::Pass::forward, kernels::Pass::input_gradient, kernels::Pass::weight_gradient})
+    for (const std::int64_t samples : std::set{std::int64_t{1}, most}) {
+      const auto kernel = host.make_kernel(op, samples, kernels::Number::fp32);
+      if (!kernel->has(pass)) continue;
+      out.push_back(support::point(static_cast<cost::Pass>(pass), samples, 1));
+      out.back().workspace = kernel->workspace(pass);
+    }
+  return out;
+}
+
+cost::Calibration measured(kernels::Backend& host, const graph::OpGraph& graph, std::int64_t most) {
+  cost::Calibration out = support::bare_calibration();
+  out.leave_one_out = {{}};  // nobody asks
+  std::set<cost::KernelKey> seen;
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const auto& op = graph.op(core::OpId(v));
+    const auto key = cost::key_of(op, cluster::Precision::fp32);
+    if (kernels::has_kernel(op.kind) && seen.insert(key).second)
+      out.kernels.push_back(
+          {key, cost::work_of(graph, core::OpId(v), cluster::Precision::fp32), points(host, op, most)});
+  }
+  return out;
+}
+
+/// The replay makes room for messages as soon as it may: what the judge counts, not the simulator.
+void compare(const graph::OpGraph& graph, const Cut& cut) {
+  const auto host = kernels::open_device("host", 1);
+  const auto hollow = replay::test::hollow(*host);
+  const auto c = replay::test::cut_model(graph, cut);
+  const cost::CalibratedCosts costs(measured(*host, graph, cut.micro_batch));
+  const cost::Problem problem{c.graph, c.cluster, costs, c.plan.training};
+  const auto order = schedule::plan_order(c.plan);
+  const auto program = replay::lower(c.graph, c.plan, order);
+  replay::test::RoundRobin replayed(*hollow, problem, c.plan, program, {});
+  replayed.run();
+  const auto judged = score::stage_memories(problem, c.plan);
+  const auto summary = trace::summarise(sim::simulate(problem, c.plan, order, {}));
+  for (std::size_t s = 0; s < judged.size(); ++s) {
+    CAPTURE(s);
+    const auto real = replayed.worker(s).memory().at_peak;
+    const auto kind = [&](MemoryKind k) {
+      return core::show(at(judged[s], k)) + " for " + core::show(at(real, k));
+    };
+    INFO("workspace ", kind(MemoryKind::workspace), ", activations ", kind(MemoryKind::activations),
+         ", buffers ", kind(MemoryKind::buffers));
+    CHECK(plan::total(judged[s]) / plan::total(real) == doctest::Approx(1).epsilon(0.02));
+    CHECK(at(summary.devices[s].at_peak, MemoryKind::workspace) == at(judged[s], MemoryKind::workspace));
+    if (judged.size() == 1) CHECK(at(real, MemoryKind::workspace) == at(judged[s], MemoryKind::workspace));
+  }
+}
+
+void compare(const std::string& model, const Given& given, const Cut& cut) {
+  CAPTURE(model);
+  CAPTURE(cut.rank.size());
+  compare(models::build(model, given), cut);
+}
+
+Cut stages(std::vector<std::int32_t> rank) {
+  return {.rank = std::move(rank), .mini_batch = 16, .micro_batch = 4};
+}
+
+const Given kLayers = {{"sequence", "64"}, {"layers", "2"}, {"hidden", "64"}, {"heads", "4"}};
+
+}  // namespace
+
+TEST_CASE("a replay's peak is what the memory model says") {
+  const std::vector<std::pair<std::string, Given>> zoo = {
+      {"mmt", kLayers},
+      {"case_study", kLayers},
+      {"transformer", kLayers},
+      {"clip",
+       {{"resolution", "64"},
+        {"text_layers", "2"},
+        {"text_hidden", "32"},
+        {"text_heads", "4"},
+        {"image_layers", "2"},
+        {"image_hidden", "64"},
+        {"image_heads", "4"}}},
+      {"candle_uno", {{"towers", "2"}, {"width", "128"}}},
+      {"dlrm",
+       {{"branches", "3"},
+        {"table_rows", "500"},
+        {"bag_size", "10"},
+        {"tower_input", "128"},
+        {"width", "128"}}},
+      {"encoder_decoder",
+       {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"feed_forward", "128"}, {"vocabulary", "500"}}},
+      {"gpt",
+       {{"layers", "2"},
+        {"hidden", "64"},
+        {"heads", "4"},
+        {"sequence", "64"},
+        {"vocabulary", "500"},
+        {"attention", "split"},
+        {"tied_head", "no"}}}};
+  for (const auto& [model, given] : zoo) {
+    compare(model, given, stages({0}));
+    if (model != "encoder_decoder") compare(model, given, stages({0, 1}));  // its stages would share weights
+  }
+}
+
+TEST_SUITE("slow") {
+  TEST_CASE("a replay's peak of larger models is what the memory model says") {
+    const std::vector<std::pair<std::string, Given>> zoo = {
+        {"resnet50", {}}, {"inception_v3", {}}, {"vgg16", {}}, {"bert", {{"sequence", "128"}}}};
+    for (const auto& [model, given] : zoo) {
+      compare(model, given, stages({0}));
+      compare(model, given, stages({0, 1}));
+    }
+  }
+}
