@@ -119,7 +119,9 @@ class Update {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string name() const = 0;  ///< "host", "cuda:0"
+  virtual std::string name() const = 0;  ///< "host", "cuda:0", "cuda:0/4"
+  /// Backends of one place share its processors; not so on the host, where they have cores of their own.
+  virtual std::string place() const { return name(); }
   /// What a measurement depends on, as ("device", "..."), ("oneDNN", "2.6.3"), ("threads", "2").
   virtual std::vector<std::pair<std::string, std::string>> identity() const = 0;
   virtual bool supports(Number number) const = 0;

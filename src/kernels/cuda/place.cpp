@@ -1,0 +1,64 @@
+#include "cuda/place.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace penstock::kernels::cuda {
+namespace {
+
+/// One per device and number of partitions, as long as anybody uses it.
+std::shared_ptr<Split> split_of(const CudaName& name) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, int>, std::weak_ptr<Split>> known;
+  const std::lock_guard lock(mutex);
+  auto& entry = known[{name.device, name.partitions}];
+  std::shared_ptr<Split> split = entry.lock();
+  if (split == nullptr)
+    entry = split = std::make_shared<Split>(driver(), name.device, name.partitions,
+                                            usual_granularity(capability(name.device)));
+  return split;
+}
+
+}  // namespace
+
+Place::Place(const CudaName& name) : name_(name) {
+  select(name.device);  // its primary context is there before green ones are
+  if (name.partitions == 0) return;
+  split_ = split_of(name);
+  partition_ = split_->take();
+}
+
+Place::~Place() {
+  if (split_ != nullptr) split_->give_back(partition_);
+}
+
+std::string Place::unique_name() const {
+  return split_ == nullptr ? to_string(name_) : fmt::format("{}, partition {}", to_string(name_), partition_);
+}
+
+int Place::multiprocessors() const {
+  return split_ == nullptr ? 0 : split_->multiprocessors();
+}
+
+cudaStream_t Place::make_stream() const {
+  select(name_.device);
+  if (split_ != nullptr) return split_->at(partition_).make_stream();
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return stream;
+}
+
+int attribute(cudaDeviceAttr what, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+int capability(int device) {
+  return 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
+         attribute(cudaDevAttrComputeCapabilityMinor, device);
+}
+
+}  // namespace penstock::kernels::cuda
