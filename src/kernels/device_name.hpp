@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace penstock::kernels {
 
@@ -19,5 +20,8 @@ std::string to_string(const CudaName& name);
 /// Device `index` of `count` on `gpus` GPUs, side by side: one GPU each, or, where there are too few, each
 /// GPU in as many partitions as that takes. Neighbours share a GPU.
 CudaName spread(std::size_t index, std::size_t count, std::size_t gpus);
+
+/// Who can work beside it on a machine of `gpus` GPUs, it first: all GPUs, or the partitions of its own.
+std::vector<CudaName> peers(const CudaName& name, std::size_t gpus);
 
 }  // namespace penstock::kernels

@@ -25,6 +25,14 @@ std::string device_for(const std::string& device, std::size_t index, std::size_t
   return to_string(spread(index, count, static_cast<std::size_t>(cuda_devices())));
 }
 
+std::vector<std::string> peers_of(const std::string& device) {
+  if (!device.starts_with("cuda:")) return {device};
+  std::vector<std::string> out;
+  for (const CudaName& peer : peers(cuda_name(device), static_cast<std::size_t>(cuda_devices())))
+    out.push_back(to_string(peer));
+  return out;
+}
+
 std::unique_ptr<Backend> open_device(const std::string& device, int threads) {
   if (device == "host") return open_host(threads);
   if (device.starts_with("cuda:")) return open_cuda(device);

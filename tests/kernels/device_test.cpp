@@ -18,9 +18,11 @@ namespace {
 
 constexpr Number kNumbers[] = {Number::fp32, Number::tf32, Number::bf16, Number::fp16};
 
+/// And half of each.
 std::vector<std::string> devices() {
   std::vector<std::string> all = kernels::devices_present();
   std::erase(all, "host");
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i) all.push_back(all[i] + "/2");
   return all;
 }
 
@@ -92,6 +94,24 @@ TEST_CASE("kernels tell their algorithm and workspace") {
 
 TEST_CASE("optimizers step by their rules") {
   on_each([](kernels::Backend& backend) { test::check_updates(backend); });
+}
+
+TEST_CASE("partitions have places of their own and are alike") {
+  for (const std::string& device : kernels::devices_present()) {
+    if (device == "host") continue;
+    const auto whole = kernels::open_device(device), one = kernels::open_device(device + "/2"),
+               other = kernels::open_device(device + "/2");
+    CHECK(one->name() == device + "/2");
+    CHECK(one->place() != other->place());
+    CHECK(one->identity() == other->identity());
+    CHECK(one->identity() != whole->identity());
+    CHECK_THROWS_AS(kernels::open_device(device + "/100000"), core::BadInput);
+    const auto stream = one->make_stream(), foreign = other->make_stream();
+    const auto buffer = one->allocate(kernels::Element::fp32, 4);
+    CHECK_NOTHROW(one->zero(*buffer, *stream));
+    CHECK_THROWS_AS(one->zero(*buffer, *foreign), core::Error);
+    stream->synchronise();
+  }
 }
 
 int main(int argc, char** argv) {

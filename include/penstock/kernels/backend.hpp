@@ -115,7 +115,10 @@ class Update {
                    std::int64_t step, Stream& stream) = 0;
 };
 
-/// One device. Not thread-safe, but `allocate` may be called beside all else.
+class Collectives;
+
+/// One device. Not thread-safe, but `allocate` may be called beside all else, as may `copy` and `add` on
+/// different streams.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -141,6 +144,10 @@ class Backend {
   virtual std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                               Number number) = 0;
   virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) = 0;
+
+  /// By its vendor's library, among `ranks`, which this is one of. Null where there are none for these.
+  /// Throws core::Error where the library fails.
+  virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks);
 };
 
 /// False for inputs, views and imported profiles: nothing is computed, or nobody knows what.

@@ -23,4 +23,8 @@ std::unique_ptr<Backend> open_device(const std::string& device, int threads = 0)
 /// all of this machine: a GPU each, or where they are too few, a partition each of equal size.
 std::string device_for(const std::string& device, std::size_t index, std::size_t count);
 
+/// The device and those of its kind beside it, to be opened together: of a GPU the machine's others, of a
+/// partition the others of its GPU; of the host none. Throws BadInput for a CUDA device that is no name.
+std::vector<std::string> peers_of(const std::string& device);
+
 }  // namespace penstock::kernels

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "cuda/collectives.hpp"
 #include "cuda/function.hpp"
 #include "cuda/kernel.hpp"
 #include "cuda/libraries.hpp"
@@ -118,6 +117,10 @@ class CudaBackend : public Backend {
     return std::make_unique<CudaUpdate>(rule, count, storage(number), place_);
   }
 
+  std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks) override {
+    return collectives_of(ranks);
+  }
+
  private:
   void select_device() const { select(place_->device()); }
   void transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
@@ -127,7 +130,7 @@ class CudaBackend : public Backend {
   std::unique_ptr<CudaStream> transfers_;  ///< waits for nobody else's work
 };
 
-/// A partition's memory is its equal share.
+/// A partition has all of the memory, as the others do.
 std::vector<std::pair<std::string, std::string>> CudaBackend::identity() const {
   cudaDeviceProp device{};
   check(cudaGetDeviceProperties(&device, place_->device()), "cudaGetDeviceProperties");
@@ -140,8 +143,7 @@ std::vector<std::pair<std::string, std::string>> CudaBackend::identity() const {
                                      : fmt::format("{}, {} of {} multiprocessors", device.name, own, all)},
           {"compute capability", fmt::format("{}.{}", device.major, device.minor)},
           {"multiprocessors", std::to_string(own)},
-          {"memory",
-           fmt::format("{}B", device.totalGlobalMem / static_cast<std::size_t>(std::max(1, partitions)))},
+          {"memory", fmt::format("{}B", device.totalGlobalMem)},
           {"ECC", device.ECCEnabled != 0 ? "on" : "off"},
           {"most clock", fmt::format("{}kHz", attribute(cudaDevAttrClockRate, place_->device()))},
           {"driver", "CUDA " + cuda_version(driver)},

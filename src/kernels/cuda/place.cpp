@@ -21,10 +21,26 @@ std::shared_ptr<Split> split_of(const CudaName& name) {
   return split;
 }
 
+/// Copies from other devices then need no way round by the host.
+void reach_others(int device) {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int other = 0; other < count; ++other) {
+    int can = 0;
+    if (other == device) continue;
+    check(cudaDeviceCanAccessPeer(&can, device, other), "cudaDeviceCanAccessPeer");
+    if (can == 0) continue;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+    cudaGetLastError();  // this one is dealt with
+    if (status != cudaErrorPeerAccessAlreadyEnabled) check(status, "cudaDeviceEnablePeerAccess");
+  }
+}
+
 }  // namespace
 
 Place::Place(const CudaName& name) : name_(name) {
   select(name.device);  // its primary context is there before green ones are
+  reach_others(name.device);
   if (name.partitions == 0) return;
   split_ = split_of(name);
   partition_ = split_->take();
