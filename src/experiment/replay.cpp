@@ -1,6 +1,7 @@
 #include "penstock/experiment/replay.hpp"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "penstock/experiment/cell.hpp"
@@ -18,11 +19,14 @@ class Crew {
   Crew(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
        const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
-    for (std::size_t d = 0; d < program.devices.size(); ++d) {
-      const auto* processes = setting.options.processes;
+    const auto* processes = setting.options.processes;
+    const auto idle = static_cast<std::size_t>(std::ranges::count_if(
+        program.devices, [](const auto& instructions) { return instructions.empty(); }));
+    for (std::size_t d = 0, at_work = 0; d < program.devices.size(); ++d) {
       if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))
         continue;
-      backends_[d] = kernels::open_device(setting.device, 1);
+      backends_[d] = kernels::open_device(
+          kernels::device_for(setting.device, at_work++, program.devices.size() - idle), 1);
       owned_[d] =
           replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, setting.training);
     }
@@ -33,8 +37,14 @@ class Crew {
     for (const auto& worker : owned_) out.push_back(worker.get());
     return out;
   }
-  std::size_t size() const {
-    return owned_.size() - static_cast<std::size_t>(std::count(owned_.begin(), owned_.end(), nullptr));
+  /// Each has a processor, or a place, of its own.
+  bool apart() const {
+    std::set<std::string> places;
+    std::size_t count = 0;
+    for (const auto& backend : backends_)
+      if (backend != nullptr) ++count, places.insert(backend->place());
+    return places == std::set<std::string>{"host"} ? count <= std::thread::hardware_concurrency()
+                                                   : places.size() == count;
   }
 
  private:
@@ -42,11 +52,10 @@ class Crew {
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned_;
 };
 
-replay::Manner manner_for(const ReplaySetting& setting, std::size_t devices) {
+replay::Manner manner_for(const ReplaySetting& setting, const Crew& crew) {
   if (setting.manner) return *setting.manner;
   if (setting.options.processes != nullptr) return replay::Manner::parallel;
-  const bool apart = setting.device == "host" && devices <= std::thread::hardware_concurrency();
-  return apart ? replay::Manner::parallel : replay::Manner::recomposed;
+  return crew.apart() ? replay::Manner::parallel : replay::Manner::recomposed;
 }
 
 core::Interval interval(const std::vector<core::Seconds>& times) {
@@ -83,7 +92,7 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   const Crew crew(problem, plan, program, setting);
   Replayed out;
   out.measured =
-      replay::run(program, problem, plan, crew.workers(), manner_for(setting, crew.size()), setting.options);
+      replay::run(program, problem, plan, crew.workers(), manner_for(setting, crew), setting.options);
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   out.simulated = sim::simulate(problem, plan, order, simulation);
   out.comparison = trace::compare(out.measured.trace, out.simulated);

@@ -4,23 +4,35 @@
 
 #include <algorithm>
 
-#include "regions.hpp"
 #include "words.hpp"
 
 namespace penstock::replay {
 
 Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
-                   std::size_t first_parcel)
+                   const std::vector<std::unique_ptr<Copier>>& copiers, std::size_t first_parcel)
     : monitor_(monitor),
       reductions_(reductions),
       workers_(workers),
+      copiers_(copiers),
+      come_(reductions.list.size()),
       devices_(reductions.at.size()),
       scratch_(reductions.at.size()) {
   for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
   for (const Reduction& reduction : reductions.list) {
     rings_.emplace_back(reduction.devices.size(), first_parcel);
     first_parcel += rings_.back().parcels(reduction.devices, reduction.bytes).size();
+    find_library(reduction);
   }
+}
+
+void Reducers::find_library(const Reduction& reduction) {
+  std::vector<kernels::Backend*> ranks;
+  for (const core::DeviceId device : reduction.devices) {
+    if (workers_[device.index()] == nullptr) return;  // of another process
+    ranks.push_back(&workers_[device.index()]->backend());
+  }
+  const auto [found, fresh] = libraries_.try_emplace(reduction.devices);
+  if (fresh) found->second = ranks.front()->collectives(ranks);
 }
 
 void Reducers::add_parcels(std::vector<Parcel>& parcels) const {
@@ -66,6 +78,7 @@ void Reducers::wait_for_all(std::size_t device) {
 
 void Reducers::reset() {
   devices_.assign(devices_.size(), {});
+  come_.assign(come_.size(), 0);
 }
 
 void Reducers::note(Record& record) const {
@@ -101,14 +114,31 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
   const auto r = static_cast<std::size_t>(reductions_.at[device][task.position]);
   const auto& devices = reductions_.list[r].devices;
   const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
-  kernels::Backend& backend = workers_[device]->backend();
-  const auto& [values, room] = scratch_[device][r];
-  gather(backend, task.regions, *values);
-  rings_[r].run(links, static_cast<std::size_t>(member), values, room, [&] {
+  auto& [values, room] = scratch_[device][r];
+  if (values == nullptr) {
+    values = make_numbers(workers_[device]->backend(), copiers_[device].get(), task.regions);
+    room = values->room(rings_[r].largest_part(values->size()));
+  }
+  values->take(task.regions);
+  const auto awaited = [&] {
     return fmt::format("device {} waits for a sum of gradients of stage {}", device,
                        reductions_.list[r].stage.index());
-  });
-  scatter(backend, task.regions, *values);
+  };
+  if (!sum_by_library(r, static_cast<std::size_t>(member), *values, awaited))
+    rings_[r].run(links, static_cast<std::size_t>(member), *values, *room, awaited);
+  values->give(task.regions);
+}
+
+bool Reducers::sum_by_library(std::size_t r, std::size_t member, Numbers& values,
+                              const std::function<std::string()>& awaited) {
+  const Reduction& reduction = reductions_.list[r];
+  const auto library = libraries_.find(reduction.devices);
+  if (library == libraries_.end() || library->second == nullptr) return false;
+  monitor_.change([&] { ++come_[r]; });
+  monitor_.wait([&] { return come_[r] == reduction.devices.size(); }, awaited);
+  bool summed = false;
+  monitor_.work([&] { summed = values.sum(*library->second, member); });
+  return summed;
 }
 
 }  // namespace penstock::replay

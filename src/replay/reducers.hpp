@@ -1,6 +1,7 @@
 #pragma once
 // Threads that sum the gradients of replicas beside later passes.
 
+#include <map>
 #include <thread>
 
 #include "monitor.hpp"
@@ -12,12 +13,13 @@
 namespace penstock::replay {
 
 /// One thread per device with a worker here that has something to sum; it runs one sum at a time, in the
-/// device's order.
+/// device's order: by the devices' library where they have one, else around a ring.
 class Reducers {
  public:
-  /// Parcels of their rings are numbered from `first_parcel` on.
+  /// Parcels of their rings are numbered from `first_parcel` on. `copiers` bring them, [device]; null on the
+  /// host.
   Reducers(Monitor& monitor, const Reductions& reductions, const std::vector<Worker*>& workers,
-           std::size_t first_parcel);
+           const std::vector<std::unique_ptr<Copier>>& copiers, std::size_t first_parcel);
 
   void add_parcels(std::vector<Parcel>& parcels) const;
   std::vector<std::jthread> start(Links& links);
@@ -44,17 +46,25 @@ class Reducers {
   };
   void serve(Links& links, std::size_t device);
   void sum(Links& links, std::size_t device, const Task& task);
+  void find_library(const Reduction& reduction);
+  /// False where there is none for these numbers.
+  bool sum_by_library(std::size_t reduction, std::size_t member, Numbers& values,
+                      const std::function<std::string()>& awaited);
 
   Monitor& monitor_;
   const Reductions& reductions_;
   const std::vector<Worker*>& workers_;
+  const std::vector<std::unique_ptr<Copier>>& copiers_;
   std::vector<Ring> rings_;  ///< [reduction]
+  std::map<std::vector<core::DeviceId>, std::unique_ptr<kernels::Collectives>> libraries_;
+  /// [reduction] replicas that have come to it: the library is called when all have, so that none waits in it
+  /// for one that has failed.
+  std::vector<std::size_t> come_;
   std::vector<Device> devices_;
   /// Kept from one iteration to the next, since new memory comes slowly. What a neighbour still reads is not
   /// written before the next iteration.
   struct Scratch {
-    Ring::Numbers values = std::make_shared<std::vector<float>>(),
-                  room = std::make_shared<std::vector<float>>();
+    std::unique_ptr<Numbers> values, room;
   };
   std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
   bool closed_ = false;

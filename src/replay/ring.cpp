@@ -5,18 +5,12 @@
 namespace penstock::replay {
 namespace {
 
-using Numbers = Ring::Numbers;
-
 /// Part q of n: numbers from `start` on.
 struct Part {
   Part(std::size_t numbers, std::size_t n, std::size_t q)
       : start(numbers * q / n), count(numbers * (q + 1) / n - start) {}
   std::size_t start, count;
 };
-
-Pieces piece(const Numbers& numbers, std::size_t start, std::size_t count) {
-  return {{numbers, reinterpret_cast<std::byte*>(numbers->data() + start), count * sizeof(float)}};
-}
 
 }  // namespace
 
@@ -36,20 +30,19 @@ std::vector<Parcel> Ring::parcels(const std::vector<core::DeviceId>& devices, co
   return out;
 }
 
-void Ring::run(Links& links, std::size_t member, const Numbers& values, const Numbers& room,
+void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
                const std::function<std::string()>& awaited) const {
   const std::size_t before = (member + replicas_ - 1) % replicas_;
   for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
     const bool adds = step + 1 < replicas_;
-    const Part given(values->size(), replicas_, part_of(step, member)),
-        taken(values->size(), replicas_, part_of(step, before));
-    if (room->size() < taken.count) room->resize(taken.count);
-    const Numbers& to = adds ? room : values;
-    links.send(parcel(step, member), piece(values, given.start, given.count));
+    const Part given(values.size(), replicas_, part_of(step, member)),
+        taken(values.size(), replicas_, part_of(step, before));
+    Numbers& to = adds ? room : values;
+    links.send(parcel(step, member), values.piece(given.start, given.count));
     links.open(parcel(step, before),
-               [to, begin = adds ? 0 : taken.start, count = taken.count] { return piece(to, begin, count); });
+               [&to, begin = adds ? 0 : taken.start, count = taken.count] { return to.piece(begin, count); });
     links.wait(parcel(step, before), awaited);
-    for (std::size_t i = 0; adds && i < taken.count; ++i) (*values)[taken.start + i] += (*room)[i];
+    if (adds) values.add(taken.start, room, taken.count);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "links.hpp"
+#include "numbers.hpp"
 
 namespace penstock::replay {
 
@@ -19,10 +20,11 @@ class Ring {
   /// Of `bytes` of gradients; every part is sent, be it empty.
   std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices, core::Bytes bytes) const;
 
-  using Numbers = std::shared_ptr<std::vector<float>>;
-  /// What replica `member` does; all do so side by side, with as many values. `room` grows to the largest
-  /// part.
-  void run(Links& links, std::size_t member, const Numbers& values, const Numbers& room,
+  /// Of so many numbers.
+  std::size_t largest_part(std::size_t numbers) const { return (numbers + replicas_ - 1) / replicas_; }
+  /// What replica `member` does; all do so side by side, with as many values. The largest part fits in
+  /// `room`.
+  void run(Links& links, std::size_t member, Numbers& values, Numbers& room,
            const std::function<std::string()>& awaited) const;
   /// The same sums, bit by bit, by one who holds the values of all replicas.
   static void sum(std::vector<std::vector<float>>& values);

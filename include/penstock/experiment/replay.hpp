@@ -13,8 +13,9 @@
 namespace penstock::experiment {
 
 struct ReplaySetting {
-  std::string device = "host";  ///< as kernels::open_device; each of the plan's devices is one of its own
-  std::optional<replay::Manner> manner;  ///< default: parallel on a host with a processor for each
+  std::string device = "host";  ///< as kernels::device_for; each of the plan's devices is one of its own
+  std::optional<replay::Manner> manner;  ///< default: parallel where each has a processor, or a GPU or a
+                                         ///< partition of one, to itself
   replay::TrainingSetup training;        ///< its update rule's kind is the plan's
   replay::ReplayOptions options;
 };

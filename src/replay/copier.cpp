@@ -1,0 +1,27 @@
+#include "copier.hpp"
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+namespace {
+
+/// Elements of all kinds are whole pairs of bytes.
+Slice halves(const Piece& piece) {
+  core::require(piece.size % 2 == 0, "a piece has whole elements");
+  return {kernels::Element::bf16, static_cast<std::int64_t>(piece.size / 2), piece.data};
+}
+
+}  // namespace
+
+void Copier::copy(const Pieces& from, const Pieces& to) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    core::require(from[i].copier != nullptr && to[i].copier != nullptr,
+                  "a message goes from device to device");
+    if (from[i].size == 0 || from[i].data == to[i].data) continue;
+    Slice target = halves(to[i]);
+    backend_.copy(target, halves(from[i]), *stream_);
+  }
+  stream_->synchronise();
+}
+
+}  // namespace penstock::replay
