@@ -13,14 +13,20 @@ Slice halves(const Piece& piece) {
 
 }  // namespace
 
-void Copier::copy(const Pieces& from, const Pieces& to) {
+void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream) {
   for (std::size_t i = 0; i < from.size(); ++i) {
-    core::require(from[i].copier != nullptr && to[i].copier != nullptr,
-                  "a message goes from device to device");
+    core::require(from[i].size == to[i].size, "both ends of a message have the same size");
     if (from[i].size == 0 || from[i].data == to[i].data) continue;
     Slice target = halves(to[i]);
-    backend_.copy(target, halves(from[i]), *stream_);
+    backend.copy(target, halves(from[i]), stream);
   }
+}
+
+void Copier::copy(const Pieces& from, const Pieces& to) {
+  for (std::size_t i = 0; i < from.size(); ++i)
+    core::require(from[i].copier != nullptr && to[i].copier != nullptr,
+                  "a message goes from device to device");
+  put_copies(backend_, from, to, *stream_);
   stream_->synchronise();
 }
 

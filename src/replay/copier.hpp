@@ -16,12 +16,15 @@ class Slice : public kernels::Buffer {
   void* data_;
 };
 
+/// Puts copies on a stream of the backend that `to` is of; as many pieces of the same sizes. What is the same
+/// memory stays as it is.
+void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream);
+
 /// Copies pieces of devices of one kind onto one of them, on a stream of its own. One thread at a time.
 class Copier {
  public:
   explicit Copier(kernels::Backend& backend) : backend_(backend), stream_(backend.make_stream()) {}
-  /// As many pieces of the same sizes; what is the same memory stays as it is. Returns when the bytes are
-  /// there.
+  /// Returns when the bytes are there.
   void copy(const Pieces& from, const Pieces& to);
 
  private:

@@ -46,6 +46,32 @@ void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
   }
 }
 
+/// A step of a replica comes after the last one of the replica before it, whose sum it reads. Nothing that it
+/// writes is still to be read: sums have come round by then.
+void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
+               const std::vector<std::unique_ptr<DeviceNumbers>>& rooms) {
+  const std::size_t n = values.size();
+  const Ring ring(n, 0);
+  std::vector<std::unique_ptr<kernels::Mark>> done, next(n);
+  for (const auto& row : values) done.push_back(row->stream().mark());
+  for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t before = (i + n - 1) % n;
+      const Part part(values[i]->size(), n, ring.part_of(step, before));
+      kernels::Stream& stream = values[i]->stream();
+      stream.wait(*done[before]);
+      if (step + 1 < n) {
+        rooms[i]->put_copy(0, *values[before], part.start, part.count, stream);
+        values[i]->put_sum(part.start, *rooms[i], part.count);
+      } else {
+        values[i]->put_copy(part.start, *values[before], part.start, part.count, stream);
+      }
+      next[i] = stream.mark();
+    }
+    std::swap(done, next);
+  }
+}
+
 void Ring::sum(std::vector<std::vector<float>>& values) {
   const std::size_t n = values.size();
   for (std::size_t q = 0; q < n; ++q) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "device_numbers.hpp"
 #include "links.hpp"
-#include "numbers.hpp"
 
 namespace penstock::replay {
 
@@ -26,6 +26,9 @@ class Ring {
   /// `room`.
   void run(Links& links, std::size_t member, Numbers& values, Numbers& room,
            const std::function<std::string()>& awaited) const;
+  /// The same sums, bit by bit, put on the streams of all replicas' rows by one thread; nobody waits.
+  static void put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
+                  const std::vector<std::unique_ptr<DeviceNumbers>>& rooms);
   /// The same sums, bit by bit, by one who holds the values of all replicas.
   static void sum(std::vector<std::vector<float>>& values);
 

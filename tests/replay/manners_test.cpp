@@ -3,15 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 
 #include "cut_model.hpp"
 #include "guest.hpp"
+#include "lazy.hpp"
 #include "models/layers.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"
-#include "penstock/replay/device_worker.hpp"
+#include "penstock/replay/captured.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
@@ -168,6 +170,52 @@ TEST_CASE("replicas whose devices have a library sum by it: one per set of devic
   CHECK(guests.weights() == hosts.weights());
 }
 
+TEST_CASE("an iteration put on all streams at once trains alike, in whatever order these allow") {
+  for (const auto& [family, replicas] :
+       {std::pair<const char*, std::size_t>("gpipe", 1), {"1f1b", 3}, {"interleaved_1f1b", 2}, {"zbv", 2}})
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      CAPTURE(std::string(family));
+      CAPTURE(seed);
+      const CutModel model = replay::test::cut_model(small_chain(), {.schedule = family,
+                                                                     .rank = placement(family),
+                                                                     .mini_batch = 24,
+                                                                     .micro_batch = 3,
+                                                                     .replicas = replicas,
+                                                                     .recompute = seed == 3});
+      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      replay::test::LazyWorld world(seed);
+      Team lazy(model, program,
+                [&](std::size_t d) { return std::make_unique<replay::test::Lazy>(world, d); });
+      Team hosts(model, program);
+      std::vector<replay::DeviceWorker*> workers;
+      for (const auto& worker : lazy.owned) workers.push_back(worker.get());
+      replay::ReplayOptions once = two_iterations();
+      once.warm_up = 0, once.iterations = 1;
+      run_recomposed(program, model.problem(), model.plan, lazy.workers, once);
+      CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
+      once.iterations = 1 + 3;  // one before, one to warm up, two that count
+      run_recomposed(program, model.problem(), model.plan, hosts.workers, once);
+      CHECK(lazy.weights() == hosts.weights());
+    }
+}
+
+TEST_CASE("what does not flush is no graph, and a request to stop ends launches") {
+  const auto captured = [](const char* family, core::StopToken stop) {
+    const CutModel model = replay::test::cut_model(
+        small_chain(), {.schedule = family, .rank = placement(family), .mini_batch = 16, .micro_batch = 2});
+    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    Team team(model, program);
+    std::vector<replay::DeviceWorker*> workers;
+    for (const auto& worker : team.owned) workers.push_back(worker.get());
+    return run_captured(program, model.graph, model.plan, workers, 1, stop);
+  };
+  CHECK_THROWS_WITH_AS(captured("pipedream", {}),
+                       "a plan that does not flush is no graph: its weights lie elsewhere after an iteration",
+                       core::BadInput);
+  const std::atomic<bool> stopped = true;
+  CHECK_THROWS_AS(captured("1f1b", core::StopToken(&stopped)), core::Interrupted);
+}
+
 TEST_CASE("side by side every device has a place of its own, and all are of the host or none") {
   const CutModel model = replay::test::cut_model(small_chain(), {.rank = {0, 1}});
   CHECK(refusal(model, guest) == "");
@@ -197,7 +245,12 @@ TEST_CASE("two partitions of a GPU train as one device does") {
     run(program, model.problem(), model.plan, partitions.workers, replay::Manner::parallel, two_iterations());
     run(program, model.problem(), model.plan, whole.workers, replay::Manner::recomposed, two_iterations());
     run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
-    const auto expected = hosts.weights(), apart = partitions.weights(), together = whole.weights();
+    std::vector<replay::DeviceWorker*> workers;
+    for (const auto& worker : partitions.owned) workers.push_back(worker.get());
+    const auto apart = partitions.weights();
+    CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
+    CHECK(partitions.weights() != apart);
+    const auto expected = hosts.weights(), together = whole.weights();
     for (std::size_t i = 0; i < expected.size(); ++i)
       for (std::size_t k = 0; k < expected[i].size(); ++k) {
         CHECK(apart[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-4));

@@ -1,0 +1,35 @@
+#include "penstock/replay/captured.hpp"
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+#include "recording.hpp"
+
+namespace penstock::replay {
+
+std::vector<core::Seconds> run_captured(const Program& program, const graph::OpGraph& graph,
+                                        const plan::Plan& plan, const std::vector<DeviceWorker*>& workers,
+                                        int launches, core::StopToken stop) {
+  if (program.mini_batches > 1)
+    throw core::BadInput(
+        "a plan that does not flush is no graph: its weights lie elsewhere after an iteration");
+  const auto first = std::ranges::find_if(workers, [](DeviceWorker* worker) { return worker != nullptr; });
+  core::require(first != workers.end(), "a program has a device");
+  const auto origin = (*first)->backend().make_stream();
+  Recording recording(program, graph, plan, workers);
+  const auto launch = origin->bundle(1, [&] { recording.put(*origin); });
+  std::vector<core::Seconds> out;
+  for (int i = 0; i <= launches; ++i) {
+    stop.check();
+    const auto begin = origin->mark();
+    launch();
+    const auto end = origin->mark();
+    origin->synchronise();
+    for (DeviceWorker* worker : workers)
+      if (worker != nullptr) worker->settle();
+    if (i > 0) out.push_back(end->since(*begin));
+  }
+  return out;
+}
+
+}  // namespace penstock::replay
