@@ -4,9 +4,10 @@
 #include <set>
 #include <thread>
 
+#include "penstock/core/error.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/kernels/devices.hpp"
-#include "penstock/replay/device_worker.hpp"
+#include "penstock/replay/captured.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 
@@ -37,6 +38,11 @@ class Crew {
     for (const auto& worker : owned_) out.push_back(worker.get());
     return out;
   }
+  std::vector<replay::DeviceWorker*> device_workers() const {
+    std::vector<replay::DeviceWorker*> out;
+    for (const auto& worker : owned_) out.push_back(worker.get());
+    return out;
+  }
   /// Each has a processor, or a place, of its own.
   bool apart() const {
     std::set<std::string> places;
@@ -56,6 +62,14 @@ replay::Manner manner_for(const ReplaySetting& setting, const Crew& crew) {
   if (setting.manner) return *setting.manner;
   if (setting.options.processes != nullptr) return replay::Manner::parallel;
   return crew.apart() ? replay::Manner::parallel : replay::Manner::recomposed;
+}
+
+void check_graph(const ReplaySetting& setting, replay::Manner manner, const replay::Program& program) {
+  if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
+  if (manner != replay::Manner::parallel)
+    throw core::BadInput("an iteration is a graph where its devices run side by side");
+  if (setting.training.losses) throw core::BadInput("a graph reads no losses");
+  if (program.mini_batches > 1) throw core::BadInput("an iteration without a flush is no graph");
 }
 
 core::Interval interval(const std::vector<core::Seconds>& times) {
@@ -90,9 +104,13 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   const schedule::Grid order = score::order_of(problem, plan);
   const replay::Program program = replay::lower(problem.graph, plan, order);
   const Crew crew(problem, plan, program, setting);
+  const replay::Manner manner = manner_for(setting, crew);
+  if (setting.graph) check_graph(setting, manner, program);
   Replayed out;
-  out.measured =
-      replay::run(program, problem, plan, crew.workers(), manner_for(setting, crew), setting.options);
+  out.measured = replay::run(program, problem, plan, crew.workers(), manner, setting.options);
+  if (setting.graph)
+    out.as_graph = replay::run_captured(program, problem.graph, plan, crew.device_workers(),
+                                        setting.options.iterations, setting.options.stop);
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   out.simulated = sim::simulate(problem, plan, order, simulation);
   out.comparison = trace::compare(out.measured.trace, out.simulated);

@@ -18,11 +18,13 @@ struct ReplaySetting {
                                          ///< partition of one, to itself
   replay::TrainingSetup training;        ///< its update rule's kind is the plan's
   replay::ReplayOptions options;
+  bool graph = false;  ///< the iteration as one graph as well (replay::run_captured); on GPUs, without losses
 };
 
 struct Replayed {
   report::ReplayRow row;  ///< without plan, load, date and fingerprint, which the caller knows
   replay::ReplayResult measured;
+  std::vector<core::Seconds> as_graph;  ///< every launch, as many as iterations, where it was asked for
   trace::Trace simulated;
   trace::Comparison comparison;
 };
