@@ -16,7 +16,15 @@ std::vector<core::Seconds> run_captured(const Program& program, const graph::OpG
   const auto first = std::ranges::find_if(workers, [](DeviceWorker* worker) { return worker != nullptr; });
   core::require(first != workers.end(), "a program has a device");
   const auto origin = (*first)->backend().make_stream();
+  const auto wait = [&] {
+    origin->synchronise();
+    for (DeviceWorker* worker : workers)
+      if (worker != nullptr) worker->settle();
+  };
   Recording recording(program, graph, plan, workers);
+  stop.check();
+  recording.put(*origin);  // what is needed is made now, not while a graph is captured
+  wait();
   const auto launch = origin->bundle(1, [&] { recording.put(*origin); });
   std::vector<core::Seconds> out;
   for (int i = 0; i <= launches; ++i) {
@@ -24,9 +32,7 @@ std::vector<core::Seconds> run_captured(const Program& program, const graph::OpG
     const auto begin = origin->mark();
     launch();
     const auto end = origin->mark();
-    origin->synchronise();
-    for (DeviceWorker* worker : workers)
-      if (worker != nullptr) worker->settle();
+    wait();
     if (i > 0) out.push_back(end->since(*begin));
   }
   return out;

@@ -5,11 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <thread>
 
 #include "kernels/cases.hpp"
 #include "kernels/checks.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/kernels/collectives.hpp"
 #include "penstock/kernels/devices.hpp"
+#include "penstock/kernels/values.hpp"
 
 using namespace penstock;
 using kernels::Number;
@@ -111,6 +114,49 @@ TEST_CASE("partitions have places of their own and are alike") {
     CHECK_NOTHROW(one->zero(*buffer, *stream));
     CHECK_THROWS_AS(one->zero(*buffer, *foreign), core::Error);
     stream->synchronise();
+  }
+}
+
+TEST_CASE("GPUs that have a library sum, scatter and gather by it") {
+  std::vector<std::unique_ptr<kernels::Backend>> gpus;
+  for (const std::string& device : kernels::devices_present())
+    if (device != "host") gpus.push_back(kernels::open_device(device));
+  std::vector<kernels::Backend*> ranks;
+  for (const auto& gpu : gpus) ranks.push_back(gpu.get());
+  const auto library = ranks.empty() ? nullptr : ranks.front()->collectives(ranks);
+  if (library == nullptr) {
+    MESSAGE("skipped: no two GPUs, or no NCCL");
+    return;
+  }
+  const auto n = std::ssize(ranks);
+  std::vector<std::vector<double>> sums(ranks.size()), parts(ranks.size()), wholes(ranks.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+      threads.emplace_back([&, r] {
+        kernels::Backend& backend = *ranks[r];
+        const auto stream = backend.make_stream();
+        const auto whole = backend.allocate(kernels::Element::fp32, n),
+                   part = backend.allocate(kernels::Element::fp32, 1);
+        const std::vector<double> ones(ranks.size(), static_cast<double>(r + 1));
+        write_values(backend, *whole, ones);
+        library->reduce_scatter(r, *whole, *part, *stream);
+        stream->synchronise();
+        parts[r] = read_values(backend, *part);
+        library->all_reduce(r, *whole, *stream);
+        stream->synchronise();
+        sums[r] = read_values(backend, *whole);
+        write_values(backend, *part, std::vector{static_cast<double>(r)});
+        library->all_gather(r, *part, *whole, *stream);
+        stream->synchronise();
+        wholes[r] = read_values(backend, *whole);
+      });
+  }
+  const double sum = static_cast<double>(n * (n + 1)) / 2;  // of 1, 2, ..., n
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    CHECK(sums[r] == std::vector<double>(ranks.size(), sum));
+    CHECK(parts[r] == std::vector{sum});
+    for (std::size_t i = 0; i < ranks.size(); ++i) CHECK(wholes[r][i] == static_cast<double>(i));
   }
 }
 

@@ -193,7 +193,7 @@ TEST_CASE("an iteration put on all streams at once trains alike, in whatever ord
       once.warm_up = 0, once.iterations = 1;
       run_recomposed(program, model.problem(), model.plan, lazy.workers, once);
       CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
-      once.iterations = 1 + 3;  // one before, one to warm up, two that count
+      once.iterations = 1 + 4;  // one before, two to get ready, two that count
       run_recomposed(program, model.problem(), model.plan, hosts.workers, once);
       CHECK(lazy.weights() == hosts.weights());
     }
