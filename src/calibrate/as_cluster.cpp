@@ -33,16 +33,28 @@ std::optional<cost::Affine> peer_line(const cost::Calibration& calibration) {
   return link == calibration.links.end() ? std::nullopt : fit_line(link->points);
 }
 
+namespace {
+
+/// GPUs that exchange messages are apart; all else is several on one machine, or one GPU, side by side.
+bool share_memory(const cost::Calibration& calibration) {
+  const std::string& backend = calibration.identity.backend;
+  return !backend.starts_with("cuda:") || backend.find('/') != std::string::npos || !peer_line(calibration);
+}
+
+}  // namespace
+
 std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link) {
   const cluster::DeviceType type = device_type(calibration);
   const std::string device = quoted(type.name);
+  const bool shared = share_memory(calibration);
   std::string out = fmt::format(
-      "# {} devices as measured {} on {}; each has its part of the memory.\nname: {}\ndevice_types:\n"
+      "# {} devices as measured {} on {}; each has {} memory.\nname: {}\ndevice_types:\n"
       "  {}: {{memory: {}B, memory_bandwidth: {:.5g}B/s, multiprocessors: {}, launch_overhead: {:.5g}us,\n"
       "    peak: {{{}}}}}\nswitches: [between]\nmachines:\n",
       devices, calibration.identity.date, calibration.identity.backend,
-      quoted(fmt::format("{} of {}", devices, type.name)), device, type.memory.value() / devices,
-      type.memory_bandwidth.value(), type.multiprocessors, type.launch_overhead.value() * 1e6, peaks(type));
+      shared ? "its part of the" : "all of its", quoted(fmt::format("{} of {}", devices, type.name)), device,
+      type.memory.value() / (shared ? devices : 1), type.memory_bandwidth.value(), type.multiprocessors,
+      type.launch_overhead.value() * 1e6, peaks(type));
   for (int d = 0; d < devices; ++d) out += fmt::format("- {{name: d{}, device: {}, node: 0}}\n", d, device);
   out += "links:\n";
   for (int d = 0; d < devices; ++d)  // a message takes two links: half the latency each

@@ -72,7 +72,45 @@ cost::LinkPoint copy_between(const LinkBench& bench, core::Bytes bytes) {
   return {bytes, bench.stopwatch().after(send, [&] { receiver.take(sender.source()); })};
 }
 
+/// Collectives of the devices' library, of buffers like a ring's.
+class LibraryRun {
+ public:
+  LibraryRun(const LinkBench& bench, core::Bytes bytes)
+      : ranks_(bench.ranks), library_(*bench.library), team_(static_cast<int>(bench.ranks.size())) {
+    const std::int64_t count = std::ssize(ranks_), part = (numbers_in(bytes) + count - 1) / count;
+    for (Rank& rank : ranks_) {
+      write_random(*rank.backend, *wholes_.emplace_back(rank.backend->allocate(Element::fp32, part * count)),
+                   kSeed);
+      write_random(*rank.backend, *parts_.emplace_back(rank.backend->allocate(Element::fp32, part)), kSeed);
+    }
+  }
+  void operator()(LinkKind kind) {
+    team_.run([&](int r) {
+      const auto rank = static_cast<std::size_t>(r);
+      put(kind, rank, *ranks_[rank].stream);
+      ranks_[rank].stream->synchronise();
+    });
+  }
+
+ private:
+  void put(LinkKind kind, std::size_t rank, kernels::Stream& stream) {
+    if (kind == LinkKind::all_reduce) return library_.all_reduce(rank, *wholes_[rank], stream);
+    if (kind == LinkKind::reduce_scatter)
+      return library_.reduce_scatter(rank, *wholes_[rank], *parts_[rank], stream);
+    library_.all_gather(rank, *parts_[rank], *wholes_[rank], stream);
+  }
+
+  std::vector<Rank>& ranks_;
+  kernels::Collectives& library_;
+  Team team_;
+  std::vector<std::unique_ptr<Buffer>> wholes_, parts_;  ///< [rank]
+};
+
 cost::LinkPoint collective(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
+  if (bench.library != nullptr) {
+    LibraryRun run(bench, bytes);
+    return {bytes, bench.stopwatch().unbundled([&] { run(kind); })};
+  }
   Team team(static_cast<int>(bench.ranks.size()));
   Ring ring(team, bench.ranks, bytes);
   const Body body = kind == LinkKind::all_reduce       ? Body([&] { ring.all_reduce(); })

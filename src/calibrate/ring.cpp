@@ -9,8 +9,12 @@ using kernels::Buffer;
 using kernels::Element;
 
 std::vector<Rank> open_ranks(int ranks, const OpenDevice& open) {
+  return open_ranks(std::vector<OpenDevice>(static_cast<std::size_t>(ranks), open));
+}
+
+std::vector<Rank> open_ranks(const std::vector<OpenDevice>& opens) {
   std::vector<Rank> out;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (const OpenDevice& open : opens) {
     auto backend = open();
     auto stream = backend->make_stream();
     out.push_back({std::move(backend), std::move(stream)});

@@ -70,13 +70,19 @@ core::Seconds transfer_time(core::Bytes bytes, const Roofline& roofline) {
 
 Survey::Survey(const SurveyRequest& request) : request_(request), stream_(request.backend.make_stream()) {}
 
-std::vector<Rank>& Survey::ranks() {
-  if (ranks_.empty()) ranks_ = open_ranks(request_.ranks, request_.open_rank);
-  return ranks_;
+LinkBench Survey::views() {
+  if (views_.empty()) views_ = open_ranks(2, request_.open_view);
+  return {views_, request_.clock, request_.rule, request_.stop};
 }
 
-LinkBench Survey::link_bench() {
-  return {ranks(), request_.clock, request_.rule, request_.stop};
+LinkBench Survey::peers() {
+  if (peers_.empty()) {
+    peers_ = open_ranks(request_.peers);
+    std::vector<kernels::Backend*> backends;
+    for (const Rank& peer : peers_) backends.push_back(peer.backend.get());
+    library_ = backends.front()->collectives(backends);
+  }
+  return {peers_, request_.clock, request_.rule, request_.stop, library_.get()};
 }
 
 void Survey::timed(const std::function<void(Stopwatch&)>& measure) {
@@ -165,18 +171,17 @@ Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
 Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
   const bool alone =
       kind == LinkKind::device_copy || kind == LinkKind::host_to_device || kind == LinkKind::device_to_host;
-  const int ranks = alone ? 1 : kind == LinkKind::peer_copy ? 2 : request_.ranks;
+  const int ranks = alone ? 1 : kind == LinkKind::peer_copy ? 2 : static_cast<int>(request_.peers.size());
   return {fmt::format("{} {}", name(kind), core::show(bytes)),
           sampling_time(transfer_time(bytes, roofline), request_.rule), false,
           [=](const Calibration& c) { return has_point(c, kind, ranks, bytes); },
-          [=, this](Calibration& c) { add_point(c, kind, ranks, time_link(link_bench(), kind, bytes)); }};
+          [=, this](Calibration& c) { add_point(c, kind, ranks, time_link(peers(), kind, bytes)); }};
 }
 
 Job Survey::sharing_job() {
-  return {
-      "two copies at once", request_.rule.enough * 2, false,
-      [](const Calibration& c) { return !c.sharing.empty(); },
-      [this](Calibration& c) { c.sharing.push_back(time_sharing(link_bench(), core::Bytes(kSharedCopy))); }};
+  return {"two copies at once", request_.rule.enough * 2, false,
+          [](const Calibration& c) { return !c.sharing.empty(); },
+          [this](Calibration& c) { c.sharing.push_back(time_sharing(views(), core::Bytes(kSharedCopy))); }};
 }
 
 Job Survey::overlap_job() {
@@ -184,7 +189,7 @@ Job Survey::overlap_job() {
           [](const Calibration& c) { return !c.overlap.empty(); },
           [this](Calibration& c) {
             c.overlap.push_back(
-                time_overlap(link_bench(), kOverlapProduct, core::Bytes(kSharedCopy), request_.number));
+                time_overlap(views(), kOverlapProduct, core::Bytes(kSharedCopy), request_.number));
           }};
 }
 
@@ -192,15 +197,15 @@ Job Survey::overlap_job() {
 void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline) {
   std::vector<LinkKind> kinds = {LinkKind::device_copy};
   if (!request_.host) kinds.insert(kinds.end(), {LinkKind::host_to_device, LinkKind::device_to_host});
-  const bool threads = request_.host && request_.ranks >= 2;
-  if (threads)
+  if (request_.peers.size() >= 2)
     kinds.insert(kinds.end(),
                  {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
-  if (request_.ranks >= 2) {
+  if (request_.open_view) {
     jobs.push_back(sharing_job());
     jobs.push_back(overlap_job());
   }
-  const std::int64_t most = std::min(kLargestMessage, request_.memory.value() / (4 * request_.ranks));
+  const std::int64_t most = std::min(
+      kLargestMessage, request_.memory.value() / (4 * std::max<std::int64_t>(1, std::ssize(request_.peers))));
   for (const LinkKind kind : kinds)
     for (std::int64_t bytes = kSmallestMessage; bytes <= most; bytes *= 2)
       jobs.push_back(link_job(kind, core::Bytes(bytes), roofline));

@@ -22,8 +22,8 @@ namespace {
 using calibrate::Job;
 using cost::Calibration;
 
-constexpr double kBudgetToSpend = 0.9;  // estimates err; the rest of the budget absorbs it
-constexpr int kMostRanks = 4;
+constexpr double kBudgetToSpend = 0.9;                  // estimates err; the rest of the budget absorbs it
+constexpr std::size_t kMostRanks = 4, kMostPeers = 16;  ///< of collectives, on the host and elsewhere
 
 struct Flags {
   std::string device = "host", number = "fp32", budget, output;
@@ -167,12 +167,25 @@ class Measuring {
     return budget_ ? std::optional(*budget_ - (now() - start_)) : std::nullopt;
   }
 
+  static std::size_t processors() { return std::max(1u, std::thread::hardware_concurrency()); }
+  static calibrate::OpenDevice opener(const std::string& device) {
+    return [device] { return kernels::open_device(device, 1); };
+  }
+
+  /// As many threads of the host as it has processors for.
+  std::vector<calibrate::OpenDevice> peers() const {
+    if (flags_.device == "host") return std::vector(std::min(processors(), kMostRanks), opener("host"));
+    std::vector<calibrate::OpenDevice> out;
+    for (const std::string& device : kernels::peers_of(flags_.device))
+      if (out.size() < kMostPeers) out.push_back(opener(device));
+    return out;
+  }
+
   calibrate::SurveyRequest request(const calibrate::SamplingRule& rule) const {
-    const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     const bool host = flags_.device == "host";
     return {.backend = *backend_,
-            .open_rank = [device = flags_.device] { return kernels::open_device(device, 1); },
-            .ranks = host ? std::min(processors, kMostRanks) : 2,
+            .open_view = host && processors() < 2 ? nullptr : opener(flags_.device),
+            .peers = peers(),
             .host = host,
             .clock = *clock_,
             .models = models_,
@@ -225,7 +238,9 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       "  penstock calibrate --plan --models resnet50\n"
       "  penstock calibrate --budget 30m -o host.yaml\n"
       "  penstock calibrate verify host.yaml");
-  calibrate.add_option("--device", flags->device, "what to measure: host, or cuda:0 and so on")
+  calibrate
+      .add_option("--device", flags->device,
+                  "what to measure: host, cuda:0 and so on, or cuda:0/4: one of its four equal partitions")
       ->capture_default_str()
       ->type_name("NAME");
   calibrate.add_option("--models", flags->models, "whose kernels; default: the whole zoo")

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "penstock/core/files.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/core/statistics.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/timeline_svg.hpp"
@@ -26,7 +28,7 @@ struct Flags {
   SimulationFlags simulation;
   ReplayFlags replay;
   std::string losses, folder;
-  bool json = false;
+  bool json = false, graph = false;
 };
 
 /// Files on their way into a folder: `commit` moves them there together; without it none is left.
@@ -78,11 +80,22 @@ void write_all(const Flags& flags, const experiment::Replayed& replayed, const c
   write_timeline(to, "measured", replayed.measured.trace, cluster, replayed.row.plan);
   write_timeline(to, "simulated", replayed.simulated, cluster, replayed.row.plan);
   core::write_file(to.path("comparison.csv"), report::comparison_csv(replayed.comparison));
-  core::write_file(
-      to.path("comparison.json"),
-      report::comparison_json(replayed.row, replayed.measured.iterations, replayed.comparison, provenance));
+  core::write_file(to.path("comparison.json"),
+                   report::comparison_json(replayed.row, replayed.measured.iterations, replayed.as_graph,
+                                           replayed.comparison, provenance));
   write_losses();
   to.commit();
+}
+
+/// Beside the eager iterations: nobody waits for a thread, and links are as fast as the devices copy.
+std::string graph_line(const std::vector<core::Seconds>& launches) {
+  if (launches.empty()) return "";
+  std::vector<double> times;
+  for (const core::Seconds time : launches) times.push_back(time.value());
+  const core::Interval found = core::median_interval(std::move(times));
+  const auto show = [](double seconds) { return core::show(core::Seconds(seconds)); };
+  return fmt::format("\nas one graph: {} ({} to {}, {} launches), links as fast as the devices copy\n",
+                     show(found.median), show(found.low), show(found.high), launches.size());
 }
 
 core::ExitCode run(const Flags& flags, const Session& session) {
@@ -102,6 +115,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   experiment::ReplaySetting setting = flags.replay.setting();
   setting.training.losses = !flags.losses.empty();
   setting.options.stop = session.stop();
+  setting.graph = flags.graph;
   report::ReplayRow before;
   stamp(before, session);
   std::optional<replay::Processes> processes;
@@ -114,9 +128,12 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   replayed.row.date = before.date;
   const report::Provenance made = provenance(session);
   write_all(flags, replayed, cluster, made);
-  fmt::print("{}", flags.json ? report::comparison_json(replayed.row, replayed.measured.iterations,
-                                                        replayed.comparison, made)
-                              : report::comparison_table(replayed.row, replayed.comparison));
+  if (flags.json)
+    fmt::print("{}", report::comparison_json(replayed.row, replayed.measured.iterations, replayed.as_graph,
+                                             replayed.comparison, made));
+  else
+    fmt::print("{}{}", report::comparison_table(replayed.row, replayed.comparison),
+               graph_line(replayed.as_graph));
   return core::ExitCode::done;
 }
 
@@ -152,6 +169,10 @@ void add_replay(CLI::App& app, Action& action) {
       ->add_option("-o,--output", flags->folder,
                    "measured and simulated trace (.pftrace, .svg), comparison.csv and comparison.json")
       ->type_name("DIR");
+  command->add_flag(
+      "--graph", flags->graph,
+      "on GPUs, beside: the iteration as one CUDA graph, without links' speeds and losses; a launch "
+      "per measured iteration");
   add_json(*command, flags->json);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }

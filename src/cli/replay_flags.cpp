@@ -20,9 +20,10 @@ std::string checksum(const std::string& text) {
 void ReplayFlags::add(CLI::App& command) {
   constexpr int kMost = 10'000;
   command
-      .add_option("--device", device,
-                  "what executes: host, or cuda:0 and so on; each device of a plan is one of "
-                  "its own there")
+      .add_option(
+          "--device", device,
+          "what executes: host; cuda:0 and so on; cuda:0/4, a partition of four for each device of the "
+          "plan; or cuda, a GPU for each, or an equal partition of one")
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option("--iterations", iterations, "how many are measured")
@@ -34,7 +35,8 @@ void ReplayFlags::add(CLI::App& command) {
       ->check(CLI::Range(0, kMost).description(""))
       ->type_name("N");
   auto* together = command.add_flag(
-      "--parallel", parallel, "devices side by side, a thread each; default where each has a processor");
+      "--parallel", parallel,
+      "devices side by side, a thread each; default where each has a processor, GPU or partition");
   auto* apart = command.add_flag(
       "--recomposed", recomposed,
       "one device at a time, and the iteration put together from what the tasks took; default elsewhere");
@@ -75,7 +77,8 @@ void stamp(report::ReplayRow& row, const Session& session) {
 
 std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& flags,
                                                             const std::optional<std::string>& costs) {
-  std::vector<std::pair<std::string, std::string>> out = kernels::open_device(flags.device, 1)->identity();
+  std::vector<std::pair<std::string, std::string>> out =
+      kernels::open_device(kernels::device_for(flags.device, 0, 1), 1)->identity();
   out.emplace_back("costs", costs.value_or("analytic"));
   if (costs) out.emplace_back("CRC-32 of costs", checksum(core::read_file(*costs)));
   out.emplace_back("manner", flags.parallel ? "parallel" : flags.recomposed ? "recomposed" : "by processors");

@@ -1,11 +1,13 @@
 #include "penstock/experiment/replay.hpp"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
+#include "penstock/core/error.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/kernels/devices.hpp"
-#include "penstock/replay/device_worker.hpp"
+#include "penstock/replay/captured.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 
@@ -18,11 +20,14 @@ class Crew {
   Crew(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
        const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
-    for (std::size_t d = 0; d < program.devices.size(); ++d) {
-      const auto* processes = setting.options.processes;
+    const auto* processes = setting.options.processes;
+    const auto idle = static_cast<std::size_t>(std::ranges::count_if(
+        program.devices, [](const auto& instructions) { return instructions.empty(); }));
+    for (std::size_t d = 0, at_work = 0; d < program.devices.size(); ++d) {
       if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))
         continue;
-      backends_[d] = kernels::open_device(setting.device, 1);
+      backends_[d] = kernels::open_device(
+          kernels::device_for(setting.device, at_work++, program.devices.size() - idle), 1);
       owned_[d] =
           replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, setting.training);
     }
@@ -33,8 +38,19 @@ class Crew {
     for (const auto& worker : owned_) out.push_back(worker.get());
     return out;
   }
-  std::size_t size() const {
-    return owned_.size() - static_cast<std::size_t>(std::count(owned_.begin(), owned_.end(), nullptr));
+  std::vector<replay::DeviceWorker*> device_workers() const {
+    std::vector<replay::DeviceWorker*> out;
+    for (const auto& worker : owned_) out.push_back(worker.get());
+    return out;
+  }
+  /// Each has a processor, or a place, of its own.
+  bool apart() const {
+    std::set<std::string> places;
+    std::size_t count = 0;
+    for (const auto& backend : backends_)
+      if (backend != nullptr) ++count, places.insert(backend->place());
+    return places == std::set<std::string>{"host"} ? count <= std::thread::hardware_concurrency()
+                                                   : places.size() == count;
   }
 
  private:
@@ -42,11 +58,18 @@ class Crew {
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned_;
 };
 
-replay::Manner manner_for(const ReplaySetting& setting, std::size_t devices) {
+replay::Manner manner_for(const ReplaySetting& setting, const Crew& crew) {
   if (setting.manner) return *setting.manner;
   if (setting.options.processes != nullptr) return replay::Manner::parallel;
-  const bool apart = setting.device == "host" && devices <= std::thread::hardware_concurrency();
-  return apart ? replay::Manner::parallel : replay::Manner::recomposed;
+  return crew.apart() ? replay::Manner::parallel : replay::Manner::recomposed;
+}
+
+void check_graph(const ReplaySetting& setting, replay::Manner manner, const replay::Program& program) {
+  if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
+  if (manner != replay::Manner::parallel)
+    throw core::BadInput("an iteration is a graph where its devices run side by side");
+  if (setting.training.losses) throw core::BadInput("a graph reads no losses");
+  if (program.mini_batches > 1) throw core::BadInput("an iteration without a flush is no graph");
 }
 
 core::Interval interval(const std::vector<core::Seconds>& times) {
@@ -81,9 +104,13 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   const schedule::Grid order = score::order_of(problem, plan);
   const replay::Program program = replay::lower(problem.graph, plan, order);
   const Crew crew(problem, plan, program, setting);
+  const replay::Manner manner = manner_for(setting, crew);
+  if (setting.graph) check_graph(setting, manner, program);
   Replayed out;
-  out.measured =
-      replay::run(program, problem, plan, crew.workers(), manner_for(setting, crew.size()), setting.options);
+  out.measured = replay::run(program, problem, plan, crew.workers(), manner, setting.options);
+  if (setting.graph)
+    out.as_graph = replay::run_captured(program, problem.graph, plan, crew.device_workers(),
+                                        setting.options.iterations, setting.options.stop);
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   out.simulated = sim::simulate(problem, plan, order, simulation);
   out.comparison = trace::compare(out.measured.trace, out.simulated);

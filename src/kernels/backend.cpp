@@ -3,6 +3,8 @@
 #include <functional>
 #include <numeric>
 
+#include "penstock/kernels/collectives.hpp"
+
 namespace penstock::kernels {
 
 std::string_view name(Pass pass) {
@@ -12,6 +14,10 @@ std::string_view name(Pass pass) {
 
 std::int64_t Slot::count() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::unique_ptr<Collectives> Backend::collectives(const std::vector<Backend*>&) {
+  return nullptr;
 }
 
 bool has_kernel(graph::OpKind kind) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cuda/backend.hpp"
+#include "device_name.hpp"
 #include "host/backend.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
@@ -10,13 +11,26 @@
 namespace penstock::kernels {
 
 std::vector<std::string> device_kinds() {
-  return {"host", "cuda:0"};
+  return {"host", "cuda:0", "cuda:0/2"};
 }
 
 std::vector<std::string> devices_present() {
   std::vector<std::string> devices = {"host"};
   for (int i = 0, count = cuda_devices(); i < count; ++i) devices.push_back(fmt::format("cuda:{}", i));
   return devices;
+}
+
+std::string device_for(const std::string& device, std::size_t index, std::size_t count) {
+  if (device != "cuda") return device;
+  return to_string(spread(index, count, static_cast<std::size_t>(cuda_devices())));
+}
+
+std::vector<std::string> peers_of(const std::string& device) {
+  if (!device.starts_with("cuda:")) return {device};
+  std::vector<std::string> out;
+  for (const CudaName& peer : peers(cuda_name(device), static_cast<std::size_t>(cuda_devices())))
+    out.push_back(to_string(peer));
+  return out;
 }
 
 std::unique_ptr<Backend> open_device(const std::string& device, int threads) {

@@ -61,15 +61,23 @@ class KernelWorker : public DeviceWorker {
   void join(Peers& peers) override { device_.peers = &peers; }
 
   void run(const Instruction& instruction) override {
+    put(instruction);
+    settle();
+  }
+
+  void put(const Instruction& instruction) override {
     if (instruction.pass == Pass::step)
       stages_.at(instruction.stage).weights().step();
     else if (instruction.pass == Pass::reduce_gradient && device_.grouped())
       stages_.at(instruction.stage).sum_over_samples(sums_.at(instruction.stage));
     else if (instruction.micro_batch >= 0)
       run_pass(stages_.at(instruction.stage), instruction);
+  }
+  void settle() override {
     device_.stream->synchronise();
     device_.pool->settle();
   }
+  kernels::Stream& stream() override { return *device_.stream; }
 
   std::vector<Region> incoming(const Message& message) override { return mail_.room_for(message); }
   std::vector<Region> outgoing(const Message& message) override { return mail_.fetch(message); }

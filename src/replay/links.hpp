@@ -12,11 +12,14 @@
 
 namespace penstock::replay {
 
-/// Bytes of the host; `owner` keeps them there.
+class Copier;
+
+/// Bytes of the host, or of a device; `owner` keeps them there.
 struct Piece {
   std::shared_ptr<void> owner;
   std::byte* data = nullptr;
   std::size_t size = 0;
+  Copier* copier = nullptr;  ///< what copies to there, of a device
 };
 using Pieces = std::vector<Piece>;
 

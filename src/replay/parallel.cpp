@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "copier.hpp"
 #include "gathered.hpp"
 #include "groups.hpp"
 #include "meeting.hpp"
@@ -18,6 +19,18 @@ namespace penstock::replay {
 namespace {
 
 using core::DeviceId;
+
+using Copiers = std::vector<std::unique_ptr<Copier>>;
+
+/// [device] null on the host, and where there is no worker.
+Copiers copiers_for(const std::vector<Worker*>& workers) {
+  Copiers out;
+  for (Worker* worker : workers) {
+    const bool device = worker != nullptr && !on_host(worker->backend());
+    out.push_back(device ? std::make_unique<Copier>(worker->backend()) : nullptr);
+  }
+  return out;
+}
 
 void pin(int core) {
   cpu_set_t set;
@@ -33,8 +46,10 @@ class Session {
       : program_(program),
         workers_(workers),
         reductions_(program, problem.graph, plan),
+        arrivals_(copiers_for(workers)),
+        moves_(copiers_for(workers)),
         monitor_(options.patience, options.stop),
-        sums_(monitor_, reductions_, plan, workers, program.messages.size()),
+        sums_(monitor_, reductions_, plan, workers, arrivals_, program.messages.size()),
         processes_(options.processes),
         local_(
             monitor_, problem.cluster, parcels(), options.throttle, [this](DeviceId d) { return here(d); },
@@ -168,16 +183,18 @@ class Session {
 
   void send(std::size_t device, MessageId id) {
     const Message& m = message(id);
-    Pieces from = m.bytes.value() > 0 ? pieces(worker(device).outgoing(m)) : Pieces();
+    Copier* const own = moves_[device].get();
+    Pieces from = m.bytes.value() > 0 ? pieces(worker(device).outgoing(m), own) : Pieces();
     if (m.sender != m.receiver)
       links().send(static_cast<std::size_t>(id), std::move(from));
     else if (m.bytes.value() > 0)
-      copy(from, pieces(worker(device).incoming(m)));
+      copy(from, pieces(worker(device).incoming(m), own));
   }
 
   void open(std::size_t device, MessageId id) {
-    links().open(static_cast<std::size_t>(id),
-                 [this, device, id] { return pieces(worker(device).incoming(message(id))); });
+    links().open(static_cast<std::size_t>(id), [this, device, id] {
+      return pieces(worker(device).incoming(message(id)), arrivals_[device].get());
+    });
   }
 
   /// All devices; whether this was the last one to come, which does `together` first.
@@ -212,6 +229,7 @@ class Session {
   const Program& program_;
   const std::vector<Worker*>& workers_;
   const Reductions reductions_;
+  const Copiers arrivals_, moves_;  ///< [device] of its carrier's thread, and of its own
   Monitor monitor_;
   Reducers sums_;
   std::vector<std::unique_ptr<Meeting>> meetings_;  ///< of tensor-parallel groups

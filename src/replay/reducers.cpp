@@ -4,24 +4,38 @@
 
 #include <algorithm>
 
-#include "regions.hpp"
 #include "words.hpp"
 
 namespace penstock::replay {
 
 Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
-                   const std::vector<Worker*>& workers, std::size_t first_parcel)
+                   const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
+                   std::size_t first_parcel)
     : monitor_(monitor),
       reductions_(reductions),
       plan_(plan),
       workers_(workers),
+      copiers_(copiers),
+      come_(reductions.list.size()),
       devices_(reductions.at.size()),
       scratch_(reductions.at.size()) {
   for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
   for (const Reduction& reduction : reductions.list) {
-    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_parcel);
+    const bool sliced = copiers[reduction.devices.front().index()] == nullptr;
+    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_parcel, sliced);
     first_parcel += rings_.back().parcels(reduction.devices).size();
+    find_library(reduction);
   }
+}
+
+void Reducers::find_library(const Reduction& reduction) {
+  std::vector<kernels::Backend*> ranks;
+  for (const core::DeviceId device : reduction.devices) {
+    if (workers_[device.index()] == nullptr) return;  // of another process
+    ranks.push_back(&workers_[device.index()]->backend());
+  }
+  const auto [found, fresh] = libraries_.try_emplace(reduction.devices);
+  if (fresh) found->second = ranks.front()->collectives(ranks);
 }
 
 void Reducers::add_parcels(std::vector<Parcel>& parcels) const {
@@ -67,6 +81,7 @@ void Reducers::wait_for_all(std::size_t device) {
 
 void Reducers::reset() {
   devices_.assign(devices_.size(), {});
+  come_.assign(come_.size(), 0);
 }
 
 void Reducers::note(Record& record) const {
@@ -102,20 +117,57 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
   const auto r = static_cast<std::size_t>(reductions_.at[device][task.position]);
   const auto& devices = reductions_.list[r].devices;
   const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
-  kernels::Backend& backend = workers_[device]->backend();
   const auto awaited = [&] {
     return fmt::format("device {} waits for a sum of gradients of stage {}", device,
                        reductions_.list[r].stage.index());
   };
+  if (copiers_[device] == nullptr)
+    sum_on_host(links, r, static_cast<std::size_t>(member), device, task.terms, awaited);
+  else
+    sum_on_device(links, r, static_cast<std::size_t>(member), device, task.terms, awaited);
+}
+
+void Reducers::sum_on_host(Links& links, std::size_t r, std::size_t member, std::size_t device,
+                           const Terms& terms, const Awaited& awaited) {
   const Scratch& scratch = scratch_[device][r];
+  kernels::Backend& backend = workers_[device]->backend();
   const auto run = [&](const Pieces& gradients) {
-    rings_[r].run(links, static_cast<std::size_t>(member), NumberRow(gradients), scratch.ring, awaited);
+    rings_[r].run(links, member, NumberRow(gradients), scratch.ring, awaited);
   };
-  if (task.terms.size() == 1 && plain(backend, task.terms[0])) return run(pieces(task.terms[0]));
-  gather(backend, task.terms, *scratch.values);
-  run({{scratch.values, reinterpret_cast<std::byte*>(scratch.values->data()),
-        scratch.values->size() * sizeof(float)}});
-  for (const auto& regions : task.terms) scatter(backend, regions, *scratch.values);
+  if (terms.size() == 1 && plain(backend, terms[0])) return run(pieces(terms[0]));
+  gather(backend, terms, *scratch.gathered);
+  run({{scratch.gathered, reinterpret_cast<std::byte*>(scratch.gathered->data()),
+        scratch.gathered->size() * sizeof(float)}});
+  for (const auto& regions : terms) scatter(backend, regions, *scratch.gathered);
+}
+
+void Reducers::sum_on_device(Links& links, std::size_t r, std::size_t member, std::size_t device,
+                             const Terms& terms, const Awaited& awaited) {
+  Scratch& scratch = scratch_[device][r];
+  auto& [values, room] = scratch.on_device;
+  if (values == nullptr) {
+    values = make_numbers(workers_[device]->backend(), copiers_[device].get(), terms[0]);
+    room = values->room(std::max<std::size_t>(1, rings_[r].largest_part(values->size())));
+  }
+  values->take(terms[0]);
+  for (std::size_t t = 1; t < terms.size(); ++t) {
+    const auto more = values->room(values->size());
+    more->take(terms[t]);
+    values->add(0, *more, values->size());
+  }
+  if (!sum_by_library(r, member, *values, awaited)) rings_[r].run(links, member, *values, *room, awaited);
+  for (const auto& regions : terms) values->give(regions);
+}
+
+bool Reducers::sum_by_library(std::size_t r, std::size_t member, Numbers& values, const Awaited& awaited) {
+  const Reduction& reduction = reductions_.list[r];
+  const auto library = libraries_.find(reduction.devices);
+  if (library == libraries_.end() || library->second == nullptr) return false;
+  monitor_.change([&] { ++come_[r]; });
+  monitor_.wait([&] { return come_[r] == reduction.devices.size(); }, awaited);
+  bool summed = false;
+  monitor_.work([&] { summed = values.sum(*library->second, member); });
+  return summed;
 }
 
 }  // namespace penstock::replay

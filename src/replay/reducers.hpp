@@ -1,6 +1,7 @@
 #pragma once
 // Threads that sum the gradients of replicas beside later passes.
 
+#include <map>
 #include <thread>
 
 #include "monitor.hpp"
@@ -12,12 +13,14 @@
 namespace penstock::replay {
 
 /// One thread per device with a worker here that has something to sum; it runs one sum at a time, in the
-/// device's order.
+/// device's order: by the devices' library where they have one, else around a ring.
 class Reducers {
  public:
-  /// Parcels of their rings are numbered from `first_parcel` on.
+  /// Parcels of their rings are numbered from `first_parcel` on. `copiers` bring them, [device]; null on the
+  /// host, and for devices of other processes.
   Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
-           const std::vector<Worker*>& workers, std::size_t first_parcel);
+           const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
+           std::size_t first_parcel);
 
   void add_parcels(std::vector<Parcel>& parcels) const;
   std::vector<std::jthread> start(Links& links);
@@ -44,17 +47,32 @@ class Reducers {
   };
   void serve(Links& links, std::size_t device);
   void sum(Links& links, std::size_t device, const Task& task);
+  using Terms = std::vector<std::vector<Region>>;
+  using Awaited = std::function<std::string()>;
+  void sum_on_host(Links& links, std::size_t reduction, std::size_t member, std::size_t device,
+                   const Terms& terms, const Awaited& awaited);
+  void sum_on_device(Links& links, std::size_t reduction, std::size_t member, std::size_t device,
+                     const Terms& terms, const Awaited& awaited);
+  void find_library(const Reduction& reduction);
+  /// False where there is none for these numbers.
+  bool sum_by_library(std::size_t reduction, std::size_t member, Numbers& values, const Awaited& awaited);
 
   Monitor& monitor_;
   const Reductions& reductions_;
   const plan::Plan& plan_;
   const std::vector<Worker*>& workers_;
+  const std::vector<std::unique_ptr<Copier>>& copiers_;
   std::vector<Ring> rings_;  ///< [reduction]
+  std::map<std::vector<core::DeviceId>, std::unique_ptr<kernels::Collectives>> libraries_;
+  /// [reduction] replicas that have come to it: the library is called when all have, so that none waits in it
+  /// for one that has failed.
+  std::vector<std::size_t> come_;
   std::vector<Device> devices_;
   struct Scratch {
     Ring::Scratch ring;
-    /// Gradients that are no fp32 numbers of the host.
-    Ring::Scratch::Numbers values = std::make_shared<std::vector<float>>();
+    /// Gradients that are no fp32 numbers of the host, or of several copies.
+    Ring::Scratch::Floats gathered = std::make_shared<std::vector<float>>();
+    std::pair<std::unique_ptr<Numbers>, std::unique_ptr<Numbers>> on_device;  ///< values, and a room of them
   };
   std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
   bool closed_ = false;

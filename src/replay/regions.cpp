@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "copier.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
 
@@ -41,30 +42,32 @@ bool plain(const Backend& backend, const Region& region) {
   return on_host(backend) && region.buffer->element() == Element::fp32;
 }
 
+}  // namespace
+
 std::size_t numbers(const std::vector<Region>& regions) {
   std::size_t out = 0;
   for (const Region& region : regions) out += part(region).count;
   return out;
 }
 
-}  // namespace
-
 bool on_host(const Backend& backend) {
   return backend.name() == "host";
 }
 
-Pieces pieces(const std::vector<Region>& regions) {
+Pieces pieces(const std::vector<Region>& regions, Copier* copier) {
   Pieces out;
-  for (const Region& region : regions) out.push_back({region.buffer, address(region), size(region.bytes)});
+  for (const Region& region : regions)
+    out.push_back({region.buffer, address(region), size(region.bytes), copier});
   return out;
 }
 
 void copy(const Pieces& from, const Pieces& to) {
   core::require(from.size() == to.size(), "both ends of a message have the same tensors");
-  for (std::size_t i = 0; i < from.size(); ++i) {
+  for (std::size_t i = 0; i < from.size(); ++i)
     core::require(from[i].size == to[i].size, "both ends of a message have the same size");
+  if (!to.empty() && to.front().copier != nullptr) return to.front().copier->copy(from, to);
+  for (std::size_t i = 0; i < from.size(); ++i)
     if (from[i].size > 0 && from[i].data != to[i].data) std::memcpy(to[i].data, from[i].data, from[i].size);
-  }
 }
 
 void copy(const std::vector<Region>& from, Backend& sender, const std::vector<Region>& to,

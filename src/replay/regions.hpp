@@ -11,9 +11,12 @@ namespace penstock::replay {
 /// Whether the backend's buffers lie in memory that the processor reads.
 bool on_host(const kernels::Backend& backend);
 
-/// Of buffers of the host.
-Pieces pieces(const std::vector<Region>& regions);
-/// Internal error where sizes differ. What is the same memory stays as it is.
+std::size_t numbers(const std::vector<Region>& regions);
+
+/// Of buffers of the host, or of the device that `copier` copies to.
+Pieces pieces(const std::vector<Region>& regions, Copier* copier = nullptr);
+/// Both of the host, or of devices. Internal error where sizes differ. What is the same memory stays as it
+/// is.
 void copy(const Pieces& from, const Pieces& to);
 
 /// Between buffers of any two devices, by way of the host where one is not there.

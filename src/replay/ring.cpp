@@ -26,10 +26,10 @@ void copy(const float* from, const Pieces& to) {
 
 }  // namespace
 
-Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first)
+Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced)
     : replicas_(replicas),
       bytes_(static_cast<std::size_t>(bytes.value())),
-      slices_(std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices)),
+      slices_(sliced ? std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices) : 1),
       first_(first) {}
 
 /// Member i hands on part i, then i - 1, ...: first sums as they grow, then, from i + 1 on, whole ones.
@@ -128,6 +128,48 @@ class Ring::Member {
 void Ring::run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
                const std::function<std::string()>& awaited) const {
   Member(*this, links, member, gradients, scratch).run(awaited);
+}
+
+void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
+               const std::function<std::string()>& awaited) const {
+  const std::size_t before = (member + replicas_ - 1) % replicas_;
+  for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
+    const bool adds = step + 1 < replicas_;
+    const Part given(values.size(), replicas_, part_of(step, member)),
+        taken(values.size(), replicas_, part_of(step, before));
+    Numbers& to = adds ? room : values;
+    links.send(parcel(step, member), values.piece(given.start, given.count));
+    links.open(parcel(step, before),
+               [&to, begin = adds ? 0 : taken.start, count = taken.count] { return to.piece(begin, count); });
+    links.wait(parcel(step, before), awaited);
+    if (adds) values.add(taken.start, room, taken.count);
+  }
+}
+
+/// A step of a replica comes after the last one of the replica before it, whose sum it reads. Nothing that it
+/// writes is still to be read: sums have come round by then.
+void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
+               const std::vector<std::unique_ptr<DeviceNumbers>>& rooms) {
+  const std::size_t n = values.size();
+  const Ring ring(n, core::Bytes(0), 0, false);
+  std::vector<std::unique_ptr<kernels::Mark>> done, next(n);
+  for (const auto& row : values) done.push_back(row->stream().mark());
+  for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t before = (i + n - 1) % n;
+      const Part part(values[i]->size(), n, ring.part_of(step, before));
+      kernels::Stream& stream = values[i]->stream();
+      stream.wait(*done[before]);
+      if (step + 1 < n) {
+        rooms[i]->put_copy(0, *values[before], part.start, part.count, stream);
+        values[i]->put_sum(part.start, *rooms[i], part.count);
+      } else {
+        values[i]->put_copy(part.start, *values[before], part.start, part.count, stream);
+      }
+      next[i] = stream.mark();
+    }
+    std::swap(done, next);
+  }
 }
 
 void Ring::sum(std::vector<std::vector<float>>& values) {

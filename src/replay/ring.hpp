@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "device_numbers.hpp"
 #include "number_row.hpp"
 
 namespace penstock::replay {
@@ -16,24 +17,33 @@ namespace penstock::replay {
 /// and then copied, so that all end with the same bits. Sums are in fp32.
 class Ring {
  public:
-  /// Of `bytes` of gradients of n >= 1 replicas; its parcels are numbered from `first` on.
-  Ring(std::size_t replicas, core::Bytes bytes, std::size_t first);
+  /// Of `bytes` of gradients of n >= 1 replicas; its parcels are numbered from `first` on. Not `sliced`: each
+  /// part travels as one.
+  Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced = true);
 
   /// Every slice is sent, be it empty.
   std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices) const;
 
+  /// Of so many numbers.
+  std::size_t largest_part(std::size_t numbers) const { return (numbers + replicas_ - 1) / replicas_; }
   /// Kept from one iteration to the next, since new memory comes slowly. What a neighbour still reads is not
   /// written before the next iteration.
   struct Scratch {
-    using Numbers = std::shared_ptr<std::vector<float>>;
-    Numbers sums = std::make_shared<std::vector<float>>();
-    std::array<Numbers, 2> rooms = {std::make_shared<std::vector<float>>(),
-                                    std::make_shared<std::vector<float>>()};
+    using Floats = std::shared_ptr<std::vector<float>>;
+    Floats sums = std::make_shared<std::vector<float>>();
+    std::array<Floats, 2> rooms = {std::make_shared<std::vector<float>>(),
+                                   std::make_shared<std::vector<float>>()};
   };
   /// What replica `member` does; all do so side by side, with as many numbers in as many pieces. Sums replace
   /// its gradients, which nobody reads any more when it returns.
   void run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
            const std::function<std::string()>& awaited) const;
+  /// The same of rows that are no memory of the host, in one slice; the largest part fits in `room`.
+  void run(Links& links, std::size_t member, Numbers& values, Numbers& room,
+           const std::function<std::string()>& awaited) const;
+  /// The same sums, bit by bit, put on the streams of all replicas' rows by one thread; nobody waits.
+  static void put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
+                  const std::vector<std::unique_ptr<DeviceNumbers>>& rooms);
   /// The same sums, bit by bit, by one who holds the values of all replicas.
   static void sum(std::vector<std::vector<float>>& values);
 

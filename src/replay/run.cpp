@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "groups.hpp"
 #include "parallel.hpp"
@@ -41,17 +42,38 @@ void check_processes(const Program& program, const plan::Plan& plan, Manner mann
                                        processes.size(), rank));
 }
 
+/// Two that share multiprocessors, or are not of one kind, do not run side by side; those of several
+/// processes are on the host.
+void check_side_by_side(const std::vector<const kernels::Backend*>& backends, const Processes* processes) {
+  std::set<std::string> places;
+  for (const kernels::Backend* backend : backends) {
+    if (on_host(*backend) != on_host(*backends.front()))
+      throw core::BadInput("devices of the host and others do not run side by side");
+    if (on_host(*backend)) continue;
+    if (processes != nullptr)
+      throw core::BadInput(fmt::format("several processes replay on the host, not on {}", backend->name()));
+    if (!places.insert(backend->place()).second)
+      throw core::BadInput(
+          fmt::format("more than one device is on {}, and side by side each needs its own; "
+                      "replay it recomposed, or on partitions",
+                      backend->place()));
+  }
+}
+
 void check_workers(const Program& program, const std::vector<Worker*>& workers, Manner manner,
                    const Processes* processes) {
+  std::vector<const kernels::Backend*> backends;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d)))) continue;
     core::require(d < workers.size() && workers[d] != nullptr, "every device with instructions has a worker");
-    if (manner == Manner::parallel && !on_host(workers[d]->backend()))
-      throw core::BadInput(
-          fmt::format("device {} is {}, and only devices of the host run side by side; "
-                      "replay it recomposed",
-                      d, workers[d]->backend().name()));
+    backends.push_back(&workers[d]->backend());
   }
+  if (manner == Manner::parallel) check_side_by_side(backends, processes);
+}
+
+bool needs_cores(const std::vector<Worker*>& workers) {
+  return std::any_of(workers.begin(), workers.end(),
+                     [](Worker* worker) { return worker != nullptr && on_host(worker->backend()); });
 }
 
 void check(const Program& program, const plan::Plan& plan, const std::vector<Worker*>& workers, Manner manner,
@@ -60,7 +82,7 @@ void check(const Program& program, const plan::Plan& plan, const std::vector<Wor
   if (options.processes != nullptr) check_processes(program, plan, manner, *options.processes);
   check_workers(program, workers, manner, options.processes);
   const std::size_t devices = at_work(program, nullptr, 0), cores = allowed_cores().size();
-  if (manner == Manner::parallel && options.processes == nullptr && devices > cores)
+  if (manner == Manner::parallel && options.processes == nullptr && needs_cores(workers) && devices > cores)
     throw core::BadInput(
         fmt::format("{} devices side by side need as many cores, and this process may use {}; "
                     "replay it recomposed",
@@ -70,7 +92,8 @@ void check(const Program& program, const plan::Plan& plan, const std::vector<Wor
 /// Of the machine's processes each takes its own, in the order of ranks; none where there are too few.
 std::vector<int> cores_for(const Program& program, const ReplayOptions& options) {
   std::vector<int> cores = allowed_cores();
-  if (options.processes == nullptr) return cores;
+  if (options.processes == nullptr)
+    return at_work(program, nullptr, 0) > cores.size() ? std::vector<int>() : cores;
   std::size_t before = 0, all = 0;
   for (const int rank : options.processes->on_this_machine()) {
     const std::size_t devices = at_work(program, options.processes, rank);

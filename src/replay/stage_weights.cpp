@@ -54,8 +54,9 @@ void StageWeights::add(ParameterRef parameter) {
   auto& state = states_.emplace_back();
   for (const Slot& s : update->state()) {
     state.push_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));
-    if (s.name == "master")
-      kernels::write_values(device_.backend, *state.back(), kernels::read_values(device_.backend, *weights));
+    if (s.name != "master") continue;
+    device_.stream->synchronise();  // the zeros come first
+    kernels::write_values(device_.backend, *state.back(), kernels::read_values(device_.backend, *weights));
   }
   versions_[0].push_back(std::move(weights));
 }

@@ -107,6 +107,12 @@ Json kinds_json(const Comparison& c) {
   return out;
 }
 
+Json seconds_json(const std::vector<core::Seconds>& times) {
+  Json out = Json::array();
+  for (const core::Seconds t : times) out.push_back(t.value());
+  return out;
+}
+
 std::string id(core::DeviceId device) {
   return device.valid() ? std::to_string(device.index()) : "";
 }
@@ -130,17 +136,14 @@ std::string comparison_csv(const Comparison& comparison) {
 }
 
 std::string comparison_json(const ReplayRow& row, const std::vector<core::Seconds>& iterations,
-                            const Comparison& comparison, const Provenance& provenance) {
+                            const std::vector<core::Seconds>& as_graph, const Comparison& comparison,
+                            const Provenance& provenance) {
   Json all = Json::parse(to_json(ReplayTable{{row}, {}, {}}, provenance));
-  Json repeats = Json::array();
-  for (const core::Seconds t : iterations) repeats.push_back(t.value());
-  const Json out = {{"provenance", all.at("provenance")},
-                    {"replay", all.at("results").at(0)},
-                    {"iterations_s", std::move(repeats)},
-                    {"stages", stages_json(comparison)},
-                    {"kinds", kinds_json(comparison)},
-                    {"only_measured", comparison.only_measured},
-                    {"only_simulated", comparison.only_simulated}};
+  const Json out = {
+      {"provenance", all.at("provenance")},        {"replay", all.at("results").at(0)},
+      {"iterations_s", seconds_json(iterations)},  {"graph_iterations_s", seconds_json(as_graph)},
+      {"stages", stages_json(comparison)},         {"kinds", kinds_json(comparison)},
+      {"only_measured", comparison.only_measured}, {"only_simulated", comparison.only_simulated}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -47,3 +47,21 @@ TEST_CASE("messages are as long as copies between devices were") {
   CHECK(line->latency == doctest::Approx(2e-6));
   CHECK(1 / line->per_byte == doctest::Approx(10e9));
 }
+
+TEST_CASE("GPUs that send each other messages have a memory each, partitions of one share it") {
+  auto calibration = support::bare_calibration();
+  const auto memory = [&](const char* backend, bool peers) {
+    calibration.identity.backend = backend;
+    calibration.links.clear();
+    if (peers)
+      calibration.links = {{cost::LinkKind::peer_copy, 2, {{core::Bytes(1000), support::timing(1e-6)}}, {}}};
+    const auto cluster =
+        cluster::parse_cluster(calibrate::cluster_yaml(calibration, 2, {0, 1e-9}), "two.yaml");
+    return cluster.type(DeviceId(0)).memory;
+  };
+  const core::Bytes all = calibration.identity.memory;
+  CHECK(memory("cuda:1", true) == all);
+  CHECK(memory("cuda:1", false) == all / 2);
+  CHECK(memory("cuda:1/2", true) == all / 2);
+  CHECK(memory("host", true) == all / 2);
+}

@@ -6,6 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
+#include "replay/guest.hpp"
 #include "scripted.hpp"
 
 using namespace penstock;
@@ -37,6 +38,22 @@ TEST_CASE("every kind of link but broadcast is timed") {
     CHECK(timed(point.time));
   }
   CHECK_THROWS_AS(time_link(b.bench, LinkKind::broadcast, core::Bytes(4096)), core::Error);
+}
+
+TEST_CASE("where the devices have a library, it does the collectives") {
+  std::vector<calibrate::Rank> ranks =
+      calibrate::open_ranks(3, [] { return std::make_unique<replay::test::Guest>("guest"); });
+  auto& first = dynamic_cast<replay::test::Guest&>(*ranks[0].backend);
+  replay::test::GuestLibrary library({&first, ranks[1].backend.get(), ranks[2].backend.get()});
+  scripted::Clock clock;
+  const calibrate::LinkBench bench{
+      ranks, clock, {.least = 2, .enough = core::Seconds(0), .noise = 1}, {}, &library};
+  for (const LinkKind kind : {LinkKind::reduce_scatter, LinkKind::all_gather}) {
+    CHECK(timed(time_link(bench, kind, core::Bytes(1000)).time));
+    CHECK(first.sums == 0);
+  }
+  CHECK(timed(time_link(bench, LinkKind::all_reduce, core::Bytes(1000)).time));
+  CHECK(first.sums >= 2);
 }
 
 TEST_CASE("copies are timed alone and together, and beside a product") {

@@ -40,8 +40,7 @@ struct Bench {
 
   calibrate::SurveyRequest request(core::Bytes memory = core::Bytes(1 << 20)) {
     return {.backend = backend,
-            .open_rank = [this] { return std::make_unique<scripted::Backend>(script); },
-            .ranks = 1,
+            .peers = {[this] { return std::make_unique<scripted::Backend>(script); }},
             .clock = clock,
             .models = models,
             .memory = memory,

@@ -305,6 +305,8 @@ expect 0 '"only_simulated": 0' "${replay[@]}" --iterations 1 --json
 expect 0 "stage 1" "${replay[@]}" --iterations 1 --warm-up 0 --network fifo
 expect 10 "--recomposed excludes --no-throttle" "${replay[@]}" --no-throttle
 expect 10 "--parallel excludes --recomposed" "${replay[@]}" --parallel
+expect 11 "the host has no graphs" "${replay[@]}" --graph -o bad.yaml
+expect 11 "'/' is followed by how many equal partitions" "${replay[@]}" --device cuda:0/0 -o bad.yaml
 expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device hast -o bad.yaml
 expect 11 "the costs are a calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
 expect 21 "the plan is not valid" "$penstock" replay shared.yaml -o bad.yaml

@@ -5,11 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <thread>
 
 #include "kernels/cases.hpp"
 #include "kernels/checks.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/kernels/collectives.hpp"
 #include "penstock/kernels/devices.hpp"
+#include "penstock/kernels/values.hpp"
 
 using namespace penstock;
 using kernels::Number;
@@ -18,9 +21,11 @@ namespace {
 
 constexpr Number kNumbers[] = {Number::fp32, Number::tf32, Number::bf16, Number::fp16};
 
+/// And half of each.
 std::vector<std::string> devices() {
   std::vector<std::string> all = kernels::devices_present();
   std::erase(all, "host");
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i) all.push_back(all[i] + "/2");
   return all;
 }
 
@@ -92,6 +97,67 @@ TEST_CASE("kernels tell their algorithm and workspace") {
 
 TEST_CASE("optimizers step by their rules") {
   on_each([](kernels::Backend& backend) { test::check_updates(backend); });
+}
+
+TEST_CASE("partitions have places of their own and are alike") {
+  for (const std::string& device : kernels::devices_present()) {
+    if (device == "host") continue;
+    const auto whole = kernels::open_device(device), one = kernels::open_device(device + "/2"),
+               other = kernels::open_device(device + "/2");
+    CHECK(one->name() == device + "/2");
+    CHECK(one->place() != other->place());
+    CHECK(one->identity() == other->identity());
+    CHECK(one->identity() != whole->identity());
+    CHECK_THROWS_AS(kernels::open_device(device + "/100000"), core::BadInput);
+    const auto stream = one->make_stream(), foreign = other->make_stream();
+    const auto buffer = one->allocate(kernels::Element::fp32, 4);
+    CHECK_NOTHROW(one->zero(*buffer, *stream));
+    CHECK_THROWS_AS(one->zero(*buffer, *foreign), core::Error);
+    stream->synchronise();
+  }
+}
+
+TEST_CASE("GPUs that have a library sum, scatter and gather by it") {
+  std::vector<std::unique_ptr<kernels::Backend>> gpus;
+  for (const std::string& device : kernels::devices_present())
+    if (device != "host") gpus.push_back(kernels::open_device(device));
+  std::vector<kernels::Backend*> ranks;
+  for (const auto& gpu : gpus) ranks.push_back(gpu.get());
+  const auto library = ranks.empty() ? nullptr : ranks.front()->collectives(ranks);
+  if (library == nullptr) {
+    MESSAGE("skipped: no two GPUs, or no NCCL");
+    return;
+  }
+  const auto n = std::ssize(ranks);
+  std::vector<std::vector<double>> sums(ranks.size()), parts(ranks.size()), wholes(ranks.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+      threads.emplace_back([&, r] {
+        kernels::Backend& backend = *ranks[r];
+        const auto stream = backend.make_stream();
+        const auto whole = backend.allocate(kernels::Element::fp32, n),
+                   part = backend.allocate(kernels::Element::fp32, 1);
+        const std::vector<double> ones(ranks.size(), static_cast<double>(r + 1));
+        write_values(backend, *whole, ones);
+        library->reduce_scatter(r, *whole, *part, *stream);
+        stream->synchronise();
+        parts[r] = read_values(backend, *part);
+        library->all_reduce(r, *whole, *stream);
+        stream->synchronise();
+        sums[r] = read_values(backend, *whole);
+        write_values(backend, *part, std::vector{static_cast<double>(r)});
+        library->all_gather(r, *part, *whole, *stream);
+        stream->synchronise();
+        wholes[r] = read_values(backend, *whole);
+      });
+  }
+  const double sum = static_cast<double>(n * (n + 1)) / 2;  // of 1, 2, ..., n
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    CHECK(sums[r] == std::vector<double>(ranks.size(), sum));
+    CHECK(parts[r] == std::vector{sum});
+    for (std::size_t i = 0; i < ranks.size(); ++i) CHECK(wholes[r][i] == static_cast<double>(i));
+  }
 }
 
 int main(int argc, char** argv) {

@@ -2,11 +2,18 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
+
 #include "cut_model.hpp"
+#include "guest.hpp"
+#include "lazy.hpp"
 #include "models/layers.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"
-#include "penstock/replay/device_worker.hpp"
+#include "penstock/replay/captured.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
@@ -29,13 +36,22 @@ graph::OpGraph small_chain() {
   return net.build();
 }
 
+using Open = std::function<std::unique_ptr<kernels::Backend>(std::size_t device)>;
+
+std::unique_ptr<kernels::Backend> host(std::size_t) {
+  return kernels::open_device("host", 1);
+}
+std::unique_ptr<kernels::Backend> guest(std::size_t device) {
+  return std::make_unique<replay::test::Guest>("guest " + std::to_string(device));
+}
+
 /// A worker for every device, with a backend of its own.
 struct Team {
-  Team(const CutModel& model, const replay::Program& program) : plan(model.plan) {
+  Team(const CutModel& model, const replay::Program& program, const Open& open = host) : plan(model.plan) {
     replay::TrainingSetup setup;
     setup.rule.rate = 1e-3f;
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
-      backends.push_back(kernels::open_device("host", 1));
+      backends.push_back(open(d));
       owned.push_back(
           make_worker(*backends.back(), model.problem(), model.plan, core::DeviceId(d), program, setup));
       workers.push_back(owned.back().get());
@@ -58,6 +74,25 @@ struct Team {
   std::vector<replay::Worker*> workers;
 };
 
+replay::ReplayOptions two_iterations() {
+  replay::ReplayOptions options;
+  options.iterations = 2;
+  options.throttle = false;
+  return options;
+}
+
+/// What `run` says to devices opened like this; nothing where it runs.
+std::string refusal(const CutModel& model, const Open& open) {
+  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  Team team(model, program, open);
+  try {
+    run(program, model.problem(), model.plan, team.workers, replay::Manner::parallel, two_iterations());
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
 std::vector<std::int32_t> placement(const std::string& family) {
   schedule::GridShape shape;
   shape.ranks = 4;
@@ -79,9 +114,7 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
                                                                      .replicas = replicas});
       const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
       Team together(model, program), alone(model, program);
-      replay::ReplayOptions options;
-      options.iterations = 2;
-      options.throttle = false;
+      const auto options = two_iterations();
       const auto side_by_side = run_parallel(program, model.problem(), model.plan, together.workers, options,
                                              replay::allowed_cores());
       run_recomposed(program, model.problem(), model.plan, alone.workers, options);
@@ -91,4 +124,137 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
       for (std::size_t d = 0; d < together.workers.size(); ++d)
         CHECK(summary.devices[d].peak == plan::total(together.workers[d]->memory().at_peak));
     }
+}
+
+TEST_CASE("devices that are not the host's exchange messages and sums among themselves, to the same bits") {
+  for (const auto& [family, replicas] :
+       {std::pair<const char*, std::size_t>("1f1b", 3), {"zbv", 2}, {"pipedream", 1}}) {
+    CAPTURE(std::string(family));
+    const CutModel model = replay::test::cut_model(small_chain(), {.schedule = family,
+                                                                   .rank = placement(family),
+                                                                   .mini_batch = 24,
+                                                                   .micro_batch = 3,
+                                                                   .replicas = replicas});
+    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    Team guests(model, program, guest), hosts(model, program);
+    const auto of_guest = [&](std::size_t d) -> auto& {
+      return dynamic_cast<replay::test::Guest&>(*guests.backends[d]);
+    };
+    for (std::size_t d = 0; d < guests.backends.size(); ++d) of_guest(d).reads = 0;
+    run(program, model.problem(), model.plan, guests.workers, replay::Manner::parallel, two_iterations());
+    run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
+    for (std::size_t d = 0; d < guests.backends.size(); ++d) {
+      CHECK(of_guest(d).reads == 0);
+      CHECK(of_guest(d).copies > 0);
+    }
+    CHECK(guests.weights() == hosts.weights());
+  }
+}
+
+TEST_CASE("replicas whose devices have a library sum by it: one per set of devices, to the same gradients") {
+  const CutModel model = replay::test::cut_model(
+      small_chain(),
+      {.schedule = "zbv", .rank = {0, 1, 1, 0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
+  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  Team guests(model, program, guest), hosts(model, program);
+  int libraries = 0, sums = 0;
+  for (auto& backend : guests.backends) dynamic_cast<replay::test::Guest&>(*backend).has_library = true;
+  run(program, model.problem(), model.plan, guests.workers, replay::Manner::parallel, two_iterations());
+  for (auto& backend : guests.backends) {
+    libraries += dynamic_cast<replay::test::Guest&>(*backend).libraries;
+    sums += dynamic_cast<replay::test::Guest&>(*backend).sums;
+  }
+  CHECK(libraries == 2);
+  CHECK(sums == 3 * 4);  // 3 iterations of 4 stages
+  run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
+  CHECK(guests.weights() == hosts.weights());
+}
+
+TEST_CASE("an iteration put on all streams at once trains alike, in whatever order these allow") {
+  for (const auto& [family, replicas] :
+       {std::pair<const char*, std::size_t>("gpipe", 1), {"1f1b", 3}, {"interleaved_1f1b", 2}, {"zbv", 2}})
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      CAPTURE(std::string(family));
+      CAPTURE(seed);
+      const CutModel model = replay::test::cut_model(small_chain(), {.schedule = family,
+                                                                     .rank = placement(family),
+                                                                     .mini_batch = 24,
+                                                                     .micro_batch = 3,
+                                                                     .replicas = replicas,
+                                                                     .recompute = seed == 3});
+      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      replay::test::LazyWorld world(seed);
+      Team lazy(model, program,
+                [&](std::size_t d) { return std::make_unique<replay::test::Lazy>(world, d); });
+      Team hosts(model, program);
+      std::vector<replay::DeviceWorker*> workers;
+      for (const auto& worker : lazy.owned) workers.push_back(worker.get());
+      replay::ReplayOptions once = two_iterations();
+      once.warm_up = 0, once.iterations = 1;
+      run_recomposed(program, model.problem(), model.plan, lazy.workers, once);
+      CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
+      once.iterations = 1 + 4;  // one before, two to get ready, two that count
+      run_recomposed(program, model.problem(), model.plan, hosts.workers, once);
+      CHECK(lazy.weights() == hosts.weights());
+    }
+}
+
+TEST_CASE("what does not flush is no graph, and a request to stop ends launches") {
+  const auto captured = [](const char* family, core::StopToken stop) {
+    const CutModel model = replay::test::cut_model(
+        small_chain(), {.schedule = family, .rank = placement(family), .mini_batch = 16, .micro_batch = 2});
+    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    Team team(model, program);
+    std::vector<replay::DeviceWorker*> workers;
+    for (const auto& worker : team.owned) workers.push_back(worker.get());
+    return run_captured(program, model.graph, model.plan, workers, 1, stop);
+  };
+  CHECK_THROWS_WITH_AS(captured("pipedream", {}),
+                       "a plan that does not flush is no graph: its weights lie elsewhere after an iteration",
+                       core::BadInput);
+  const std::atomic<bool> stopped = true;
+  CHECK_THROWS_AS(captured("1f1b", core::StopToken(&stopped)), core::Interrupted);
+}
+
+TEST_CASE("side by side every device has a place of its own, and all are of the host or none") {
+  const CutModel model = replay::test::cut_model(small_chain(), {.rank = {0, 1}});
+  CHECK(refusal(model, guest) == "");
+  CHECK(
+      refusal(model, [](std::size_t) { return guest(7); }) ==
+      "more than one device is on guest 7, and side by side each needs its own; replay it recomposed, or on "
+      "partitions");
+  CHECK(refusal(model, [](std::size_t d) { return d == 0 ? host(d) : guest(d); }) ==
+        "devices of the host and others do not run side by side");
+}
+
+TEST_CASE("two partitions of a GPU train as one device does") {
+  const auto present = kernels::devices_present();
+  if (std::ranges::find(present, "cuda:0") == present.end()) {
+    MESSAGE("skipped: there is no CUDA device");
+    return;
+  }
+  for (const std::size_t replicas : {1, 2}) {
+    CAPTURE(replicas);
+    const CutModel model = replay::test::cut_model(
+        small_chain(),
+        {.rank = replicas == 1 ? std::vector{0, 1} : std::vector{0}, .mini_batch = 16, .replicas = replicas});
+    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    Team partitions(model, program, [](std::size_t) { return kernels::open_device("cuda:0/2"); });
+    Team whole(model, program, [](std::size_t) { return kernels::open_device("cuda:0"); });
+    Team hosts(model, program);
+    run(program, model.problem(), model.plan, partitions.workers, replay::Manner::parallel, two_iterations());
+    run(program, model.problem(), model.plan, whole.workers, replay::Manner::recomposed, two_iterations());
+    run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
+    std::vector<replay::DeviceWorker*> workers;
+    for (const auto& worker : partitions.owned) workers.push_back(worker.get());
+    const auto apart = partitions.weights();
+    CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
+    CHECK(partitions.weights() != apart);
+    const auto expected = hosts.weights(), together = whole.weights();
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      for (std::size_t k = 0; k < expected[i].size(); ++k) {
+        CHECK(apart[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-4));
+        CHECK(together[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-4));
+      }
+  }
 }

@@ -108,9 +108,10 @@ TEST_CASE("one replay: headline, stages, kinds, tasks") {
   const std::string csv = comparison_csv(comparison);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == std::ssize(drawn.spans) + 1);
   CHECK(has(csv, "\nforward,0,,0,0,0,0,0.01,0.01,0\n"));
-  const auto json =
-      nlohmann::json::parse(comparison_json(row("a", 1, 0.9), {core::Seconds(2)}, comparison, {}));
+  const auto json = nlohmann::json::parse(
+      comparison_json(row("a", 1, 0.9), {core::Seconds(2)}, {core::Seconds(3)}, comparison, {}));
   CHECK(json["iterations_s"][0] == 2);
+  CHECK(json["graph_iterations_s"][0] == 3);
   CHECK(json["stages"].size() == 4);
   CHECK(json["replay"]["error"].get<double>() == doctest::Approx(-0.1));
 }

@@ -14,8 +14,8 @@ namespace penstock::calibrate {
 std::optional<cost::Affine> peer_line(const cost::Calibration& calibration);
 
 /// The text of a cluster file: `devices` (at least one) of the device, each with its part of the memory,
-/// since that is what they share; every message takes the time of `link`. Peaks and bandwidth are the
-/// measured ceilings, so nothing in it is from a data sheet.
+/// since that is what they share, but for GPUs whose copies to each other were measured; every message takes
+/// the time of `link`. Peaks and bandwidth are the measured ceilings, so nothing in it is from a data sheet.
 std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link);
 
 }  // namespace penstock::calibrate

@@ -1,8 +1,9 @@
 #pragma once
-// Times transfers: copies, and collectives between threads of one machine.
+// Times transfers: copies, and collectives between devices, or threads, of one machine.
 
 #include "penstock/calibrate/ring.hpp"
 #include "penstock/calibrate/stopwatch.hpp"
+#include "penstock/kernels/collectives.hpp"
 
 namespace penstock::calibrate {
 
@@ -12,6 +13,8 @@ struct LinkBench {
   Clock& clock;
   SamplingRule rule;
   core::StopToken stop;
+  kernels::Collectives* library =
+      nullptr;  ///< of the ranks; without, collectives are rings of copies and sums
   Stopwatch stopwatch() const { return Stopwatch(*ranks[0].stream, clock, rule, stop); }
 };
 

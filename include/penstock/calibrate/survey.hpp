@@ -11,9 +11,9 @@ namespace penstock::calibrate {
 /// What to measure, and on what. References outlive the survey.
 struct SurveyRequest {
   kernels::Backend& backend;
-  OpenDevice open_rank;  ///< a further view of the device, for transfers between threads
-  int ranks = 2;         ///< of collectives; one leaves out all that takes two
-  bool host = true;      ///< threads share memory: copies between them, no copies to and from a host
+  OpenDevice open_view = {};  ///< of the device, for what two do there at once; without, that is left out
+  std::vector<OpenDevice> peers = {};  ///< who exchanges messages and sums, the device first; one: nobody
+  bool host = true;                    ///< no copies to and from a host
   Clock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision number = cluster::Precision::fp32;
@@ -49,14 +49,16 @@ class Survey {
   Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
               std::function<void(cost::Calibration&, Stopwatch&)> measure);
   void measure_kernel(const KernelItem& item, std::size_t round, cost::Calibration& calibration);
-  std::vector<Rank>& ranks();
-  LinkBench link_bench();
+  /// Of two views of the device; of all peers.
+  LinkBench views();
+  LinkBench peers();
   /// Hands `measure` a stopwatch on the survey's stream.
   void timed(const std::function<void(Stopwatch&)>& measure);
 
   SurveyRequest request_;
   std::unique_ptr<kernels::Stream> stream_;
-  std::vector<Rank> ranks_;  ///< opened when first asked for
+  std::vector<Rank> views_, peers_;  ///< opened when first asked for
+  std::unique_ptr<kernels::Collectives> library_;
   std::int64_t rejected_ = 0;
 };
 

@@ -13,15 +13,18 @@
 namespace penstock::experiment {
 
 struct ReplaySetting {
-  std::string device = "host";  ///< as kernels::open_device; each of the plan's devices is one of its own
-  std::optional<replay::Manner> manner;  ///< default: parallel on a host with a processor for each
+  std::string device = "host";  ///< as kernels::device_for; each of the plan's devices is one of its own
+  std::optional<replay::Manner> manner;  ///< default: parallel where each has a processor, or a GPU or a
+                                         ///< partition of one, to itself
   replay::TrainingSetup training;        ///< its update rule's kind is the plan's
   replay::ReplayOptions options;
+  bool graph = false;  ///< the iteration as one graph as well (replay::run_captured); on GPUs, without losses
 };
 
 struct Replayed {
   report::ReplayRow row;  ///< without plan, load, date and fingerprint, which the caller knows
   replay::ReplayResult measured;
+  std::vector<core::Seconds> as_graph;  ///< every launch, as many as iterations, where it was asked for
   trace::Trace simulated;
   trace::Comparison comparison;
 };

@@ -115,11 +115,16 @@ class Update {
                    std::int64_t step, Stream& stream) = 0;
 };
 
-/// One device. Not thread-safe, but `allocate` may be called beside all else.
+class Collectives;
+
+/// One device. Not thread-safe, but `allocate` may be called beside all else, as may `copy` and `add` on
+/// different streams.
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string name() const = 0;  ///< "host", "cuda:0"
+  virtual std::string name() const = 0;  ///< "host", "cuda:0", "cuda:0/4"
+  /// Backends of one place share its processors; not so on the host, where they have cores of their own.
+  virtual std::string place() const { return name(); }
   /// What a measurement depends on, as ("device", "..."), ("oneDNN", "2.6.3"), ("threads", "2").
   virtual std::vector<std::pair<std::string, std::string>> identity() const = 0;
   virtual bool supports(Number number) const = 0;
@@ -139,6 +144,10 @@ class Backend {
   virtual std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                               Number number) = 0;
   virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) = 0;
+
+  /// By its vendor's library, among `ranks`, which this is one of. Null where there are none for these.
+  /// Throws core::Error where the library fails.
+  virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks);
 };
 
 /// False for inputs, views and imported profiles: nothing is computed, or nobody knows what.

@@ -7,7 +7,7 @@
 
 namespace penstock::replay {
 
-/// A worker that may be looked into.
+/// A worker that may be looked into, and need not be waited for.
 class DeviceWorker : public Worker {
  public:
   using Buffers = std::vector<std::shared_ptr<kernels::Buffer>>;
@@ -16,6 +16,12 @@ class DeviceWorker : public Worker {
   /// its part. Throws BadInput when no stage of this device has the operator.
   virtual Buffers weights_of(core::OpId op) = 0;
   virtual Buffers gradients_of(core::OpId op) = 0;
+
+  /// `run` in two: all of the instruction is on the stream; all work there, and elsewhere that the stream
+  /// does not know of, is done. Losses are not to be asked for.
+  virtual void put(const Instruction& instruction) = 0;
+  virtual void settle() = 0;
+  virtual kernels::Stream& stream() = 0;
 };
 
 /// Kernels, weights, inputs and targets are made now, so that instructions compute and nothing else. All

@@ -15,7 +15,8 @@
 namespace penstock::replay {
 
 enum class Manner : std::uint8_t {
-  parallel,  ///< a pinned thread per device, threads that carry messages at the speed of the cluster's links
+  parallel,    ///< a thread per device, pinned where there are cores, and threads that carry messages at the
+               ///< speed of the cluster's links
   recomposed,  ///< one device at a time, in an order that respects all waits; each task is timed, and the
                ///< times are put together as if devices ran side by side and links took what the cluster file
                ///< says
@@ -47,10 +48,12 @@ struct ReplayResult {
 /// time; the error is rethrown with device and task in front of its text. Throws core::Interrupted when
 /// stopped, Error(device_failed) naming device and awaited message when nothing moves for `patience`, or
 /// recomposed, at once. A pass that never ends cannot be ended: a worker returns, or throws. BadInput where
-/// more devices are to run side by side than this process has cores, or devices that are not of the host.
+/// more devices of the host are to run side by side than this process has cores, or others of one place
+/// (Backend::place).
 ///
 /// Side by side and recomposed alike, messages that meet on a link share it max-min fairly, as in the
-/// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Recomposed, a sum of
+/// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Replicas on GPUs of
+/// their own sum by NCCL, which knows nothing of the cluster's links. Recomposed, a sum of
 /// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
 ///
 /// Devices of a tensor-parallel group talk to each other within a pass; side by side over shared memory,

@@ -17,9 +17,11 @@ std::string comparison_table(const ReplayRow& row, const trace::Comparison& comp
 std::string comparison_csv(const trace::Comparison& comparison);
 
 /// {"provenance": ..., "replay": the row as in to_json of a ReplayTable, "iterations_s": every repeat,
-/// "stages": [...], "kinds": [...], "only_measured": ..., "only_simulated": ...}; a pair is
+/// "graph_iterations_s": every launch of the iteration as one graph, "stages": [...], "kinds": [...],
+/// "only_measured": ..., "only_simulated": ...}; a pair is
 /// {"measured", "simulated", "error"}.
 std::string comparison_json(const ReplayRow& row, const std::vector<core::Seconds>& iterations,
-                            const trace::Comparison& comparison, const Provenance& provenance);
+                            const std::vector<core::Seconds>& as_graph, const trace::Comparison& comparison,
+                            const Provenance& provenance);
 
 }  // namespace penstock::report

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "cuda/collectives.hpp"
 #include "cuda/function.hpp"
 #include "cuda/kernel.hpp"
 #include "cuda/libraries.hpp"
@@ -15,6 +14,8 @@ namespace cuda {
 namespace {
 
 constexpr int kOldest = 80;  ///< compute capability that kernels are compiled for, and newer ones
+
+using SharedPlace = std::shared_ptr<const Place>;
 
 class CudaBuffer : public Buffer {
  public:
@@ -28,13 +29,15 @@ class CudaBuffer : public Buffer {
 class CudaKernel : public Kernel {
  public:
   CudaKernel(const graph::Operator& op, std::int64_t samples, Number number,
-             std::shared_ptr<Libraries> libraries, int device)
-      : libraries_(std::move(libraries)), passes_(op, samples, number, *libraries_), device_(device) {}
+             std::shared_ptr<Libraries> libraries, SharedPlace place)
+      : libraries_(std::move(libraries)),
+        passes_(op, samples, number, *libraries_),
+        place_(std::move(place)) {}
   const Slots& slots() const override { return passes_.slots(); }
   bool has(Pass pass) const override { return has_pass(passes_.slots(), pass); }
   void run(Pass pass, const Operands& operands, Stream& stream) override {
-    select(device_);
-    passes_.run(pass, operands, queue_of(stream, device_));
+    select(place_->device());
+    passes_.run(pass, operands, queue_of(stream, *place_));
   }
   std::string algorithm(Pass pass) const override { return passes_.program(pass).algorithm(); }
   core::Bytes workspace(Pass pass) const override { return passes_.program(pass).workspace(); }
@@ -42,22 +45,22 @@ class CudaKernel : public Kernel {
  private:
   std::shared_ptr<Libraries> libraries_;
   Passes passes_;
-  int device_;
+  SharedPlace place_;
 };
 
 class CudaUpdate : public Update {
  public:
-  CudaUpdate(const UpdateRule& rule, std::int64_t count, Element element, int device)
+  CudaUpdate(const UpdateRule& rule, std::int64_t count, Element element, SharedPlace place)
       : rule_(rule),
         count_(count),
         element_(element),
-        device_(device),
+        place_(std::move(place)),
         state_(update_state(rule, count, element)) {}
   const std::vector<Slot>& state() const override { return state_; }
   void run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state, std::int64_t step,
            Stream& stream) override {
-    select(device_);
-    update(queue_of(stream, device_), UpdateStep(rule_, step),
+    select(place_->device());
+    update(queue_of(stream, *place_), UpdateStep(rule_, step),
            update_arrays(state_, count_, element_, parameters, gradient, state, step), element_, count_);
   }
 
@@ -65,7 +68,7 @@ class CudaUpdate : public Update {
   UpdateRule rule_;
   std::int64_t count_;
   Element element_;
-  int device_;
+  SharedPlace place_;
   std::vector<Slot> state_;
 };
 
@@ -86,31 +89,20 @@ std::string library_version(std::size_t version, std::size_t thousand) {
   return fmt::format("{}.{}.{}", version / thousand, version % thousand / 100, version % 100);
 }
 
-int attribute(cudaDeviceAttr what, int device) {
-  int value = 0;
-  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
-  return value;
-}
-
-int capability(int device) {
-  return 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
-         attribute(cudaDevAttrComputeCapabilityMinor, device);
-}
-
 }  // namespace
 
 class CudaBackend : public Backend {
  public:
-  explicit CudaBackend(int device) : device_(device) {
-    select(device);
-    libraries_ = std::make_shared<Libraries>();
-    transfers_ = std::make_unique<CudaStream>(device);
-  }
-  std::string name() const override { return fmt::format("cuda:{}", device_); }
+  explicit CudaBackend(const CudaName& name)
+      : place_(std::make_shared<Place>(name)),
+        libraries_(std::make_shared<Libraries>(place_->multiprocessors())),
+        transfers_(std::make_unique<CudaStream>(place_)) {}
+  std::string name() const override { return to_string(place_->name()); }
+  std::string place() const override { return place_->unique_name(); }
   std::vector<std::pair<std::string, std::string>> identity() const override;
   bool supports(Number) const override { return true; }  // as every device from kOldest on
   std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override;
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(device_); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(place_); }
   void write(Buffer& to, std::span<const std::byte> bytes) override;
   void read(const Buffer& from, std::span<std::byte> bytes) override;
   void copy(Buffer& to, const Buffer& from, Stream& stream) override;
@@ -118,33 +110,42 @@ class CudaBackend : public Backend {
   void add(Buffer& to, const Buffer& term, Stream& stream) override;
   std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                       Number number) override {
-    select(device_);
-    return std::make_unique<CudaKernel>(op, samples, number, libraries_, device_);
+    select_device();
+    return std::make_unique<CudaKernel>(op, samples, number, libraries_, place_);
   }
   std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) override {
-    return std::make_unique<CudaUpdate>(rule, count, storage(number), device_);
+    return std::make_unique<CudaUpdate>(rule, count, storage(number), place_);
+  }
+
+  std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks) override {
+    return collectives_of(ranks);
   }
 
  private:
+  void select_device() const { select(place_->device()); }
   void transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
-  int device_;
+  SharedPlace place_;
   std::shared_ptr<Libraries> libraries_;
   std::unique_ptr<CudaStream> transfers_;  ///< waits for nobody else's work
 };
 
+/// A partition has all of the memory, as the others do.
 std::vector<std::pair<std::string, std::string>> CudaBackend::identity() const {
   cudaDeviceProp device{};
-  check(cudaGetDeviceProperties(&device, device_), "cudaGetDeviceProperties");
+  check(cudaGetDeviceProperties(&device, place_->device()), "cudaGetDeviceProperties");
   int driver = 0, runtime = 0;
   check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  return {{"device", device.name},
+  const int partitions = place_->name().partitions, all = device.multiProcessorCount;
+  const int own = partitions == 0 ? all : place_->multiprocessors();
+  return {{"device", partitions == 0 ? device.name
+                                     : fmt::format("{}, {} of {} multiprocessors", device.name, own, all)},
           {"compute capability", fmt::format("{}.{}", device.major, device.minor)},
-          {"multiprocessors", std::to_string(device.multiProcessorCount)},
+          {"multiprocessors", std::to_string(own)},
           {"memory", fmt::format("{}B", device.totalGlobalMem)},
           {"ECC", device.ECCEnabled != 0 ? "on" : "off"},
-          {"most clock", fmt::format("{}kHz", attribute(cudaDevAttrClockRate, device_))},
+          {"most clock", fmt::format("{}kHz", attribute(cudaDevAttrClockRate, place_->device()))},
           {"driver", "CUDA " + cuda_version(driver)},
           {"CUDA", cuda_version(runtime)},
           {"cuDNN", library_version(cudnnGetVersion(), 10000)},
@@ -153,12 +154,12 @@ std::vector<std::pair<std::string, std::string>> CudaBackend::identity() const {
 
 std::unique_ptr<Buffer> CudaBackend::allocate(Element element, std::int64_t count) {
   core::require(count >= 1, "a buffer has elements");
-  select(device_);
+  select_device();
   return std::make_unique<CudaBuffer>(element, count);
 }
 
 void CudaBackend::transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  select(device_);
+  select_device();
   check(cudaMemcpyAsync(to, from, bytes, kind, transfers_->queue().stream), "cudaMemcpyAsync");
   transfers_->synchronise();
 }
@@ -175,22 +176,22 @@ void CudaBackend::read(const Buffer& from, std::span<std::byte> bytes) {
 
 void CudaBackend::copy(Buffer& to, const Buffer& from, Stream& stream) {
   core::require(alike(to, from), "copied buffers are alike");
-  select(device_);
+  select_device();
   check(cudaMemcpyAsync(to.data(), from.data(), length(to), cudaMemcpyDeviceToDevice,
-                        queue_of(stream, device_).stream),
+                        queue_of(stream, *place_).stream),
         "cudaMemcpyAsync");
 }
 
 void CudaBackend::zero(Buffer& buffer, Stream& stream) {
-  select(device_);
-  check(cudaMemsetAsync(buffer.data(), 0, length(buffer), queue_of(stream, device_).stream),
+  select_device();
+  check(cudaMemsetAsync(buffer.data(), 0, length(buffer), queue_of(stream, *place_).stream),
         "cudaMemsetAsync");
 }
 
 void CudaBackend::add(Buffer& to, const Buffer& term, Stream& stream) {
   core::require(alike(to, term) && to.element() != Element::int64, "added buffers are alike");
-  select(device_);
-  add_elements(queue_of(stream, device_), to.element(), to.count(), to.data(), term.data());
+  select_device();
+  add_elements(queue_of(stream, *place_), to.element(), to.count(), to.data(), term.data());
 }
 
 namespace {
@@ -211,15 +212,6 @@ int count_devices() {
   throw core::BadInput(fmt::format("the CUDA driver does not work: {}", cudaGetErrorString(status)));
 }
 
-int number_of(const std::string& device) {
-  const std::string_view digits = std::string_view(device).substr(std::string_view("cuda:").size());
-  int number = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number < 0)
-    throw core::BadInput("'cuda:' is followed by a number from 0");
-  return number;
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -232,7 +224,8 @@ int cuda_devices() {
 }
 
 std::unique_ptr<Backend> open_cuda(const std::string& device) try {
-  const int number = cuda::number_of(device), count = cuda::count_devices();
+  const CudaName name = cuda_name(device);
+  const int number = name.device, count = cuda::count_devices();
   if (number >= count)
     throw core::BadInput(count == 0 ? "this machine has no CUDA device"
                                     : fmt::format("this machine has {} CUDA device{}, counted from 0", count,
@@ -240,7 +233,7 @@ std::unique_ptr<Backend> open_cuda(const std::string& device) try {
   if (const int found = cuda::capability(number); found < cuda::kOldest)
     throw core::BadInput(fmt::format("its compute capability is {}.{}, kernels need {}.{}", found / 10,
                                      found % 10, cuda::kOldest / 10, cuda::kOldest % 10));
-  return std::make_unique<cuda::CudaBackend>(number);
+  return std::make_unique<cuda::CudaBackend>(name);
 } catch (const core::BadInput& e) {
   throw core::BadInput(fmt::format("device '{}': {}", device, e.what()));
 }

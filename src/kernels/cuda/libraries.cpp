@@ -2,7 +2,7 @@
 
 namespace penstock::kernels::cuda {
 
-Libraries::Libraries() {
+Libraries::Libraries(int count) : multiprocessors(count) {
   check(cublasLtCreate(&blas), "cublasLtCreate");
   check(cudnnCreate(&dnn), "cudnnCreate");
 }

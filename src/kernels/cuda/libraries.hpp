@@ -6,12 +6,14 @@
 namespace penstock::kernels::cuda {
 
 struct Libraries {
-  /// On the device selected.
-  Libraries();
+  /// On the device selected. `multiprocessors` are what cuBLASLt is to choose kernels for, on a partition; 0:
+  /// the device's.
+  explicit Libraries(int multiprocessors);
   ~Libraries();
   Libraries(const Libraries&) = delete;
   Libraries& operator=(const Libraries&) = delete;
 
+  int multiprocessors;
   cublasLtHandle_t blas = nullptr;
   cudnnHandle_t dnn = nullptr;
 };

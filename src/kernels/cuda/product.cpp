@@ -55,7 +55,7 @@ std::unique_ptr<Layout> stack(Number number, const Asked::Matrix& m, std::int64_
 
 /// Everything the library wants to know, and the kernel it chose.
 struct Plan {
-  Plan(Number number, const ProductSizes& s, const Asked& asked);
+  Plan(Number number, const ProductSizes& s, const Asked& asked, int multiprocessors);
   void choose(cublasLtHandle_t library);
   std::string algorithm() const;
 
@@ -70,7 +70,7 @@ cublasLtEpilogue_t epilogue(const ProductSizes& s) {
   return s.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-Plan::Plan(Number number, const ProductSizes& s, const Asked& asked)
+Plan::Plan(Number number, const ProductSizes& s, const Asked& asked, int multiprocessors)
     : sizes(s),
       operation("cublasLtMatmulDescCreate",
                 number == Number::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
@@ -80,6 +80,7 @@ Plan::Plan(Number number, const ProductSizes& s, const Asked& asked)
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, asked.first.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, asked.second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(s));
+  set(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(multiprocessors));
   if (s.bias)  // while a kernel is chosen only the alignment counts
     set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{256});
 }
@@ -120,7 +121,8 @@ void multiply(Program& program, Libraries& libraries, Number number, const Produ
               Factor b, Where c, Where bias) {
   core::require(sizes.batch == 1 || !sizes.bias, "only a single product has a bias");
   if (sizes.batch > INT32_MAX) throw core::BadInput(fmt::format("cuBLASLt has no batch of {}", sizes.batch));
-  const auto plan = std::make_shared<Plan>(number, sizes, asked(sizes, a.transposed, b.transposed));
+  const auto plan = std::make_shared<Plan>(number, sizes, asked(sizes, a.transposed, b.transposed),
+                                           libraries.multiprocessors);
   plan->choose(libraries.blas);
   const std::size_t bytes = plan->chosen.workspaceSize;
   const Where workspace = program.scratch(static_cast<std::int64_t>(bytes));

@@ -54,13 +54,13 @@ cudaGraph_t captured(cudaStream_t stream, int copies, const std::function<void()
 
 }  // namespace
 
-CudaStream::CudaStream(int device) : device_(device) {
-  select(device);
+CudaStream::CudaStream(std::shared_ptr<const Place> place) : place_(std::move(place)) {
+  select_device();
   check(cudaHostAlloc(reinterpret_cast<void**>(&fault_), sizeof(int), cudaHostAllocMapped), "cudaHostAlloc");
   *fault_ = 0;
   check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&queue_.fault), fault_, 0),
         "cudaHostGetDevicePointer");
-  check(cudaStreamCreateWithFlags(&queue_.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  queue_.stream = place_->make_stream();
 }
 
 CudaStream::~CudaStream() {
@@ -70,35 +70,33 @@ CudaStream::~CudaStream() {
 }
 
 std::unique_ptr<Mark> CudaStream::mark() {
-  select(device_);
+  select_device();
   return std::make_unique<CudaMark>(queue_.stream);
 }
 
 void CudaStream::wait(const Mark& mark) {
-  select(device_);
+  select_device();
   check(cudaStreamWaitEvent(queue_.stream, of_cuda(mark).event(), 0), "cudaStreamWaitEvent");
 }
 
 void CudaStream::synchronise() {
-  select(device_);
+  select_device();
   check(cudaStreamSynchronize(queue_.stream), "cudaStreamSynchronize");
   if (std::exchange(*static_cast<volatile int*>(fault_), 0) != 0)
     throw core::BadInput("an embedding looks up a row that its table does not have");
 }
 
 void CudaStream::evict_caches() {
-  select(device_);
+  select_device();
   if (!sweep_) {
-    int bytes = 0;
-    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device_), "cudaDeviceGetAttribute");
-    sweep_.emplace(2 * std::int64_t{bytes});
+    sweep_.emplace(2 * std::int64_t{attribute(cudaDevAttrL2CacheSize, place_->device())});
   }
   check(cudaMemsetAsync(sweep_->data(), 0, static_cast<std::size_t>(sweep_->bytes()), queue_.stream),
         "cudaMemsetAsync");
 }
 
 std::function<void()> CudaStream::bundle(int copies, const std::function<void()>& body) {
-  select(device_);
+  select_device();
   const cudaGraph_t graph = captured(queue_.stream, copies, body);
   cudaGraphExec_t ready = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&ready, graph, 0);
@@ -107,14 +105,14 @@ std::function<void()> CudaStream::bundle(int copies, const std::function<void()>
   const std::shared_ptr<CUgraphExec_st> owned(ready,
                                               [](cudaGraphExec_t made) { cudaGraphExecDestroy(made); });
   return [this, owned] {
-    select(device_);
+    select_device();
     check(cudaGraphLaunch(owned.get(), queue_.stream), "cudaGraphLaunch");
   };
 }
 
-const Queue& queue_of(Stream& stream, int device) {
+const Queue& queue_of(Stream& stream, const Place& place) {
   const auto* known = dynamic_cast<const CudaStream*>(&stream);
-  core::require(known != nullptr && known->device() == device, "a kernel runs on a stream of its device");
+  core::require(known != nullptr && known->place() == place, "a kernel runs on a stream of its device");
   return known->queue();
 }
 

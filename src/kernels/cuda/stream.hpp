@@ -4,15 +4,15 @@
 #include <optional>
 
 #include "cuda/memory.hpp"
+#include "cuda/place.hpp"
 #include "cuda/queue.hpp"
-#include "cuda/status.hpp"
 #include "penstock/kernels/backend.hpp"
 
 namespace penstock::kernels::cuda {
 
 class CudaStream : public Stream {
  public:
-  explicit CudaStream(int device);
+  explicit CudaStream(std::shared_ptr<const Place> place);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -27,16 +27,18 @@ class CudaStream : public Stream {
   std::function<void()> bundle(int copies, const std::function<void()>& body) override;
 
   const Queue& queue() const { return queue_; }
-  int device() const { return device_; }
+  const Place& place() const { return *place_; }
 
  private:
-  int device_;
+  void select_device() const { select(place_->device()); }
+
+  std::shared_ptr<const Place> place_;
   Queue queue_;
   int* fault_ = nullptr;  ///< queue_.fault as the host sees it
   std::optional<Memory> sweep_;
 };
 
-/// The queue of a stream of `device`; throws an internal error for other streams.
-const Queue& queue_of(Stream& stream, int device);
+/// The queue of a stream of `place`; throws an internal error for other streams.
+const Queue& queue_of(Stream& stream, const Place& place);
 
 }  // namespace penstock::kernels::cuda

@@ -1,0 +1,14 @@
+#pragma once
+// What a backend's collectives are made by.
+
+#include <memory>
+#include <vector>
+
+#include "penstock/kernels/collectives.hpp"
+
+namespace penstock::kernels::cuda {
+
+/// NCCL's. Null for fewer than two ranks, where one is no whole GPU of its own, and in a build without it.
+std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>& ranks);
+
+}  // namespace penstock::kernels::cuda

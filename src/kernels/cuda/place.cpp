@@ -1,0 +1,80 @@
+#include "cuda/place.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace penstock::kernels::cuda {
+namespace {
+
+/// One per device and number of partitions, as long as anybody uses it.
+std::shared_ptr<Split> split_of(const CudaName& name) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, int>, std::weak_ptr<Split>> known;
+  const std::lock_guard lock(mutex);
+  auto& entry = known[{name.device, name.partitions}];
+  std::shared_ptr<Split> split = entry.lock();
+  if (split == nullptr)
+    entry = split = std::make_shared<Split>(driver(), name.device, name.partitions,
+                                            usual_granularity(capability(name.device)));
+  return split;
+}
+
+/// Copies from other devices then need no way round by the host.
+void reach_others(int device) {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int other = 0; other < count; ++other) {
+    int can = 0;
+    if (other == device) continue;
+    check(cudaDeviceCanAccessPeer(&can, device, other), "cudaDeviceCanAccessPeer");
+    if (can == 0) continue;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+    cudaGetLastError();  // this one is dealt with
+    if (status != cudaErrorPeerAccessAlreadyEnabled) check(status, "cudaDeviceEnablePeerAccess");
+  }
+}
+
+}  // namespace
+
+Place::Place(const CudaName& name) : name_(name) {
+  select(name.device);  // its primary context is there before green ones are
+  reach_others(name.device);
+  if (name.partitions == 0) return;
+  split_ = split_of(name);
+  partition_ = split_->take();
+}
+
+Place::~Place() {
+  if (split_ != nullptr) split_->give_back(partition_);
+}
+
+std::string Place::unique_name() const {
+  return split_ == nullptr ? to_string(name_) : fmt::format("{}, partition {}", to_string(name_), partition_);
+}
+
+int Place::multiprocessors() const {
+  return split_ == nullptr ? 0 : split_->multiprocessors();
+}
+
+cudaStream_t Place::make_stream() const {
+  select(name_.device);
+  if (split_ != nullptr) return split_->at(partition_).make_stream();
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return stream;
+}
+
+int attribute(cudaDeviceAttr what, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+int capability(int device) {
+  return 10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
+         attribute(cudaDevAttrComputeCapabilityMinor, device);
+}
+
+}  // namespace penstock::kernels::cuda

@@ -1,0 +1,160 @@
+#pragma once
+// A device that does nothing until somebody waits for it, and then in any order that its streams and marks
+// allow: what is not ordered by them shows.
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/kernels/devices.hpp"
+#include "replay/copier.hpp"
+
+namespace penstock::replay::test {
+
+/// All streams of all lazy devices.
+class LazyWorld {
+ public:
+  explicit LazyWorld(std::uint64_t seed) : random_(seed) {}
+
+  struct Line;
+  struct Moment {
+    std::shared_ptr<Line> line;
+    std::size_t position = 0;  ///< tasks before it
+  };
+  struct Task {
+    std::function<void()> work;  ///< null: it only waits
+    std::optional<Moment> after{};
+  };
+  struct Line {
+    std::vector<Task> tasks{};
+    std::size_t done = 0;
+  };
+
+  std::shared_ptr<Line> line() { return lines_.emplace_back(std::make_shared<Line>()); }
+  void run() {
+    for (std::vector<Line*> ready = free(); !ready.empty(); ready = free()) {
+      Line& line = *ready[static_cast<std::size_t>(random_.between(0, static_cast<int>(ready.size()) - 1))];
+      const Task& task = line.tasks[line.done];
+      if (task.work) task.work();
+      ++line.done;
+    }
+    for (const auto& line : lines_) core::require(line->done == line->tasks.size(), "nobody waits for ever");
+  }
+
+ private:
+  std::vector<Line*> free() const {
+    std::vector<Line*> out;
+    for (const auto& line : lines_) {
+      if (line->done == line->tasks.size()) continue;
+      const auto& after = line->tasks[line->done].after;
+      if (!after || after->line->done >= after->position) out.push_back(line.get());
+    }
+    return out;
+  }
+
+  core::Random random_;
+  std::vector<std::shared_ptr<Line>> lines_;
+};
+
+struct LazyMark final : kernels::Mark {
+  explicit LazyMark(LazyWorld::Moment when) : moment(std::move(when)) {}
+  core::Seconds since(const kernels::Mark&) const override { return core::Seconds(1); }
+  LazyWorld::Moment moment;
+};
+
+class LazyStream final : public kernels::Stream {
+ public:
+  explicit LazyStream(LazyWorld& world) : world_(world), line_(world.line()) {}
+  void add(std::function<void()> work) { line_->tasks.push_back({std::move(work)}); }
+  std::unique_ptr<kernels::Mark> mark() override {
+    return std::make_unique<LazyMark>(LazyWorld::Moment{line_, line_->tasks.size()});
+  }
+  void wait(const kernels::Mark& mark) override {
+    line_->tasks.push_back({nullptr, dynamic_cast<const LazyMark&>(mark).moment});
+  }
+  void synchronise() override { world_.run(); }
+  void evict_caches() override {}
+  std::function<void()> bundle(int copies, const std::function<void()>& body) override {
+    return [copies, body] {
+      for (int i = 0; i < copies; ++i) body();
+    };
+  }
+
+ private:
+  LazyWorld& world_;
+  std::shared_ptr<LazyWorld::Line> line_;
+};
+
+class Lazy final : public kernels::Backend {
+ public:
+  Lazy(LazyWorld& world, std::size_t number) : world_(world), number_(number) {}
+
+  std::string name() const override { return "lazy"; }
+  std::string place() const override { return "lazy " + std::to_string(number_); }
+  std::vector<std::pair<std::string, std::string>> identity() const override { return host_->identity(); }
+  bool supports(kernels::Number number) const override { return host_->supports(number); }
+  std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
+    return host_->allocate(element, count);
+  }
+  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<LazyStream>(world_); }
+  void write(kernels::Buffer& to, std::span<const std::byte> bytes) override { host_->write(to, bytes); }
+  void read(const kernels::Buffer& from, std::span<std::byte> bytes) override { host_->read(from, bytes); }
+  void copy(kernels::Buffer& to, const kernels::Buffer& from, kernels::Stream& stream) override {
+    later(stream, [this, a = whole(to), b = whole(from)]() mutable { host_->copy(a, b, *now_); });
+  }
+  void zero(kernels::Buffer& buffer, kernels::Stream& stream) override {
+    later(stream, [this, a = whole(buffer)]() mutable { host_->zero(a, *now_); });
+  }
+  void add(kernels::Buffer& to, const kernels::Buffer& term, kernels::Stream& stream) override {
+    later(stream, [this, a = whole(to), b = whole(term)]() mutable { host_->add(a, b, *now_); });
+  }
+  std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
+                                               kernels::Number number) override {
+    return std::make_unique<LazyKernel>(host_->make_kernel(op, samples, number), *now_);
+  }
+  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
+                                               kernels::Number number) override {
+    return std::make_unique<LazyUpdate>(host_->make_update(rule, count, number), *now_);
+  }
+
+ private:
+  static Slice whole(const kernels::Buffer& buffer) {
+    return {buffer.element(), buffer.count(), buffer.data()};
+  }
+  static void later(kernels::Stream& stream, std::function<void()> work) {
+    dynamic_cast<LazyStream&>(stream).add(std::move(work));
+  }
+
+  struct LazyKernel final : kernels::Kernel {
+    LazyKernel(std::unique_ptr<kernels::Kernel> eager, kernels::Stream& stream)
+        : inner(std::move(eager)), now(stream) {}
+    const kernels::Slots& slots() const override { return inner->slots(); }
+    bool has(kernels::Pass pass) const override { return inner->has(pass); }
+    void run(kernels::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
+      later(stream, [this, pass, operands] { inner->run(pass, operands, now); });
+    }
+    std::string algorithm(kernels::Pass pass) const override { return inner->algorithm(pass); }
+    core::Bytes workspace(kernels::Pass pass) const override { return inner->workspace(pass); }
+    std::unique_ptr<kernels::Kernel> inner;
+    kernels::Stream& now;
+  };
+
+  struct LazyUpdate final : kernels::Update {
+    LazyUpdate(std::unique_ptr<kernels::Update> eager, kernels::Stream& stream)
+        : inner(std::move(eager)), now(stream) {}
+    const std::vector<kernels::Slot>& state() const override { return inner->state(); }
+    void run(kernels::Buffer& parameters, const kernels::Buffer& gradient,
+             std::span<kernels::Buffer* const> state, std::int64_t step, kernels::Stream& stream) override {
+      later(stream, [this, &parameters, &gradient, state = std::vector(state.begin(), state.end()), step] {
+        inner->run(parameters, gradient, state, step, now);
+      });
+    }
+    std::unique_ptr<kernels::Update> inner;
+    kernels::Stream& now;
+  };
+
+  LazyWorld& world_;
+  const std::size_t number_;
+  std::unique_ptr<kernels::Backend> host_ = kernels::open_device("host", 1);
+  std::unique_ptr<kernels::Stream> now_ = host_->make_stream();
+};
+
+}  // namespace penstock::replay::test
