@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "regions.hpp"
 #include "words.hpp"
 
 namespace penstock::replay {

@@ -208,9 +208,10 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
 }
 
 bool RoundRobin::reduces(core::StageId stage, std::size_t device) const {
-  return std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
-    return i.stage == stage && i.pass == Pass::reduce_gradient && i.shared < 0;
-  });
+  return plan_.stages[stage.index()].replicas() > 1 &&
+         std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
+           return i.stage == stage && i.pass == Pass::reduce_gradient && i.shared < 0;
+         });
 }
 
 bool RoundRobin::shared_summed(core::StageId stage) const {
@@ -243,7 +244,8 @@ Weights RoundRobin::weights() const {
     read(core::StageId(s), &DeviceWorker::weights_of, out);
   for (std::size_t s = 0; s < plan_.stages.size(); ++s)
     for (const OpId op : plan_.stages[s].operators)
-      if (const OpId owner = graph::parameter_owner(graph_, op); owner != op)
+      if (const OpId owner = graph::parameter_owner(graph_, op);
+          owner != op && plan_.stages[s].tensor_parallel == 1)
         for (const DeviceId device : plan_.stages[s].devices)
           REQUIRE(read_values(host_, *workers_[device.index()]->weights_of(op)[0]) == out.at(owner)[0]);
   return out;
