@@ -22,17 +22,15 @@ constexpr std::int64_t kSharedCopy = std::int64_t{64} << 20, kOverlapProduct = 1
 constexpr double kCeilingTime = 3;  // s, about
 constexpr double kFillRate = 1e9;   // B/s
 constexpr std::int64_t kLeastPerRound = 3;
-constexpr core::Seconds kLongestRepeated(0.1);
 
 std::string title(const KernelItem& item, std::size_t round) {
   return fmt::format("{}{} {} x {}", round > 1 ? fmt::format("round {}: ", round) : "",
                      graph::name(item.op.kind), item.op.name, item.samples);
 }
 
-/// Or too long to be visited again.
 bool measured(const Calibration& calibration, const KernelItem& item, Pass pass, std::size_t round) {
   const cost::KernelPoint* point = find_point(calibration, item.key, pass, item.samples);
-  return point != nullptr && (rounds(*point) >= round || point->back_to_back.median > kLongestRepeated);
+  return point != nullptr && rounds(*point) >= round;
 }
 
 bool measured(const Calibration& calibration, const KernelItem& item, std::size_t round) {

@@ -32,8 +32,7 @@ class Survey {
   /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated.
   std::vector<Job> ceilings();
   /// Kernels at one sample, whole models, links, and then the other batch sizes; then all kernels again in
-  /// further rounds, so that what slows the machine for a while spoils one visit of a point, not its median;
-  /// passes beyond 0.1 s once only.
+  /// further rounds, so that what slows the machine for a while spoils one visit of a point, not its median.
   /// Estimates follow from the ceilings.
   std::vector<Job> jobs(const Roofline& roofline);
 
