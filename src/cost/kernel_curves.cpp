@@ -123,10 +123,17 @@ bool inside(const Shape& shape, const Curves& curves) {
   });
 }
 
-const KernelCurve* own_curve(const Way& way, const KernelKey& key, const Curves& curves) {
+/// Whole operators run the same kernel as those alike that do more: attention makes the gradients of its
+/// inputs where nobody wants them too (measured; Work has the most that any of them does).
+const KernelCurve* own_curve(const Way& way, const KernelKey& key, bool divided, const Curves& curves) {
   for (const KernelCurve* curve : curves)
     if (curve->key == key && same(curve->work, way.work)) return curve;
-  return nullptr;
+  const auto does_more = [&](const KernelCurve* curve) {
+    return curve->key == key && curve->work.flops >= way.work.flops && curve->work.moved >= way.work.moved &&
+           curve->work.weights >= way.work.weights;
+  };
+  const auto found = divided ? curves.end() : std::find_if(curves.begin(), curves.end(), does_more);
+  return found == curves.end() ? nullptr : *found;
 }
 
 void find_sequences(Way& way, const KernelKey& key, const Curves& curves) {
@@ -184,7 +191,7 @@ void merge(std::vector<KernelCurve::Point>& points) {
 std::optional<Way> completed(Way way, const KernelKey& key, bool divided, const Curves& curves) {
   if (curves.empty()) return std::nullopt;
   way.number = key.number;
-  way.own = own_curve(way, key, curves);
+  way.own = own_curve(way, key, divided, curves);
   if (!divided) find_sequences(way, key, curves);
   way.neighbours = nearest(key, way.work, curves);
   way.inside = inside(key.shape, curves);
