@@ -13,6 +13,12 @@ namespace penstock::replay::test {
 class LazyWorld {
  public:
   explicit LazyWorld(std::uint64_t seed) : random_(seed) {}
+  LazyWorld(const LazyWorld&) = delete;
+  LazyWorld& operator=(const LazyWorld&) = delete;
+  /// Lines wait for each other, and so hold each other.
+  ~LazyWorld() {
+    for (const auto& line : lines_) line->tasks.clear();
+  }
 
   struct Line;
   struct Moment {
