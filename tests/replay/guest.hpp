@@ -66,7 +66,7 @@ class GuestLibrary final : public kernels::Collectives {
   void all_reduce(std::size_t rank, kernels::Buffer& values, kernels::Stream& stream) override {
     values_[rank] = &values;
     meeting_.arrive_and_wait();
-    first_.sums += rank == 0;
+    if (rank == 0) ++first_.sums;
     for (std::size_t i = 1; rank == 0 && i < values_.size(); ++i) first_.add(values, *values_[i], stream);
     for (std::size_t i = 1; rank == 0 && i < values_.size(); ++i) first_.copy(*values_[i], values, stream);
     meeting_.arrive_and_wait();
