@@ -10,7 +10,6 @@ namespace penstock::replay {
 /// Of fp32. Referred to, not held: the pieces' owners keep them.
 class NumberRow {
  public:
-  NumberRow() = default;
   /// Pieces of whole numbers.
   explicit NumberRow(Pieces pieces);
 
