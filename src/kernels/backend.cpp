@@ -16,7 +16,7 @@ std::int64_t Slot::count() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::unique_ptr<Collectives> Backend::collectives(const std::vector<Backend*>&) {
+std::unique_ptr<Collectives> Backend::collectives(const std::vector<Backend*>&, const Invitation&) {
   return nullptr;
 }
 

@@ -33,6 +33,7 @@ struct Mark : kernels::Mark {
   core::Seconds since(const kernels::Mark& earlier) const override {
     return core::Seconds(time - dynamic_cast<const Mark&>(earlier).time);
   }
+  bool reached() const override { return true; }
   double time;
 };
 

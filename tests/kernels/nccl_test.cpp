@@ -19,6 +19,7 @@ struct Pretended {
   std::string broken;
   std::vector<std::string> log;
   int alive = 0;
+  int pending = 0;  ///< how often it says that it is not yet ready
 } library;
 
 ncclResult_t answer(const std::string& call, const std::string& said) {
@@ -32,7 +33,7 @@ std::uintptr_t rank_of(ncclComm_t rank) {
 
 kernels::cuda::NcclCalls pretended() {
   kernels::cuda::NcclCalls out;
-  out.init = [](ncclComm_t* ranks, int count, const int* devices) {
+  out.init_all = [](ncclComm_t* ranks, int count, const int* devices) {
     std::string said = "init";
     for (int r = 0; r < count; ++r) {
       ranks[r] = reinterpret_cast<ncclComm_t>(static_cast<std::uintptr_t>(100 + r));
@@ -44,6 +45,39 @@ kernels::cuda::NcclCalls pretended() {
   out.destroy = [](ncclComm_t) {
     --library.alive;
     return ncclSuccess;
+  };
+  out.unique_id = [](ncclUniqueId* id) {
+    std::fill(std::begin(id->internal), std::end(id->internal), 'x');
+    return answer("unique_id", "id");
+  };
+  out.init_rank = [](ncclComm_t* comm, int count, ncclUniqueId id, int rank, ncclConfig_t* config) {
+    *comm = reinterpret_cast<ncclComm_t>(static_cast<std::uintptr_t>(100 + rank));
+    ++library.alive;
+    return answer("init_rank", fmt::format("init {} of {}, {}, {}blocking", rank, count, id.internal[127],
+                                           config->blocking == 0 ? "non-" : ""));
+  };
+  out.abort = [](ncclComm_t rank) {
+    --library.alive;
+    return answer("abort", fmt::format("abort {}", rank_of(rank)));
+  };
+  out.state = [](ncclComm_t, ncclResult_t* state) {
+    *state = library.broken == "state" ? ncclRemoteError
+             : library.pending-- > 0   ? ncclInProgress
+                                       : ncclSuccess;
+    return ncclSuccess;
+  };
+  out.group_start = [] { return answer("group_start", "("); };
+  out.group_end = [] {
+    library.log.push_back(")");
+    return library.broken == "group_end" ? ncclSystemError : ncclInProgress;
+  };
+  out.send = [](const void*, std::size_t count, ncclDataType_t type, int peer, ncclComm_t rank,
+                cudaStream_t) {
+    return answer("send", fmt::format("{} sends {} of {} to {}", rank_of(rank), count, int{type}, peer));
+  };
+  out.receive = [](void*, std::size_t count, ncclDataType_t type, int peer, ncclComm_t rank, cudaStream_t) {
+    return answer("receive",
+                  fmt::format("{} receives {} of {} from {}", rank_of(rank), count, int{type}, peer));
   };
   out.all_reduce = [](const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
                       ncclComm_t rank, cudaStream_t) {
@@ -74,13 +108,25 @@ struct NoStream : kernels::Stream {
   std::function<void()> bundle(int, const std::function<void()>& body) override { return body; }
 } stream;
 
-/// Of two GPUs, numbers 2 and 5. Which device a call selects is in the log.
-std::unique_ptr<kernels::Collectives> two() {
-  const auto queue = [](int device, kernels::Stream&) -> cudaStream_t {
-    library.log.push_back(fmt::format("select {}", device));
+/// Which device a call selects is in the log.
+std::unique_ptr<kernels::Collectives> collectives(const std::vector<std::optional<int>>& devices,
+                                                  const kernels::Invitation& invitation) {
+  const auto select = [](int device) { library.log.push_back(fmt::format("select {}", device)); };
+  const auto queue = [select](int device, kernels::Stream&) -> cudaStream_t {
+    select(device);
     return nullptr;
   };
-  return kernels::cuda::make_collectives({2, 5}, queue, pretended());
+  return kernels::cuda::make_collectives(devices, invitation, select, queue, pretended());
+}
+
+/// Of two GPUs, numbers 2 and 5.
+std::unique_ptr<kernels::Collectives> two() {
+  return collectives({2, 5}, {});
+}
+
+/// Of three ranks the first and last one are of this process, on GPUs 4 and 6.
+std::unique_ptr<kernels::Collectives> far() {
+  return collectives({4, {}, 6}, kernels::cuda::make_invitation(pretended()));
 }
 
 using Log = std::vector<std::string>;
@@ -133,4 +179,74 @@ TEST_CASE("a call that fails is named") {
   library = {};
   library.broken = "init";
   CHECK_THROWS_WITH_AS(two(), "ncclCommInitAll: it pretends", core::Error);
+}
+
+TEST_CASE("ranks of this process join those of others without waiting, and leave so") {
+  library = {};
+  {
+    library.pending = 1;
+    const auto joined = far();
+    CHECK(library.log == Log{"id", "(", "select 4", "init 0 of 3, x, non-blocking", "select 6",
+                             "init 2 of 3, x, non-blocking", ")"});
+    CHECK(library.alive == 2);
+    CHECK_FALSE(joined->settled(0));
+    CHECK(joined->settled(0));
+    CHECK(joined->settled(2));
+    library.log.clear();
+  }
+  CHECK(library.log == Log{"abort 100", "abort 102"});  // nobody waits for a process that may have died
+  CHECK(library.alive == 0);
+}
+
+TEST_CASE("what is sent goes together, and its caller does not wait") {
+  library = {};
+  const auto joined = far();
+  Fake some(Element::fp32, 3), more(Element::bf16, 5);
+  library.log.clear();
+  joined->send(0, 1, {&some, &more}, stream);
+  joined->receive(2, 1, {&more}, stream);
+  CHECK(library.log == Log{"select 4", "(", fmt::format("100 sends 12 of {} to 1", int{ncclInt8}),
+                           fmt::format("100 sends 10 of {} to 1", int{ncclInt8}), ")", "select 6", "(",
+                           fmt::format("102 receives 10 of {} from 1", int{ncclInt8}), ")"});
+}
+
+TEST_CASE("a sum is on its stream when the call returns") {
+  library = {};
+  const auto joined = far();
+  Fake values(Element::fp32, 3);
+  library.pending = 5;
+  joined->all_reduce(0, values, stream);
+  CHECK(library.pending == -1);
+}
+
+TEST_CASE("what fails behind the caller is told when it asks, and nothing is left of a failed beginning") {
+  library = {};
+  const auto joined = far();
+  Fake values(Element::fp32, 1);
+  library.broken = "send";
+  CHECK_THROWS_WITH_AS(joined->send(0, 1, {&values}, stream), "ncclSend: it pretends", core::Error);
+  CHECK(library.log.back() == ")");
+  library.broken = "group_end";
+  CHECK_THROWS_WITH_AS(joined->receive(0, 1, {&values}, stream), "ncclRecv: it pretends", core::Error);
+  library.broken = "state";
+  CHECK_THROWS_WITH_AS(joined->settled(0), "NCCL: it pretends", core::Error);
+  library = {};
+  library.broken = "group_end";
+  CHECK_THROWS_WITH_AS(far(), "ncclCommInitRankConfig: it pretends", core::Error);
+  CHECK(library.alive == 0);
+  library.broken = "unique_id";
+  CHECK_THROWS_WITH_AS(far(), "ncclGetUniqueId: it pretends", core::Error);
+}
+
+TEST_CASE("after an abort nothing is called, and nothing ended twice") {
+  library = {};
+  const auto joined = far();
+  Fake values(Element::fp32, 1);
+  joined->abort();
+  CHECK(library.alive == 0);
+  library.log.clear();
+  CHECK_THROWS_AS(joined->all_reduce(0, values, stream), core::Error);
+  CHECK_THROWS_AS(joined->settled(2), core::Error);
+  joined->abort();
+  CHECK(library.log == Log{});
 }

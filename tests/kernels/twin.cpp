@@ -98,6 +98,7 @@ struct TwinMark : Mark {
     return core::Seconds(
         std::chrono::duration<double>(time - dynamic_cast<const TwinMark&>(earlier).time).count());
   }
+  bool reached() const override { return true; }
   std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
 };
 

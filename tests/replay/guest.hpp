@@ -4,6 +4,7 @@
 #include <atomic>
 #include <barrier>
 
+#include "penstock/core/error.hpp"
 #include "penstock/kernels/collectives.hpp"
 #include "penstock/kernels/devices.hpp"
 
@@ -51,7 +52,15 @@ class Guest final : public kernels::Backend {
     return host_->make_update(rule, count, number);
   }
 
-  std::unique_ptr<kernels::Collectives> collectives(const std::vector<kernels::Backend*>& ranks) override;
+  std::unique_ptr<kernels::Collectives> collectives(const std::vector<kernels::Backend*>& ranks,
+                                                    const kernels::Invitation& invitation) override;
+  kernels::Invitation invite() override { return distant.invite ? distant.invite() : kernels::Invitation(); }
+  /// Of a library that reaches other processes.
+  struct Distant {
+    kernels::Invitation (*invite)() = nullptr;
+    std::unique_ptr<kernels::Collectives> (*join)(const std::vector<kernels::Backend*>&,
+                                                  const kernels::Invitation&) = nullptr;
+  } distant;
 
  private:
   const std::string place_;
@@ -73,6 +82,14 @@ class GuestLibrary final : public kernels::Collectives {
   }
   void reduce_scatter(std::size_t, const kernels::Buffer&, kernels::Buffer&, kernels::Stream&) override {}
   void all_gather(std::size_t, const kernels::Buffer&, kernels::Buffer&, kernels::Stream&) override {}
+  void send(std::size_t, std::size_t, const std::vector<const kernels::Buffer*>&, kernels::Stream&) override {
+    core::require(false, "devices of one process copy");
+  }
+  void receive(std::size_t, std::size_t, const std::vector<kernels::Buffer*>&, kernels::Stream&) override {
+    core::require(false, "devices of one process copy");
+  }
+  bool settled(std::size_t) override { return true; }
+  void abort() override {}
 
  private:
   Guest& first_;
@@ -80,7 +97,9 @@ class GuestLibrary final : public kernels::Collectives {
   std::barrier<> meeting_;
 };
 
-inline std::unique_ptr<kernels::Collectives> Guest::collectives(const std::vector<kernels::Backend*>& ranks) {
+inline std::unique_ptr<kernels::Collectives> Guest::collectives(const std::vector<kernels::Backend*>& ranks,
+                                                                const kernels::Invitation& invitation) {
+  if (!invitation.empty()) return distant.join(ranks, invitation);
   if (!has_library) return nullptr;
   ++libraries;
   return std::make_unique<GuestLibrary>(ranks);

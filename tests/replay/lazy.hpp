@@ -63,6 +63,7 @@ class LazyWorld {
 struct LazyMark final : kernels::Mark {
   explicit LazyMark(LazyWorld::Moment when) : moment(std::move(when)) {}
   core::Seconds since(const kernels::Mark&) const override { return core::Seconds(1); }
+  bool reached() const override { return true; }
   LazyWorld::Moment moment;
 };
 

@@ -40,6 +40,8 @@ class Mark {
   virtual ~Mark() = default;
   /// Waits for both moments. `earlier` comes from the same backend.
   virtual core::Seconds since(const Mark& earlier) const = 0;
+  /// Whether it has come; throws what the work before it failed with.
+  virtual bool reached() const = 0;
 };
 
 /// Work in order. A host stream has done its work when the call returns; others run behind the caller.
@@ -117,6 +119,9 @@ class Update {
 
 class Collectives;
 
+/// By what devices of several processes find each other; their processes pass it on.
+using Invitation = std::vector<std::byte>;
+
 /// One device. Not thread-safe, but `allocate` may be called beside all else, as may `copy` and `add` on
 /// different streams.
 class Backend {
@@ -146,8 +151,13 @@ class Backend {
   virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) = 0;
 
   /// By its vendor's library, among `ranks`, which this is one of. Null where there are none for these.
-  /// Throws core::Error where the library fails.
-  virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks);
+  /// Throws core::Error where the library fails. Ranks of other processes are null: all who host some then
+  /// ask for the same, with the invitation that one of them has made for it, and it is ready once
+  /// Collectives::settled says so of their ranks.
+  virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks,
+                                                   const Invitation& invitation = {});
+  /// For one such meeting; empty where devices of other processes cannot be reached.
+  virtual Invitation invite() { return {}; }
 };
 
 /// False for inputs, views and imported profiles: nothing is computed, or nobody knows what.

@@ -1,5 +1,5 @@
 #pragma once
-// Collectives between whole devices by their vendor's library (Backend::collectives).
+// What whole devices do together by their vendor's library (Backend::collectives).
 
 #include "penstock/kernels/backend.hpp"
 
@@ -17,6 +17,17 @@ class Collectives {
   virtual void reduce_scatter(std::size_t rank, const Buffer& values, Buffer& part, Stream& stream) = 0;
   /// values = all ranks' parts, in the order of ranks.
   virtual void all_gather(std::size_t rank, const Buffer& part, Buffer& values, Stream& stream) = 0;
+
+  /// From one rank to another, which calls `receive` for buffers of the same sizes; what both call for comes
+  /// in one order. Behind the caller: before the rank's next call, or a mark of the stream, it has settled.
+  virtual void send(std::size_t rank, std::size_t to, const std::vector<const Buffer*>& values,
+                    Stream& stream) = 0;
+  virtual void receive(std::size_t rank, std::size_t from, const std::vector<Buffer*>& values,
+                       Stream& stream) = 0;
+  /// Whether all that a rank has called for is on its streams; throws what it failed with.
+  virtual bool settled(std::size_t rank) = 0;
+  /// What is under way ends, its results worthless; later calls throw. From any thread.
+  virtual void abort() = 0;
 };
 
 }  // namespace penstock::kernels

@@ -117,8 +117,14 @@ class CudaBackend : public Backend {
     return std::make_unique<CudaUpdate>(rule, count, storage(number), place_);
   }
 
-  std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks) override {
-    return collectives_of(ranks);
+  std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks,
+                                           const Invitation& invitation) override {
+    return collectives_of(ranks, invitation);
+  }
+  /// Partitions of a GPU have no part in it.
+  Invitation invite() override {
+    select_device();
+    return place_->name().partitions == 0 ? invitation_of_nccl() : Invitation();
   }
 
  private:
@@ -198,6 +204,9 @@ namespace {
 
 /// The devices there are; throws BadInput when there is no driver, or none that works with this build.
 int count_devices() {
+  // Streams share a device's queues where there are more of them: work that waits for another process would
+  // hold back what that one waits for. Read by the driver when it starts.
+  [[maybe_unused]] static const int queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int count = 0, driver = 0, runtime = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess) return count;

@@ -19,16 +19,25 @@ cudaStream_t queue(int device, Stream& stream) {
 }  // namespace
 
 /// NCCL wants a GPU for each rank: partitions of one it takes for the same.
-std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>& ranks) {
-  std::vector<int> devices;
+std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>& ranks,
+                                            const Invitation& invitation) {
+  std::vector<std::optional<int>> devices;
   std::set<std::string> places;
   for (const Backend* backend : ranks) {
+    if (backend == nullptr) {  // of another process
+      devices.emplace_back();
+      continue;
+    }
     if (!backend->name().starts_with("cuda:")) return nullptr;
     const CudaName name = cuda_name(backend->name());
     if (name.partitions > 0 || !places.insert(backend->place()).second) return nullptr;
     devices.push_back(name.device);
   }
-  return devices.size() < 2 ? nullptr : make_collectives(devices, queue);
+  return devices.size() < 2 ? nullptr : make_collectives(devices, invitation, select, queue);
+}
+
+Invitation invitation_of_nccl() {
+  return make_invitation();
 }
 
 }  // namespace penstock::kernels::cuda

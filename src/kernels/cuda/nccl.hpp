@@ -1,9 +1,10 @@
 #pragma once
-// Collectives by NCCL, between threads of one process.
+// Collectives by NCCL, between threads of one process or of several.
 
 #include <nccl.h>
 
 #include <functional>
+#include <optional>
 
 #include "penstock/kernels/collectives.hpp"
 
@@ -11,19 +12,33 @@ namespace penstock::kernels::cuda {
 
 /// The library's calls, as a table, so that tests can pass their own.
 struct NcclCalls {
-  decltype(&ncclCommInitAll) init = &ncclCommInitAll;
+  decltype(&ncclCommInitAll) init_all = &ncclCommInitAll;
+  decltype(&ncclGetUniqueId) unique_id = &ncclGetUniqueId;
+  decltype(&ncclCommInitRankConfig) init_rank = &ncclCommInitRankConfig;
   decltype(&ncclCommDestroy) destroy = &ncclCommDestroy;
+  decltype(&ncclCommAbort) abort = &ncclCommAbort;
+  decltype(&ncclCommGetAsyncError) state = &ncclCommGetAsyncError;
+  decltype(&ncclGroupStart) group_start = &ncclGroupStart;
+  decltype(&ncclGroupEnd) group_end = &ncclGroupEnd;
   decltype(&ncclAllReduce) all_reduce = &ncclAllReduce;
   decltype(&ncclReduceScatter) reduce_scatter = &ncclReduceScatter;
   decltype(&ncclAllGather) all_gather = &ncclAllGather;
+  decltype(&ncclSend) send = &ncclSend;
+  decltype(&ncclRecv) receive = &ncclRecv;
   decltype(&ncclGetErrorString) error_string = &ncclGetErrorString;
 };
 
-/// `queue` makes the rank's device the one that calls go to, and returns the stream's handle.
+/// Makes a device the one that calls of this thread go to.
+using Select = std::function<void(int device)>;
+/// The same of the rank's device, and returns the stream's handle.
 using QueueOf = std::function<cudaStream_t(int device, Stream& stream)>;
 
-/// Among devices of different numbers.
-std::unique_ptr<Collectives> make_collectives(const std::vector<int>& devices, QueueOf queue,
+/// Among devices of different numbers, none for ranks of other processes: with these by an invitation,
+/// without waiting (NCCL's non-blocking communicators), so that whoever waits for a process that has died can
+/// end it.
+std::unique_ptr<Collectives> make_collectives(const std::vector<std::optional<int>>& devices,
+                                              const Invitation& invitation, Select select, QueueOf queue,
                                               const NcclCalls& calls = {});
+Invitation make_invitation(const NcclCalls& calls = {});
 
 }  // namespace penstock::kernels::cuda

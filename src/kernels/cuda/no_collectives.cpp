@@ -4,8 +4,12 @@
 
 namespace penstock::kernels::cuda {
 
-std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>&) {
+std::unique_ptr<Collectives> collectives_of(const std::vector<Backend*>&, const Invitation&) {
   return nullptr;
+}
+
+Invitation invitation_of_nccl() {
+  return {};
 }
 
 }  // namespace penstock::kernels::cuda

@@ -51,7 +51,10 @@ Place::~Place() {
 }
 
 std::string Place::unique_name() const {
-  return split_ == nullptr ? to_string(name_) : fmt::format("{}, partition {}", to_string(name_), partition_);
+  if (split_ != nullptr) return fmt::format("{}, partition {}", to_string(name_), partition_);
+  char address[32] = {};
+  check(cudaDeviceGetPCIBusId(address, sizeof address, name_.device), "cudaDeviceGetPCIBusId");
+  return fmt::format("{} at {}", to_string(name_), address);
 }
 
 int Place::multiprocessors() const {

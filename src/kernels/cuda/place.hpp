@@ -20,8 +20,9 @@ class Place {
 
   int device() const { return name_.device; }
   const CudaName& name() const { return name_; }
-  std::string unique_name() const;  ///< with the number of the partition
-  int multiprocessors() const;      ///< of the partition; 0: of a whole device, all
+  /// With the number of the partition, or the address of the whole device: processes may count differently.
+  std::string unique_name() const;
+  int multiprocessors() const;  ///< of the partition; 0: of a whole device, all
   /// Non-blocking; the caller destroys it while the place is there.
   cudaStream_t make_stream() const;
   /// The same multiprocessors.

@@ -16,6 +16,7 @@ class CudaMark : public Mark {
   CudaMark(const CudaMark&) = delete;
   CudaMark& operator=(const CudaMark&) = delete;
   core::Seconds since(const Mark& earlier) const override;
+  bool reached() const override;
   cudaEvent_t event() const { return event_; }
 
  private:
@@ -35,6 +36,12 @@ core::Seconds CudaMark::since(const Mark& earlier) const {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin, event_), "cudaEventElapsedTime");
   return core::Seconds(milliseconds * 1e-3);
+}
+
+bool CudaMark::reached() const {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status != cudaErrorNotReady) check(status, "cudaEventQuery");
+  return status == cudaSuccess;
 }
 
 /// Records what `body` puts on the stream instead of running it. The caller owns the graph.

@@ -34,6 +34,7 @@ class HostMark : public Mark {
     core::require(other != nullptr, "marks come from one backend");
     return core::Seconds(std::chrono::duration<double>(time_ - other->time_).count());
   }
+  bool reached() const override { return true; }
 
  private:
   Clock::time_point time_ = Clock::now();
