@@ -78,7 +78,7 @@ void stamp(report::ReplayRow& row, const Session& session) {
 std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& flags,
                                                             const std::optional<std::string>& costs) {
   std::vector<std::pair<std::string, std::string>> out =
-      kernels::open_device(kernels::device_for(flags.device, 0, 1), 1)->identity();
+      kernels::open_device(kernels::device_for(flags.device, 0, {0, 1, 1}), 1)->identity();
   out.emplace_back("costs", costs.value_or("analytic"));
   if (costs) out.emplace_back("CRC-32 of costs", checksum(core::read_file(*costs)));
   out.emplace_back("manner", flags.parallel ? "parallel" : flags.recomposed ? "recomposed" : "by processors");

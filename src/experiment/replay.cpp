@@ -21,13 +21,11 @@ class Crew {
        const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
     const auto* processes = setting.options.processes;
-    const auto idle = static_cast<std::size_t>(std::ranges::count_if(
-        program.devices, [](const auto& instructions) { return instructions.empty(); }));
+    const kernels::MachineShare share = replay::share_of_machine(program, processes);
     for (std::size_t d = 0, at_work = 0; d < program.devices.size(); ++d) {
       if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))
         continue;
-      backends_[d] = kernels::open_device(
-          kernels::device_for(setting.device, at_work++, program.devices.size() - idle), 1);
+      backends_[d] = kernels::open_device(kernels::device_for(setting.device, at_work++, share), 1);
       owned_[d] =
           replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, setting.training);
     }
@@ -68,6 +66,7 @@ void check_graph(const ReplaySetting& setting, replay::Manner manner, const repl
   if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
   if (manner != replay::Manner::parallel)
     throw core::BadInput("an iteration is a graph where its devices run side by side");
+  if (setting.options.processes != nullptr) throw core::BadInput("several processes have no graph of theirs");
   if (setting.training.losses) throw core::BadInput("a graph reads no losses");
   if (program.mini_batches > 1) throw core::BadInput("an iteration without a flush is no graph");
 }

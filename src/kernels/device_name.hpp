@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "penstock/kernels/devices.hpp"
+
 namespace penstock::kernels {
 
 struct CudaName {
@@ -17,9 +19,9 @@ struct CudaName {
 CudaName cuda_name(const std::string& device);
 std::string to_string(const CudaName& name);
 
-/// Device `index` of `count` on `gpus` GPUs, side by side: one GPU each, or, where there are too few, each
-/// GPU in as many partitions as that takes. Neighbours share a GPU.
-CudaName spread(std::size_t index, std::size_t count, std::size_t gpus);
+/// Device `index` of a process that sees `gpus` GPUs (device_for): those that share one are neighbours, in as
+/// many partitions as that takes.
+CudaName spread(std::size_t index, const MachineShare& share, std::size_t gpus);
 
 /// Who can work beside it on a machine of `gpus` GPUs, it first: all GPUs, or the partitions of its own.
 std::vector<CudaName> peers(const CudaName& name, std::size_t gpus);

@@ -20,9 +20,9 @@ std::vector<std::string> devices_present() {
   return devices;
 }
 
-std::string device_for(const std::string& device, std::size_t index, std::size_t count) {
-  if (device != "cuda") return device;
-  return to_string(spread(index, count, static_cast<std::size_t>(cuda_devices())));
+std::string device_for(const std::string& device, std::size_t index, const MachineShare& share) {
+  return device == "cuda" ? to_string(spread(index, share, static_cast<std::size_t>(cuda_devices())))
+                          : device;
 }
 
 std::vector<std::string> peers_of(const std::string& device) {

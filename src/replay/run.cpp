@@ -42,16 +42,13 @@ void check_processes(const Program& program, const plan::Plan& plan, Manner mann
                                        processes.size(), rank));
 }
 
-/// Two that share multiprocessors, or are not of one kind, do not run side by side; those of several
-/// processes are on the host.
-void check_side_by_side(const std::vector<const kernels::Backend*>& backends, const Processes* processes) {
+/// Two that share multiprocessors, or are not of one kind, do not run side by side.
+void check_side_by_side(const std::vector<const kernels::Backend*>& backends) {
   std::set<std::string> places;
   for (const kernels::Backend* backend : backends) {
     if (on_host(*backend) != on_host(*backends.front()))
       throw core::BadInput("devices of the host and others do not run side by side");
     if (on_host(*backend)) continue;
-    if (processes != nullptr)
-      throw core::BadInput(fmt::format("several processes replay on the host, not on {}", backend->name()));
     if (!places.insert(backend->place()).second)
       throw core::BadInput(
           fmt::format("more than one device is on {}, and side by side each needs its own; "
@@ -68,7 +65,7 @@ void check_workers(const Program& program, const std::vector<Worker*>& workers, 
     core::require(d < workers.size() && workers[d] != nullptr, "every device with instructions has a worker");
     backends.push_back(&workers[d]->backend());
   }
-  if (manner == Manner::parallel) check_side_by_side(backends, processes);
+  if (manner == Manner::parallel) check_side_by_side(backends);
 }
 
 bool needs_cores(const std::vector<Worker*>& workers) {
@@ -92,16 +89,9 @@ void check(const Program& program, const plan::Plan& plan, const std::vector<Wor
 /// Of the machine's processes each takes its own, in the order of ranks; none where there are too few.
 std::vector<int> cores_for(const Program& program, const ReplayOptions& options) {
   std::vector<int> cores = allowed_cores();
-  if (options.processes == nullptr)
-    return at_work(program, nullptr, 0) > cores.size() ? std::vector<int>() : cores;
-  std::size_t before = 0, all = 0;
-  for (const int rank : options.processes->on_this_machine()) {
-    const std::size_t devices = at_work(program, options.processes, rank);
-    all += devices;
-    if (rank < options.processes->rank()) before += devices;
-  }
-  if (all > cores.size()) return {};
-  std::rotate(cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(before), cores.end());
+  const kernels::MachineShare share = share_of_machine(program, options.processes);
+  if (share.all > cores.size()) return {};
+  std::rotate(cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(share.before), cores.end());
   return cores;
 }
 
@@ -127,6 +117,17 @@ std::vector<double> losses(const Records& records) {
 
 std::string_view name(Manner manner) {
   return manner == Manner::parallel ? "parallel" : "recomposed";
+}
+
+kernels::MachineShare share_of_machine(const Program& program, const Processes* processes) {
+  if (processes == nullptr) return {0, at_work(program, nullptr, 0), at_work(program, nullptr, 0)};
+  kernels::MachineShare out{0, at_work(program, processes, processes->rank()), 0};
+  for (const int rank : processes->on_this_machine()) {
+    const std::size_t devices = at_work(program, processes, rank);
+    out.all += devices;
+    if (rank < processes->rank()) out.before += devices;
+  }
+  return out;
 }
 
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,

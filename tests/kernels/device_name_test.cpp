@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::string> spread(std::size_t count, std::size_t gpus) {
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < count; ++i) out.push_back(to_string(kernels::spread(i, count, gpus)));
+  for (std::size_t i = 0; i < count; ++i) out.push_back(to_string(kernels::spread(i, {0, count, count}, gpus)));
   return out;
 }
 
@@ -52,6 +52,16 @@ TEST_CASE("devices side by side have a GPU each, or an equal part of one beside 
   CHECK(spread(4, 2) == Names{"cuda:0/2", "cuda:0/2", "cuda:1/2", "cuda:1/2"});
   CHECK(spread(5, 2) == Names{"cuda:0/3", "cuda:0/3", "cuda:0/3", "cuda:1/3", "cuda:1/3"});
   CHECK(spread(1, 0) == Names{"cuda:0"});  // whose opening says what is missing
+}
+
+TEST_CASE("devices of several processes of a machine have a GPU each, as far as these are seen by all") {
+  const auto last_of = [](const kernels::MachineShare& share, std::size_t gpus) {
+    return to_string(kernels::spread(share.own - 1, share, gpus));
+  };
+  CHECK(last_of({2, 2, 4}, 4) == "cuda:3");
+  CHECK(last_of({2, 2, 4}, 2) == "cuda:1");  // the launcher has given each process two
+  CHECK(last_of({3, 1, 4}, 1) == "cuda:0");
+  CHECK(last_of({2, 2, 4}, 1) == "cuda:0/2");
 }
 
 TEST_CASE("beside a GPU are the others, beside a partition those of its GPU") {

@@ -41,8 +41,8 @@ TEST_CASE("a device that is not there is refused by name") {
 
 TEST_CASE("side by side every name stands for itself, but for all CUDA devices of the machine") {
   for (const char* device : {"host", "cuda:1", "cuda:0/2", "hots"})
-    CHECK(kernels::device_for(device, 1, 3) == device);
-  CHECK(kernels::device_for("cuda", 0, 1) == "cuda:0");
+    CHECK(kernels::device_for(device, 1, {0, 3, 3}) == device);
+  CHECK(kernels::device_for("cuda", 0, {0, 1, 1}) == "cuda:0");
   CHECK(kernels::peers_of("host") == std::vector<std::string>{"host"});
   CHECK(kernels::peers_of("cuda:0/2") == std::vector<std::string>{"cuda:0/2", "cuda:0/2"});
 }

@@ -19,9 +19,14 @@ std::vector<std::string> devices_present();  ///< "host", and every CUDA device 
 /// what a device needs, saying which.
 std::unique_ptr<Backend> open_device(const std::string& device, int threads = 0);
 
-/// What to open for number `index` of `count` devices side by side: `device` itself, but for "cuda", which is
-/// all of this machine: a GPU each, or where they are too few, a partition each of equal size.
-std::string device_for(const std::string& device, std::size_t index, std::size_t count);
+/// How many devices of a machine work side by side: for processes before this one, for this one, for all.
+struct MachineShare {
+  std::size_t before = 0, own = 0, all = 0;
+};
+/// What to open for number `index` of this process's devices: `device` itself, but for "cuda", which is all
+/// GPUs that the process sees: one each, after those of processes before. Where they are too few for all, the
+/// process has them for itself: one each, or a partition each of equal size.
+std::string device_for(const std::string& device, std::size_t index, const MachineShare& share);
 
 /// The device and those of its kind beside it, to be opened together: of a GPU the machine's others, of a
 /// partition the others of its GPU; of the host none. Throws BadInput for a CUDA device that is no name.

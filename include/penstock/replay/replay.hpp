@@ -6,6 +6,7 @@
 
 #include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
+#include "penstock/kernels/devices.hpp"
 #include "penstock/replay/processes.hpp"
 #include "penstock/replay/program.hpp"
 #include "penstock/replay/training.hpp"
@@ -42,6 +43,9 @@ struct ReplayResult {
   trace::Trace trace;          ///< of the iteration of median time (of an even number the earlier one)
 };
 
+/// Devices at work here. `processes` may be null: this one is alone; those before it are of lower ranks.
+kernels::MachineShare share_of_machine(const Program& program, const Processes* processes);
+
 /// Runs `program` on workers, one per device that it has instructions for (others null). Iterations of a
 /// program with a flush follow each other; of one without, the whole program is one run, and its iteration
 /// time what a mini-batch adds in the second half. A worker that throws ends all others within a bounded
@@ -63,7 +67,8 @@ struct ReplayResult {
 /// Of several processes each passes the workers it hosts (others null), all the same of everything else; a
 /// failure in one ends all within a bounded time, be it only that it is no longer heard of. Process 0 returns
 /// the whole result, the others an empty one. Messages between processes share the cluster's links with those
-/// that end in the same process. Devices may then be more than cores, and have none of their own. BadInput
+/// that end in the same process; between GPUs they go by NCCL, each GPU whole and of one process: BadInput
+/// otherwise. Devices may then be more than cores, and have none of their own. BadInput
 /// for a process that would host no device at work.
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options);
