@@ -3,15 +3,11 @@
 #include "penstock/core/error.hpp"
 
 namespace penstock::replay {
-namespace {
 
-/// Elements of all kinds are whole pairs of bytes.
 Slice halves(const Piece& piece) {
   core::require(piece.size % 2 == 0, "a piece has whole elements");
   return {kernels::Element::bf16, static_cast<std::int64_t>(piece.size / 2), piece.data};
 }
-
-}  // namespace
 
 void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream) {
   for (std::size_t i = 0; i < from.size(); ++i) {

@@ -16,6 +16,9 @@ class Slice : public kernels::Buffer {
   void* data_;
 };
 
+/// A piece of a device as a buffer: elements of all kinds are whole pairs of bytes.
+Slice halves(const Piece& piece);
+
 /// Puts copies on a stream of the backend that `to` is of; as many pieces of the same sizes. What is the same
 /// memory stays as it is.
 void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream);

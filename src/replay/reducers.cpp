@@ -17,14 +17,15 @@ Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::P
       plan_(plan),
       workers_(workers),
       copiers_(copiers),
-      come_(reductions.list.size()),
       devices_(reductions.at.size()),
       scratch_(reductions.at.size()) {
   for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
+  const bool on_host = std::ranges::all_of(copiers, [](const auto& copier) { return copier == nullptr; });
   for (const Reduction& reduction : reductions.list) {
-    const bool sliced = copiers[reduction.devices.front().index()] == nullptr;
-    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_parcel, sliced);
+    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_parcel, on_host);
     first_parcel += rings_.back().parcels(reduction.devices).size();
+    rendezvous_.emplace_back(on_host ? 0 : reduction.devices.size(), first_parcel);
+    first_parcel += rendezvous_.back().parcels(reduction.devices).size();
     find_library(reduction);
   }
 }
@@ -40,8 +41,11 @@ void Reducers::find_library(const Reduction& reduction) {
 }
 
 void Reducers::add_parcels(std::vector<Parcel>& parcels) const {
-  for (std::size_t r = 0; r < rings_.size(); ++r)
-    for (const Parcel& parcel : rings_[r].parcels(reductions_.list[r].devices)) parcels.push_back(parcel);
+  for (std::size_t r = 0; r < rings_.size(); ++r) {
+    const auto& devices = reductions_.list[r].devices;
+    for (const Parcel& parcel : rings_[r].parcels(devices)) parcels.push_back(parcel);
+    for (const Parcel& parcel : rendezvous_[r].parcels(devices)) parcels.push_back(parcel);
+  }
 }
 
 std::vector<std::jthread> Reducers::start(Links& links) {
@@ -82,7 +86,6 @@ void Reducers::wait_for_all(std::size_t device) {
 
 void Reducers::reset() {
   devices_.assign(devices_.size(), {});
-  come_.assign(come_.size(), 0);
 }
 
 void Reducers::note(Record& record) const {
@@ -156,16 +159,16 @@ void Reducers::sum_on_device(Links& links, std::size_t r, std::size_t member, st
     more->take(terms[t]);
     values->add(0, *more, values->size());
   }
-  if (!sum_by_library(r, member, *values, awaited)) rings_[r].run(links, member, *values, *room, awaited);
+  if (!sum_by_library(links, r, member, *values, awaited))
+    rings_[r].run(links, member, *values, *room, awaited);
   for (const auto& regions : terms) values->give(regions);
 }
 
-bool Reducers::sum_by_library(std::size_t r, std::size_t member, Numbers& values, const Awaited& awaited) {
-  const Reduction& reduction = reductions_.list[r];
-  const auto library = libraries_.find(reduction.devices);
+bool Reducers::sum_by_library(Links& links, std::size_t r, std::size_t member, Numbers& values,
+                              const Awaited& awaited) {
+  const auto library = libraries_.find(reductions_.list[r].devices);
   if (library == libraries_.end() || library->second == nullptr) return false;
-  monitor_.change([&] { ++come_[r]; });
-  monitor_.wait([&] { return come_[r] == reduction.devices.size(); }, awaited);
+  rendezvous_[r].meet(links, member, awaited);
   bool summed = false;
   monitor_.work([&] { summed = values.sum(*library->second, member); });
   return summed;

@@ -8,6 +8,7 @@
 #include "penstock/replay/worker.hpp"
 #include "record.hpp"
 #include "reductions.hpp"
+#include "rendezvous.hpp"
 #include "ring.hpp"
 
 namespace penstock::replay {
@@ -23,6 +24,10 @@ class Reducers {
            std::size_t first_parcel);
 
   void add_parcels(std::vector<Parcel>& parcels) const;
+  /// Of devices of several processes. Before `start`.
+  void use(const std::vector<core::DeviceId>& devices, std::shared_ptr<kernels::Collectives> library) {
+    libraries_[devices] = std::move(library);
+  }
   std::vector<std::jthread> start(Links& links);
 
   /// By the device's thread: `position` is that of its REDUCE_GRAD, or of a STEP that waits for its own.
@@ -55,7 +60,8 @@ class Reducers {
                      const Terms& terms, const Awaited& awaited);
   void find_library(const Reduction& reduction);
   /// False where there is none for these numbers.
-  bool sum_by_library(std::size_t reduction, std::size_t member, Numbers& values, const Awaited& awaited);
+  bool sum_by_library(Links& links, std::size_t reduction, std::size_t member, Numbers& values,
+                      const Awaited& awaited);
 
   Monitor& monitor_;
   const Reductions& reductions_;
@@ -63,10 +69,10 @@ class Reducers {
   const std::vector<Worker*>& workers_;
   const std::vector<std::unique_ptr<Copier>>& copiers_;
   std::vector<Ring> rings_;  ///< [reduction]
-  std::map<std::vector<core::DeviceId>, std::unique_ptr<kernels::Collectives>> libraries_;
-  /// [reduction] replicas that have come to it: the library is called when all have, so that none waits in it
-  /// for one that has failed.
-  std::vector<std::size_t> come_;
+  std::map<std::vector<core::DeviceId>, std::shared_ptr<kernels::Collectives>> libraries_;
+  /// [reduction] The library is called when all replicas have come, so that none waits in it for one that has
+  /// failed.
+  std::vector<Rendezvous> rendezvous_;
   std::vector<Device> devices_;
   struct Scratch {
     Ring::Scratch ring;
