@@ -149,12 +149,13 @@ void add_replay(CLI::App& app, Action& action) {
       "steps.\n"
       "Kernels of the host take one thread per device of the plan. Files appear whole and together, or not "
       "at all.\n"
-      "Started by mpirun, processes share the work: device d is in process d mod N, messages go by MPI, and\n"
-      "process 0 prints and writes.\n\n"
+      "Started by mpirun, processes share the work: device d is in process d mod N, messages go by MPI, or by\n"
+      "NCCL between GPUs, which are whole ones then; process 0 prints and writes.\n\n"
       "Examples:\n"
       "  penstock replay plan.yaml --costs host.yaml -o results/replay\n"
       "  penstock replay plan.yaml --iterations 50 --losses losses.csv\n"
-      "  mpirun -n 2 penstock replay plan.yaml --costs host.yaml -o results/replay");
+      "  mpirun -n 2 penstock replay plan.yaml --costs host.yaml -o results/replay\n"
+      "  mpirun -n 4 --map-by ppr:2:node penstock replay plan.yaml --device cuda --costs h100.yaml");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->cluster.add(*command, false);
   flags->costs.add(*command);

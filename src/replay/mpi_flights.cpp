@@ -104,4 +104,10 @@ void Flights::receive(Caller caller, std::function<void(Blob)> landed) {
           [room, landed = std::move(landed)] { landed(std::move(*room)); });
 }
 
+Blob Flights::take(Caller caller) {
+  Blob out(static_cast<std::size_t>(caller.bytes));
+  check_mpi(MPI_Mrecv(out.data(), caller.bytes, MPI_BYTE, &caller.message, MPI_STATUS_IGNORE));
+  return out;
+}
+
 }  // namespace penstock::replay

@@ -37,6 +37,8 @@ class Flights {
   /// Into pieces of the sender's sizes; `caller` is the first of their messages.
   void receive(MPI_Comm over, Caller caller, const Pieces& pieces, std::function<void()> landed);
   void receive(Caller caller, std::function<void(Blob)> landed);
+  /// Of a few bytes, which have come with the call.
+  static Blob take(Caller caller);
 
  private:
   std::vector<MPI_Request> requests_;

@@ -23,12 +23,13 @@ constexpr std::chrono::microseconds kPause{100};
 
 /// What processes tell each other.
 enum Kind : int {
-  opened,  ///< the parcel whose number follows: there is room for it
-  beat,    ///< still alive, and whether busy
-  ping,    ///< the time it was sent
-  pong,    ///< that, and the answerer's
-  failed,  ///< exit code and text
-  noted    ///< what `gather` collects
+  opened,    ///< the parcel whose number follows: there is room for it
+  departed,  ///< the same: it is on its channel
+  beat,      ///< still alive, and whether busy
+  ping,      ///< the time it was sent
+  pong,      ///< that, and the answerer's
+  failed,    ///< exit code and text
+  noted      ///< what is gathered or exchanged
 };
 
 template <class T>
@@ -133,24 +134,41 @@ class MpiLinks : public ProcessLinks {
     return ahead_;
   }
 
-  std::vector<Blob> gather(Blob own) override {
+  std::vector<Blob> gather(Blob own) override { return collect(std::move(own), false); }
+  std::vector<Blob> exchange(Blob own) override { return collect(std::move(own), true); }
+
+  void use(Channels& channels, std::function<void()> abort) override {
+    order([this, &channels, abort = std::move(abort)] {
+      channels_ = &channels;
+      abort_ = abort;
+    });
+  }
+
+ private:
+  /// By process 0, or by all, before anybody gives anything more.
+  std::vector<Blob> collect(Blob own, bool by_all) {
     if (own.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       throw core::Error(core::ExitCode::limit,
                         "a process has noted more than 2 GiB: ask for fewer iterations");
     const auto words = [this] {
       return fmt::format("process {} waits for what others noted", processes_.rank());
     };
-    const std::size_t rank = static_cast<std::size_t>(processes_.rank());
-    if (rank > 0)
+    const auto rank = static_cast<std::size_t>(processes_.rank());
+    if (by_all)
+      order([this, own] { tell_all(Kind::noted, own); });
+    else if (rank > 0)
       order([this, own] { tell(0, Kind::noted, own); });
-    else
+    std::vector<Blob> out;
+    if (by_all || rank == 0) {
       monitor_.wait([&] { return came_ + 1 == heard_.size(); }, words);
+      came_ = 0;
+      out = std::exchange(gathered_, std::vector<Blob>(heard_.size()));
+      out[rank] = std::move(own);
+    }
     meet(words);
-    gathered_[rank] = std::move(own);
-    return rank == 0 ? std::move(gathered_) : std::vector<Blob>();
+    return out;
   }
 
- private:
   struct Outgoing {
     bool sent = false, opened = false;
     Pieces from;
@@ -166,18 +184,28 @@ class MpiLinks : public ProcessLinks {
   }
 
   void serve() {
-    int idle = 0;
     try {
-      while (!closed_ && !monitor_.failure()) {
+      for (int idle = 0; !closed_ && !monitor_.failure();) {
         idle = step() ? 0 : idle + 1;
         if (idle > kEagerPolls) pause();
       }
-      if (const auto why = monitor_.failure(); why && !told_) tell_all(Kind::failed, in_words(why));
-      const Clock::time_point end = Clock::now() + kFarewell;
-      while (!flights_.empty() && Clock::now() < end) flights_.land();
     } catch (...) {
       monitor_.fail(told(here()));
     }
+    try {
+      part();
+    } catch (...) {
+      monitor_.fail(told(here()));
+    }
+  }
+
+  void part() {
+    if (const auto why = monitor_.failure(); why) {
+      if (!told_) tell_all(Kind::failed, in_words(why));
+      if (abort_) abort_();
+    }
+    const Clock::time_point end = Clock::now() + kFarewell;
+    while (!flights_.empty() && Clock::now() < end) flights_.land();
   }
 
   /// Whether there was anything to do.
@@ -186,13 +214,21 @@ class MpiLinks : public ProcessLinks {
     Flights::Caller caller;
     while (Flights::called(communicators().notes, caller)) {
       did = true;
-      flights_.receive(caller,
-                       [this, caller](const Blob& bytes) { read_note(caller.from, caller.tag, bytes); });
+      take_note(caller);
     }
     while (Flights::called(communicators().parcels, caller)) did = true, receive(caller);
     did = flights_.land() || did;
+    if (channels_ != nullptr) did = channels_->land() || did;
     keep_in_touch();
     return did;
+  }
+
+  /// Short ones at once: they keep their order, on which those who use a channel rely.
+  void take_note(const Flights::Caller& caller) {
+    if (caller.tag != Kind::failed && caller.tag != Kind::noted)
+      return read_note(caller.from, caller.tag, Flights::take(caller));
+    flights_.receive(caller,
+                     [this, caller](const Blob& bytes) { read_note(caller.from, caller.tag, bytes); });
   }
 
   bool obey() {
@@ -223,22 +259,34 @@ class MpiLinks : public ProcessLinks {
     Outgoing& out = outgoing_[parcel];
     if (!out.sent || (!out.opened && parcels_[parcel].bytes.value() > 0)) return;
     local_.leave(parcel);
-    flights_.send(communicators().parcels, processes_.host(parcels_[parcel].receiver),
-                  static_cast<int>(parcel), out.from);
+    const int host = processes_.host(parcels_[parcel].receiver);
+    if (!out.from.empty() && out.from.front().copier != nullptr) {
+      tell(host, Kind::departed, blob(parcel));
+      channels_->put(way(parcel), std::move(out.from), [] {});
+    } else {
+      flights_.send(communicators().parcels, host, static_cast<int>(parcel), out.from);
+    }
     out = {};
   }
 
+  Channels::Way way(std::size_t parcel) const { return {parcels_[parcel].sender, parcels_[parcel].receiver}; }
+
   void receive(const Flights::Caller& caller) {
     const auto parcel = static_cast<std::size_t>(caller.tag);
-    const bool empty = parcels_[parcel].bytes.value() == 0;
-    Pieces room;
+    if (parcels_[parcel].bytes.value() == 0)
+      flights_.receive(communicators().parcels, caller, {}, [=, this] { local_.send(parcel, {}); });
+    else if (const auto room = room_for(parcel))
+      flights_.receive(communicators().parcels, caller, *room, [=, this] { local_.arrive(parcel); });
+  }
+
+  /// None where there is none: then the replay has failed.
+  std::optional<Pieces> room_for(std::size_t parcel) {
     try {
-      if (!empty) room = local_.expect(parcel);
+      return local_.expect(parcel);
     } catch (...) {
-      return monitor_.fail(told(name_(parcel)));
+      monitor_.fail(told(name_(parcel)));
+      return {};
     }
-    flights_.receive(communicators().parcels, caller, room,
-                     [=, this] { empty ? local_.send(parcel, {}) : local_.arrive(parcel); });
   }
 
   void read_note(int from, int kind, const Blob& bytes) {
@@ -247,6 +295,10 @@ class MpiLinks : public ProcessLinks {
       const auto parcel = read<std::size_t>(bytes);
       outgoing_.at(parcel).opened = true;
       depart_if_ready(parcel);
+    } else if (kind == Kind::departed) {
+      const auto parcel = read<std::size_t>(bytes);
+      if (auto room = room_for(parcel))
+        channels_->put(way(parcel), std::move(*room), [=, this] { local_.arrive(parcel); });
     } else if (kind == Kind::beat) {
       if (read<bool>(bytes)) monitor_.others_move();
     } else if (kind == Kind::ping) {
@@ -308,6 +360,8 @@ class MpiLinks : public ProcessLinks {
   std::vector<std::optional<Seconds>> heard_;  ///< [rank] when last, once it was
   Seconds beaten_;
   Flights flights_;
+  Channels* channels_ = nullptr;  ///< where there are devices other than the host
+  std::function<void()> abort_;
   std::thread postman_;
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "copier.hpp"
+#include "device_net.hpp"
 #include "gathered.hpp"
 #include "groups.hpp"
 #include "meeting.hpp"
@@ -67,6 +68,7 @@ class Session {
   }
 
   Records run(const std::vector<int>& cores) {
+    join_devices();
     {
       std::vector<std::jthread> threads = sums_.start(links());
       std::size_t next = 0;
@@ -94,6 +96,21 @@ class Session {
       seats_[group[m].index()] = {meetings_.back().get(), m};
       if (works_here(group[m].index())) worker(group[m].index()).join(meetings_.back()->member(m));
     }
+  }
+
+  /// Those of other processes, where they are not on the host.
+  void join_devices() {
+    if (!remote_) return;
+    try {
+      remote_->meet([&] { return fmt::format("process {} waits for the others", processes_->rank()); });
+      net_.emplace(*processes_, monitor_, *remote_, workers_, program_.messages, reductions_);
+      for (const auto& [devices, library] : net_->sums()) sums_.use(devices, library);
+      remote_->use(net_->channels(), [this] { net_->abort(); });
+    } catch (const Ended&) {
+    } catch (...) {
+      monitor_.fail(std::current_exception());
+    }
+    monitor_.rethrow();
   }
 
   const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
@@ -240,6 +257,7 @@ class Session {
   std::vector<Seat> seats_;  ///< [device]
   const Processes* const processes_;
   ThreadLinks local_;
+  std::optional<DeviceNet> net_;
   std::unique_ptr<ProcessLinks> remote_;  ///< where there are several processes
   const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;

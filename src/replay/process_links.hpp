@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "channels.hpp"
 #include "penstock/replay/processes.hpp"
 #include "thread_links.hpp"
 
@@ -22,6 +23,12 @@ class ProcessLinks : public Links {
   virtual core::Seconds ahead() = 0;
   /// To process 0 what every process gives, [rank]; to others nothing. Error(limit) from 2 GiB on.
   virtual std::vector<Blob> gather(Blob own) = 0;
+  /// The same to all.
+  virtual std::vector<Blob> exchange(Blob own) = 0;
+
+  /// From now on what devices other than the host send goes by these channels, which outlive the links.
+  /// `abort` is called when something has failed: it ends what devices wait for.
+  virtual void use(Channels& channels, std::function<void()> abort) = 0;
 };
 
 /// `name`: of a parcel, for messages. Defined where there is MPI: a thread of its own does all that MPI does,

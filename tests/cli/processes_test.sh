@@ -34,6 +34,14 @@ same_losses() {
     rm -rf out many.csv
   done
 }
+# Tests in which all processes end, one after the other.
+ends() {
+  local name
+  for name in "devices that no other*" "two processes on one*" "one process on the host*" "a library that fails*"; do
+    mpi -n "$1" "$tests" --no-skip --test-suite=ends --test-case="$name" >tests.txt 2>&1 || { fail "$1 processes: $name"; cat tests.txt; }
+    grep -q "1 passed" tests.txt || fail "no test: $name"
+  done
+}
 same_weights() {
   mpi -n "$1" "$tests" >tests.txt 2>&1 || { fail "$1 processes"; cat tests.txt; }
 }
@@ -55,6 +63,7 @@ killed() {
 if [[ $part == slow ]]; then
   same_losses 4
   same_weights 4
+  ends 4
   killed --enable-recovery
   grep -q "^penstock: device [02].* waits for .*; process 1 has not been heard of for 10 s" killed.txt ||
     { fail "no word of the end"; cat killed.txt; }
@@ -62,9 +71,11 @@ if [[ $part == slow ]]; then
 else
   same_losses 2
   same_weights 2
+  ends 2
   sed 's/5GiB/515KiB/' "$cluster" >scarce.yaml
   expect 23 "out of memory" mpi -n 2 "$penstock" replay row.yaml --cluster scarce.yaml -o none
   expect 11 "not recomposed" mpi -n 2 "$penstock" replay row.yaml --recomposed -o none
+  expect 11 "cuda" mpi -n 2 "$penstock" replay row.yaml --device cuda -o none
   expect 11 "of 5 processes, number 4 would have none of the plan's devices" mpi -n 5 "$penstock" replay row.yaml -o none
   [[ ! -e none ]] || fail "files of a replay that did not happen"
   killed
