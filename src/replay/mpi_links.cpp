@@ -28,7 +28,8 @@ enum Kind : int {
   ping,    ///< the time it was sent
   pong,    ///< that, and the answerer's
   failed,  ///< exit code and text
-  noted    ///< what `gather` collects
+  noted,   ///< what `gather` collects
+  shared   ///< what is handed on to `share`'s other end
 };
 
 template <class T>
@@ -74,18 +75,23 @@ void require_tags(std::size_t parcels) {
                       fmt::format("{} messages, but this MPI tells {} apart", parcels, *most));
 }
 
+void require_one(const Blob& note, const char* otherwise) {
+  if (note.size() > Flights::kMostInOne) throw core::Error(core::ExitCode::limit, otherwise);
+}
+
 /// A receiver tells the sender that there is room, the sender sends once it has something; bytes go from
 /// where they are made to where they are used.
 class MpiLinks : public ProcessLinks {
  public:
   MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Parcel> parcels,
-           Seconds patience, std::function<std::string(std::size_t)> name)
+           Seconds patience, std::function<std::string(std::size_t)> name, std::function<void(Blob)> shared)
       : processes_(processes),
         monitor_(monitor),
         local_(local),
         parcels_(std::move(parcels)),
         silence_(std::min(patience, kSilence)),
         name_(std::move(name)),
+        shared_(std::move(shared)),
         gathered_(static_cast<std::size_t>(processes.size())),
         outgoing_(parcels_.size()),
         heard_(gathered_.size()) {
@@ -134,9 +140,7 @@ class MpiLinks : public ProcessLinks {
   }
 
   std::vector<Blob> gather(Blob own) override {
-    if (own.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      throw core::Error(core::ExitCode::limit,
-                        "a process has noted more than 2 GiB: ask for fewer iterations");
+    require_one(own, "a process has noted more than 1 GiB: ask for fewer iterations");
     const auto words = [this] {
       return fmt::format("process {} waits for what others noted", processes_.rank());
     };
@@ -148,6 +152,18 @@ class MpiLinks : public ProcessLinks {
     meet(words);
     gathered_[rank] = std::move(own);
     return rank == 0 ? std::move(gathered_) : std::vector<Blob>();
+  }
+
+  void share(const std::vector<int>& to, Blob note) override {
+    require_one(
+        note,
+        "a device shares more than 1 GiB with its group in other processes: replay it by one process, "
+        "or with smaller micro-batches");
+    const auto owner = std::make_shared<Blob>(std::move(note));
+    order([this, to, owner] {
+      for (const int rank : to)
+        flights_.send(communicators().notes, rank, Kind::shared, {{owner, owner->data(), owner->size()}});
+    });
   }
 
  private:
@@ -187,7 +203,7 @@ class MpiLinks : public ProcessLinks {
     while (Flights::called(communicators().notes, caller)) {
       did = true;
       flights_.receive(caller,
-                       [this, caller](const Blob& bytes) { read_note(caller.from, caller.tag, bytes); });
+                       [this, caller](Blob bytes) { read_note(caller.from, caller.tag, std::move(bytes)); });
     }
     while (Flights::called(communicators().parcels, caller)) did = true, receive(caller);
     did = flights_.land() || did;
@@ -241,7 +257,7 @@ class MpiLinks : public ProcessLinks {
                      [=, this] { empty ? local_.send(parcel, {}) : local_.arrive(parcel); });
   }
 
-  void read_note(int from, int kind, const Blob& bytes) {
+  void read_note(int from, int kind, Blob bytes) {
     heard_[static_cast<std::size_t>(from)] = monitor_.now();
     if (kind == Kind::opened) {
       const auto parcel = read<std::size_t>(bytes);
@@ -256,8 +272,10 @@ class MpiLinks : public ProcessLinks {
     } else if (kind == Kind::failed) {
       told_ = true;
       monitor_.fail(from_words(from, bytes));
+    } else if (kind == Kind::shared) {
+      shared_(std::move(bytes));
     } else {
-      gathered_[static_cast<std::size_t>(from)] = bytes;
+      gathered_[static_cast<std::size_t>(from)] = std::move(bytes);
       monitor_.change([&] { ++came_; });
     }
   }
@@ -291,6 +309,7 @@ class MpiLinks : public ProcessLinks {
   const std::vector<Parcel> parcels_;
   const Seconds silence_;
   const std::function<std::string(std::size_t)> name_;
+  const std::function<void(Blob)> shared_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -315,8 +334,10 @@ class MpiLinks : public ProcessLinks {
 
 std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
                                       std::vector<Parcel> parcels, Seconds patience,
-                                      std::function<std::string(std::size_t)> name) {
-  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(parcels), patience, std::move(name));
+                                      std::function<std::string(std::size_t)> name,
+                                      std::function<void(Blob)> shared) {
+  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(parcels), patience, std::move(name),
+                                    std::move(shared));
 }
 
 }  // namespace penstock::replay
