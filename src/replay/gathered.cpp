@@ -24,7 +24,8 @@ void each(const Program& program, const Processes& processes, int rank, Records&
     visit(records.peaks[d]);
     visit(records.losses[d]);
     for (Record& record : records.iterations)
-      visit(record.instructions[d]), visit(record.held[d]), visit(record.reductions[d]);
+      visit(record.instructions[d]), visit(record.held[d]), visit(record.collectives[d]),
+          visit(record.reductions[d]);
   }
 }
 

@@ -15,39 +15,51 @@ class Meeting::Member : public Peers {
   const std::size_t number_;
 };
 
-Meeting::Meeting(Monitor& monitor, std::size_t members, bool throttle, std::string name)
-    : monitor_(monitor), throttle_(throttle), name_(std::move(name)), shared_(members), taken_(members) {
-  for (std::size_t m = 0; m < members; ++m) members_.push_back(std::make_unique<Member>(*this, m));
+Meeting::Meeting(Monitor& monitor, Members members, bool throttle, std::string name)
+    : monitor_(monitor),
+      members_(std::move(members)),
+      throttle_(throttle),
+      name_(std::move(name)),
+      shares_(members_.all),
+      taken_(members_.all) {
+  for (std::size_t m = 0; m < members_.all; ++m) peers_.push_back(std::make_unique<Member>(*this, m));
 }
 
-void Meeting::await(const int& reached, int round) {
-  monitor_.wait_at_work([&] { return reached >= round; },
-                        [&] { return name_ + " waits for one of its devices"; });
+void Meeting::await(const std::function<bool()>& ready) {
+  monitor_.wait_at_work(ready, [&] { return name_ + " waits for one of its devices"; });
 }
 
-/// Nobody comes to the next round before all have parted from this one.
+Meeting::Round& Meeting::come(std::size_t member, std::uint64_t number, Peers::Shared what, Blob bytes) {
+  Round* out = nullptr;
+  monitor_.change([&] {
+    Round& round = rounds_[number];
+    round.shared.resize(members_.all);
+    round.shared.at(member) = std::move(what);
+    if (!bytes.empty()) round.bytes.push_back(std::move(bytes));
+    if (++round.came == members_.all) round.began = monitor_.now();
+    out = &round;
+  });
+  return *out;
+}
+
+void Meeting::arrive(std::size_t member, std::uint64_t round, Peers::Shared what, Blob bytes) {
+  come(member, round, std::move(what), std::move(bytes));
+}
+
+/// Nobody of this process comes to the next round before all of it have parted from this one.
 void Meeting::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
                     const std::function<void(const std::vector<Peers::Shared>&)>& use) {
-  int round = 0;
+  const std::uint64_t number = shares_[member]++;
+  if (members_.send) members_.send(member, number, own);
+  Round& round = come(member, number, own);
+  await([&] { return round.came == members_.all; });
+  use(round.shared);
+  const core::Seconds began = round.began;
+  if (throttle_) monitor_.sleep_until(began + time);
   monitor_.change([&] {
-    round = met_ + 1;
-    shared_[member] = own;
-    if (++came_ < members_.size()) return;
-    came_ = 0;
-    began_ = monitor_.now();
-    over_ = began_ + time;
-    ++met_;
+    if (++round.used == members_.here) rounds_.erase(number);
   });
-  await(met_, round);
-  use(shared_);
-  const core::Seconds began = began_;
-  if (throttle_) monitor_.sleep_until(over_);
-  monitor_.change([&] {
-    if (++used_ < members_.size()) return;
-    used_ = 0;
-    ++parted_;
-  });
-  await(parted_, round);
+  await([&] { return !rounds_.contains(number); });
   taken_[member] += monitor_.now() - began;
 }
 

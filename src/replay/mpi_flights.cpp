@@ -6,8 +6,6 @@
 namespace penstock::replay {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 30;  // MPI counts in int
-
 struct Chunk {
   std::byte* data = nullptr;
   int size = 0;
@@ -17,8 +15,8 @@ struct Chunk {
 std::vector<Chunk> chunks(const Pieces& pieces) {
   std::vector<Chunk> out;
   for (const Piece& piece : pieces)
-    for (std::size_t at = 0; at < piece.size; at += kChunk)
-      out.push_back({piece.data + at, static_cast<int>(std::min(kChunk, piece.size - at))});
+    for (std::size_t at = 0; at < piece.size; at += Flights::kMostInOne)
+      out.push_back({piece.data + at, static_cast<int>(std::min(Flights::kMostInOne, piece.size - at))});
   if (out.empty()) out.emplace_back();
   return out;
 }

@@ -26,7 +26,9 @@ class Flights {
 
   void send(
       MPI_Comm over, int to, int tag, const Pieces& pieces, std::function<void()> landed = [] {});
+  /// One message: kMostInOne at most.
   void send(MPI_Comm over, int to, int tag, Blob bytes);
+  static constexpr std::size_t kMostInOne = std::size_t{1} << 30;  ///< bytes; MPI counts in int
 
   /// A message that has come, and is to be received.
   struct Caller {

@@ -29,7 +29,8 @@ enum Kind : int {
   ping,      ///< the time it was sent
   pong,      ///< that, and the answerer's
   failed,    ///< exit code and text
-  noted      ///< what is gathered or exchanged
+  noted,     ///< what is gathered or exchanged
+  shared     ///< what is handed on to `share`'s other end
 };
 
 template <class T>
@@ -75,18 +76,23 @@ void require_tags(std::size_t parcels) {
                       fmt::format("{} messages, but this MPI tells {} apart", parcels, *most));
 }
 
+void require_one(const Blob& note, const char* otherwise) {
+  if (note.size() > Flights::kMostInOne) throw core::Error(core::ExitCode::limit, otherwise);
+}
+
 /// A receiver tells the sender that there is room, the sender sends once it has something; bytes go from
 /// where they are made to where they are used.
 class MpiLinks : public ProcessLinks {
  public:
   MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Parcel> parcels,
-           Seconds patience, std::function<std::string(std::size_t)> name)
+           Seconds patience, std::function<std::string(std::size_t)> name, std::function<void(Blob)> shared)
       : processes_(processes),
         monitor_(monitor),
         local_(local),
         parcels_(std::move(parcels)),
         silence_(std::min(patience, kSilence)),
         name_(std::move(name)),
+        shared_(std::move(shared)),
         gathered_(static_cast<std::size_t>(processes.size())),
         outgoing_(parcels_.size()),
         heard_(gathered_.size()) {
@@ -144,12 +150,22 @@ class MpiLinks : public ProcessLinks {
     });
   }
 
+  void share(const std::vector<int>& to, Blob note) override {
+    require_one(
+        note,
+        "a device shares more than 1 GiB with its group in other processes: replay it by one process, "
+        "or with smaller micro-batches");
+    const auto owner = std::make_shared<Blob>(std::move(note));
+    order([this, to, owner] {
+      for (const int rank : to)
+        flights_.send(communicators().notes, rank, Kind::shared, {{owner, owner->data(), owner->size()}});
+    });
+  }
+
  private:
   /// By process 0, or by all, before anybody gives anything more.
   std::vector<Blob> collect(Blob own, bool by_all) {
-    if (own.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      throw core::Error(core::ExitCode::limit,
-                        "a process has noted more than 2 GiB: ask for fewer iterations");
+    require_one(own, "a process has noted more than 1 GiB: ask for fewer iterations");
     const auto words = [this] {
       return fmt::format("process {} waits for what others noted", processes_.rank());
     };
@@ -225,10 +241,10 @@ class MpiLinks : public ProcessLinks {
 
   /// Short ones at once: they keep their order, on which those who use a channel rely.
   void take_note(const Flights::Caller& caller) {
-    if (caller.tag != Kind::failed && caller.tag != Kind::noted)
+    if (caller.tag != Kind::failed && caller.tag != Kind::noted && caller.tag != Kind::shared)
       return read_note(caller.from, caller.tag, Flights::take(caller));
     flights_.receive(caller,
-                     [this, caller](const Blob& bytes) { read_note(caller.from, caller.tag, bytes); });
+                     [this, caller](Blob bytes) { read_note(caller.from, caller.tag, std::move(bytes)); });
   }
 
   bool obey() {
@@ -289,7 +305,7 @@ class MpiLinks : public ProcessLinks {
     }
   }
 
-  void read_note(int from, int kind, const Blob& bytes) {
+  void read_note(int from, int kind, Blob bytes) {
     heard_[static_cast<std::size_t>(from)] = monitor_.now();
     if (kind == Kind::opened) {
       const auto parcel = read<std::size_t>(bytes);
@@ -308,8 +324,10 @@ class MpiLinks : public ProcessLinks {
     } else if (kind == Kind::failed) {
       told_ = true;
       monitor_.fail(from_words(from, bytes));
+    } else if (kind == Kind::shared) {
+      shared_(std::move(bytes));
     } else {
-      gathered_[static_cast<std::size_t>(from)] = bytes;
+      gathered_[static_cast<std::size_t>(from)] = std::move(bytes);
       monitor_.change([&] { ++came_; });
     }
   }
@@ -343,6 +361,7 @@ class MpiLinks : public ProcessLinks {
   const std::vector<Parcel> parcels_;
   const Seconds silence_;
   const std::function<std::string(std::size_t)> name_;
+  const std::function<void(Blob)> shared_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -369,8 +388,10 @@ class MpiLinks : public ProcessLinks {
 
 std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
                                       std::vector<Parcel> parcels, Seconds patience,
-                                      std::function<std::string(std::size_t)> name) {
-  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(parcels), patience, std::move(name));
+                                      std::function<std::string(std::size_t)> name,
+                                      std::function<void(Blob)> shared) {
+  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(parcels), patience, std::move(name),
+                                    std::move(shared));
 }
 
 }  // namespace penstock::replay

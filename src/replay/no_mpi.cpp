@@ -11,7 +11,8 @@ Processes::Processes(int) {
 Processes::~Processes() = default;
 
 std::unique_ptr<ProcessLinks> connect(const Processes&, Monitor&, ThreadLinks&, std::vector<Parcel>,
-                                      core::Seconds, std::function<std::string(std::size_t)>) {
+                                      core::Seconds, std::function<std::string(std::size_t)>,
+                                      std::function<void(Blob)>) {
   core::require(false, "without MPI there is one process");
   return nullptr;
 }

@@ -8,8 +8,7 @@
 #include "copier.hpp"
 #include "device_net.hpp"
 #include "gathered.hpp"
-#include "groups.hpp"
-#include "meeting.hpp"
+#include "meetings.hpp"
 #include "penstock/core/error.hpp"
 #include "reducers.hpp"
 #include "regions.hpp"
@@ -55,16 +54,22 @@ class Session {
         local_(
             monitor_, problem.cluster, parcels(), options.throttle, [this](DeviceId d) { return here(d); },
             [this](std::size_t parcel) { return parcel_name(parcel); }),
+        meetings_(monitor_, Groups(plan), processes_, options.throttle,
+                  [this](const std::vector<int>& to, Blob note) { remote_->share(to, std::move(note)); }),
         warm_up_(options.warm_up),
         rounds_(options.warm_up + options.iterations),
         record_(program) {
-    seats_.resize(program.devices.size());
-    for (const auto& group : Groups(plan).list) join(group, options.throttle);
     records_.peaks.resize(program.devices.size());
-    for (std::size_t d = 0; d < program.devices.size(); ++d) devices_ += works_here(d);
+    for (std::size_t d = 0; d < program.devices.size(); ++d) {
+      if (!works_here(d)) continue;
+      ++devices_;
+      if (Peers* const peers = meetings_.peers(DeviceId(d))) worker(d).join(*peers);
+    }
     if (processes_ != nullptr)
-      remote_ = connect(*processes_, monitor_, local_, parcels(), options.patience,
-                        [this](std::size_t parcel) { return parcel_name(parcel); });
+      remote_ = connect(
+          *processes_, monitor_, local_, parcels(), options.patience,
+          [this](std::size_t parcel) { return parcel_name(parcel); },
+          [this](Blob note) { meetings_.arrive(std::move(note)); });
   }
 
   Records run(const std::vector<int>& cores) {
@@ -89,15 +94,6 @@ class Session {
   }
 
  private:
-  void join(const std::vector<DeviceId>& group, bool throttle) {
-    meetings_.push_back(std::make_unique<Meeting>(
-        monitor_, group.size(), throttle, fmt::format("the group of device {}", group.front().index())));
-    for (std::size_t m = 0; m < group.size(); ++m) {
-      seats_[group[m].index()] = {meetings_.back().get(), m};
-      if (works_here(group[m].index())) worker(group[m].index()).join(meetings_.back()->member(m));
-    }
-  }
-
   /// Those of other processes, where they are not on the host.
   void join_devices() {
     if (!remote_) return;
@@ -182,8 +178,7 @@ class Session {
     when.start = monitor_.now();
     monitor_.work([&] { worker(device).run(instruction); });
     when.end = monitor_.now();
-    if (const Seat& seat = seats_[device]; seat.meeting != nullptr)
-      record_.collectives[device][p] = seat.meeting->taken(seat.member);
+    record_.collectives[device][p] = meetings_.taken(DeviceId(device));
     note_memory(worker(device), p, record_.held[device][p], records_.peaks[device]);
     for (const MessageId id : instruction.sends) send(device, id);
     for (const MessageId id : instruction.opens)
@@ -249,15 +244,10 @@ class Session {
   const Copiers arrivals_, moves_;  ///< [device] of its carrier's thread, and of its own
   Monitor monitor_;
   Reducers sums_;
-  std::vector<std::unique_ptr<Meeting>> meetings_;  ///< of tensor-parallel groups
-  struct Seat {
-    Meeting* meeting = nullptr;
-    std::size_t member = 0;
-  };
-  std::vector<Seat> seats_;  ///< [device]
   const Processes* const processes_;
   ThreadLinks local_;
   std::optional<DeviceNet> net_;
+  Meetings meetings_;
   std::unique_ptr<ProcessLinks> remote_;  ///< where there are several processes
   const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <set>
 
-#include "groups.hpp"
 #include "parallel.hpp"
 #include "penstock/core/error.hpp"
 #include "recomposed.hpp"
@@ -30,10 +29,7 @@ std::size_t at_work(const Program& program, const Processes* processes, int rank
   return out;
 }
 
-void check_processes(const Program& program, const plan::Plan& plan, Manner manner,
-                     const Processes& processes) {
-  if (!Groups(plan).list.empty())
-    throw core::BadInput("several processes do not replay tensor parallelism; replay it by one");
+void check_processes(const Program& program, Manner manner, const Processes& processes) {
   if (manner == Manner::recomposed)
     throw core::BadInput("several processes replay devices side by side, not recomposed");
   for (int rank = 0; rank < processes.size(); ++rank)
@@ -73,10 +69,10 @@ bool needs_cores(const std::vector<Worker*>& workers) {
                      [](Worker* worker) { return worker != nullptr && on_host(worker->backend()); });
 }
 
-void check(const Program& program, const plan::Plan& plan, const std::vector<Worker*>& workers, Manner manner,
+void check(const Program& program, const std::vector<Worker*>& workers, Manner manner,
            const ReplayOptions& options) {
   check_counts(options);
-  if (options.processes != nullptr) check_processes(program, plan, manner, *options.processes);
+  if (options.processes != nullptr) check_processes(program, manner, *options.processes);
   check_workers(program, workers, manner, options.processes);
   const std::size_t devices = at_work(program, nullptr, 0), cores = allowed_cores().size();
   if (manner == Manner::parallel && options.processes == nullptr && needs_cores(workers) && devices > cores)
@@ -132,7 +128,7 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
 
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options) {
-  check(program, plan, workers, manner, options);
+  check(program, workers, manner, options);
   Records records = manner == Manner::parallel
                         ? run_parallel(program, problem, plan, workers, options, cores_for(program, options))
                         : run_recomposed(program, problem, plan, workers, options);

@@ -18,11 +18,14 @@ mpi() { timeout 60 mpirun --oversubscribe "$@"; }
 tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16 --cluster "$cluster" --mini-batch 8)
 "$penstock" plan "${tiny[@]}" --devices 4 --planner gpipe_equal -o row.yaml >/dev/null
 "$penstock" plan "${tiny[@]}" --devices 4 --planner data_parallel -o replicas.yaml >/dev/null
+# Of 2 processes each has a device of both groups, and two of the one; of 4 processes each has one.
+sed 's/^    micro_batch: .*/&\n    tensor_parallel: 2/' replicas.yaml >groups.yaml
+sed 's/^    micro_batch: .*/&\n    tensor_parallel: 4/' replicas.yaml >group.yaml
 
 # same_losses N: as those of one process, bit by bit; and all files are there.
 same_losses() {
   local plan processes=$1 file
-  for plan in row replicas; do
+  for plan in row replicas groups group; do
     "$penstock" replay $plan.yaml --recomposed --iterations 2 --losses one.csv >/dev/null
     mpi -n "$processes" "$penstock" replay $plan.yaml --iterations 2 --losses many.csv -o out >out.txt 2>&1 ||
       { fail "$plan, $processes processes"; cat out.txt; }
@@ -45,7 +48,11 @@ ends() {
 same_weights() {
   mpi -n "$1" "$tests" >tests.txt 2>&1 || { fail "$1 processes"; cat tests.txt; }
 }
-
+# all_end CASE LEFT: of 2 processes those left find what they should.
+all_end() {
+  mpi --enable-recovery -n 2 "$tests" --no-skip --no-colors --test-case="$1" >tests.txt 2>&1
+  [[ $(grep -c 'test cases: 1 | 1 passed' tests.txt) == "$2" ]] || { fail "$1"; cat tests.txt; }
+}
 
 # One process is killed in the middle. By default mpirun ends the others; else they do so themselves.
 killed() {
@@ -68,12 +75,14 @@ if [[ $part == slow ]]; then
   grep -q "^penstock: device [02].* waits for .*; process 1 has not been heard of for 10 s" killed.txt ||
     { fail "no word of the end"; cat killed.txt; }
   [[ $(cat status.0) == 23 ]] || fail "exit code $(cat status.0)"
+  all_end "a process dies in a collective: the other one ends" 1
 else
   same_losses 2
   same_weights 2
   ends 2
   sed 's/5GiB/515KiB/' "$cluster" >scarce.yaml
   expect 23 "out of memory" mpi -n 2 "$penstock" replay row.yaml --cluster scarce.yaml -o none
+  all_end "a device fails in a collective: all end" 2
   expect 11 "not recomposed" mpi -n 2 "$penstock" replay row.yaml --recomposed -o none
   expect 11 "cuda" mpi -n 2 "$penstock" replay row.yaml --device cuda -o none
   expect 11 "of 5 processes, number 4 would have none of the plan's devices" mpi -n 5 "$penstock" replay row.yaml -o none

@@ -26,7 +26,9 @@ class FakeWorker : public Worker {
   int wrong = 0;                                        ///< messages that were not what they should be
   std::map<core::StageId, std::vector<double>> summed;  ///< what the last step found
   int steps = 0;
+  Peers* peers = nullptr;  ///< those of its group, if any
 
+  void join(Peers& group) override { peers = &group; }
   void run(const Instruction& instruction) override {
     using schedule::Pass;
     for (const MessageId id : instruction.receives)

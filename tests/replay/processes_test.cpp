@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <set>
 #include <thread>
@@ -11,8 +12,10 @@
 #include "cut_model.hpp"
 #include "distant_library.hpp"
 #include "guest.hpp"
+#include "models/catalogue.hpp"
 #include "models/layers.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"
 #include "penstock/replay/device_worker.hpp"
@@ -31,6 +34,7 @@ using replay::test::Cut;
 namespace {
 
 const replay::Processes* processes = nullptr;
+bool ended = false;  ///< processes no longer wait for each other
 
 replay::ReplayOptions options(bool together) {
   replay::ReplayOptions out;
@@ -69,9 +73,11 @@ std::unique_ptr<kernels::Backend> guest(std::size_t device) {
   return out;
 }
 
-/// A worker per device of the plan.
+/// Workers of all devices.
 struct Team {
-  Team(const replay::test::CutModel& c, const Program& program, MakeBackend make) {
+  explicit Team(const replay::test::CutModel& c, MakeBackend make = host)
+      : program(replay::lower(c.graph, c.plan, schedule::plan_order(c.plan))) {
+    REQUIRE(all_have_devices(program));
     const replay::TrainingSetup setup{.seed = 3, .rule = {.rate = 0.01f}, .losses = true};
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       backends.push_back(make(d));
@@ -79,14 +85,11 @@ struct Team {
       workers.push_back(owned[d].get());
     }
   }
+  Program program;
   std::vector<std::unique_ptr<kernels::Backend>> backends;
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned;
   std::vector<replay::Worker*> workers;
 };
-
-Program program_of(const replay::test::CutModel& c) {
-  return replay::lower(c.graph, c.plan, schedule::plan_order(c.plan));
-}
 
 /// The newest weights of every stage on each of this process's devices, and what was lost by all.
 struct Trained {
@@ -94,9 +97,8 @@ struct Trained {
   std::vector<double> losses;
 };
 Trained train(const replay::test::CutModel& c, bool together, MakeBackend make = host) {
-  const Program program = program_of(c);
-  REQUIRE(all_have_devices(program));
-  const Team team(c, program, make);
+  const Team team(c, make);
+  const Program& program = team.program;
   Trained out;
   if (together)
     out.losses =
@@ -125,6 +127,40 @@ graph::OpGraph chain() {
     x = net.linear("layer" + std::to_string(i), x, 5 + i % 4,
                    {.bias = true, .fused = models::Activation::tanh});
   return net.build();
+}
+
+graph::OpGraph transformer() {
+  return models::build("transformer", {{"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "5"}});
+}
+
+/// Neighbours in the plan, as far as they can be, in one process: a group too.
+void pack(replay::test::CutModel& model) {
+  const auto count = static_cast<std::size_t>(processes->size());
+  const std::size_t each = model.cluster.devices().size() / count;
+  for (plan::Stage& stage : model.plan.stages)
+    for (DeviceId& device : stage.devices)
+      device = DeviceId(device.index() % each * count + device.index() / each);
+}
+
+/// Two devices of one group share twice in each pass.
+std::string end_when_process_1_comes_to_its_second_collective(const std::function<void()>& what) {
+  const auto c = replay::test::cut_model(chain(), {.rank = {0}, .tensor_parallel = 2});
+  const Program program = replay::lower(c.graph, c.plan, schedule::plan_order(c.plan));
+  replay::test::Fakes fakes(program, c.graph);
+  const auto own_device = static_cast<std::size_t>(processes->rank());
+  replay::test::FakeWorker& worker = *fakes.list[own_device];
+  worker.work = [&](const replay::Instruction&) {
+    worker.peers->share({}, {}, [](const auto&) {});
+    if (own_device == 1) what();
+    worker.peers->share({}, {}, [](const auto&) {});
+  };
+  ended = true;
+  try {
+    run_parallel(program, c.problem(), c.plan, own(fakes.workers), options(true), {});
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+  return "none";
 }
 
 }  // namespace
@@ -204,8 +240,8 @@ TEST_CASE("devices beside the host send and sum by their library, to the same we
 
 TEST_CASE("what is noted of messages of devices beside the host is in the order of what happened") {
   const auto c = replay::test::cut_model(chain(), {.rank = {0, 1, 2, 3}, .mini_batch = 8});
-  const Program program = program_of(c);
-  const Team team(c, program, guest);
+  const Team team(c, guest);
+  const Program& program = team.program;
   const auto records = run_parallel(program, c.problem(), c.plan, own(team.workers), options(true), {});
   if (processes->rank() > 0) return;
   CHECK(records.iterations.size() == 2);
@@ -225,10 +261,9 @@ TEST_SUITE("ends" * doctest::skip()) {
   void ends_with(MakeBackend make, const char* why, core::ExitCode code) {
     const auto c = replay::test::cut_model(
         chain(), {.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4});
-    const Program program = program_of(c);
-    const Team team(c, program, make);
+    const Team team(c, make);
     try {
-      run(program, c.problem(), c.plan, own(team.workers), replay::Manner::parallel, options(true));
+      run(team.program, c.problem(), c.plan, own(team.workers), replay::Manner::parallel, options(true));
       FAIL("it ran");
     } catch (const core::Error& error) {
       CHECK_MESSAGE(std::string(error.what()).find(why) != std::string::npos, error.what());
@@ -265,6 +300,45 @@ TEST_SUITE("ends" * doctest::skip()) {
   }
 }
 
+// Of 2 processes, groups of 2 are across both, or packed in one; groups of 4 have 2 devices in each, and
+// packed 4 in one. Of 4 processes, groups of 4 are across all, or packed 2 in each of two.
+TEST_CASE("tensor-parallel groups within and across processes train as in one, bit by bit") {
+  for (const Cut& cut : {Cut{.rank = {0}, .replicas = 2, .tensor_parallel = 2},
+                         Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
+                         Cut{.schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 4, .recompute = true},
+                         Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2}})
+    for (const bool packed : {false, true}) {
+      INFO(cut.schedule, ", groups of ", cut.tensor_parallel, packed ? ", packed" : "");
+      auto c = replay::test::cut_model(transformer(), cut);
+      if (packed) pack(c);
+      const Trained together = train(c, true), alone = train(c, false);
+      CHECK(together.weights == alone.weights);
+      CHECK(together.weights.size() > 0);
+      if (processes->rank() > 0) continue;
+      CHECK(together.losses == alone.losses);
+      CHECK(together.losses.size() == 3);
+    }
+}
+
+// 100 kB/s: the closed form is what a collective takes, in every process.
+TEST_CASE("collectives across processes take their time, and the first process knows of all") {
+  auto c = replay::test::cut_model(transformer(), {.rank = {0}, .mini_batch = 2, .tensor_parallel = 4});
+  c.cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e5);
+  const Team team(c);
+  auto throttled = options(true);
+  throttled.throttle = true;
+  const auto records = run_parallel(team.program, c.problem(), c.plan, own(team.workers), throttled, {});
+  if (processes->rank() > 0) return;
+  const auto told = cost::stage_time(c.problem(), c.plan.stages[0], 2).collectives;
+  CHECK(told.forward.value() > 0.001);
+  for (const replay::Record& record : records.iterations)
+    for (std::size_t d = 0; d < 4; ++d) {
+      const auto& forward = record.instructions[d][0];
+      CHECK(record.collectives[d][0] >= told.forward);
+      CHECK(record.collectives[d][0] <= forward.end - forward.start);
+    }
+}
+
 TEST_CASE("all that is noted is of one clock, though processes begin a quarter of a second apart") {
   const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 4, 4);
   const Program program = replay::lower(c.graph, c.plan, c.order);
@@ -283,9 +357,27 @@ TEST_CASE("all that is noted is of one clock, though processes begin a quarter o
         }
 }
 
+// Started one by one: they end the replay, and with it what processes have in common.
+TEST_SUITE("ends" * doctest::skip()) {
+  TEST_CASE("a device fails in a collective: all end") {
+    const auto fail = [] { throw core::BadInput("broken"); };
+    const std::string task = "device 1, forward of micro-batch 0 on stage 0: broken";
+    CHECK(end_when_process_1_comes_to_its_second_collective(fail) ==
+          (processes->rank() == 1 ? task : "process 1: " + task));
+  }
+
+  TEST_CASE("a process dies in a collective: the other one ends") {
+    const auto die = [] { std::raise(SIGKILL); };
+    CHECK(end_when_process_1_comes_to_its_second_collective(die) ==
+          "the group of device 0 waits for one of its devices; process 1 has not been heard of for 10 s");
+  }
+}
+
 int main(int argc, char** argv) {
   const char* count = std::getenv("OMPI_COMM_WORLD_SIZE");
   const replay::Processes started(count != nullptr ? std::atoi(count) : 1);
   processes = &started;
-  return doctest::Context(argc, argv).run();
+  const int status = doctest::Context(argc, argv).run();
+  if (ended) std::_Exit(status);
+  return status;
 }

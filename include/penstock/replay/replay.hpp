@@ -60,9 +60,9 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
 /// their own sum by NCCL, which knows nothing of the cluster's links. Recomposed, a sum of
 /// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
 ///
-/// Devices of a tensor-parallel group talk to each other within a pass; side by side over shared memory,
-/// which takes no less than the closed form of the collective where `throttle`, recomposed in that time. They
-/// are all of one process: BadInput otherwise.
+/// Devices of a tensor-parallel group talk to each other within a pass; side by side over shared memory, and
+/// by messages where they are of several processes (Error(limit) beyond 1 GiB in one), which takes no less
+/// than the closed form of the collective where `throttle`, recomposed in that time.
 ///
 /// Of several processes each passes the workers it hosts (others null), all the same of everything else; a
 /// failure in one ends all within a bounded time, be it only that it is no longer heard of. Process 0 returns
