@@ -50,12 +50,11 @@ struct Product {
 
 /// Adds one operator per call. Conventions, so that every model counts alike:
 /// - A multiply-add is two FLOPs; biases and fused activations are not counted. Element-wise operators and
-/// norms
-///   carry a rough FLOP count per element: memory bounds them.
+///   norms carry a rough FLOP count per element: memory bounds them.
 /// - Input gradients cost nothing where no trainable operator stands before (`needs_gradient`).
 /// - Kept for backward: the operator's own output and internals, never its inputs. A view and an activation
-/// that
-///   works in place (relu, sigmoid, tanh: the derivative follows from the output) keep nothing of their own.
+///   that works in place (relu, sigmoid, tanh: the derivative follows from the output) keep nothing of their
+///   own.
 /// Shapes that do not fit are defects of the model that asks; models check their parameters before.
 class Layers {
  public:

@@ -8,18 +8,29 @@ namespace {
 /// The runs of a strip, one after the other.
 class Runs {
  public:
-  explicit Runs(const Strip& strip) : strip_(strip) {}
-  bool over() const { return row_ == strip_.rows || strip_.begin == strip_.end; }
-  std::int64_t first() const { return row_ * strip_.width + strip_.begin; }  ///< in the tensor
-  std::int64_t end() const { return row_ * strip_.width + strip_.end; }
-  std::int64_t place(std::int64_t number) const {  ///< in the strip
-    return row_ * (strip_.end - strip_.begin) + number - first();
+  explicit Runs(const Strip& strip) : strip_(strip) { skip(); }
+  bool over() const { return row_ == strip_.rows; }
+  std::int64_t first() const { return row_ * strip_.width + span().begin; }  ///< in the tensor
+  std::int64_t end() const { return row_ * strip_.width + span().end; }
+  std::int64_t place(std::int64_t number) const { return before_ + number - first(); }  ///< in the strip
+  void next() {
+    before_ += span().end - span().begin;
+    ++at_;
+    skip();
   }
-  void next() { ++row_; }
 
  private:
+  const Strip::Span& span() const { return strip_.spans[at_]; }
+  /// To the next span that has columns.
+  void skip() {
+    for (; row_ < strip_.rows; ++row_, at_ = 0)
+      for (; at_ < strip_.spans.size(); ++at_)
+        if (span().begin < span().end) return;
+  }
+
   const Strip& strip_;
-  std::int64_t row_ = 0;
+  std::int64_t row_ = 0, before_ = 0;
+  std::size_t at_ = 0;
 };
 
 }  // namespace
@@ -37,10 +48,16 @@ void each_common(const Strip& a, const Strip& b,
   }
 }
 
+std::int64_t Strip::count() const {
+  std::int64_t columns = 0;
+  for (const Span& span : spans) columns += span.end - span.begin;
+  return rows * columns;
+}
+
 std::vector<double> taken(const Strip& strip, const std::vector<double>& all) {
   std::vector<double> out(static_cast<std::size_t>(strip.count()));
   const auto count = static_cast<std::int64_t>(all.size());
-  each_common(strip, {1, count, 0, count}, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
+  each_common(strip, {1, count, {{0, count}}}, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
     std::copy_n(all.begin() + from, n, out.begin() + to);
   });
   return out;
@@ -48,14 +65,22 @@ std::vector<double> taken(const Strip& strip, const std::vector<double>& all) {
 
 std::int64_t Cut::samples(std::size_t member, std::int64_t all) const {
   if (layout != cost::Layout::batch) return all;
+  const Bounds& bounds = sections.front();
   return all * bounds[member + 1] / bounds.back() - all * bounds[member] / bounds.back();
 }
 
 Strip Cut::strip(std::size_t member, std::int64_t samples, std::int64_t count) const {
-  if (layout == cost::Layout::features) return {samples * rows, width, bounds[member], bounds[member + 1]};
-  if (whole()) return {1, samples * count, 0, samples * count};
-  return {1, samples * count, samples * bounds[member] / bounds.back() * count,
-          samples * bounds[member + 1] / bounds.back() * count};
+  if (layout == cost::Layout::features) {
+    Strip out{samples * rows, width};
+    for (const Bounds& bounds : sections) out.spans.push_back({bounds[member], bounds[member + 1]});
+    return out;
+  }
+  if (whole()) return {1, samples * count, {{0, samples * count}}};
+  const Bounds& bounds = sections.front();
+  return {1,
+          samples * count,
+          {{samples * bounds[member] / bounds.back() * count,
+            samples * bounds[member + 1] / bounds.back() * count}}};
 }
 
 }  // namespace penstock::replay

@@ -9,10 +9,14 @@
 
 namespace penstock::replay {
 
-/// Columns [begin, end) of a matrix of rows x width, row after row.
+/// Columns [begin, end), of each span, of a matrix of rows x width, row after row.
 struct Strip {
-  std::int64_t rows = 1, width = 0, begin = 0, end = 0;
-  std::int64_t count() const { return rows * (end - begin); }
+  struct Span {
+    std::int64_t begin = 0, end = 0;
+  };
+  std::int64_t rows = 1, width = 0;
+  std::vector<Span> spans{};  ///< ascending, apart
+  std::int64_t count() const;
 };
 
 /// Calls visit(first, second, count) for every run of numbers that both have, of one tensor: where it begins
@@ -23,13 +27,17 @@ void each_common(const Strip& a, const Strip& b,
 /// The strip's numbers of all.
 std::vector<double> taken(const Strip& strip, const std::vector<double>& all);
 
+/// Where the parts of the members begin, and the last one ends.
+using Bounds = std::vector<std::int64_t>;
+
 /// A tensor that is whole lies so on every device. Differs from cost::Layout in which columns there are:
 /// tensors divided by features may be cut in different ways, between which the cost model sees no difference.
 struct Cut {
   cost::Layout layout = cost::Layout::whole;
-  std::int64_t rows = 1, width = 0;    ///< `features`: a sample, or a parameter, as a matrix
-  std::vector<std::int64_t> bounds{};  ///< `features`: member m has columns [bounds[m], bounds[m + 1]);
-                                       ///< `batch`: its samples, where there are bounds.back()
+  std::int64_t rows = 1, width = 0;  ///< `features`: a sample, or a parameter, as a matrix
+  /// `features`: of each section member m has the columns [bounds[m], bounds[m + 1]), as of tensors side by
+  /// side that are divided each. `batch`: one, of shares of the samples, of which there are bounds.back().
+  std::vector<Bounds> sections{};
 
   bool whole() const { return layout == cost::Layout::whole; }
   /// Samples of which a member has something.

@@ -54,14 +54,16 @@ class Divider {
     switch (op_.kind) {
       case OpKind::linear:
       case OpKind::convolution:
-        return out_.how == Partition::output ? columns() : rows();
+        return out_.how == Partition::output ? columns() : rows(lie);
       case OpKind::embedding:
         return out_.how == Partition::output ? table_columns() : table_rows();
       case OpKind::attention:
         return heads();
       case OpKind::norm:
       case OpKind::pool:
-        return channels();
+        return channels(lie);
+      case OpKind::concat:
+        return side_by_side(lie);
       case OpKind::softmax:
         return flat("rows", extent(op_, "width"));
       case OpKind::matmul:
@@ -86,32 +88,43 @@ class Divider {
 
   // Columns of matrices.
 
-  std::vector<std::int64_t> split(std::int64_t all, const std::string& of) const {
-    std::vector<std::int64_t> out;
+  using Sections = std::vector<Bounds>;
+
+  Sections split(std::int64_t all, const std::string& of) const {
+    Bounds out;
     for (const std::int64_t share : shares_) out.push_back(all * share / shares_.back());
     for (std::size_t m = 0; m + 1 < out.size(); ++m)
       if (out[m] == out[m + 1])
         refuse(fmt::format("has {} {}, too few for device {} of its group", all, of, m));
+    return {out};
+  }
+  /// As source i is, where that is divided by these columns: then it need not be cut anew.
+  Sections split_as(const std::vector<Cut>& lie, std::size_t i, std::int64_t all,
+                    const std::string& of) const {
+    const bool alike = lie[i].layout == Layout::features && lie[i].width == all;
+    return alike ? lie[i].sections : split(all, of);
+  }
+  std::int64_t mine(const Sections& sections) const {
+    std::int64_t out = 0;
+    for (const Bounds& bounds : sections) out += bounds[member_ + 1] - bounds[member_];
     return out;
   }
-  std::int64_t mine(const std::vector<std::int64_t>& bounds) const {
-    return bounds[member_ + 1] - bounds[member_];
+  static Cut features(std::int64_t count, std::int64_t width, Sections sections) {
+    return {Layout::features, count / width, width, std::move(sections)};
   }
-  static Cut features(std::int64_t count, std::int64_t width, std::vector<std::int64_t> bounds) {
-    return {Layout::features, count / width, width, std::move(bounds)};
-  }
-  static std::vector<std::int64_t> scaled(std::vector<std::int64_t> bounds, std::int64_t factor) {
-    for (std::int64_t& bound : bounds) bound *= factor;
-    return bounds;
+  static Sections scaled(Sections sections, std::int64_t factor) {
+    for (Bounds& bounds : sections)
+      for (std::int64_t& bound : bounds) bound *= factor;
+    return sections;
   }
 
   /// Of parameter i a part of the first axis, or of the last one.
-  void cut_first(std::size_t i, const std::vector<std::int64_t>& bounds) {
+  void cut_first(std::size_t i, const Sections& bounds) {
     kernels::Slot& slot = out_.parameters[i].slot;
     out_.cuts[i] = features(slot.count(), slot.count(), scaled(bounds, slot.count() / slot.shape[0]));
     slot.shape[0] = mine(bounds);
   }
-  void cut_last(std::size_t i, const std::vector<std::int64_t>& bounds) {
+  void cut_last(std::size_t i, const Sections& bounds) {
     kernels::Slot& slot = out_.parameters[i].slot;
     out_.cuts[i] = features(slot.count(), slot.shape.back(), bounds);
     slot.shape.back() = mine(bounds);
@@ -124,7 +137,7 @@ class Divider {
   // Kinds of operators.
 
   void by_samples() {
-    out_.makes = {Layout::batch, 1, 0, shares_};
+    out_.makes = {Layout::batch, 1, 0, {shares_}};
     for (Cut& cut : out_.reads) cut = out_.makes;
   }
 
@@ -137,9 +150,10 @@ class Divider {
     out_.sums_inputs = true;
   }
 
-  void rows() {
+  void rows(const std::vector<Cut>& lie) {
     const std::int64_t all = extent(op_, "in");
-    const auto bounds = split(all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
+    const auto bounds =
+        split_as(lie, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
     set(out_.op, "in", mine(bounds));
     cut_last(0, bounds);
     if (out_.cuts.size() > 1) leave_last_to_first_device();
@@ -168,7 +182,7 @@ class Divider {
     const std::int64_t all = extent(op_, "rows");
     const auto bounds = split(all, "rows");
     set(out_.op, "rows", mine(bounds));
-    set(out_.op, "first", bounds[member_]);
+    set(out_.op, "first", bounds.front()[member_]);
     set(out_.op, "table", all);
     cut_first(0, bounds);
     out_.sums_output = true;
@@ -188,16 +202,35 @@ class Divider {
   }
 
   /// Batch norms and pools look at one channel at a time.
-  void channels() {
+  void channels(const std::vector<Cut>& lie) {
     if (op_.kind == OpKind::norm && extent(op_, "batch") == 0)
       refuse("needs the statistics of all features, and is not divided by them");
     const std::int64_t all = extent(op_, "channels");
-    const auto bounds = split(all, "channels");
+    const auto bounds = split_as(lie, 0, all, "channels");
     set(out_.op, "channels", mine(bounds));
     if (op_.kind == OpKind::norm) set(out_.op, "elements", wire_.made.count / all * mine(bounds));
     for (std::size_t i = 0; i < out_.cuts.size(); ++i) cut_first(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
     out_.reads[0] = features(sizes_[0], all, bounds);
+  }
+
+  /// A part of each of the tensors.
+  void side_by_side(const std::vector<Cut>& lie) {
+    Sections sections;
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < lie.size(); ++i) {
+      const std::string name = fmt::format("part{}", i);
+      const std::int64_t all = extent(op_, name);
+      const Sections own = split_as(lie, i, all, "columns");
+      set(out_.op, name, mine(own));
+      out_.reads[i] = features(sizes_[i], all, own);
+      for (Bounds bounds : own) {
+        for (std::int64_t& bound : bounds) bound += before;
+        sections.push_back(std::move(bounds));
+      }
+      before += all;
+    }
+    out_.makes = features(wire_.made.count, before, std::move(sections));
   }
 
   /// Rows, or matrices of a batch, one after the other: `each` numbers of the output.

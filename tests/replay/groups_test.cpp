@@ -116,25 +116,36 @@ std::string failure(Team& team, const CutModel& model, replay::Manner manner) {
 
 TEST_CASE("strips of one tensor have in common what both have") {
   core::Random random(3);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const auto strip = [&](std::int64_t all) {
       std::int64_t rows = random.between(1, 4);
       while (all % rows != 0) --rows;
-      const auto width = static_cast<int>(all / rows);
-      const int begin = random.between(0, width), end = random.between(begin, width);
-      return replay::Strip{rows, width, begin, end};
+      replay::Strip out{rows, all / rows};
+      for (int at = 0, spans = random.between(1, 3); spans > 0; --spans) {
+        const int begin = random.between(at, static_cast<int>(out.width));
+        at = random.between(begin, static_cast<int>(out.width));
+        out.spans.push_back({begin, at});
+      }
+      return out;
     };
     const replay::Strip a = strip(24), b = strip(24);
-    const auto place = [](const replay::Strip& s, std::int64_t n) {
-      const std::int64_t row = n / s.width, column = n % s.width;
-      return column >= s.begin && column < s.end ? row * (s.end - s.begin) + column - s.begin : -1;
+    const auto places = [](const replay::Strip& s) {  // by number of the tensor; -1: not here
+      std::vector<std::int64_t> out(24, -1);
+      std::int64_t next = 0;
+      for (std::int64_t row = 0; row < s.rows; ++row)
+        for (const auto& [begin, end] : s.spans)
+          for (std::int64_t column = begin; column < end; ++column)
+            out[static_cast<std::size_t>(row * s.width + column)] = next++;
+      CHECK(next == s.count());
+      return out;
     };
     std::vector<std::pair<std::int64_t, std::int64_t>> found, expected;
     each_common(a, b, [&](std::int64_t x, std::int64_t y, std::int64_t count) {
       for (std::int64_t k = 0; k < count; ++k) found.emplace_back(x + k, y + k);
     });
-    for (std::int64_t n = 0; n < 24; ++n)
-      if (place(a, n) >= 0 && place(b, n) >= 0) expected.emplace_back(place(a, n), place(b, n));
+    const auto in_a = places(a), in_b = places(b);
+    for (std::size_t n = 0; n < 24; ++n)
+      if (in_a[n] >= 0 && in_b[n] >= 0) expected.emplace_back(in_a[n], in_b[n]);
     CHECK(found == expected);
   }
 }

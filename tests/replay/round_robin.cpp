@@ -31,7 +31,7 @@ float* numbers(const Region& region) {
 void put(const Values& part, const Strip& strip, Values& whole) {
   const auto count = static_cast<std::int64_t>(whole.size());
   bool same = true;
-  each_common(strip, {1, count, 0, count}, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
+  each_common(strip, {1, count, {{0, count}}}, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
       double& value = whole[static_cast<std::size_t>(to + i)];
       const double found = part[static_cast<std::size_t>(from + i)];

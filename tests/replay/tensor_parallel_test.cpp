@@ -192,6 +192,33 @@ TEST_CASE("images: convolutions, batch norms and pools by channels, convolutions
   check_training(model, {4, kPlain});
 }
 
+// Of each part of a concatenation every device has some channels, which the next convolution and pool read as
+// they lie; what is whole is cut, what a reader wants whole is gathered.
+TEST_CASE("images side by side, one in the other, by channels") {
+  models::Layers net("branches");
+  const models::Window three{.kernel = {3, 3}, .padding = {1, 1}}, one{.kernel = {1, 1}};
+  const auto x = net.input("x", {3, 6, 6});
+  const auto inner = net.concat("inner", {net.conv2d("a", x, 4, three), net.conv2d("b", x, 3, one)}, 0);
+  const auto outer =
+      net.concat("outer", {inner, net.conv2d("c", x, 3, one), net.max_pool("p", inner, three)}, 0);
+  auto y = net.activation("relu", net.batch_norm("norm", outer), models::Activation::relu);
+  y = net.conv2d("d", net.average_pool("q", y, {.kernel = {2, 2}, .stride = {2, 2}}), 5, three, true);
+  net.linear("head", net.flatten("flat", net.concat("last", {y, net.conv2d("e", y, 4, one)}, 0)), 4);
+  const graph::OpGraph graph = net.build();
+  for (const int devices : {2, 3}) {
+    CutModel model =
+        cut_model(graph, {.rank = {0, 1}, .mini_batch = 8, .micro_batch = 4, .tensor_parallel = devices});
+    check_training(model, {4, kPlain});
+    divide(model, OpKind::convolution, Partition::output);
+    divide(model, OpKind::concat, Partition::output);
+    check_training(model, {4, kPlain});
+    divide(model, OpKind::pool, Partition::whole);
+    check_training(model, {4, kPlain});
+    divide(model, OpKind::concat, Partition::batch);
+    check_training(model, {4, kPlain});
+  }
+}
+
 TEST_CASE("random models, every operator divided at random, parts of different sizes") {
   check_random_models(0, 20);
 }
@@ -199,6 +226,56 @@ TEST_CASE("random models, every operator divided at random, parts of different s
 TEST_SUITE("slow") {
   TEST_CASE("many random models, every operator divided at random") {
     check_random_models(20, 400);
+  }
+}
+
+TEST_CASE("two branches, images beside text, cross attention") {
+  const std::map<std::string, Given> others = {
+      {"case_study", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+      {"clip",
+       {{"text_sequence", "3"},
+        {"text_hidden", "8"},
+        {"text_layers", "2"},
+        {"text_heads", "2"},
+        {"resolution", "32"},
+        {"image_hidden", "8"},
+        {"image_heads", "2"},
+        {"image_layers", "2"}}},
+      {"encoder_decoder",
+       {{"vocabulary", "13"},
+        {"layers", "1"},
+        {"hidden", "8"},
+        {"heads", "2"},
+        {"feed_forward", "8"},
+        {"source_length", "3"},
+        {"target_length", "2"}}}};
+  for (const auto& [name, given] : others)
+    for (const bool row : {false, true}) {
+      CAPTURE(name);
+      const std::vector<std::int32_t> ranks =
+          name == "encoder_decoder" ? std::vector{0} : std::vector{0, 1, 2};
+      check_training(
+          cut_model(models::build(name, given), {.rank = ranks, .tensor_parallel = 2, .sequential = row}),
+          {4, kPlain});
+    }
+}
+
+TEST_SUITE("slow") {
+  TEST_CASE("large models of the zoo over groups of two") {
+    const auto sgd = plan::Optimizer::sgd;
+    const auto check = [&](const std::string& name, const Given& given, Cut cut,
+                           const replay::test::Accuracy& accuracy) {
+      CAPTURE(name);
+      cut.tensor_parallel = 2;
+      check_training(cut_model(models::build(name, given), cut), accuracy);
+    };
+    const Cut whole_batch{.rank = {0, 1}, .micro_batch = 4};
+    check("bert", {{"sequence", "8"}}, {.rank = {0, 1}, .optimizer = sgd},
+          {.at_once = 4, .most = 3e-4, .iterations = 1});
+    check("resnet50", {{"resolution", "64"}}, whole_batch, {.at_once = 4, .last_bits = 1});
+    check("inception_v3", {{"resolution", "107"}}, whole_batch, {.at_once = 4, .last_bits = 1});
+    check("vgg16", {}, {.rank = {0}, .mini_batch = 2, .micro_batch = 1, .optimizer = sgd},
+          {.at_once = 2, .iterations = 1, .last_bits = 1});
   }
 }
 
@@ -255,16 +332,13 @@ TEST_CASE("what cannot be divided is refused by name") {
   models::Layers net("mixed");
   const auto x =
       net.attention("heads", net.input("x", {3, 8}), net.input("y", {3, 8}), net.input("z", {3, 8}), 2);
-  const auto y = net.concat("side by side", {net.layer_norm("norm", x), x}, 1);
-  net.linear("last", y, 4);
+  net.linear("last", net.layer_norm("norm", x), 4);
   const graph::OpGraph graph = net.build();
   const Cut two{.rank = {0}, .tensor_parallel = 2};
   CHECK(refusal(graph, two, OpKind::norm, Partition::output) ==
         "operator 'norm' (norm): a replay with tensor parallelism: it needs the statistics of all features, "
         "and "
         "is not divided by them");
-  CHECK(refusal(graph, two, OpKind::concat, Partition::input) ==
-        "operator 'side by side' (concat): a replay with tensor parallelism: it is not divided by features");
   CHECK(refusal(graph, {.rank = {0}, .tensor_parallel = 4}, OpKind::attention, Partition::output) ==
         "operator 'heads' (attention): a replay with tensor parallelism: it has 2 heads, too few for device "
         "0 of "
