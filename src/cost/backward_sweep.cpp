@@ -21,12 +21,6 @@ Vertex vertex(OpId op) {
   return static_cast<Vertex>(op.index());
 }
 
-std::int64_t extent(const Operator& op, std::string_view name) {
-  for (const auto& [known, value] : op.shape)
-    if (known == name) return value;
-  return 0;
-}
-
 Bytes distinct_inputs(const graph::OpGraph& graph, OpId id) {
   Bytes sum;
   for (const Vertex v : graph.dag().predecessors(vertex(id))) sum += graph.op(op_id(v)).output_bytes;

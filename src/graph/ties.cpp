@@ -8,12 +8,6 @@ namespace {
 
 using core::OpId;
 
-std::int64_t extent(const Operator& op, std::string_view name) {
-  for (const auto& [key, value] : op.shape)
-    if (key == name) return value;
-  return 0;
-}
-
 /// Numbers in its matrix; 0 of other kinds.
 std::int64_t matrix(const Operator& op) {
   if (op.kind == OpKind::linear) return extent(op, "in") * extent(op, "out");
