@@ -122,7 +122,7 @@ class AtSize {
 };
 
 core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration;
+  return score::estimate(problem, plan).iteration;
 }
 
 /// Says how much memory a device would need for some plan.
