@@ -5,16 +5,13 @@
 #include <algorithm>
 
 #include "penstock/calibrate/link_fit.hpp"
+#include "penstock/core/yaml.hpp"
 #include "penstock/cost/calibrated.hpp"
 
 namespace penstock::calibrate {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-  return out + "\"";
-}
+using core::quoted;
 
 std::string peaks(const cluster::DeviceType& type) {
   std::string out;

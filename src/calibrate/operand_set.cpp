@@ -3,19 +3,10 @@
 #include "penstock/kernels/values.hpp"
 
 namespace penstock::calibrate {
-namespace {
 
 using kernels::Buffer;
 using kernels::Element;
 using kernels::Slot;
-
-double table_rows(const graph::Operator& op) {
-  for (const auto& [extent, value] : op.shape)
-    if (extent == "rows") return static_cast<double>(value);
-  return 1;
-}
-
-}  // namespace
 
 Buffer* OperandSet::empty(const Slot& slot) {
   return buffers_.emplace_back(kernels::allocate(backend_, slot)).get();
@@ -30,7 +21,7 @@ Buffer* OperandSet::random(const Slot& slot) {
 
 OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
                        std::uint64_t seed)
-    : backend_(backend), rows_(table_rows(op)), seed_(seed) {
+    : backend_(backend), rows_(static_cast<double>(extent(op, "rows", 1))), seed_(seed) {
   for (const Slot& slot : slots.inputs) {
     operands_.inputs.push_back(random(slot));
     operands_.input_gradients.push_back(slot.element == Element::int64 ? nullptr : empty(slot));

@@ -163,7 +163,7 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster:
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
-  const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
+  const auto estimate = score::estimate(problem, plan);
   report::Table table({{"stage", Align::right},
                        {"operators"},
                        {"devices"},

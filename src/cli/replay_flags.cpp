@@ -1,21 +1,14 @@
 #include "replay_flags.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <cstdlib>
 
+#include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/kernels/devices.hpp"
 
 namespace penstock::cli {
-namespace {
-
-std::string checksum(const std::string& text) {
-  return fmt::format("{:08x}", crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
-}
-
-}  // namespace
 
 void ReplayFlags::add(CLI::App& command) {
   constexpr int kMost = 10'000;
@@ -80,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& f
   std::vector<std::pair<std::string, std::string>> out =
       kernels::open_device(kernels::device_for(flags.device, 0, {0, 1, 1}), 1)->identity();
   out.emplace_back("costs", costs.value_or("analytic"));
-  if (costs) out.emplace_back("CRC-32 of costs", checksum(core::read_file(*costs)));
+  if (costs) out.emplace_back("CRC-32 of costs", core::checksum(core::read_file(*costs)));
   out.emplace_back("manner", flags.parallel ? "parallel" : flags.recomposed ? "recomposed" : "by processors");
   out.emplace_back("iterations", fmt::format("{} after {}", flags.iterations, flags.warm_up));
   out.emplace_back("links", flags.no_throttle ? "as fast as memory" : "as slow as the cluster's");

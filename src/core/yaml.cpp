@@ -229,4 +229,13 @@ void Yaml::fail(const std::string& message) const {
   throw BadInput(place(), message);
 }
 
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const unsigned char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c < 0x20 || c == 0x7f ? fmt::format("\\x{:02x}", c) : std::string(1, static_cast<char>(c));
+  }
+  return out + "\"";
+}
+
 }  // namespace penstock::core

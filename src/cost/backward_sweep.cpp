@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/cost/calibration.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -19,12 +20,6 @@ OpId op_id(Vertex v) {
 
 Vertex vertex(OpId op) {
   return static_cast<Vertex>(op.index());
-}
-
-std::int64_t extent(const Operator& op, std::string_view name) {
-  for (const auto& [known, value] : op.shape)
-    if (known == name) return value;
-  return 0;
 }
 
 Bytes distinct_inputs(const graph::OpGraph& graph, OpId id) {
@@ -47,13 +42,11 @@ Bytes inputs(const graph::OpGraph& graph, OpId id) {
   return std::max(distinct_inputs(graph, id), Bytes(elements * graph.element_bytes()));
 }
 
-/// Tied operators have no parameters of their own; their weights are a matrix all the same.
+/// Of tied operators as of those whose weights they use.
 Bytes fresh_gradient(const graph::OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::embedding || op.gathered_parameters > 0) return {};
-  const bool tied = op.kind == OpKind::linear && op.parameters == 0;
-  return tied ? Bytes(extent(op, "in") * extent(op, "out") * graph.element_bytes())
-              : graph.parameter_bytes(id);
+  return graph.parameter_bytes(graph::parameter_owner(graph, id));
 }
 
 constexpr std::int64_t kNone = -1, kOutside = -2;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "batch_size.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/yaml.hpp"
@@ -19,7 +20,6 @@ using core::Yaml;
 constexpr std::string_view kFirstKey = "penstock_calibration:";
 constexpr std::string_view kLastKey = "end: ";
 constexpr std::int64_t kMost = 1'000'000'000'000'000;  ///< extents, counts: sums of thousands stay exact
-constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
 constexpr double kMostFlops = 1e30;
 constexpr double kShortest =
     0.999996e-12;  ///< s: a tick of the simulator's clock, before rounding to five digits
@@ -125,14 +125,6 @@ Work work(const Yaml& node) {
   out.moved = node.at("moved").bytes();
   out.weights = node.at("weights").bytes();
   return out;
-}
-
-std::int64_t batch_size(const std::string& key, const Yaml& node) {
-  std::int64_t samples = 0;
-  const auto [rest, fault] = std::from_chars(key.data(), key.data() + key.size(), samples);
-  if (fault != std::errc() || rest != key.data() + key.size() || samples < 1 || samples > kMostBatch)
-    node.fail(fmt::format("expected a batch size as key, found '{}'", key));
-  return samples;
 }
 
 std::vector<Visit> visits(const Yaml& node) {

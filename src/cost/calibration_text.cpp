@@ -1,22 +1,14 @@
 // The file form of a calibration, written.
 #include <fmt/format.h>
-#include <zlib.h>
 
+#include "penstock/core/digest.hpp"
+#include "penstock/core/yaml.hpp"
 #include "penstock/cost/calibration.hpp"
 
 namespace penstock::cost {
 namespace {
 
-/// YAML's double-quoted form.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return out + "\"";
-}
+using core::quoted;
 
 std::string text(core::Seconds t) {
   return fmt::format("{:.5g}us", t.value() * 1e6);
@@ -145,16 +137,14 @@ std::string to_yaml(const Calibration& c) {
   return sealed(
       "penstock_calibration: 1\n"
       "# Timings: [median, p10, p90, count, low, high], the last two a 95 % interval of the median; of "
-      "several "
-      "visits' medians.\n" +
+      "several visits' medians.\n" +
       text(c.identity) + "launch_overhead: " + text(c.launch_overhead) + "\n" + text(c.ceilings) +
       list("kernels", c.kernels) + list("links", c.links) + list("sharing", c.sharing) +
       list("overlap", c.overlap) + list("models", c.models) + list("leave_one_out", c.leave_one_out));
 }
 
 std::string sealed(std::string body) {
-  const auto sum = crc32_z(0, reinterpret_cast<const unsigned char*>(body.data()), body.size());
-  body += fmt::format("end: {:08x}\n", sum);
+  body += "end: " + core::checksum(body) + "\n";
   return body;
 }
 

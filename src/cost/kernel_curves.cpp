@@ -10,6 +10,7 @@
 namespace penstock::cost {
 namespace {
 
+using graph::extent;
 using graph::OpKind;
 using Curves = std::vector<const KernelCurve*>;
 
@@ -70,12 +71,6 @@ bool same(const UnitWork& a, const UnitWork& b) {
 UnitWork unit_work(const Work& work, Pass pass, double units) {
   return {work.flops[static_cast<std::size_t>(pass)].value() / units,
           static_cast<double>(work.moved.value()) / units, static_cast<double>(work.weights.value())};
-}
-
-std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
-  for (const auto& [key, value] : shape)
-    if (key == name) return value;
-  return std::nullopt;
 }
 
 /// Of convolutions' windows and of how far these step.

@@ -5,19 +5,13 @@
 #include <map>
 
 #include "kernel_curves.hpp"
+#include "penstock/core/statistics.hpp"
 #include "penstock/cost/cold_share.hpp"
 
 namespace penstock::cost {
 namespace {
 
 using Errors = std::map<std::pair<graph::OpKind, Fold>, std::vector<double>>;
-
-double quantile(const std::vector<double>& ascending, double share) {
-  const double at = share * static_cast<double>(ascending.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, ascending.size() - 1);
-  return ascending[below] + (at - static_cast<double>(below)) * (ascending[above] - ascending[below]);
-}
 
 double error(double predicted, double measured) {
   return std::abs(predicted / measured - 1);
@@ -53,8 +47,8 @@ std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, double
   std::vector<LeaveOneOutRow> out;
   for (auto& [what, list] : errors) {
     std::sort(list.begin(), list.end());
-    out.push_back({what.first, what.second, static_cast<std::int64_t>(list.size()), quantile(list, 0.5),
-                   quantile(list, 0.9)});
+    out.push_back({what.first, what.second, static_cast<std::int64_t>(list.size()), core::quantile(list, 0.5),
+                   core::quantile(list, 0.9)});
   }
   return out;
 }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "batch_size.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/yaml.hpp"
 
@@ -12,15 +12,6 @@ namespace penstock::cost {
 namespace {
 
 using core::Yaml;
-
-std::int64_t batch_size(const std::string& key, const Yaml& node) {
-  std::int64_t samples = 0;
-  const auto [rest, fault] = std::from_chars(key.data(), key.data() + key.size(), samples);
-  if (fault != std::errc() || rest != key.data() + key.size() || samples < 1 ||
-      samples > (std::int64_t{1} << 40))
-    node.fail(fmt::format("expected a batch size as key, found '{}'", key));
-  return samples;
-}
 
 Curve read_curve(const Yaml& node, double share) {
   std::map<std::int64_t, double> points;
@@ -82,16 +73,6 @@ OpTime ProfileCosts::op_time(const graph::OpGraph& graph, core::OpId id, const c
 
 namespace {
 
-/// YAML's double-quoted form.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const unsigned char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c < 0x20 ? fmt::format("\\x{:02x}", c) : std::string(1, static_cast<char>(c));
-  }
-  return out + "\"";
-}
-
 std::string to_text(const Curve& curve) {
   std::string out;
   for (std::size_t i = 0; i < curve.samples.size(); ++i)
@@ -102,11 +83,11 @@ std::string to_text(const Curve& curve) {
 }  // namespace
 
 std::string to_yaml(const ProfileCosts& profile) {
-  std::string out = fmt::format("penstock_profile: 1\ndevice: {}\noperators:{}\n", quoted(profile.device()),
-                                profile.entries().empty() ? " {}" : "");
+  std::string out = fmt::format("penstock_profile: 1\ndevice: {}\noperators:{}\n",
+                                core::quoted(profile.device()), profile.entries().empty() ? " {}" : "");
   for (const auto& [name, entry] : profile.entries())
-    out += fmt::format("  {}: {{forward: {{{}}}, backward: {{{}}}}}\n", quoted(name), to_text(entry.forward),
-                       to_text(entry.backward));
+    out += fmt::format("  {}: {{forward: {{{}}}, backward: {{{}}}}}\n", core::quoted(name),
+                       to_text(entry.forward), to_text(entry.backward));
   return out;
 }
 

@@ -9,16 +9,9 @@ using core::Bytes;
 using graph::Operator;
 using graph::OpKind;
 
-/// Zero where the shape does not say.
-std::int64_t extent(const Operator& op, std::string_view name) {
-  const auto found =
-      std::ranges::find(op.shape, name, [](const auto& e) -> std::string_view { return e.first; });
-  return found == op.shape.end() ? 0 : found->second;
-}
-
 bool has_function(const Operator& op) {
-  return std::ranges::any_of(std::initializer_list<std::string_view>{"relu", "sigmoid", "tanh", "gelu"},
-                             [&](std::string_view function) { return extent(op, function) > 0; });
+  return std::ranges::any_of(graph::kFunctions,
+                             [&](const char* function) { return extent(op, function) > 0; });
 }
 
 Scratch of_attention(const Operator& op, std::int64_t element_bytes) {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "add_weights.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
@@ -25,11 +26,14 @@ std::vector<Devices> replica_groups(const plan::Stage& stage) {
   return out;
 }
 
+Bytes rounded_up(Bytes all, double part) {
+  return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * part)));
+}
+
 /// Weights on the device that has most of them.
-std::int64_t weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
-  const std::int64_t all = graph.parameter_bytes(id).value();
-  if (how == Partition::whole || how == Partition::batch) return all;
-  return static_cast<std::int64_t>(std::ceil(static_cast<double>(all) * part));
+Bytes weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
+  const Bytes all = graph.parameter_bytes(id);
+  return how == Partition::whole || how == Partition::batch ? all : rounded_up(all, part);
 }
 
 double largest_part(const plan::Stage& stage) {
@@ -52,8 +56,8 @@ void add_zero(const Problem& problem, const plan::Stage& stage, std::span<const 
   const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
   for (const OpId id : operators) {
     const auto found = how.find(id);
-    const Bytes weights(weights_of(problem.graph, id, found == how.end() ? Partition::whole : found->second,
-                                   largest_part(stage)));
+    const Bytes weights = weights_of(problem.graph, id, found == how.end() ? Partition::whole : found->second,
+                                     largest_part(stage));
     out.weight_gradient += gather.time(problem.training.compression.gradient_bytes(weights));
     if (stage.zero < 3) continue;
     out.forward += gather.time(weights);
@@ -172,23 +176,8 @@ Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::s
   const auto how = partitions(stage, sharding(graph, stage));
   const double share = part_of(stage, member);
   Bytes sum;
-  for (const OpId id : stage.operators) sum += Bytes(weights_of(graph, id, how.at(id), share));
+  for (const OpId id : stage.operators) sum += weights_of(graph, id, how.at(id), share);
   return sum;
-}
-
-/// Of parameters that stand in other stages, divided as the first operator that uses them.
-static void add_copies(const graph::OpGraph& graph, const plan::Stage& stage,
-                       const std::map<OpId, Partition>& how, double share, StageLoad& load) {
-  std::set<OpId> left;
-  for (const OpId owner : graph::borrowed(graph, stage.operators)) left.insert(owner);
-  for (const OpId id : stage.operators) {
-    const OpId owner = graph::parameter_owner(graph, id);
-    if (left.erase(owner) == 0) continue;
-    const Bytes weights(weights_of(graph, owner, how.at(id), share));
-    load.parameters += weights;
-    load.largest = std::max(load.largest, weights);
-    if (graph.op(id).gathered_parameters == 0) load.fresh = std::max(load.fresh, weights);
-  }
 }
 
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
@@ -197,25 +186,21 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   const graph::OpGraph& graph = problem.graph;
   const auto how = partitions(stage, sharding(graph, stage));
   const double share = part_of(stage, member);
-  const auto cut = [&](Bytes bytes, bool whole) {
-    return whole ? bytes
-                 : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * share)));
-  };
+  const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
   load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
-    const Bytes weights(weights_of(graph, id, how.at(id), share));
-    load.parameters += weights;
-    load.largest = std::max(load.largest, weights);
-    if (op.gathered_parameters == 0) load.fresh = std::max(load.fresh, weights);
+    add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
     const Bytes output = std::min(op.output_bytes, op.kept_bytes);
     load.kept +=
         cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole);
     steps.push_back(divided_step(backward_step(graph, problem.costs, id), mine, cut));
   }
-  add_copies(graph, stage, how, share, load);
+  for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
+    add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
+                is_table(graph.op(users.front())));
   std::ranges::sort(steps, {}, &BackwardStep::op);
   load.workspace = backward_workspace(graph, steps);
   return load;
@@ -236,7 +221,7 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
                                   std::span<const OpId> operators) {
   std::map<OpId, Partition> how;
   if (stage.tensor_parallel > 1) how = partitions(stage, sharding(problem.graph, stage));
-  std::int64_t by_replica = 0, by_all = 0;
+  Bytes by_replica, by_all;
   for (const OpId id : operators) {
     const auto found = how.find(id);
     const Partition divided = found == how.end() ? Partition::whole : found->second;
@@ -244,16 +229,16 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
         weights_of(problem.graph, id, divided, largest_part(stage));
   }
   const bool gather = stage.zero == 2;
-  const auto sent = [&](std::int64_t weights) {
-    const std::int64_t gradients = problem.training.compression.gradient_bytes(Bytes(weights)).value();
-    if (stage.zero == 0) return Bytes(gradients);
-    return gather ? Bytes(weights) : Bytes((gradients + weights + 1) / 2);
+  const auto sent = [&](Bytes weights) {
+    const Bytes gradients = problem.training.compression.gradient_bytes(weights);
+    if (stage.zero == 0) return gradients;
+    return gather ? weights : Bytes((gradients.value() + weights.value() + 1) / 2);
   };
   std::vector<Reduction> out;
-  if (by_replica > 0 && stage.replicas() > 1 && stage.zero < 3)
+  if (by_replica > Bytes(0) && stage.replicas() > 1 && stage.zero < 3)
     out.push_back({replica_groups(stage), sent(by_replica), gather});
-  if (by_all > 0 && stage.devices.size() > 1)
-    out.push_back({{stage.devices}, problem.training.compression.gradient_bytes(Bytes(by_all)), false});
+  if (by_all > Bytes(0) && stage.devices.size() > 1)
+    out.push_back({{stage.devices}, problem.training.compression.gradient_bytes(by_all), false});
   return out;
 }
 

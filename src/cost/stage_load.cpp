@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "add_weights.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/graph/ties.hpp"
 
@@ -20,22 +21,13 @@ static_assert(static_cast<int>(plan::Optimizer::sgd) == 0 &&
               static_cast<int>(plan::Optimizer::momentum) == 1 &&
               static_cast<int>(plan::Optimizer::adam) == 2);
 
-/// Of parameters that stand in other stages.
-void add_copies(const graph::OpGraph& graph, std::span<const OpId> operators, StageLoad& load) {
-  const std::vector<OpId> owners = graph::borrowed(graph, operators);
-  for (const OpId owner : owners) {
-    load.parameters += graph.parameter_bytes(owner);
-    load.largest = std::max(load.largest, graph.parameter_bytes(owner));
-  }
-  for (const OpId id : owners.empty() ? std::span<const OpId>() : operators) {
-    const OpId owner = graph::parameter_owner(graph, id);
-    const bool apart = graph.op(id).gathered_parameters == 0;
-    if (apart && std::binary_search(owners.begin(), owners.end(), owner))
-      load.fresh = std::max(load.fresh, graph.parameter_bytes(owner));
-  }
-}
-
 }  // namespace
+
+void add_weights(StageLoad& load, Bytes weights, bool table) {
+  load.parameters += weights;
+  load.largest = std::max(load.largest, weights);
+  if (!table) load.fresh = std::max(load.fresh, weights);
+}
 
 StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::span<const OpId> operators) {
   const std::set<OpId> inside(operators.begin(), operators.end());
@@ -53,13 +45,13 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     if (std::any_of(readers.begin(), readers.end(),
                     [&](graph::Vertex v) { return !inside.contains(OpId(static_cast<std::size_t>(v))); }))
       load.leaving += op.output_bytes;
-    load.parameters += graph.parameter_bytes(id);
     load.kept += op.kept_bytes;
-    load.largest = std::max(load.largest, graph.parameter_bytes(id));
-    if (op.gathered_parameters == 0) load.fresh = std::max(load.fresh, graph.parameter_bytes(id));
+    add_weights(load, graph.parameter_bytes(id), is_table(op));
     steps.push_back(backward_step(graph, costs, id));
   }
-  add_copies(graph, operators, load);
+  for (const auto& [owner, users] : graph::borrowed(graph, operators))
+    add_weights(load, graph.parameter_bytes(owner),
+                std::ranges::all_of(users, [&](OpId id) { return is_table(graph.op(id)); }));
   load.workspace = backward_workspace(graph, steps);
   return load;
 }

@@ -1,13 +1,13 @@
 #include "penstock/experiment/validate.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
 
+#include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/cell.hpp"
@@ -28,10 +28,6 @@ struct Candidate {
   core::Seconds busy;       ///< of all devices in one run, simulated
   std::optional<report::ReplayRow> row;
 };
-
-std::string fingerprint(const std::string& text) {
-  return fmt::format("{:08x}", crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
-}
 
 /// What all devices compute in one run of the plan's order.
 core::Seconds busy(const CellOutcome& outcome) {
@@ -75,7 +71,7 @@ class Validation {
 
   void keep(Candidate& out, const std::string& text, const CellOutcome& found) {
     out.reason.clear();
-    out.fingerprint = fingerprint(text + options_.conditions);
+    out.fingerprint = core::checksum(text + options_.conditions);
     out.busy = busy(found);
     core::write_file(fmt::format("{}/plans/{}.yaml", options_.folder, out.name), text);
   }

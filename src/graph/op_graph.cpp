@@ -25,6 +25,16 @@ OpKind op_kind(std::string_view name) {
                        core::did_you_mean(name, {kKindNames.begin(), kKindNames.end()}));
 }
 
+std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
+  for (const auto& [key, value] : shape)
+    if (key == name) return value;
+  return std::nullopt;
+}
+
+std::int64_t extent(const Operator& op, std::string_view name, std::int64_t otherwise) {
+  return extent(op.shape, name).value_or(otherwise);
+}
+
 bool weighs(const Operator& op) {
   return op.parameters > 0 || op.weight_gradient_flops.value() > 0;
 }

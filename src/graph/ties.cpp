@@ -1,18 +1,9 @@
 #include "penstock/graph/ties.hpp"
 
-#include <algorithm>
-#include <set>
-
 namespace penstock::graph {
 namespace {
 
 using core::OpId;
-
-std::int64_t extent(const Operator& op, std::string_view name) {
-  for (const auto& [key, value] : op.shape)
-    if (key == name) return value;
-  return 0;
-}
 
 /// Numbers in its matrix; 0 of other kinds.
 std::int64_t matrix(const Operator& op) {
@@ -31,12 +22,12 @@ OpId parameter_owner(const OpGraph& graph, OpId id) {
   return id;
 }
 
-std::vector<OpId> borrowed(const OpGraph& graph, std::span<const OpId> operators) {
-  std::set<OpId> owners;
+std::map<OpId, std::vector<OpId>> borrowed(const OpGraph& graph, std::span<const OpId> operators) {
+  std::map<OpId, std::vector<OpId>> users;
   for (const OpId id : operators)
-    if (const OpId owner = parameter_owner(graph, id); owner != id) owners.insert(owner);
-  for (const OpId id : operators) owners.erase(id);
-  return {owners.begin(), owners.end()};
+    if (const OpId owner = parameter_owner(graph, id); owner != id) users[owner].push_back(id);
+  for (const OpId id : operators) users.erase(id);
+  return users;
 }
 
 }  // namespace penstock::graph

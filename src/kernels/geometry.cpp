@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <optional>
 
 #include "penstock/core/error.hpp"
 
@@ -13,22 +12,15 @@ namespace {
 using graph::Operator;
 
 constexpr std::int64_t kLargestExtent = std::int64_t{1} << 36, kMostParts = 4096;
-constexpr const char* kFunctions[] = {"none", "relu", "sigmoid", "tanh", "gelu"};
 
 [[noreturn]] void fail(const Operator& op, const std::string& extent, const std::string& why) {
   throw core::BadInput(
       fmt::format("operator '{}' ({}): shape: {}: {}", op.name, graph::name(op.kind), extent, why));
 }
 
-std::optional<std::int64_t> find(const Operator& op, const std::string& extent) {
-  for (const auto& [name, value] : op.shape)
-    if (name == extent) return value;
-  return {};
-}
-
 std::int64_t read(const Operator& op, const std::string& extent, std::int64_t low = 1,
                   std::int64_t high = kLargestExtent) {
-  const auto value = find(op, extent);
+  const auto value = graph::extent(op.shape, extent);
   if (!value) fail(op, extent, "is missing, and a kernel needs it");
   if (*value < low || *value > high)
     fail(op, extent, fmt::format("{} is not from {} to {}", *value, low, high));
@@ -36,16 +28,16 @@ std::int64_t read(const Operator& op, const std::string& extent, std::int64_t lo
 }
 
 std::int64_t read_or(const Operator& op, const std::string& extent, std::int64_t usual) {
-  return find(op, extent) ? read(op, extent) : usual;
+  return graph::extent(op.shape, extent) ? read(op, extent) : usual;
 }
 
 bool flag(const Operator& op, const std::string& extent) {
-  return find(op, extent) && read(op, extent, 0, 1) == 1;
+  return graph::extent(op.shape, extent) && read(op, extent, 0, 1) == 1;
 }
 
 Function function(const Operator& op) {
-  for (std::size_t i = 1; i < std::size(kFunctions); ++i)
-    if (flag(op, kFunctions[i])) return static_cast<Function>(i);
+  for (std::size_t i = 0; i < graph::kFunctions.size(); ++i)
+    if (flag(op, graph::kFunctions[i])) return static_cast<Function>(i + 1);
   return Function::none;
 }
 
@@ -126,7 +118,7 @@ Attention attention(const Operator& op) {
 
 Embedding embedding(const Operator& op) {
   const std::int64_t rows = read(op, "rows"), table = read_or(op, "table", rows);
-  const std::int64_t first = find(op, "first") ? read(op, "first", 0, table - rows) : 0;
+  const std::int64_t first = graph::extent(op.shape, "first") ? read(op, "first", 0, table - rows) : 0;
   return {read(op, "lookups"), rows, read(op, "width"), first, table, flag(op, "sum")};
 }
 

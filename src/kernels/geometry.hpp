@@ -10,7 +10,8 @@
 
 namespace penstock::kernels {
 
-enum class Function : std::uint8_t { none, relu, sigmoid, tanh, gelu };  ///< gelu by the error function
+/// After none as in graph::kFunctions; gelu by the error function.
+enum class Function : std::uint8_t { none, relu, sigmoid, tanh, gelu };
 
 /// rows x in -> rows x out; weights are out x in, as the table of a tied embedding.
 struct Linear {

@@ -19,9 +19,8 @@ using graph::Vertex;
 
 namespace {
 
-std::int64_t extent(const Operator& op, const std::string& name) {
-  for (const auto& [key, value] : op.shape)
-    if (key == name) return value;
+std::int64_t needed(const Operator& op, const std::string& name) {
+  if (const auto value = graph::extent(op.shape, name)) return *value;
   throw core::BadInput(fmt::format("operator '{}': shape: {} is missing", op.name, name));
 }
 
@@ -59,7 +58,7 @@ class Builder {
   void add_input(OpId id) {
     wire(id).rows = rows_pointed_at(id);
     wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(number_),
-                     extent(graph_.op(id), "elements")};
+                     needed(graph_.op(id), "elements")};
   }
   /// Read through views too.
   std::int64_t rows_pointed_at(OpId id) const {
@@ -67,7 +66,7 @@ class Builder {
     for (const Vertex v : graph_.dag().successors(static_cast<Vertex>(id.index()))) {
       const OpId reader(static_cast<std::size_t>(v));
       const Operator& op = graph_.op(reader);
-      if (op.kind == OpKind::embedding) rows = extent(op, "rows");
+      if (op.kind == OpKind::embedding) rows = needed(op, "rows");
       if (is_view(op)) rows = std::max(rows, rows_pointed_at(reader));
     }
     return rows;
@@ -78,7 +77,7 @@ class Builder {
     wire(id).sources = predecessors(id);
     core::require(wire(id).sources.size() == 1, "a view shows one tensor");
     const Made& whole = wire(wire(id).sources[0]).made;
-    wire(id).made = {whole.element, extent(op, "elements")};
+    wire(id).made = {whole.element, needed(op, "elements")};
     if (wire(id).made.count > whole.count)
       throw core::BadInput(fmt::format("operator '{}' shows more than there is", op.name));
   }

@@ -26,18 +26,9 @@ bool plain(const std::string& text) {
   }) && std::isalpha(static_cast<unsigned char>(text.front()));
 }
 
-/// YAML's double-quoted form where plain text could be misread.
+/// Where plain text could be misread.
 std::string quoted(const std::string& text) {
-  if (plain(text)) return text;
-  std::string out = "\"";
-  for (const unsigned char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c < 0x20)
-      out += fmt::format("\\x{:02x}", c);
-    else
-      out += static_cast<char>(c);
-  }
-  return out + "\"";
+  return plain(text) ? text : core::quoted(text);
 }
 
 template <class Ids>

@@ -23,7 +23,8 @@ bool has(const Stage& stage, DeviceId device) {
 std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, const Plan& plan) {
   std::map<OpId, std::set<StageId>> users;
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    for (const OpId owner : graph::borrowed(graph, plan.stages[s].operators)) users[owner].emplace(s);
+    for (const auto& [owner, here] : graph::borrowed(graph, plan.stages[s].operators))
+      users[owner].emplace(s);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (const OpId op : plan.stages[s].operators)
       if (const auto found = users.find(op); found != users.end()) found->second.emplace(s);

@@ -6,7 +6,6 @@
 #include "own_options.hpp"
 #include "partition_types.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -178,7 +177,7 @@ SearchResult accpar(const cost::Problem& problem, const SearchOptions& asked, co
   plan::Plan& plan = *winner(problem, found, stop).plan;
   SearchResult out{std::move(plan), 0, shapes.size(), {}, complete};
   for (const std::uint64_t n : solved) out.states += n;
-  out.bottleneck = score::estimate(problem, out.plan, plan::StageGraph(problem.graph, out.plan)).bottleneck;
+  out.bottleneck = score::estimate(problem, out.plan).bottleneck;
   out.estimate = core::Seconds(lone_stage_seconds(problem, out.plan.stages.front()));
   return out;
 }

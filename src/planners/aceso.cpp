@@ -12,7 +12,6 @@
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/plan_file.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "row_plan.hpp"
@@ -55,9 +54,7 @@ class Aceso {
   }
 
  private:
-  score::Estimate estimate(const Plan& plan) const {
-    return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan));
-  }
+  score::Estimate estimate(const Plan& plan) const { return score::estimate(problem_, plan); }
 
   std::vector<Bytes> missing(const Plan& plan) const {
     std::vector<Bytes> out;

@@ -125,8 +125,7 @@ class Exhaustive {
     const auto best = std::min_element(found.begin(), found.end(),
                                        [](const Best& a, const Best& b) { return a.seconds < b.seconds; });
     if (best->seconds == std::numeric_limits<double>::infinity()) explain(found, tried == plans_);
-    const double bottleneck =
-        score::estimate(problem_, best->plan, plan::StageGraph(problem_.graph, best->plan)).bottleneck;
+    const double bottleneck = score::estimate(problem_, best->plan).bottleneck;
     return {std::move(best->plan), bottleneck, tried, {}, tried == plans_};
   }
 

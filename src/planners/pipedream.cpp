@@ -10,19 +10,13 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "pipedream_levels.hpp"
 #include "pipedream_memory.hpp"
+#include "smallest_memory.hpp"
 #include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
 
 using core::Bytes;
-
-Bytes smallest_memory(const cluster::Cluster& cluster) {
-  Bytes least = cluster.types()[cluster.devices().front().type].memory;
-  for (const cluster::Device& device : cluster.devices())
-    least = std::min(least, cluster.types()[device.type].memory);
-  return least;
-}
 
 /// Replica counts up to `most` by which `turns` can be divided.
 std::vector<int> dividing(std::int64_t turns, int most, bool any) {

@@ -10,6 +10,7 @@
 #include "piper_search.hpp"
 #include "piper_workload.hpp"
 #include "row_plan.hpp"
+#include "smallest_memory.hpp"
 #include "sweep.hpp"
 #include "tensor_groups.hpp"
 
@@ -121,7 +122,7 @@ class AtSize {
 };
 
 core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration;
+  return score::estimate(problem, plan).iteration;
 }
 
 /// Says how much memory a device would need for some plan.
@@ -130,7 +131,7 @@ core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
   if (!size.best(kUnlimited))
     throw core::Infeasible(fmt::format("no plan uses exactly {} devices with micro-batches of {} samples",
                                        problem.cluster.size(), samples));
-  const Bytes has = smallest_device(problem.cluster);
+  const Bytes has = smallest_memory(problem.cluster);
   Bytes low = has, high = has * 2;
   while (high < kUnlimited && !size.best(high)) low = high, high = high * 2;
   while ((high - low).value() > has.value() / 1000 + 1) {
@@ -188,7 +189,7 @@ class Search {
     std::vector<std::uint64_t> states(sizes_.size());
     const bool all = until_limit(sizes_.size(), [&](std::size_t i) {
       AtSize size(problem_, rules_, units_, lattice_, sharded, sizes_[i], in_row_, stop_);
-      found[i] = size.best(smallest_device(problem_.cluster), below);
+      found[i] = size.best(smallest_memory(problem_.cluster), below);
       states[i] = size.states();
       if (found[i]) found[i]->verdict = judged(options_, found[i]->plan, estimated(problem_, found[i]->plan));
     });

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "penstock/score/estimate.hpp"
+#include "smallest_memory.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -78,12 +79,6 @@ void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, con
 
 }  // namespace
 
-core::Bytes smallest_device(const cluster::Cluster& cluster) {
-  core::Bytes least = cluster.type(core::DeviceId(0)).memory;
-  for (const auto& device : cluster.devices()) least = std::min(least, cluster.types()[device.type].memory);
-  return least;
-}
-
 graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& units, std::int64_t samples,
                                     bool in_row, std::span<const ShardedOperators> sharded) {
   graph::PiperWorkload out;
@@ -91,7 +86,7 @@ graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& u
   const double per_byte =
       score::assume_network(problem.cluster, problem.training.compression).link[1].per_byte;
   out.setting = {
-      static_cast<int>(problem.cluster.size()), static_cast<double>(smallest_device(problem.cluster).value()),
+      static_cast<int>(problem.cluster.size()), static_cast<double>(smallest_memory(problem.cluster).value()),
       per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};
   for (const auto& operators : units.operators)
     out.layers.push_back({problem.graph.op(operators.back()).name,

@@ -17,7 +17,4 @@ namespace penstock::planners {
 graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& units, std::int64_t samples,
                                     bool in_row, std::span<const ShardedOperators> sharded);
 
-/// Of the device with the least.
-core::Bytes smallest_device(const cluster::Cluster& cluster);
-
 }  // namespace penstock::planners

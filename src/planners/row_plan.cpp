@@ -7,7 +7,6 @@
 
 #include "candidates.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "sweep.hpp"
@@ -102,7 +101,7 @@ void refuse_k(const SearchOptions& options, const char* planner) {
 namespace {
 
 double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
+  return score::estimate(problem, plan).iteration.value();
 }
 
 using Judge = std::function<double(const plan::Plan&)>;
@@ -140,7 +139,7 @@ SearchResult fastest(const cost::Problem& problem, const SearchOptions& options,
   bool complete = in_time(found);
   if (twice) complete = evaluate_leading(found, options, most_evaluated, stop) && complete;
   plan::Plan& plan = *winner(problem, found, stop).plan;
-  const double bottleneck = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).bottleneck;
+  const double bottleneck = score::estimate(problem, plan).bottleneck;
   return {std::move(plan), bottleneck, rows.size(), {}, complete};
 }
 

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/schedule/in_flight.hpp"
+#include "smallest_memory.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -17,13 +18,6 @@ using core::OpId;
 using graph::Vertex;
 
 constexpr std::size_t kNoShare = std::numeric_limits<std::size_t>::max();
-
-Bytes smallest_device_memory(const cluster::Cluster& cluster) {
-  Bytes smallest = cluster.type(core::DeviceId(0)).memory;
-  for (std::size_t d = 1; d < cluster.size(); ++d)
-    smallest = std::min(smallest, cluster.type(core::DeviceId(d)).memory);
-  return smallest;
-}
 
 /// Planners place devices by count, so for each unit the slowest type in use stands for all.
 std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& unit, std::int64_t samples) {
@@ -68,7 +62,7 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
       network_(score::assume_network(problem.cluster, problem.training.compression)),
-      memory_(smallest_device_memory(problem.cluster)) {
+      memory_(planners::smallest_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units);
   if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
@@ -131,8 +125,7 @@ void StageTable::find_ties(const std::function<int(Vertex)>& position) {
 void StageTable::add_copies(const StageSet& set, cost::StageLoad& load) const {
   OpId counted;
   for (const Tie& tie : ties_) {
-    if (!inside(set, tie.user_at) || inside(set, tie.owner_at)) continue;
-    if (tie.owner == counted) continue;
+    if (tie.owner == counted || !inside(set, tie.user_at) || inside(set, tie.owner_at)) continue;
     load.parameters += tie.bytes;
     counted = tie.owner;
   }

@@ -139,9 +139,7 @@ class Sweep {
   }
 
  private:
-  double estimated(const plan::Plan& plan) const {
-    return score::estimate(problem_, plan, plan::StageGraph(problem_.graph, plan)).iteration.value();
-  }
+  double estimated(const plan::Plan& plan) const { return score::estimate(problem_, plan).iteration.value(); }
 
   struct Search {
     Choices choices;

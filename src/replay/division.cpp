@@ -16,14 +16,6 @@ using graph::Operator;
 using graph::OpKind;
 using plan::Partition;
 
-constexpr const char* kFunctions[] = {"relu", "sigmoid", "tanh", "gelu"};
-
-std::int64_t extent(const Operator& op, const std::string& name) {
-  for (const auto& [key, value] : op.shape)
-    if (key == name) return value;
-  return 0;
-}
-
 void set(Operator& op, const std::string& name, std::int64_t value) {
   for (auto& [key, old] : op.shape)
     if (key == name) {
@@ -160,7 +152,7 @@ class Divider {
     set(out_.op, "bias", out_.cuts.size() > 1);
     out_.reads[0] = features(sizes_[0], all, bounds);
     out_.sums_output = true;
-    for (const char* function : kFunctions)
+    for (const char* function : graph::kFunctions)
       if (extent(op_, function) == 1) apply_after(function);
   }
   void apply_after(const char* function) {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
+#include "shown.hpp"
 
 namespace penstock::report {
 namespace {
@@ -31,15 +31,6 @@ std::optional<double> ratio(std::span<const CellResult> rows, const CellResult& 
   return *row.samples_per_s / *base->samples_per_s;
 }
 
-template <class T>
-std::string shown(const std::optional<T>& value, const char* format) {
-  return value ? fmt::format(fmt::runtime(format), *value) : "-";
-}
-
-std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.1f}%", *share * 100) : "-";
-}
-
 /// Columns that only some tables have.
 struct Extra {
   bool setting = false, measured = false;
@@ -47,18 +38,16 @@ struct Extra {
 
 std::vector<std::string> cells(const CellResult& row, const std::optional<double>& times,
                                const Extra& extra) {
-  const auto memory = row.peak_memory_bytes ? core::show(core::Bytes(*row.peak_memory_bytes)) : "-";
   std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
                                   std::to_string(row.mini_batch)};
   if (extra.setting) out.push_back(row.setting);
   for (std::string cell :
-       {row.planner,
-        row.samples_per_s ? shown(row.samples_per_s, "{:.1f}") : row.status.substr(0, row.status.find(':')),
-        times ? fmt::format("{:.2f}x", *times) : "", shown(row.stages, "{}"), shown(row.depth, "{}"),
-        shown(row.micro_batch, "{}"), percent(row.bubble), shown(row.optimism, "{:.3f}"), percent(row.gap),
-        memory})
+       {row.planner, row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row),
+        times ? fmt::format("{:.2f}x", *times) : "", shown::number(row.stages), shown::number(row.depth),
+        shown::number(row.micro_batch), shown::percent(row.bubble), shown::decimal(row.optimism, 3),
+        shown::percent(row.gap), shown::bytes(row.peak_memory_bytes)})
     out.push_back(std::move(cell));
-  if (extra.measured) out.push_back(row.search_s ? core::show(core::Seconds(*row.search_s)) : "-");
+  if (extra.measured) out.push_back(shown::time(row.search_s));
   return out;
 }
 
@@ -76,8 +65,7 @@ std::vector<Column> columns(const Extra& extra) {
 }  // namespace
 
 std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured) {
-  const auto has_setting = [](const CellResult& row) { return !row.setting.empty(); };
-  const Extra extra{std::any_of(rows.begin(), rows.end(), has_setting), measured};
+  const Extra extra{shown::any_setting(rows), measured};
   Table table(columns(extra));
   const CellResult* best = nullptr;
   double largest = 0;

@@ -4,43 +4,28 @@
 
 #include <algorithm>
 
-#include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
+#include "shown.hpp"
 
 namespace penstock::report {
 namespace {
 
-template <class T>
-std::string shown(const std::optional<T>& value, const char* format) {
-  return value ? fmt::format(fmt::runtime(format), *value) : "-";
-}
-
-std::string time(const std::optional<double>& seconds) {
-  return seconds ? core::show(core::Seconds(*seconds)) : "-";
-}
-std::string bytes(const std::optional<std::int64_t>& count) {
-  return count ? core::show(core::Bytes(*count)) : "-";
-}
-std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.1f}%", *share * 100) : "-";
-}
-
 std::vector<std::string> cells(const CellResult& row) {
   return {row.planner,
-          shown(row.samples_per_s, "{:.1f}"),
+          shown::decimal(row.samples_per_s, 1),
           row.schedule.value_or("-"),
-          shown(row.stages, "{}"),
-          shown(row.depth, "{}"),
-          shown(row.micro_batch, "{}"),
-          time(row.estimate_s),
-          time(row.iteration_s),
-          shown(row.optimism, "{:.3f}"),
-          percent(row.gap),
-          bytes(row.peak_memory_bytes),
-          time(row.search_s),
-          shown(row.states, "{}"),
-          bytes(row.search_memory_bytes),
-          row.status.substr(0, row.status.find(':'))};
+          shown::number(row.stages),
+          shown::number(row.depth),
+          shown::number(row.micro_batch),
+          shown::time(row.estimate_s),
+          shown::time(row.iteration_s),
+          shown::decimal(row.optimism, 3),
+          shown::percent(row.gap),
+          shown::bytes(row.peak_memory_bytes),
+          shown::time(row.search_s),
+          shown::number(row.states),
+          shown::bytes(row.search_memory_bytes),
+          shown::status(row)};
 }
 
 }  // namespace

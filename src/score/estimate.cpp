@@ -159,4 +159,8 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
   return out;
 }
 
+Estimate estimate(const cost::Problem& problem, const plan::Plan& plan) {
+  return estimate(problem, plan, plan::StageGraph(problem.graph, plan));
+}
+
 }  // namespace penstock::score

@@ -84,7 +84,7 @@ std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stag
     out.back().operators.push_back(*op);
     out.back().gradients += graph.parameter_bytes(*op);
   }
-  for (const core::OpId owner : graph::borrowed(graph, stage.operators))
+  for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))
     out.back().gradients += graph.parameter_bytes(owner);
   return out;
 }

@@ -30,7 +30,7 @@ std::optional<planners::SearchResult> planned(const std::string& planner, const 
 }
 
 double iteration(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
+  return score::estimate(problem, plan).iteration.value();
 }
 
 void check_result(const cost::Problem& problem, const planners::SearchResult& found, double expected) {

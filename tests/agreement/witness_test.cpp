@@ -4,7 +4,6 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
@@ -33,7 +32,7 @@ void check_memory(const cost::Problem& problem, const plan::Plan& plan, const tr
 
 /// No device can compute less than its share of the mini-batch: a bound no schedule beats.
 void check_time(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
-  const auto estimate = score::estimate(problem, plan, plan::StageGraph(problem.graph, plan));
+  const auto estimate = score::estimate(problem, plan);
   double busiest = 0;
   for (const auto& terms : estimate.stages)
     busiest = std::max(busiest, terms.compute * static_cast<double>(plan.training.mini_batch));

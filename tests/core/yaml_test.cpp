@@ -36,6 +36,14 @@ TEST_CASE("every fault names file, line, key and what was expected") {
         std::string::npos);
 }
 
+TEST_CASE("quoted text reads back as it was") {
+  CHECK(quoted("a \"b\" \\ c") == R"("a \"b\" \\ c")");
+  std::string every;
+  for (int c = 1; c < 0x80; ++c) every += static_cast<char>(c);
+  for (const std::string& text : {std::string("null"), std::string("# {a: b}, é\n"), every})
+    CHECK(Yaml::parse("key: " + quoted(text) + "\n", "q.yaml").at("key").text() == text);
+}
+
 TEST_CASE("a missing file is bad input") {
   CHECK_THROWS_AS(Yaml::load("no/such/file.yaml"), BadInput);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/layers.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "support/random_graph.hpp"
 #include "support/tiny.hpp"
@@ -166,6 +167,21 @@ TEST_CASE("what reads a tensor twice makes two terms") {
   builder.add(twice, {a});
   const auto g = builder.build();
   CHECK(cost::backward_workspace(g, steps_of(g, all(g))).at(1) == Bytes(4 + 2 * 4));
+}
+
+TEST_CASE("a tied layer's weight gradient is as large as the table, which makes none apart") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    core::Random random(seed);
+    const std::int64_t rows = random.between(2, 500), width = random.between(2, 60);
+    models::Layers net("tied");
+    const auto x = net.embedding("table", net.indices("in", 3), {.rows = rows, .width = width});
+    const auto middle = net.linear("middle", x, width, {.bias = true});
+    net.linear("head", middle, rows, {.tied = true});
+    const auto steps = steps_of(net.build(), {OpId(1), OpId(2), OpId(3)});
+    CHECK(steps[0].fresh == Bytes(0));
+    CHECK(steps[1].fresh == Bytes(4 * (width + 1) * width));
+    CHECK(steps[2].fresh == Bytes(4 * rows * width));
+  }
 }
 
 TEST_CASE("random stages: the sweep is the slow twin's, which asks every tensor at every moment") {

@@ -12,6 +12,7 @@
 using namespace penstock;
 using namespace penstock::cost;
 using graph::OpKind;
+constexpr auto of = support::bare_calibration;
 constexpr auto point = support::cold_point;
 
 namespace {
@@ -31,12 +32,6 @@ graph::OpGraph one(OpKind kind, Shape shape, double flops, int element_bytes = 4
 MeasuredKernel kernel(OpKind kind, Shape shape, double flops, std::vector<KernelPoint> points) {
   return {
       {kind, std::move(shape), cluster::Precision::fp32}, {{core::Flops(flops)}, {}, {}}, std::move(points)};
-}
-
-Calibration of(std::vector<MeasuredKernel> kernels) {
-  Calibration out = support::bare_calibration();
-  out.kernels = std::move(kernels);
-  return out;
 }
 
 const cluster::DeviceType kDevice{"T1", core::Bytes(1 << 30), core::Bandwidth(1e11), {core::FlopRate(1e12)},

@@ -7,6 +7,7 @@
 using namespace penstock;
 using namespace penstock::cost;
 using graph::OpKind;
+constexpr auto of = support::bare_calibration;
 constexpr auto point = support::cold_point;
 
 namespace {
@@ -15,12 +16,6 @@ MeasuredKernel layer(std::int64_t out, double flops, std::vector<KernelPoint> po
   return {{OpKind::linear, {{"in", 64}, {"out", out}}, cluster::Precision::fp32},
           {{core::Flops(flops)}, {}, {}},
           std::move(points)};
-}
-
-Calibration of(std::vector<MeasuredKernel> kernels) {
-  Calibration out = support::bare_calibration();
-  out.kernels = std::move(kernels);
-  return out;
 }
 
 const LeaveOneOutRow* row(const std::vector<LeaveOneOutRow>& rows, Fold fold) {

@@ -36,15 +36,16 @@ TEST_CASE("no operator of a model without ties uses another's parameters") {
 }
 
 //  rows (0) --> table (1) --> middle (2) --> head (3), tied to the table
-TEST_CASE("a set of operators borrows what it uses and does not have, once") {
+TEST_CASE("a set of operators borrows what it uses and does not have, for each that uses it") {
   models::Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
   const auto head = net.linear("head", net.linear("middle", x, 3), 11, {.tied = true});
   net.linear("second head", net.linear("back", head, 3), 11, {.tied = true});
   const auto graph = net.build();
+  using Users = std::map<OpId, std::vector<OpId>>;
   const auto of = [&](std::vector<OpId> operators) { return graph::borrowed(graph, operators); };
-  CHECK(of({OpId(3)}) == std::vector<OpId>{OpId(1)});
-  CHECK(of({OpId(3), OpId(4), OpId(5)}) == std::vector<OpId>{OpId(1)});
+  CHECK(of({OpId(3)}) == Users{{OpId(1), {OpId(3)}}});
+  CHECK(of({OpId(3), OpId(4), OpId(5)}) == Users{{OpId(1), {OpId(3), OpId(5)}}});
   CHECK(of({OpId(2)}).empty());
   CHECK(of({OpId(1), OpId(2), OpId(3)}).empty());
 }

@@ -18,13 +18,6 @@ using Many = std::vector<T>;
 template <class T>
 using Lists = std::vector<std::vector<T>>;
 
-/// 0 where the shape does not say.
-int64_t extent(const Operator& op, const std::string& name) {
-  for (const auto& [key, value] : op.shape)
-    if (key == name) return value;
-  return 0;
-}
-
 /// Reads extents of one operator in short.
 struct Of {
   const Operator& op;

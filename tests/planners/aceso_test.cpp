@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -17,7 +16,7 @@ using core::OpId;
 namespace {
 
 double seconds(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
+  return score::estimate(problem, plan).iteration.value();
 }
 
 /// a b c | d on two devices: 3 and 1 s forward per sample.

@@ -7,7 +7,6 @@
 #include <bit>
 #include <limits>
 
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
@@ -69,7 +68,7 @@ struct Chain {
 };
 
 double estimate(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
+  return score::estimate(problem, plan).iteration.value();
 }
 
 }  // namespace

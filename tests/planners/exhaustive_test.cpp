@@ -7,7 +7,6 @@
 #include <limits>
 #include <set>
 
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
@@ -21,7 +20,7 @@ using namespace penstock;
 namespace {
 
 double seconds(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
+  return score::estimate(problem, plan).iteration.value();
 }
 
 std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const cost::Problem& problem,

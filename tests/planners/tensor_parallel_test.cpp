@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "penstock/core/error.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
@@ -29,7 +28,7 @@ std::optional<plan::Plan> planned(const char* planner, const cost::Problem& prob
 }
 
 double estimated(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::estimate(problem, plan, plan::StageGraph(problem.graph, plan)).iteration.value();
+  return score::estimate(problem, plan).iteration.value();
 }
 
 bool sharded(const plan::Plan& plan) {

@@ -10,6 +10,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/planted.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -19,6 +20,8 @@ using core::OpId;
 using core::Picoseconds;
 using sim::Collective;
 using sim::NetworkModel;
+using support::shift;
+using support::span;
 using trace::Span;
 using trace::TaskKind;
 
@@ -75,20 +78,6 @@ struct World {
     CHECK_MESSAGE(found, text, " was planted, found was: ", first);
   }
 };
-
-/// The number-th span of its kind on, or from, a device.
-Span& span(trace::Trace& trace, TaskKind kind, std::size_t device, int number = 0) {
-  const auto found = std::find_if(trace.spans.begin(), trace.spans.end(), [&](const Span& s) {
-    return s.kind == kind && s.device == DeviceId(device) && number-- == 0;
-  });
-  REQUIRE(found != trace.spans.end());
-  return *found;
-}
-
-void shift(Span& span, std::int64_t time) {
-  span.start += Picoseconds(time);
-  span.end += Picoseconds(time);
-}
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <functional>
 
 #include "penstock/core/error.hpp"
@@ -11,6 +10,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/planted.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -18,7 +18,8 @@ using core::Bytes;
 using core::DeviceId;
 using core::OpId;
 using core::Picoseconds;
-using trace::Span;
+using support::shift;
+using support::span;
 using trace::TaskKind;
 
 namespace {
@@ -44,20 +45,6 @@ std::string fault_after(const std::function<void(trace::Trace&)>& change) {
   change(trace);
   const auto faults = sim::trace_faults(problem, plan, order, trace);
   return faults.empty() ? "none" : faults.front();
-}
-
-/// The number-th span of its kind on a device.
-Span& span(trace::Trace& trace, TaskKind kind, std::size_t device, int number) {
-  const auto found = std::find_if(trace.spans.begin(), trace.spans.end(), [&](const Span& s) {
-    return s.kind == kind && s.device == DeviceId(device) && number-- == 0;
-  });
-  REQUIRE(found != trace.spans.end());
-  return *found;
-}
-
-void shift(Span& span, std::int64_t time) {
-  span.start += Picoseconds(time);
-  span.end += Picoseconds(time);
 }
 
 }  // namespace

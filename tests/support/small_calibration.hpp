@@ -1,6 +1,8 @@
 #pragma once
 // Calibrations made by hand.
 
+#include <utility>
+
 #include "penstock/cost/calibration.hpp"
 
 namespace penstock::support {
@@ -20,8 +22,8 @@ inline cost::KernelPoint cold_point(cost::Pass pass, std::int64_t samples, doubl
   return point(pass, samples, seconds / 2);
 }
 
-/// A device of 1 TFLOP/s and 100 GB/s without launch overhead, nothing measured on it.
-inline cost::Calibration bare_calibration() {
+/// A device of 1 TFLOP/s and 100 GB/s without launch overhead, only those kernels measured on it.
+inline cost::Calibration bare_calibration(std::vector<cost::MeasuredKernel> kernels = {}) {
   cost::Calibration out;
   out.identity = {"Maker T1 16GB",
                   "cuda:0",
@@ -34,6 +36,7 @@ inline cost::Calibration bare_calibration() {
                   {{"driver", "1.2"}}};
   out.ceilings.copy = core::Bandwidth(1e11);
   out.ceilings.matmul[0] = core::FlopRate(1e12);
+  out.kernels = std::move(kernels);
   return out;
 }
 

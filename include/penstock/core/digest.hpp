@@ -10,4 +10,7 @@ namespace penstock::core {
 /// Equal for unequal content by mistake alone; it is no defence against an adversary.
 std::string digest(std::string_view content);
 
+/// 8 hexadecimal digits, CRC-32 as zip files have it: tells that content changed on its way.
+std::string checksum(std::string_view content);
+
 }  // namespace penstock::core

@@ -60,4 +60,7 @@ class Yaml {
   std::shared_ptr<const Node> node_;
 };
 
+/// Its double-quoted form, which reads back as `text`.
+std::string quoted(std::string_view text);
+
 }  // namespace penstock::core

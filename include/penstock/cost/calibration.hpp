@@ -51,7 +51,7 @@ struct Ceilings {
       matmul{};  ///< of a large product; zero: not measured, but one is
 };
 
-using Shape = std::vector<std::pair<std::string, std::int64_t>>;
+using graph::Shape;
 
 /// Which kernel: operators with equal keys run the same code on the same extents.
 struct KernelKey {

@@ -1,7 +1,9 @@
 #pragma once
 // The computation graph of a network: what is computed, by whom it is consumed, how big it is.
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,11 +36,18 @@ std::string_view name(OpKind kind);
 /// Throws BadInput for an unknown name.
 OpKind op_kind(std::string_view name);
 
+/// Named extents, such as {"hidden", 1024}.
+using Shape = std::vector<std::pair<std::string, std::int64_t>>;
+std::optional<std::int64_t> extent(const Shape& shape, std::string_view name);
+
+/// Extents that are 1 where an activation, or a dense layer at its end, applies that function.
+inline constexpr std::array<const char*, 4> kFunctions = {"relu", "sigmoid", "tanh", "gelu"};
+
 /// One operator. All sizes and FLOPs are per sample; a multiply-add counts as two FLOPs.
 struct Operator {
   std::string name;
   OpKind kind = OpKind::input;
-  std::vector<std::pair<std::string, std::int64_t>> shape;  ///< named extents, such as {"hidden", 1024}
+  Shape shape;
   core::Flops forward_flops;
   core::Flops input_gradient_flops;
   core::Flops weight_gradient_flops;
@@ -48,6 +57,9 @@ struct Operator {
   core::Bytes output_bytes;              ///< the one tensor it produces, shared by all its consumers
   core::Bytes kept_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
 };
+
+/// Of its shape; `otherwise` where that does not say.
+std::int64_t extent(const Operator& op, std::string_view name, std::int64_t otherwise = 0);
 
 /// Whether it has a weight gradient: tied operators have the work only.
 bool weighs(const Operator& op);

@@ -1,6 +1,7 @@
 #pragma once
 // Operators that use the parameters of another one.
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace penstock::graph {
 /// Press and Wolf, EACL 2017).
 core::OpId parameter_owner(const OpGraph& graph, core::OpId op);
 
-/// Operators outside `operators` whose parameters those use: ascending, each once.
-std::vector<core::OpId> borrowed(const OpGraph& graph, std::span<const core::OpId> operators);
+/// Operators outside `operators` whose parameters those use, and which of those do, in the order given.
+std::map<core::OpId, std::vector<core::OpId>> borrowed(const OpGraph& graph,
+                                                       std::span<const core::OpId> operators);
 
 }  // namespace penstock::graph

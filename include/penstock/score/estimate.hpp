@@ -47,11 +47,11 @@ struct Estimate {
 /// GraphPipe's published optimizer logs obey to all digits (tests/score). A lone stage of a flush schedule is
 /// over-estimated by one micro-batch, as in the logs. Without a flush the path is left out, and a stage's R
 /// replicas take R micro-batches at a time.
-/// flush schedule is over-estimated by one micro-batch, as in the logs.
 /// Stages that share devices add up, and v of them per device divide the path by v, as other micro-batches
 /// run meanwhile (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the iteration is never
 /// shorter than the whole path.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
+Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);
 
 /// Seconds per sample of the busiest device, whose stages add up. `tps[i]` in seconds per sample.
 double busiest_device(const plan::Plan& plan, const std::vector<double>& tps);
