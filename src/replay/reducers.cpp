@@ -102,12 +102,13 @@ void Reducers::serve(Links& links, std::size_t device) {
       monitor_.idle([&] {
         closed = closed_;
         if (own.begun == own.tasks.size()) return closed;
-        task = own.tasks[own.begun++];
+        task = std::move(own.tasks[own.begun++]);
         return true;
       });
       if (task.terms.empty() && closed) return;
       task.when.start = monitor_.now();
       sum(links, device, task);
+      task.terms.clear();  // whoever waits for this sum may let its gradients go
       task.when.end = monitor_.now();
       monitor_.change([&] { own.tasks[own.ended++].when = task.when; });
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "penstock/core/error.hpp"
 #include "regions.hpp"
@@ -79,7 +80,7 @@ void ThreadLinks::leave(std::size_t parcel) {
 
 Pieces ThreadLinks::expect(std::size_t parcel) {
   monitor_.change([&] { start(parcel); });
-  return state_[parcel].to = state_[parcel].room();
+  return state_[parcel].to = std::exchange(state_[parcel].room, nullptr)();
 }
 
 void ThreadLinks::arrive(std::size_t parcel) {
@@ -132,7 +133,7 @@ void ThreadLinks::serve(std::size_t device) {
 
 void ThreadLinks::carry(std::size_t parcel) {
   State& state = state_[parcel];  // its pieces are this thread's until they are copied
-  state.to = state.room();
+  state.to = std::exchange(state.room, nullptr)();
   copy(state.from, state.to);
   arrive(parcel);
 }

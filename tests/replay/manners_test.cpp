@@ -126,6 +126,23 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
     }
 }
 
+TEST_CASE("side by side no device holds gradients any longer than one at a time does") {
+  for (const char* family : {"pipedream", "pipedream_2bw"}) {
+    CAPTURE(std::string(family));
+    const CutModel model = replay::test::cut_model(
+        small_chain(),
+        {.schedule = family, .rank = {0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
+    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    Team together(model, program), alone(model, program);
+    run_parallel(program, model.problem(), model.plan, together.workers, two_iterations(),
+                 replay::allowed_cores());
+    run_recomposed(program, model.problem(), model.plan, alone.workers, two_iterations());
+    for (std::size_t d = 0; d < together.workers.size(); ++d)
+      CHECK(plan::total(together.workers[d]->memory().at_peak) ==
+            plan::total(alone.workers[d]->memory().at_peak));
+  }
+}
+
 TEST_CASE("devices that are not the host's exchange messages and sums among themselves, to the same bits") {
   for (const auto& [family, replicas] :
        {std::pair<const char*, std::size_t>("1f1b", 3), {"zbv", 2}, {"pipedream", 1}}) {
