@@ -15,7 +15,8 @@ struct ReplicatedStage {
 
 /// Memory of stages between cuts, as score::stage_memory counts it: a replica holds one micro-batch per
 /// device from its stage on, shared by the stage's replicas, and as many weight versions as these spread
-/// over.
+/// over; replicas at least one, or gradients of the next mini-batch, while the sum of the last one's is on
+/// its way (schedule::weight_copies).
 class StashMemory {
  public:
   StashMemory(const cost::Problem& problem, const ProblemCuts& cuts);

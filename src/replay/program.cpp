@@ -9,8 +9,9 @@
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/schedule/weights_used.hpp"
 #include "rows.hpp"
-#include "versions.hpp"
 
 namespace penstock::replay {
 namespace {
@@ -41,6 +42,8 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
 }
 
 void check(const plan::Plan& plan) {
+  if (schedule::weight_policy(plan).predicted)
+    throw BadInput(plan.schedule + " predicts weights, which is not replayed");
   const auto& compression = plan.training.compression;
   if (compression.gradients != 1 || compression.activations != 1)
     throw BadInput("compressed messages are not replayed");
@@ -65,7 +68,7 @@ class Lowering {
         stages_(graph, plan),
         in_turn_(plan::asynchronous(plan)),
         rows_(plain_rows(order)),
-        versions_(weights_used(plan, rows_, order.rank_of_stage)) {
+        versions_(schedule::weights_used(plan, rows_, order.rank_of_stage)) {
     out_.shared = plan::shared_parameters(graph, plan);
     for (std::size_t rank = 0; rank < rows_.size(); ++rank) {
       drop_needless(rank);
@@ -274,7 +277,7 @@ class Lowering {
   const plan::StageGraph stages_;
   const bool in_turn_;
   std::vector<schedule::Row> rows_;  ///< [rank]
-  Versions versions_;
+  schedule::WeightsUsed versions_;
   std::vector<std::vector<std::int32_t>> shared_;  ///< [rank][position]: Instruction::shared
   std::vector<Places> places_;                     ///< [stage]
   std::size_t devices_ = 0;

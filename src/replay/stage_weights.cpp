@@ -73,7 +73,7 @@ void StageWeights::used(int updates) {
   if (--left_[updates] <= 0 && updates != newest_) versions_.erase(updates);
 }
 
-const std::vector<Lease>& StageWeights::gradients(std::int64_t mini_batch) {
+std::vector<Lease>& StageWeights::grown(std::int64_t mini_batch) {
   last_ = mini_batch;
   const MemoryKind kind = gradients_.empty() ? MemoryKind::gradients : MemoryKind::versions;
   const auto [found, fresh] = gradients_.try_emplace(mini_batch);
@@ -82,13 +82,22 @@ const std::vector<Lease>& StageWeights::gradients(std::int64_t mini_batch) {
   return found->second;
 }
 
+/// Tensor by tensor: where the next mini-batch has begun, gradients make room for the versions that they
+/// make.
 void StageWeights::step() {
-  const std::vector<Lease> weights = changeable();
-  const std::vector<Lease>& sums = gradients_.empty() ? gradients(last_) : gradients_.begin()->second;
+  const bool in_place = left_[newest_] <= 0;
+  std::vector<Lease>& sums = gradients_.empty() ? grown(last_) : gradients_.begin()->second;
+  std::vector<Lease>& old = versions_.at(newest_);
+  std::vector<Lease> weights;
+  const bool begun = gradients_.size() > 1;
   ++steps_;
-  for (std::size_t i = 0; i < slots_.size(); ++i)
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    weights.push_back(in_place ? old[i] : successor(old[i]));
     updates_[i]->run(*weights[i], *sums[i], pointers(states_[i]), steps_, *device_.stream);
+    if (begun) sums[i] = nullptr;
+  }
   retire_gradients();
+  if (in_place) versions_.erase(newest_);
   versions_[++newest_] = weights;
   if (newest_ < use_.updates) return;
   versions_ = {{0, weights}};
@@ -96,25 +105,11 @@ void StageWeights::step() {
   left_ = use_.passes;
 }
 
-/// The newest version, or a copy where passes to come need it unchanged.
-std::vector<Lease> StageWeights::changeable() {
-  const auto newest = versions_.find(newest_);
-  if (left_[newest_] > 0) {
-    std::vector<Lease> next = copies(newest->second);
-    for (const Lease& old : newest->second) device_.pool->move(old, MemoryKind::versions);
-    return next;
-  }
-  std::vector<Lease> same = std::move(newest->second);
-  versions_.erase(newest);
-  return same;
-}
-
-std::vector<Lease> StageWeights::copies(const std::vector<Lease>& of) {
-  std::vector<Lease> out;
-  for (const Lease& lease : of) {
-    out.push_back(device_.like(*lease, MemoryKind::weights, "a version of the weights"));
-    device_.backend.copy(*out.back(), *lease, *device_.stream);
-  }
+/// A copy: passes to come need the old one unchanged.
+Lease StageWeights::successor(const Lease& old) {
+  device_.pool->move(old, MemoryKind::versions);
+  Lease out = device_.like(*old, MemoryKind::weights, "a version of the weights");
+  device_.backend.copy(*out, *old, *device_.stream);
   return out;
 }
 

@@ -8,7 +8,6 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "penstock/schedule/grid_faults.hpp"
-#include "penstock/schedule/weight_versions.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -297,24 +296,6 @@ std::vector<std::int32_t> most_held(const Grid& order) {
 }
 std::vector<std::int32_t> most_recomputed(const Grid& order) {
   return most_between(Pass::recompute, order);
-}
-
-std::vector<int> weight_copies(const Plan& plan) {
-  std::vector<int> out(plan.stages.size());
-  if (!plan::asynchronous(plan)) return out;
-  const WeightPolicy& policy = weight_policy(grid_family(plan.schedule).weights);
-  const auto rows = stage_rows(plan).ranks;
-  const auto per_update = [&](const Stage& stage) { return per_mini_batch(plan, stage); };
-  const bool even = std::all_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
-    return per_update(stage) == per_update(plan.stages.front());
-  });
-  if (policy.forward == ForwardWeights::as_entered && !even)
-    throw core::BadInput(plan.schedule + " needs the same number of replicas in all stages");
-  for (std::size_t s = 0; s < out.size(); ++s)
-    out[s] = (even ? weight_versions(rows, policy, per_update(plan.stages[s])).held[s]
-                   : weight_versions({rows[s]}, policy, per_update(plan.stages[s])).held[0]) -
-             1 + policy.more_buffers;
-  return out;
 }
 
 }  // namespace penstock::schedule

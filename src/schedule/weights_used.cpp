@@ -1,4 +1,4 @@
-#include "versions.hpp"
+#include "penstock/schedule/weights_used.hpp"
 
 #include <fmt/format.h>
 
@@ -6,24 +6,10 @@
 #include <map>
 
 #include "penstock/core/error.hpp"
-#include "penstock/schedule/catalogue.hpp"
+#include "penstock/schedule/plan_order.hpp"
 
-namespace penstock::replay {
-
-using schedule::Action;
-using schedule::ForwardWeights;
-using schedule::Pass;
-using schedule::Row;
-using schedule::WeightPolicy;
-
+namespace penstock::schedule {
 namespace {
-
-const WeightPolicy& policy_of(const plan::Plan& plan) {
-  const WeightPolicy& policy = schedule::weight_policy(
-      plan::asynchronous(plan) ? schedule::grid_family(plan.schedule).weights : "flush");
-  if (policy.predicted) throw core::BadInput(plan.schedule + " predicts weights, which is not replayed");
-  return policy;
-}
 
 /// Updates that a micro-batch, numbered among all, met in the first stage.
 std::map<std::int64_t, std::int32_t> entries(const Row& row, std::int64_t replicas) {
@@ -40,7 +26,7 @@ std::map<std::int64_t, std::int32_t> entries(const Row& row, std::int64_t replic
 
 class Follower {
  public:
-  Follower(const plan::Plan& plan, const Row& first_stage) : plan_(plan), policy_(policy_of(plan)) {
+  Follower(const plan::Plan& plan, const Row& first_stage) : plan_(plan), policy_(weight_policy(plan)) {
     if (policy_.forward == ForwardWeights::as_entered)
       entered_ = entries(first_stage, plan.stages.front().replicas());
   }
@@ -93,18 +79,18 @@ class Follower {
 
 }  // namespace
 
-Versions weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
-                      const std::vector<std::int32_t>& rank_of_stage) {
+WeightsUsed weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
+                         const std::vector<std::int32_t>& rank_of_stage) {
   const Follower follower(plan, rows[static_cast<std::size_t>(rank_of_stage.front())]);
   std::vector<std::size_t> replicas(rows.size(), 1);
   for (std::size_t s = 0; s < rank_of_stage.size(); ++s)
     replicas[static_cast<std::size_t>(rank_of_stage[s])] =
         static_cast<std::size_t>(plan.stages[s].replicas());
-  Versions out(rows.size());
+  WeightsUsed out(rows.size());
   for (std::size_t rank = 0; rank < rows.size(); ++rank)
     for (std::size_t r = 0; r < replicas[rank]; ++r)
       out[rank].push_back(follower.follow(rank, rows[rank], r));
   return out;
 }
 
-}  // namespace penstock::replay
+}  // namespace penstock::schedule

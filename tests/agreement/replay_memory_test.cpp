@@ -85,6 +85,15 @@ TEST_CASE("devices of a tensor-parallel group take what the simulator counts") {
 TEST_CASE("a replay without a flush holds the versions that the simulator counts") {
   compare("transformer", kTransformer, {.schedule = "pipedream", .mini_batch = 2});
   compare("transformer", kTransformer, {.schedule = "pipedream_2bw", .mini_batch = 8});
+  // Replicas: gradients of one mini-batch wait for their sum while those of the next one are added up, and
+  // then make room for the version that they make.
+  for (const std::string schedule : {"pipedream", "pipedream_2bw"})
+    for (const std::size_t replicas : {2, 3}) {
+      CAPTURE(replicas);
+      compare("transformer", kTransformer, {.schedule = schedule, .mini_batch = 24, .replicas = replicas});
+      compare("transformer", kTransformer,
+              {.schedule = schedule, .rank = {0}, .mini_batch = 12, .replicas = replicas});
+    }
 }
 
 TEST_SUITE("slow") {

@@ -7,6 +7,7 @@
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/grid.hpp"
 #include "penstock/schedule/grid_costs.hpp"
+#include "penstock/schedule/weight_versions.hpp"
 
 namespace penstock::schedule {
 
@@ -60,8 +61,14 @@ std::vector<std::int32_t> most_held(const Grid& order);
 /// The same of those that are recomputed, from their R on.
 std::vector<std::int32_t> most_recomputed(const Grid& order);
 
-/// Weight-sized buffers each stage holds beside its weights: older versions, and what the schedule's weight
-/// policy (weight_versions.hpp) adds. Zero with a flush. Throws BadInput as weight_versions does.
+/// Of the plan's schedule; one with a flush waits for all.
+const WeightPolicy& weight_policy(const plan::Plan& plan);
+
+/// Weight-sized buffers each stage holds at most beside its weights and their gradients: older versions,
+/// while a pass to come uses them; gradients of the next mini-batch, while the sum of the last one's over
+/// replicas is on its way (they hide behind each other: plan_order); and what the weight policy adds. An
+/// update that makes a new version puts it, tensor by tensor, where gradients were. Zero with a flush. Throws
+/// BadInput as weights_used does.
 std::vector<int> weight_copies(const plan::Plan& plan);
 
 }  // namespace penstock::schedule

@@ -1,5 +1,5 @@
 #pragma once
-// Which weights the passes of a row use.
+// Which weights the passes of a plan's rows use.
 
 #include <cstdint>
 #include <vector>
@@ -7,17 +7,17 @@
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/grid.hpp"
 
-namespace penstock::replay {
+namespace penstock::schedule {
 
 /// [rank][replica][position in the row]: updates in the weights that a pass uses; -1 of what uses none.
-using Versions = std::vector<std::vector<std::vector<std::int32_t>>>;
+using WeightsUsed = std::vector<std::vector<std::vector<std::int32_t>>>;
 
-/// By the schedule's policy (schedule::WeightPolicy), applied to the STEPs that stand in the rows: an update
-/// exists once its own has been run. Where replicas hide a reduction, that is later than
-/// schedule::weight_versions counts, which makes an update with the last gradient it is of. Recomputation
-/// uses what the backward pass after it uses. Throws BadInput naming rank and pass where a policy asks for
-/// weights that are not made yet, and for predicted weights.
-Versions weights_used(const plan::Plan& plan, const std::vector<schedule::Row>& rows,
-                      const std::vector<std::int32_t>& rank_of_stage);
+/// By the schedule's policy (weight_versions.hpp), applied to the STEPs that stand in the rows: an update
+/// exists once its own has been run. Where replicas hide a reduction, that is later than weight_versions
+/// counts, which makes an update with the last gradient it is of. Recomputation uses what the backward pass
+/// after it uses; a prediction, what it starts from. Throws BadInput naming rank and pass where a policy asks
+/// for weights that are not made yet.
+WeightsUsed weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
+                         const std::vector<std::int32_t>& rank_of_stage);
 
-}  // namespace penstock::replay
+}  // namespace penstock::schedule
