@@ -44,6 +44,20 @@ for planner in dapple alpa_inter spp_luo; do
 done
 expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
+# A word that is no command; what was printed and did not arrive; files that are none.
+expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
+expect 10 "'graph' is no command; expected one of pipedream-graph, piper-json" "$penstock" import graph
+expect 10 "A subcommand is required" "$penstock"
+expect 10 "PLAN is required" "$penstock" simulate
+if [[ -w /dev/full ]]; then
+  expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"
+  expect 11 "cannot write" bash -c '"$1" simulate plan.yaml --explain 100000 --json >/dev/full' - "$penstock"
+fi
+expect 0 "</svg>" bash -c '"$1" simulate plan.yaml --svg >(cat) >table.txt' - "$penstock"
+ln -s t.svg link.svg
+expect 0 "samples/s" "$penstock" simulate plan.yaml --svg link.svg
+[[ -L link.svg ]] || fail "a link became a file"
+
 # Compressed messages: the plan says so, and simulate may say otherwise.
 squeezed=("${plan[@]}" --micro-batch 4 --gradient-compression 0.25 --activation-compression 0.5)
 expect 0 '"estimate_s"' "${squeezed[@]}" --json -o squeezed.yaml
