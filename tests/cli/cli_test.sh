@@ -281,6 +281,9 @@ expect 0 "weights double_buffered: 2 2 versions per rank, updates missed at most
 expect 0 "weights predicted: 1 1 versions per rank and 1 more buffer, updates predicted at most 1" "$penstock" schedule xpipe --ranks 2 --microbatches 4
 expect 0 '"weight_versions_per_rank": [' "$penstock" schedule bpipe --ranks 2 --microbatches 4 --json
 expect 11 "pipedream_2bw: needs a group of at least p" "$penstock" schedule pipedream_2bw --ranks 4 --microbatches 12 --group 3
+expect 11 "1f1b: needs no group, it has none" "$penstock" schedule 1f1b --ranks 4 --microbatches 12 --group 3
+expect 11 "./low.csv: --group is for families, not for files" "$penstock" schedule ./low.csv --group 2
+expect 10 "--memory-limit: Value inf not in range 1 to" "$penstock" schedule zbv --ranks 4 --microbatches 8 --memory-limit inf
 expect 11 "--step 2: the schedule has no such pass" "$penstock" schedule 1f1b --ranks 2 --microbatches 2 --step 2
 expect 11 "--forward soon: expected unit steps" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward soon
 expect 11 "give all with units" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward 1ms --latency 2
