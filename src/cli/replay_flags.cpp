@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "penstock/core/files.hpp"
@@ -13,6 +14,18 @@ namespace {
 
 std::string checksum(const std::string& text) {
   return fmt::format("{:08x}", crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
+}
+
+/// CLI11's ranges let through what is no number.
+CLI::Validator learning_rate() {
+  return CLI::Validator(
+      [](std::string& given) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(given, value) && value >= 0 && std::isfinite(value))
+          return std::string();
+        return "expected a number from 0 on, not '" + given + "'";
+      },
+      "");
 }
 
 }  // namespace
@@ -49,10 +62,11 @@ void ReplayFlags::add(CLI::App& command) {
       ->excludes(apart);
   command.add_option("--seed", seed, "of weights, samples and targets")
       ->capture_default_str()
+      ->check(seeds())
       ->type_name("S");
   command.add_option("--rate", rate, "learning rate, per sample")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(learning_rate())
       ->type_name("R");
 }
 

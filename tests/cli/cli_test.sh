@@ -110,6 +110,10 @@ expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
 expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
 expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --imperfection" "$penstock" simulate plan.yaml --seed 3
+expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${imperfect[@]}" --seed -1
+expect 10 "--seed: Value 18446744073709551616 not in range" "${imperfect[@]}" --seed 18446744073709551616
+expect 0 "day.yaml, seeds 4611686018427387904 to 4611686018427387905: " "$penstock" simulate plan.yaml --imperfection day.yaml \
+  --seed 4611686018427387904 --runs 2
 sed 's/bandwidth: 10%, restored: 9ms/bandwidth: down/' day.yaml >down.yaml
 expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and never restored, but the transfer of" "$penstock" simulate plan.yaml --imperfection down.yaml --svg bad.svg
 sed 's/node0.1/node0.7/' day.yaml >noone.yaml
