@@ -235,3 +235,20 @@ TEST_CASE(
   CHECK(fault("2097153") ==
         "e.yaml:3: models[0].mini_batch_per_device: 2097153 on each of 8 devices are more than 16777216");
 }
+
+TEST_CASE("a value that is set may hold aliases, but not without end") {
+  const support::Scratch scratch("spec_test");
+  core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n"));
+  const auto cells = [&](const std::string& set) {
+    return experiment::load_spec(scratch.path("e.yaml"), {set}).cells.size();
+  };
+  CHECK(cells("models=[{name: mmt, mini_batch: &a [64, 128]}, {name: vgg16, mini_batch: *a}]") == 8);
+  CHECK_THROWS_WITH_AS(cells("models=&a [*a]"),
+                       "--set models=&a [*a]: too many parts, or an alias inside what it names",
+                       core::BadInput);
+  std::string many = "exclude=[&a0 [x, x]";  // twice as many parts with each alias
+  for (int i = 1; i < 40; ++i)
+    many +=
+        ", &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" + std::to_string(i - 1) + "]";
+  CHECK_THROWS_AS(cells(many + "]"), core::BadInput);
+}
