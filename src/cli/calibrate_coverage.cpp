@@ -153,6 +153,7 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       ->type_name("b")
       ->capture_default_str();
   command->add_option("--worst", flags->worst, "how many shapes that were not measured to list")
+      ->check(CLI::Range(0, 1 << 20).description(""))
       ->type_name("N")
       ->capture_default_str();
   add_json(*command, flags->json);

@@ -55,6 +55,10 @@ CLI::Validator samples() {
   return CLI::Range(std::int64_t{1}, plan::kMostSamples).description("");
 }
 
+CLI::Validator seeds() {
+  return CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description("");
+}
+
 CLI::Validator one_of(std::vector<std::string> known) {
   const std::string names = fmt::format("{}", fmt::join(known, " "));
   return CLI::Validator(

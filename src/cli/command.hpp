@@ -59,6 +59,8 @@ struct ClusterFlags {
 
 /// Whole numbers from 1 to the largest mini-batch Penstock handles; names of `known` with a hint otherwise.
 CLI::Validator samples();
+/// From 0 on, and far enough below the largest number that a million more follow.
+CLI::Validator seeds();
 CLI::Validator one_of(std::vector<std::string> known);
 /// Takes anything: `known` is what shells offer. Like that of one_of, the validator's name holds them, with
 /// blanks between.

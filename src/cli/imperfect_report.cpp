@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "command.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/score/order.hpp"
@@ -77,7 +78,10 @@ void ImperfectionFlags::add(CLI::App& command) {
                                     "slow devices, stragglers, jitter and link faults, such as "
                                     "experiments/imperfect/bad_day.yaml");
   option->type_name("FILE");
-  command.add_option("--seed", seed, "of the jitter; default: 0")->type_name("N")->needs(option);
+  command.add_option("--seed", seed, "of the jitter; default: 0")
+      ->check(seeds())
+      ->type_name("N")
+      ->needs(option);
   command
       .add_option("--runs", runs,
                   "simulate with so many seeds from --seed on and print how the times are spread")

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "penstock/core/digest.hpp"
@@ -9,6 +10,21 @@
 #include "penstock/kernels/devices.hpp"
 
 namespace penstock::cli {
+namespace {
+
+/// CLI11's ranges let through what is no number.
+CLI::Validator learning_rate() {
+  return CLI::Validator(
+      [](std::string& given) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(given, value) && value >= 0 && std::isfinite(value))
+          return std::string();
+        return "expected a number from 0 on, not '" + given + "'";
+      },
+      "");
+}
+
+}  // namespace
 
 void ReplayFlags::add(CLI::App& command) {
   constexpr int kMost = 10'000;
@@ -42,10 +58,11 @@ void ReplayFlags::add(CLI::App& command) {
       ->excludes(apart);
   command.add_option("--seed", seed, "of weights, samples and targets")
       ->capture_default_str()
+      ->check(seeds())
       ->type_name("S");
   command.add_option("--rate", rate, "learning rate, per sample")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(learning_rate())
       ->type_name("R");
 }
 

@@ -81,7 +81,7 @@ void add_report(CLI::App& app, Action& action) {
       app.add_subcommand("report", "Turn a results folder into one HTML page, or into a table for a paper.");
   command->footer(kFooter);
   auto flags = std::make_shared<Flags>();
-  command->add_option("FOLDER", flags->folder, "what `penstock run` or `penstock validate` wrote")
+  command->add_option("FOLDER", flags->folder, "what `penstock run` or `penstock validate` wrote, but of schedules alone")
       ->required()
       ->type_name("DIR");
   command->add_option("--format", flags->format, "html, markdown, csv or latex (booktabs)")

@@ -120,7 +120,8 @@ void add_run(CLI::App& app, Action& action) {
       "them;\n"
       "when all are there, claims.csv says what became of the papers' claims in the file.\n"
       "Processes that share the cache share the cells; with mpirun or srun the first one writes the "
-      "results.\n\n"
+      "results.\n"
+      "Exit code 20 when no cell has a plan, whatever the reason in its status.\n\n"
       "Examples:\n"
       "  penstock run experiments/quickstart.yaml\n"
       "  penstock run experiments/quickstart.yaml --set clusters.0.devices=[4] --set time_limit=10s -o few");

@@ -24,6 +24,7 @@ using schedule::GridCosts;
 
 constexpr double kMostSteps = 1e6;
 constexpr std::size_t kColumns = 150;
+constexpr int kMostCount = 1 << 30;  ///< of anything; make_grid knows what is too large for it
 
 struct Flags {
   std::string name;
@@ -88,6 +89,7 @@ void check_file_shape(const Flags& flags, const Grid& grid) {
 }
 
 Grid load(const Flags& flags) {
+  if (flags.shape.group > 0) throw core::BadInput(flags.name + ": --group is for families, not for files");
   const Grid grid = schedule::load_grid(flags.name);
   check_file_shape(flags, grid);
   const int count = flags.shape.micro_batches > 0 ? flags.shape.micro_batches : micro_batches(grid);
@@ -208,17 +210,17 @@ void add_schedule(CLI::App& app, Action& action) {
       ->type_name("NAME|FILE")
       ->check(suggest(schedule_names()));
   const auto count = [&](const char* flag, int& value, const char* help) {
-    command->add_option(flag, value, help)->check(CLI::PositiveNumber)->type_name("N");
+    command->add_option(flag, value, help)->check(CLI::Range(1, kMostCount).description(""))->type_name("N");
   };
   count("--ranks", flags->shape.ranks, "devices in the pipeline");
   count("--chunks", flags->shape.chunks, "stages per rank; default: what the family usually has");
   count("--microbatches", flags->shape.micro_batches, "micro-batches per iteration");
   count("--group", flags->shape.group,
-        "micro-batches per round (interleaved), k (kfkb), pipelines per direction (chimera),\n"
-        "micro-batches per update (pipedream_2bw)");
+        "micro-batches per round (interleaved), k (kfkb), micro-batches that are cut (sliced_1f1b),\n"
+        "pipelines per direction (chimera), micro-batches per update (pipedream_2bw)");
   add_times(*command, *flags);
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMostCount).description(""))
       ->type_name("K");
   command->add_option("--grid", flags->grid, "write the grid here")->type_name("FILE");
   command->add_flag(

@@ -38,10 +38,18 @@ core::Bandwidth positive_bandwidth(const Yaml& node) {
   return value;
 }
 
+/// Sums over all devices stay numbers.
+core::Bytes device_memory(const Yaml& node) {
+  constexpr core::Bytes kMost(std::int64_t{1} << 50);
+  const core::Bytes value = node.bytes();
+  if (value > kMost) node.fail("expected at most 1024TiB");
+  return value;
+}
+
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
   node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown", "peak"});
   DeviceType type{type_name,
-                  node.at("memory").bytes(),
+                  device_memory(node.at("memory")),
                   positive_bandwidth(node.at("memory_bandwidth")),
                   {},
                   static_cast<int>(node.at("multiprocessors").integer(1, 100000)),

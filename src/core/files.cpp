@@ -12,20 +12,41 @@
 namespace penstock::core {
 namespace fs = std::filesystem;
 
+namespace {
+
+/// A device or a pipe, such as /dev/stdout.
+bool is_special(const fs::path& path) {
+  std::error_code fault;
+  const fs::file_status status = fs::status(path, fault);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+/// The file that a link leads to; the path itself where there is none.
+std::string behind_links(const std::string& path) {
+  std::error_code fault;
+  if (!fs::is_symlink(path, fault)) return path;
+  const fs::path target = fs::canonical(path, fault);
+  return fault ? path : target.string();
+}
+
+}  // namespace
+
 FileWriter::FileWriter(std::string path) : path_(std::move(path)) {
   static std::atomic<unsigned> count{0};  // distinct temporary names for concurrent writers
   std::error_code fault;
-  const fs::path target(path_);
-  if (target.has_parent_path()) fs::create_directories(target.parent_path(), fault);
-  temporary_ = path_ + "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".tmp";
-  out_.open(temporary_, std::ios::binary);
+  target_ = behind_links(path_);
+  const fs::path folder = fs::path(target_).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, fault);
+  if (!is_special(path_))
+    temporary_ = target_ + "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".tmp";
+  out_.open(temporary_.empty() ? path_ : temporary_, std::ios::binary);
   if (!out_) fail();
 }
 
 FileWriter::~FileWriter() {
   std::error_code fault;
   out_.close();
-  fs::remove(temporary_, fault);  // nothing is there after a commit
+  if (!temporary_.empty()) fs::remove(temporary_, fault);  // nothing is there after a commit
 }
 
 void FileWriter::write(std::string_view piece) {
@@ -36,7 +57,7 @@ void FileWriter::write(std::string_view piece) {
 void FileWriter::commit() {
   std::error_code fault;
   out_.close();
-  if (out_) fs::rename(temporary_, path_, fault);
+  if (out_ && !temporary_.empty()) fs::rename(temporary_, target_, fault);
   if (!out_ || fault) fail();
 }
 

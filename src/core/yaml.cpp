@@ -54,20 +54,24 @@ Yaml Yaml::child(const void* yaml_node, std::string key) const {
 
 namespace {
 
-/// A copy of a value that does not stand in the file: without lines.
-YAML::Node placeless(const YAML::Node& value) {
+/// A copy of a value that does not stand in the file: without lines. Its aliases are copied out, at most as
+/// many parts as are `left`.
+YAML::Node placeless(const YAML::Node& value, int& left) {
+  if (--left < 0) throw BadInput("too many parts, or an alias inside what it names");
   YAML::Node copy(value.Type());
   if (value.IsScalar()) copy = value.Scalar();
   if (value.IsSequence())
-    for (const auto& item : value) copy.push_back(placeless(item));
+    for (const auto& item : value) copy.push_back(placeless(item, left));
   if (value.IsMap())
-    for (const auto& entry : value) copy.force_insert(placeless(entry.first), placeless(entry.second));
+    for (const auto& entry : value)
+      copy.force_insert(placeless(entry.first, left), placeless(entry.second, left));
   return copy;
 }
 
 YAML::Node placeless(const std::string& value) {
+  int left = 10'000;
   try {
-    return placeless(YAML::Load(value));
+    return placeless(YAML::Load(value), left);
   } catch (const YAML::Exception& e) {
     throw BadInput("not valid YAML: " + e.msg);
   }

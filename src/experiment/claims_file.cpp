@@ -1,5 +1,7 @@
 #include "claims_file.hpp"
 
+#include <filesystem>
+
 #include "at_node.hpp"
 #include "penstock/core/files.hpp"
 
@@ -80,8 +82,14 @@ std::vector<report::Claim> read_claims(const Yaml& root, const report::Rows& row
   return out;
 }
 
+void remove_claims(const std::string& folder) {
+  std::error_code fault;
+  for (const char* file : {"/claims.csv", "/claims.json"}) std::filesystem::remove(folder + file, fault);
+}
+
 std::string write_claims(const std::string& folder, const std::string& experiment, const std::string& summary,
                          std::span<const report::Claim> claims, const report::Rows& rows) {
+  remove_claims(folder);
   if (claims.empty()) return "";
   std::vector<report::Finding> findings;
   for (const report::Claim& claim : claims) findings.push_back(report::judge(claim, rows));

@@ -20,6 +20,14 @@ report::Results provenance_of_validation(const std::string& file) {
   }
 }
 
+/// Rows about schedules alone have neither planner nor plan.
+void refuse_schedules(const std::string& text, const std::string& file) {
+  const nlohmann::json::json_pointer pipeline("/results/0/pipeline");
+  if (nlohmann::json::parse(text, nullptr, false).contains(pipeline))
+    throw core::BadInput({file, 0, ""},
+                         "is about schedules alone; its table is in table.txt and results.csv");
+}
+
 }  // namespace
 
 report::Results load_results(const std::string& folder) {
@@ -28,7 +36,9 @@ report::Results load_results(const std::string& folder) {
     return provenance_of_validation(validation);
   const std::string results = folder + "/results.json", timings = folder + "/timings.csv",
                     provenance = folder + "/provenance.json";
-  report::Results out = report::parse_results(core::read_file(results), results);
+  const std::string text = core::read_file(results);
+  refuse_schedules(text, results);
+  report::Results out = report::parse_results(text, results);
   if (std::filesystem::exists(timings)) report::add_columns(out.rows, core::read_file(timings), timings);
   if (out.provenance.version.empty())
     out.provenance = report::parse_provenance(core::read_file(provenance), provenance);

@@ -42,7 +42,10 @@ class Runner {
     while (wait_for_others());
     RunOutcome out{finished(), stop_.requested(), ""};
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
-    if (folder_) folder_->write_tables(out.rows, spec_.baseline, options_.provenance);
+    if (folder_) {
+      folder_->write_tables(out.rows, spec_.baseline, options_.provenance);
+      remove_claims(options_.folder);  // they were about other rows
+    }
     if (fault_) std::rethrow_exception(fault_);
     if (folder_ && out.rows.size() == rows_.size())
       out.claims =

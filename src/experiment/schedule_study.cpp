@@ -1,8 +1,10 @@
 #include "penstock/experiment/schedule_study.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "at_node.hpp"
 #include "claims_file.hpp"
@@ -10,6 +12,7 @@
 #include "overrides.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/experiment/spec.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/schedule/weight_versions.hpp"
 #include "penstock/sim/grid.hpp"
@@ -57,33 +60,64 @@ std::vector<int> counts(const Yaml& node, int most) {
   return out;
 }
 
+/// Small enough for sums of a pass's times on the clock.
+core::Picoseconds read_time(const Yaml& node) {
+  constexpr core::Seconds kMost(1e6);
+  const core::Seconds time = node.seconds();
+  if (time > kMost) node.fail(fmt::format("expected at most {:.0f} s", kMost.value()));
+  return to_picoseconds(time);
+}
+
 schedule::GridCosts read_times(const Yaml& node) {
   const auto time = [&](const char* key, core::Picoseconds otherwise) {
     const auto value = node.find(key);
-    return value ? to_picoseconds(value->seconds()) : otherwise;
+    return value ? read_time(*value) : otherwise;
   };
   schedule::GridCosts costs;
-  costs.forward = to_picoseconds(node.at("forward").seconds());
+  costs.forward = read_time(node.at("forward"));
   costs.input_gradient = time("input_gradient", costs.forward);
   costs.weight_gradient = time("weight_gradient", costs.input_gradient);
   costs.delay = time("latency", core::Picoseconds(0));
   return costs;
 }
 
-void add_pipeline(ScheduleStudy& study, const Yaml& node, const std::vector<ScheduleCell>& schedules) {
+/// What heuristics count; all of it is kept for the weight gradient unless the file says less.
+void read_bytes(const Yaml& node, schedule::GridShape& shape) {
+  constexpr std::int64_t kMost = std::int64_t{16} << 40;  // times any memory limit still a number
+  const auto activation = node.find("activation"), kept = node.find("weight_gradient_activation");
+  if (activation) shape.activation_bytes = activation->bytes().value();
+  if (shape.activation_bytes < 1 || shape.activation_bytes > kMost) activation->fail("expected 1B to 16TiB");
+  shape.weight_gradient_bytes = kept ? kept->bytes().value() : shape.activation_bytes;
+  if (shape.weight_gradient_bytes > shape.activation_bytes)
+    kept->fail("expected a part of the activation, not more");
+}
+
+/// What all cells of a pipeline share.
+ScheduleCell read_pipeline(const Yaml& node) {
   node.only({"name", "ranks", "micro_batches", "forward", "input_gradient", "weight_gradient", "latency",
              "activation", "weight_gradient_activation"});
-  const schedule::GridCosts times = read_times(node);
-  const auto activation = node.find("activation"), kept = node.find("weight_gradient_activation");
-  for (const int ranks : counts(node.at("ranks"), schedule::kMostRanks))
-    for (const int count : counts(node.at("micro_batches"), schedule::kMostMicroBatches))
+  ScheduleCell out;
+  out.pipeline = node.at("name").text();
+  out.full_stage = read_times(node);
+  read_bytes(node, out.shape);
+  return out;
+}
+
+void add_pipeline(ScheduleStudy& study, const Yaml& node, const std::vector<ScheduleCell>& schedules) {
+  const ScheduleCell pipeline = read_pipeline(node);
+  const auto ranks = counts(node.at("ranks"), schedule::kMostRanks);
+  const auto micro_batches = counts(node.at("micro_batches"), schedule::kMostMicroBatches);
+  if (study.cells.size() + ranks.size() * micro_batches.size() * schedules.size() > kMostCells)
+    node.fail(fmt::format("more than {} cells", kMostCells));
+  for (const int p : ranks)
+    for (const int m : micro_batches)
       for (ScheduleCell cell : schedules) {
-        cell.pipeline = node.at("name").text();
-        cell.shape.ranks = ranks;
-        cell.shape.micro_batches = count;
-        if (activation) cell.shape.activation_bytes = activation->bytes().value();
-        if (kept) cell.shape.weight_gradient_bytes = kept->bytes().value();
-        cell.full_stage = times;
+        cell.pipeline = pipeline.pipeline;
+        cell.full_stage = pipeline.full_stage;
+        cell.shape.ranks = p;
+        cell.shape.micro_batches = m;
+        cell.shape.activation_bytes = pipeline.shape.activation_bytes;
+        cell.shape.weight_gradient_bytes = pipeline.shape.weight_gradient_bytes;
         study.cells.push_back(std::move(cell));
       }
 }
@@ -92,6 +126,15 @@ void add_pipeline(ScheduleStudy& study, const Yaml& node, const std::vector<Sche
 std::vector<std::string> axes(const ScheduleCell& cell) {
   return {cell.schedule, cell.pipeline, std::to_string(cell.shape.ranks),
           std::to_string(cell.shape.micro_batches)};
+}
+
+/// Rows are told apart by their axes.
+void check_axes(const Yaml& root, const ScheduleStudy& study) {
+  std::set<std::vector<std::string>> seen;
+  for (const ScheduleCell& cell : study.cells)
+    if (!seen.insert(axes(cell)).second)
+      root.fail(fmt::format("two cells are {}: an axis repeats itself, or two pipelines share their name",
+                            fmt::join(axes(cell), " ")));
 }
 
 std::vector<ScheduleCell> select(const Yaml& root, const std::vector<ScheduleCell>& grid) {
@@ -137,18 +180,30 @@ int most_versions(const ScheduleCell& cell, const schedule::Grid& grid) {
   return *std::max_element(held.begin(), held.end());
 }
 
+/// Families that take no limit, or none of bytes; a heuristic that is told bytes keeps it in bytes.
+void check_memory(const ScheduleCell& cell, double held) {
+  const auto& shape = cell.shape;
+  const bool in_bytes =
+      schedule::grid_family(cell.family).searched && shape.weight_gradient_bytes < shape.activation_bytes;
+  if (shape.memory_limit && held > *shape.memory_limit && !in_bytes)
+    throw core::BadInput(fmt::format("{}: a rank holds {} full-stage activations, memory_limit allows {}",
+                                     cell.family, held, *shape.memory_limit));
+}
+
 std::vector<std::string> measured(const ScheduleCell& cell) {
   const schedule::Grid grid = grid_of(cell);
   const sim::GridResult result = sim::simulate_grid(grid, sim::per_chunk(cell.full_stage, grid));
   const double span = to_seconds(result.longest_rank_span).value();
-  const int live = *std::max_element(result.peak_live.begin(), result.peak_live.end());
+  const double live = *std::max_element(result.peak_live.begin(), result.peak_live.end()) /
+                      static_cast<double>(grid.chunks());
+  check_memory(cell, live);
   const auto text = [](double number) { return fmt::format("{}", number); };
   return {text(grid.chunks()),
           text(to_seconds(result.makespan).value()),
           text(span),
           text(result.bubble_rate),
           text(result.bubble_rate * span),
-          text(live / grid.chunks()),
+          text(live),
           std::to_string(most_versions(cell, grid)),
           "ok"};
 }
@@ -194,6 +249,7 @@ ScheduleStudy load_schedule_study(const std::string& path, const Overrides& over
   std::vector<ScheduleCell> schedules;
   for (const Yaml& node : root.at("schedules").items()) schedules.push_back(read_schedule(node));
   for (const Yaml& node : root.at("pipelines").items()) add_pipeline(study, node, schedules);
+  check_axes(root, study);
   study.cells = select(root, study.cells);
   if (study.cells.empty()) root.fail("there is nothing to run: expected schedules and pipelines");
   study.claims = read_claims(root, rows_to_come(study));

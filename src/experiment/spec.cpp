@@ -142,6 +142,13 @@ std::vector<planners::PlannerChoice> read_planners(const Yaml& node) {
   return out;
 }
 
+void check_samples(const Yaml& node, const ModelAxis& axis, int devices) {
+  for (const std::int64_t size : axis.mini_batches)
+    if (axis.per_device && size * devices > kMostSamples)
+      node.at("mini_batch_per_device")
+          .fail(fmt::format("{} on each of {} devices are more than {}", size, devices, kMostSamples));
+}
+
 void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
                const std::vector<planners::PlannerChoice>& planners, const std::vector<Cell>& settings) {
   for (std::int64_t size : axis.mini_batches)
@@ -164,6 +171,7 @@ void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
   for (const Yaml& node : root.at("models").items()) {
     const ModelAxis axis = read_model(node, folder);
     for (const World& world : worlds) {
+      check_samples(node, axis, world.cluster.devices);
       if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
         root.fail(fmt::format("more than {} cells", kMostCells));
       add_cells(spec, axis, world, planners, settings);
@@ -244,7 +252,9 @@ Spec parse_spec(const std::string& text, const std::string& path, const Override
   if (const auto node = root.find("baseline")) spec.baseline = read_baseline(*node, planners);
   read_grid(root, folder, spec, planners);
   const auto foreign = root.find("allow_foreign");
-  if (spec.costs) check_costs(root.at("costs"), spec, foreign && foreign->flag());
+  const bool allowed = foreign && foreign->flag();
+  if (foreign && !spec.costs) foreign->fail("belongs to costs, and there are none");
+  if (spec.costs) check_costs(root.at("costs"), spec, allowed);
   check_micro_batches(root, spec);
   spec.claims = read_claims(root, rows_to_come(spec));
   return spec;

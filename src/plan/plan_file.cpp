@@ -20,7 +20,9 @@ using core::Yaml;
 
 constexpr std::int64_t kMostDevices = 1 << 20;
 
+/// Letters and digits that YAML reads as text, which "null" is not.
 bool plain(const std::string& text) {
+  if (text == "null" || text == "Null" || text == "NULL") return false;
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
   }) && std::isalpha(static_cast<unsigned char>(text.front()));

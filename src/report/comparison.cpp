@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -12,23 +13,27 @@
 namespace penstock::report {
 namespace {
 
-bool same_problem(const CellResult& a, const CellResult& b) {
-  return a.model == b.model && a.cluster == b.cluster && a.devices == b.devices &&
-         a.mini_batch == b.mini_batch && a.setting == b.setting;
+/// What the rows of one problem agree in: all but the planner.
+About problem(const CellResult& row) {
+  CellResult out = row;
+  out.planner.clear();
+  return about(out);
 }
 
-const CellResult* baseline_of(std::span<const CellResult> rows, const CellResult& row,
-                              const std::string& baseline) {
-  for (const CellResult& other : rows)
-    if (other.planner == baseline && same_problem(row, other) && other.samples_per_s) return &other;
-  return nullptr;
+/// Throughput by problem, of the first row of each that has one.
+using Baselines = std::map<About, double>;
+
+Baselines baselines(std::span<const CellResult> rows, const std::string& planner) {
+  Baselines out;
+  for (const CellResult& row : rows)
+    if (row.planner == planner && row.samples_per_s) out.emplace(problem(row), *row.samples_per_s);
+  return out;
 }
 
-std::optional<double> ratio(std::span<const CellResult> rows, const CellResult& row,
-                            const std::string& baseline) {
-  const CellResult* base = baseline_of(rows, row, baseline);
-  if (!base || !row.samples_per_s || row.planner == baseline) return std::nullopt;
-  return *row.samples_per_s / *base->samples_per_s;
+std::optional<double> ratio(const Baselines& bases, const CellResult& row, const std::string& baseline) {
+  if (!row.samples_per_s || row.planner == baseline) return std::nullopt;
+  const auto base = bases.find(problem(row));
+  return base == bases.end() ? std::nullopt : std::optional(*row.samples_per_s / base->second);
 }
 
 /// Columns that only some tables have.
@@ -69,8 +74,9 @@ std::string comparison(std::span<const CellResult> rows, const std::string& base
   Table table(columns(extra));
   const CellResult* best = nullptr;
   double largest = 0;
+  const Baselines bases = baselines(rows, baseline);
   for (const CellResult& row : rows) {
-    const auto times = ratio(rows, row, baseline);
+    const auto times = ratio(bases, row, baseline);
     table.add(cells(row, times, extra));
     if (times && *times > largest) {
       largest = *times;

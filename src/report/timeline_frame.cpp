@@ -19,6 +19,7 @@ struct LegendEntry {
   std::string_view meaning;
   std::optional<TaskKind> kind = {};  ///< left out unless the trace has such spans
   bool chunks = false;                ///< left out unless a device has several stages
+  bool failure = false;               ///< left out unless a device runs out of memory
 };
 
 constexpr LegendEntry kWork[] = {
@@ -44,6 +45,7 @@ constexpr LegendEntry kMemory[] = {
     {R"(<rect class="moving" y="-6" width="16" height="11"/>)", "memory: activations, buffers"},
     {R"(<circle class="peak" cx="8" r="2.5"/>)", "peak"},
     {R"(<path class="capacity" d="M0 0h16"/>)", "device memory"},
+    {R"(<path class="broke" d="M8 -6v11"/>)", "out of memory", {}, false, true},
 };
 
 std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> entries) {
@@ -52,8 +54,9 @@ std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> e
   const auto& devices = scene.trace.devices;
   const bool several =
       std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.stages.size() > 1; });
-  for (const auto& [sample, meaning, kind, chunks] : entries) {
-    if ((kind && !scene.shows(*kind)) || (chunks && !several)) continue;
+  for (const auto& [sample, meaning, kind, chunks, failure] : entries) {
+    if ((kind && !scene.shows(*kind)) || (chunks && !several) || (failure && scene.failures.empty()))
+      continue;
     out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,
                        sample, meaning);
     x += 38 + 64 * static_cast<int>(meaning.size()) / 10;

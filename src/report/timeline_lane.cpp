@@ -56,8 +56,7 @@ std::string boxes(const Layout& layout, const Lane& lane) {
          bar("backward", 0, layout.boxes, of(Paint::backward)) +
          bar("input_gradient", 0, layout.boxes, of(Paint::input_gradient)) +
          bar("weight_gradient", 0, layout.boxes, of(Paint::weight_gradient)) +
-         bar("step", 0, layout.boxes, of(Paint::step)) +
-         bar("foot", layout.boxes - 4, 2, feet(lane.boxes)) +
+         bar("step", 0, layout.boxes, of(Paint::step)) + bar("foot", layout.boxes - 4, 2, feet(lane.boxes)) +
          bar("sent", layout.boxes + 1, 2, of(Paint::sent)) +
          bar("received", layout.boxes + 4, 2, of(Paint::received));
 }
@@ -127,15 +126,18 @@ std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& 
                      px(scene.time.at(summary.peak_time)), px(floor - height.at(summary.peak)));
 }
 
-/// Who, on the left; how busy and how full, on the right.
-/// "stage 3", or "stages 3, 11".
+/// "stage 3", or "stages 3, 11"; of more than there is room for the first and the last.
 std::string stage_names(const trace::DeviceTrace& device) {
+  constexpr std::size_t kRoom = 3;
+  if (device.stages.size() > kRoom)
+    return fmt::format("stages {} … {}", device.stages.front().index(), device.stages.back().index());
   std::string out = device.stages.size() > 1 ? "stages" : "stage";
   for (const core::StageId stage : device.stages)
     out += fmt::format("{} {}", stage == device.stages.front() ? "" : ",", stage.index());
   return out;
 }
 
+/// Who, on the left; how busy and how full, on the right.
 std::string captions(const Scene& scene, std::size_t d) {
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];

@@ -36,12 +36,13 @@ const std::vector<GridFamily>& grid_families() {
       {"kfkb", "k forwards, k backwards; k by --group",
        "Wang et al., Ada-Grouper, arXiv 2303.01675, 2023; k fixed; also Jeon et al., GraphPipe, ASPLOS 2025, "
        "section 6",
-       "none", "k | m: bubble (p-1)(F+B), rank r holds min(m, k(p-r))", 1, kfkb},
+       "none", "k | m: bubble (p-1)(F+B), rank r holds min(m, k(p-r))", 1, kfkb, "flush", false, true},
       {"sliced_1f1b", "1F1B whose first micro-batches are cut in halves, to fill the pipeline sooner",
        "Liu et al., AutoPipe, CLUSTER 2022; from its abstract: forwards and backwards of the cut ones in "
        "halves, as many cut as "
        "keep the last rank busy, or --group",
-       "none", "m > p, F <= B: bubble (p-1)(F/2+B), rank r holds min(m, p-r)", 1, sliced_1f1b},
+       "none", "m > p, F <= B: bubble (p-1)(F/2+B), rank r holds min(m, p-r)", 1, sliced_1f1b, "flush", false,
+       true},
       {"list_order", "the best of 1F1B and two list schedules, within a memory limit if one is given",
        "Luo et al., SPP, INFOCOM 2022: its execution scheduler, reconstructed", "none",
        "makespan at most (m+4p-4)(F+B) without a limit or delay", 1, list_order_grid},
@@ -55,7 +56,7 @@ const std::vector<GridFamily>& grid_families() {
       {"interleaved_1f1b", "1F1B over several chunks per rank",
        "Narayanan et al., Megatron-LM, SC 2021; groups as in PyTorch, or of any size from p on",
        "m a multiple of max(1, floor(m/p)), or --group of at least p",
-       "p | m: bubble (p-1)(F+B)/v, rank 0 holds p + (p-1)/v", 2, interleaved_1f1b},
+       "p | m: bubble (p-1)(F+B)/v, rank 0 holds p + (p-1)/v", 2, interleaved_1f1b, "flush", false, true},
       {"zb_h1", "weight gradients fill the bubble, in the memory of 1F1B",
        "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2.1", "none",
        "m >= p: bubble (p-1)(F+I-W), holds p", 1, zb_h1},
@@ -64,7 +65,7 @@ const std::vector<GridFamily>& grid_families() {
        "bubble (p-1)(F+I-2W), holds 2p-1", 1, zb_h2},
       {"interleaved_zb", "interleaved 1F1B with weight gradients in the bubble",
        "PyTorch's ScheduleInterleavedZeroBubble", "as interleaved_1f1b",
-       "p | m: bubble (p-1)(F+I-W)/v, holds p", 2, interleaved_zb},
+       "p | m: bubble (p-1)(F+I-W)/v, holds p", 2, interleaved_zb, "flush", false, true},
       {"zbv", "zero bubble with the memory of 1F1B, two chunks in a V",
        "Qi et al., ICLR 2024, section 6; the handcrafted form, as in PyTorch", "v = 2",
        "F = I = W, m >= 2p-1: bubble 0, holds p", 2, zbv},
@@ -76,7 +77,7 @@ const std::vector<GridFamily>& grid_families() {
        "bubble (p/2-1)(FB+B-3W), holds p+1", 1, dualpipe},
       {"chimera", "1F1B in two directions at once, on 2f copies of the model; f by --group, usually 1",
        "Li, Hoefler, Chimera, SC 2021; units concatenated directly", "p even, f divides p/2, 2f divides m",
-       "F = B, p | m: bubble (p/f-2)F, ranks hold p-p/(2f)+1 to p", 1, chimera},
+       "F = B, p | m: bubble (p/f-2)F, ranks hold p-p/(2f)+1 to p", 1, chimera, "flush", false, true},
       {"hanayo", "waves: 1F1B on stages in a zigzag, without copies of the model",
        "Liu et al., Hanayo, SC 2023; order reconstructed: backward first, deeper stage first, at most p "
        "micro-batches inside",
@@ -107,7 +108,7 @@ const std::vector<GridFamily>& grid_families() {
       {"pipedream_2bw", "1F1B without flush, two weight versions, --group micro-batches per update",
        "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021",
        "a group of at least p", "as pipedream, 2 weight versions, 1 update missed", 1, pipedream_2bw,
-       "double_buffered"},
+       "double_buffered", false, true},
       {"pipemare", "1F1B without flush, always with the newest weights",
        "Yang et al., PipeMare, MLSys 2021; its own pipeline has 2(p-r)-1 slots from forward to backward",
        "none", "as pipedream, 1 weight version and a velocity; forwards miss p-1-r updates", 1, one_f_one_b,
@@ -147,6 +148,7 @@ Grid make_grid(std::string_view name, const GridShape& shape) {
     throw core::BadInput(
         fmt::format("{}: ranks x ranks x chunks x micro-batches must not exceed {}", name, kMostSearch));
   try {
+    demand(family.grouped || full.group == 0, "no group, it has none");
     return family.make(full);
   } catch (const core::BadInput& e) {
     throw core::BadInput(fmt::format("{}: {} (ranks {}, chunks {}, micro-batches {})", name, e.what(),

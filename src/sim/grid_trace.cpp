@@ -40,7 +40,7 @@ trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, 
 
 void append(const Action& action, std::size_t rank, const Interval& time, core::Picoseconds forward,
             std::vector<trace::Span>& spans) {
-  if (time.start == time.end || action.pass == Pass::step) return;
+  if (time.start == time.end) return;
   if (action.pass != Pass::overlapped) {
     spans.push_back(span(action, rank, time.start, time.end));
     return;

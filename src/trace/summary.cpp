@@ -1,6 +1,7 @@
 #include "penstock/trace/summary.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -84,6 +85,12 @@ DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64
   return out;
 }
 
+/// Of devices that never wait rounding may leave a little less than nothing.
+double share(double value) {
+  constexpr double kRounding = 1e-12;
+  return std::abs(value) < kRounding ? 0 : value;
+}
+
 }  // namespace
 
 Summary summarise(const Trace& trace) {
@@ -100,7 +107,7 @@ Summary summarise(const Trace& trace) {
   if (trace.iteration.value() <= 0 || trace.devices.empty()) return out;
   const double device_time = out.iteration.value() * static_cast<double>(trace.devices.size());
   out.samples_per_second = static_cast<double>(trace.mini_batch) / out.iteration.value();
-  out.bubble = 1 - busy / device_time;
+  out.bubble = share(1 - busy / device_time);
   out.exposed_communication = exposed / device_time;
   return out;
 }

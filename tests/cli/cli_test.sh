@@ -44,6 +44,20 @@ for planner in dapple alpa_inter spp_luo; do
 done
 expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
+# A word that is no command; what was printed and did not arrive; files that are none.
+expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
+expect 10 "'graph' is no command; expected one of pipedream-graph, piper-json" "$penstock" import graph
+expect 10 "A subcommand is required" "$penstock"
+expect 10 "PLAN is required" "$penstock" simulate
+if [[ -w /dev/full ]]; then
+  expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"
+  expect 11 "cannot write" bash -c '"$1" simulate plan.yaml --explain 100000 --json >/dev/full' - "$penstock"
+fi
+expect 0 "</svg>" bash -c '"$1" simulate plan.yaml --svg >(cat) >table.txt' - "$penstock"
+ln -s t.svg link.svg
+expect 0 "samples/s" "$penstock" simulate plan.yaml --svg link.svg
+[[ -L link.svg ]] || fail "a link became a file"
+
 # Compressed messages: the plan says so, and simulate may say otherwise.
 squeezed=("${plan[@]}" --micro-batch 4 --gradient-compression 0.25 --activation-compression 0.5)
 expect 0 '"estimate_s"' "${squeezed[@]}" --json -o squeezed.yaml
@@ -96,6 +110,10 @@ expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
 expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
 expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
 expect 10 "requires --imperfection" "$penstock" simulate plan.yaml --seed 3
+expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${imperfect[@]}" --seed -1
+expect 10 "--seed: Value 18446744073709551616 not in range" "${imperfect[@]}" --seed 18446744073709551616
+expect 0 "day.yaml, seeds 4611686018427387904 to 4611686018427387905: " "$penstock" simulate plan.yaml --imperfection day.yaml \
+  --seed 4611686018427387904 --runs 2
 sed 's/bandwidth: 10%, restored: 9ms/bandwidth: down/' day.yaml >down.yaml
 expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and never restored, but the transfer of" "$penstock" simulate plan.yaml --imperfection down.yaml --svg bad.svg
 sed 's/node0.1/node0.7/' day.yaml >noone.yaml
@@ -267,6 +285,9 @@ expect 0 "weights double_buffered: 2 2 versions per rank, updates missed at most
 expect 0 "weights predicted: 1 1 versions per rank and 1 more buffer, updates predicted at most 1" "$penstock" schedule xpipe --ranks 2 --microbatches 4
 expect 0 '"weight_versions_per_rank": [' "$penstock" schedule bpipe --ranks 2 --microbatches 4 --json
 expect 11 "pipedream_2bw: needs a group of at least p" "$penstock" schedule pipedream_2bw --ranks 4 --microbatches 12 --group 3
+expect 11 "1f1b: needs no group, it has none" "$penstock" schedule 1f1b --ranks 4 --microbatches 12 --group 3
+expect 11 "./low.csv: --group is for families, not for files" "$penstock" schedule ./low.csv --group 2
+expect 10 "--memory-limit: Value inf not in range 1 to" "$penstock" schedule zbv --ranks 4 --microbatches 8 --memory-limit inf
 expect 11 "--step 2: the schedule has no such pass" "$penstock" schedule 1f1b --ranks 2 --microbatches 2 --step 2
 expect 11 "--forward soon: expected unit steps" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward soon
 expect 11 "give all with units" "$penstock" schedule gpipe --ranks 2 --microbatches 2 --forward 1ms --latency 2

@@ -85,6 +85,17 @@ TEST_CASE("bad cluster files are refused with line and key") {
   CHECK(fault_of("").find("there are no devices") != std::string::npos);
 }
 
+TEST_CASE("a device has at most 1024 TiB, so that the memory of 4096 is a number") {
+  const auto with = [](const std::string& memory) {
+    std::string text = kTypes + "machines:\n  - {name: a, device: g}\n";
+    text.replace(text.find("1GiB"), 4, memory);
+    return cluster::parse_cluster(text, "c.yaml").type(DeviceId(0)).memory.value();
+  };
+  CHECK(with("1024TiB") == std::int64_t{1} << 50);
+  CHECK_THROWS_WITH_AS(with("1025TiB"), "c.yaml:3: device_types.g.memory: expected at most 1024TiB",
+                       core::BadInput);
+}
+
 TEST_CASE("a given route replaces the shortest one, both ways unless said otherwise") {
   // A ring a b c d: a to c goes over b, unless the file says over d.
   const std::string ring =

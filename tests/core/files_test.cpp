@@ -1,6 +1,9 @@
 #include "penstock/core/files.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -43,4 +46,30 @@ TEST_CASE("a file written in pieces appears when it is committed, not before") {
   CHECK(read_file(path) == "one two");
   CHECK(files() == 1);
   CHECK_THROWS_AS(FileWriter(path + "/below_a_file"), BadInput);
+}
+
+TEST_CASE("a link stays a link: the file it leads to is written; a dangling one gives way to the file") {
+  const support::Scratch scratch("files_test");
+  const std::string file = scratch.path("a.txt"), link = scratch.path("link"), lost = scratch.path("lost");
+  write_file(file, "old");
+  fs::create_symlink(file, link);
+  write_file(link, "new");
+  CHECK(fs::is_symlink(link));
+  CHECK(read_file(file) == "new");
+  fs::create_symlink(scratch.path("nowhere"), lost);
+  write_file(lost, "text");
+  CHECK(read_file(lost) == "text");
+}
+
+TEST_CASE("a pipe is written to, and stays a pipe") {
+  const support::Scratch scratch("files_test");
+  const std::string pipe = scratch.path("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);  // nobody waits for anybody
+  write_file(pipe, "text");
+  char read_back[8] = {};
+  CHECK(read(reader, read_back, sizeof read_back) == 4);
+  CHECK(std::string(read_back) == "text");
+  CHECK(fs::is_fifo(pipe));
+  close(reader);
 }

@@ -34,6 +34,14 @@ TEST_CASE(
   CHECK_THROWS_AS(experiment::results_index(scratch.path("none")), core::BadInput);
 }
 
+TEST_CASE("a row is counted, however deep it is") {
+  const support::Scratch scratch("index_deep");
+  constexpr std::size_t kDeep = 1'000'000;
+  core::write_file(scratch.path("a/results.json"),
+                   R"({"results": [)" + std::string(kDeep, '[') + std::string(kDeep, ']') + "]}");
+  CHECK(experiment::results_index(scratch.path("")).find("| [a](a/) |  | 1 |") != std::string::npos);
+}
+
 TEST_CASE("every experiment file can run, its claims have rows, and it is named after its results folder") {
   for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE "/experiments")) {
     const std::string file = entry.path().string();

@@ -69,3 +69,14 @@ TEST_CASE("a validation has no rows of that kind, but a provenance") {
   core::write_file(scratch.path("validation.json"), "{}");
   CHECK_THROWS_AS(experiment::load_results(scratch.path(".")), core::BadInput);
 }
+
+TEST_CASE("a study of schedules has no plans to report, and says so") {
+  const support::Scratch scratch("load_results");
+  core::write_file(scratch.path("results.json"),
+                   R"({"results": [{"schedule": "1f1b", "pipeline": "x", "status": "ok"}]})");
+  CHECK_THROWS_WITH_AS(experiment::load_results(scratch.path(".")),
+                       (scratch.path("./results.json") +
+                        ": is about schedules alone; its table is in table.txt and results.csv")
+                           .c_str(),
+                       core::BadInput);
+}

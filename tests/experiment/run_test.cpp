@@ -473,3 +473,24 @@ TEST_CASE("of an interrupted run no claim is judged: rows are missing") {
   CHECK(outcome.claims.empty());
   CHECK_FALSE(fs::exists(scratch.path("r/claims.csv")));
 }
+
+TEST_CASE("claims of an earlier run do not outlive its rows") {
+  const support::Scratch scratch("run_claims");
+  experiment::RunOptions options;
+  options.folder = scratch.path("out");
+  experiment::Spec spec = small_spec();
+  report::Claim claim;
+  claim.measure.column = "samples_per_s";
+  spec.claims = {claim};
+  experiment::run(spec, options, {});
+  for (const char* file : {"out/claims.csv", "out/claims.json"}) REQUIRE(fs::exists(scratch.path(file)));
+  SUBCASE("interrupted before the end") {
+    const std::atomic<bool> stopped{true};
+    experiment::run(spec, options, core::StopToken(&stopped));
+  }
+  SUBCASE("without claims") {
+    spec.claims.clear();
+    experiment::run(spec, options, {});
+  }
+  for (const char* file : {"out/claims.csv", "out/claims.json"}) CHECK_FALSE(fs::exists(scratch.path(file)));
+}

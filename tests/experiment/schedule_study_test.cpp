@@ -70,6 +70,55 @@ TEST_CASE("what a family cannot do is a row that says why") {
   CHECK(cell(rows, 1, "status") == "ok");
 }
 
+TEST_CASE("a memory limit holds for every family: 1F1B holds 4 on 4 ranks, which 4 allows and 3 does not") {
+  const auto rows = experiment::run_cells(
+      study("schedules: [1f1b: {memory_limit: 4}, 1f1b: {memory_limit: 3}]\n" + kPipeline));
+  CHECK(cell(rows, 0, "status") == "ok");
+  CHECK(cell(rows, 1, "status") ==
+        "not possible: 1f1b: a rank holds 4 full-stage activations, memory_limit allows 3");
+  CHECK(cell(rows, 1, "peak_live") == "");
+}
+
+TEST_CASE("an activation is kept whole for the weight gradient unless the file says how much of it is") {
+  const std::string search =
+      "schedules: [zb_2p]\npipelines:\n  - {name: x, ranks: [4], micro_batches: [16], forward: 10ms, "
+      "input_gradient: 12ms, weight_gradient: 9ms, latency: 2ms";
+  const auto span = [&](const std::string& bytes) {
+    return cell(experiment::run_cells(study(search + bytes + "}\n")), 0, "span_s");
+  };
+  CHECK(span(", activation: 100B") == span(""));
+  CHECK(span(", activation: 100B, weight_gradient_activation: 100B") == span(""));
+  CHECK(span(", activation: 100B, weight_gradient_activation: 1B") < span(""));  // room for more forwards
+  const std::string place = "e.yaml:4: pipelines[0].";
+  CHECK(fault_of(search + ", weight_gradient_activation: 2B}\n") ==
+        place + "weight_gradient_activation: expected a part of the activation, not more");
+  CHECK(fault_of(search + ", activation: 0B}\n") == place + "activation: expected 1B to 16TiB");
+  CHECK(fault_of(search + ", activation: 17TiB}\n") == place + "activation: expected 1B to 16TiB");
+  CHECK(fault_of(search + ", activation: 16TiB}\n") == "no fault");
+}
+
+TEST_CASE("times stay on the clock") {
+  const std::string start =
+      "schedules: [1f1b]\npipelines:\n  - {name: x, ranks: [1], micro_batches: [1], forward: ";
+  CHECK(cell(experiment::run_cells(study(start + "1000000s}\n")), 0, "makespan_s") == "3000000");
+  CHECK(fault_of(start + "1000001s}\n") == "e.yaml:4: pipelines[0].forward: expected at most 1000000 s");
+}
+
+TEST_CASE("no two rows are about the same, and there are at most 100,000") {
+  CHECK(fault_of("schedules: [1f1b, 1f1b]\n" + kPipeline) ==
+        "e.yaml:1: two cells are 1f1b even 4 4: an axis repeats itself, or two pipelines share their name");
+  std::string many = "1";
+  for (int i = 2; i <= 1001; ++i) many += ", " + std::to_string(i);
+  const auto grid = [&](const std::string& ranks) {
+    return "schedules: [1f1b]\npipelines:\n  - {name: x, ranks: [" + ranks + "], micro_batches: [" + many +
+           "], forward: 1s}\n";
+  };
+  std::string hundred = "1";
+  for (int i = 2; i <= 100; ++i) hundred += ", " + std::to_string(i);
+  CHECK(fault_of(grid(hundred)) == "e.yaml:4: pipelines[0]: more than 100000 cells");
+  CHECK(fault_of(grid("1, 2")) == "no fault");
+}
+
 TEST_CASE("a study leaves a results folder with judged claims") {
   const support::Scratch scratch("schedule_study_run");
   const auto e = study("schedules: [1f1b, zb_h1]\n" + kPipeline +

@@ -171,8 +171,9 @@ TEST_CASE("micro-batch sizes, searches and schedules are axes; worlds go with cl
   CHECK(spec.cells[3].schedule == "1f1b");
   CHECK(spec.cells[2].schedule.empty());
   CHECK(*spec.cells[4].micro_batch == 8);
-  CHECK(experiment::parse_spec(text(models, "planners: [spp]\nsearch: {k: 2}\n"), "e.yaml").cells[0].search.k ==
-        2);
+  CHECK(
+      experiment::parse_spec(text(models, "planners: [spp]\nsearch: {k: 2}\n"), "e.yaml").cells[0].search.k ==
+      2);
   CHECK(fault_of(text(models, "planners: [spp]\nschedule: [2f2b]\n"))
             .starts_with("e.yaml:7: schedule[0]: unknown schedule '2f2b'"));
   CHECK(fault_of(text(models, "planners: [spp]\nsearch: [{k: 0}]\n"))
@@ -203,8 +204,8 @@ TEST_CASE("claims are read, and those about what will not be there are refused")
   CHECK(experiment::parse_spec(claim("{column: search_s}"), "e.yaml").claims[0].measure.column == "search_s");
   CHECK(fault_of(claim("{column: gap, of: {network: fifo}}"))
             .starts_with("e.yaml:8: claims[0].measure: unknown column 'network'"));
-  CHECK(experiment::parse_spec(claim("{column: gap, of: {network: fifo}}") + "simulation: {network: [fair, fifo]}\n",
-                               "e.yaml")
+  CHECK(experiment::parse_spec(
+            claim("{column: gap, of: {network: fifo}}") + "simulation: {network: [fair, fifo]}\n", "e.yaml")
             .claims.size() == 1);
   CHECK(fault_of(claim("{column: samples}"))
             .starts_with("e.yaml:8: claims[0].measure: unknown column 'samples'"));
@@ -213,4 +214,41 @@ TEST_CASE("claims are read, and those about what will not be there are refused")
   CHECK(fault_of(claim("{column: gap}", "[2, 1]")) == "e.yaml:8: claims[0].paper: expected [low, high]");
   CHECK(fault_of(claim("{column: gap, reduce: most}"))
             .starts_with("e.yaml:8: claims[0].measure.reduce: unknown reduction 'most'"));
+}
+
+TEST_CASE("foreign costs are allowed where there are costs, in so many words") {
+  const std::string models = "  - {name: mmt, mini_batch: [64]}\n",
+                    rest = "planners: [graphpipe]\nallow_foreign: ";
+  CHECK(fault_of(text(models, rest + "maybe\n")) ==
+        "e.yaml:7: allow_foreign: expected true or false, found 'maybe'");
+  CHECK(fault_of(text(models, rest + "true\n")) ==
+        "e.yaml:7: allow_foreign: belongs to costs, and there are none");
+}
+
+TEST_CASE(
+    "a mini-batch per device keeps the whole one below 2^24 samples: 2^21 on 8 devices do, one more does "
+    "not") {
+  const auto fault = [](const std::string& each) {
+    return fault_of(text("  - {name: mmt, mini_batch_per_device: [" + each + "]}\n"));
+  };
+  CHECK(fault("2097152") == "no fault");
+  CHECK(fault("2097153") ==
+        "e.yaml:3: models[0].mini_batch_per_device: 2097153 on each of 8 devices are more than 16777216");
+}
+
+TEST_CASE("a value that is set may hold aliases, but not without end") {
+  const support::Scratch scratch("spec_test");
+  core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n"));
+  const auto cells = [&](const std::string& set) {
+    return experiment::load_spec(scratch.path("e.yaml"), {set}).cells.size();
+  };
+  CHECK(cells("models=[{name: mmt, mini_batch: &a [64, 128]}, {name: vgg16, mini_batch: *a}]") == 8);
+  CHECK_THROWS_WITH_AS(cells("models=&a [*a]"),
+                       "--set models=&a [*a]: too many parts, or an alias inside what it names",
+                       core::BadInput);
+  std::string many = "exclude=[&a0 [x, x]";  // twice as many parts with each alias
+  for (int i = 1; i < 40; ++i)
+    many +=
+        ", &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" + std::to_string(i - 1) + "]";
+  CHECK_THROWS_AS(cells(many + "]"), core::BadInput);
 }

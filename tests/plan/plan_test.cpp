@@ -58,6 +58,19 @@ TEST_CASE("a plan file reads back to the same text") {
   CHECK(plan::parse_plan_head(text, "p.yaml").model.parameters.at("n") == "4");
 }
 
+TEST_CASE("names that YAML takes for nothing are read back as names") {
+  const auto g = diamond();
+  for (const char* name : {"null", "Null", "NULL", "~", "true", "1e3"}) {
+    CAPTURE(name);
+    Plan written = diamond_plan();
+    written.model.name = written.planner = written.model.parameters["n"] = name;
+    const Plan back = plan::parse_plan(plan::to_yaml(g, written), "p.yaml", g);
+    CHECK(back.model.name == name);
+    CHECK(back.planner == name);
+    CHECK(back.model.parameters.at("n") == name);
+  }
+}
+
 TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   const auto g = diamond();
   Plan written = diamond_plan();

@@ -102,6 +102,26 @@ TEST_CASE("a device over its memory stands out") {
   CHECK(contains(report::to_svg(trace), "class=\"over\">12.8 GiB of 12.0 GiB<"));
 }
 
+TEST_CASE("the legend explains the mark of a device that runs out of memory, where there is one") {
+  trace::Trace trace = support::drawn_trace();
+  CHECK_FALSE(contains(report::to_svg(trace), ">out of memory<"));
+  trace.devices[0].capacity = core::Bytes(12ll << 30);
+  const std::string svg = report::to_svg(trace);
+  CHECK(contains(svg, "<title>device 0 runs out of memory"));
+  CHECK(contains(svg, ">out of memory<"));
+}
+
+TEST_CASE("the names of a device's stages leave the lane free: three have room, of more the ends stand") {
+  trace::Trace trace = support::drawn_trace();
+  const auto with = [&](std::size_t stages) {
+    trace.devices[0].stages.clear();
+    for (std::size_t s = 0; s < stages; ++s) trace.devices[0].stages.emplace_back(4 * s);
+    return report::to_svg(trace);
+  };
+  CHECK(contains(with(3), ">stages 0, 4, 8<"));
+  CHECK(contains(with(4), ">stages 0 … 12<"));
+}
+
 TEST_CASE("a schedule without a model: halves of a backward apart, time in steps, nothing about memory") {
   // F 0-1, I 1-2, W 2-5 of a unit step each: the boxes share 1000 pixels 1:1:3, less half a pixel each.
   const core::Picoseconds step(1000);

@@ -142,3 +142,26 @@ TEST_CASE("generated orders equal the published grids action for action") {
   CHECK(to_csv(add_messages(merge_backwards(make_grid("interleaved_zb", shape(2, 2, 8))))) ==
         published(folder + "/zb1p_2rank_2stagep_comms.csv"));
 }
+
+TEST_CASE("a group changes the grid, or the family refuses it") {
+  for (const GridFamily& family : grid_families()) {
+    CAPTURE(family.name);
+    GridShape grouped = shape(4, family.chunks, 8);
+    grouped.group =
+        family.name == "chimera" ? 2 : 8;  // chimera: all of half the ranks; else all micro-batches
+    if (family.grouped) {
+      const auto& policy = weight_policy(family.weights);
+      CHECK((to_csv(make_grid(family.name, grouped)) !=
+                 to_csv(make_grid(family.name, shape(4, family.chunks, 8))) ||
+             micro_batches_per_update(policy, grouped) != micro_batches_per_update(policy, shape(4, 1, 8))));
+    } else {
+      std::string fault;
+      try {
+        make_grid(family.name, grouped);
+      } catch (const core::BadInput& e) {
+        fault = e.what();
+      }
+      CHECK(fault.starts_with(family.name + ": needs no group, it has none (ranks 4"));
+    }
+  }
+}

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "penstock/core/error.hpp"
 
 using namespace penstock::trace;
@@ -42,6 +44,21 @@ MemoryPoint point(std::int64_t second, std::int64_t activations, std::int64_t bu
 }
 
 }  // namespace
+
+TEST_CASE(
+    "devices that never wait have a bubble of zero, whatever rounding leaves: 3 mini-batches of T in 3 T") {
+  for (std::int64_t picoseconds = 1; picoseconds <= 300; ++picoseconds) {
+    CAPTURE(picoseconds);
+    Trace trace = empty(1, 0);
+    trace.iteration = Picoseconds(picoseconds);
+    trace.mini_batches = 3;
+    trace.spans = {span(TaskKind::forward, 0, 0, 0)};
+    trace.spans[0].end = 3 * trace.iteration;
+    const double bubble = summarise(trace).bubble;
+    CHECK(bubble == 0);
+    CHECK_FALSE(std::signbit(bubble));
+  }
+}
 
 TEST_CASE("the bubble is the idle share, mean over the devices") {
   // second    0 1 2 3 4 5 6 7 8 9

@@ -8,7 +8,8 @@
 namespace penstock::core {
 
 /// A file written piece by piece, under a temporary name in the same folder until `commit` renames it.
-/// Creates missing folders. Every member throws BadInput when the path cannot be written; without `commit` no
+/// Creates missing folders. A link stays one, and the file it leads to is written; a device or pipe takes the
+/// pieces as they come. Every member throws BadInput when the path cannot be written; without `commit` no
 /// file is left behind.
 class FileWriter {
  public:
@@ -22,7 +23,7 @@ class FileWriter {
 
  private:
   [[noreturn]] void fail() const;
-  std::string path_, temporary_;
+  std::string path_, target_, temporary_;  ///< as given, behind links, until committed (of a device none)
   std::ofstream out_;
 };
 

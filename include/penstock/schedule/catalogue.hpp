@@ -18,8 +18,9 @@ struct GridShape {
   int ranks = 1;          ///< p
   int chunks = 0;         ///< v, stages per rank; 0: what the family usually has
   int micro_batches = 1;  ///< m; of both directions together where there are two
-  /// Interleaved families: micro-batches per round; kfkb: k; chimera: pipelines per direction; pipedream_2bw:
-  /// micro-batches per update. 0: what the family usually has.
+  /// Interleaved families: micro-batches per round; kfkb: k; sliced_1f1b: micro-batches that are cut;
+  /// chimera: pipelines per direction; pipedream_2bw: micro-batches per update. 0: what the family usually
+  /// has.
   int group = 0;
   GridCosts costs{};  ///< only the heuristics look at them
   std::optional<int>
@@ -39,6 +40,7 @@ struct GridFamily {
   Grid (*make)(const GridShape&);
   std::string weights = "flush";  ///< which weights its passes use, see weight_versions.hpp
   bool searched = false;          ///< a heuristic that looks at costs: slower, so smaller grids
+  bool grouped = false;           ///< GridShape::group means something
 };
 
 /// Every family, in the order lists show them.
@@ -56,7 +58,8 @@ inline constexpr std::int64_t kMostGridPasses = 20'000'000;
 /// Searches take time in proportion to passes x ranks: some ten seconds at this many.
 inline constexpr std::int64_t kMostSearch = 200'000'000;
 
-/// The family's grid, free of faults. Throws BadInput naming the constraint that the shape breaks.
+/// The family's grid, free of faults. Throws BadInput naming the constraint that the shape breaks, or for a
+/// group that the family does not have.
 Grid make_grid(std::string_view family, const GridShape& shape);
 
 }  // namespace penstock::schedule

@@ -7,7 +7,7 @@
 namespace penstock::sim {
 
 /// One device per rank. A recomputation is a forward span; an overlapped pair becomes its forward, then its
-/// backward. Optimizer steps are left out, and so are messages and memory: a grid knows no bytes.
+/// backward. Messages and memory are left out: a grid knows no bytes.
 trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result, const schedule::GridCosts& costs);
 
 }  // namespace penstock::sim
