@@ -62,7 +62,7 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
   const auto update = backend.make_update({}, count, kernels::Number::fp32);
   std::int64_t step = 0;
   const cost::Timing timing = stopwatch.back_to_back([&] {
-    update->run(*weights, *gradient, {}, ++step, stream);
+    update->run(*weights, *weights, *gradient, {}, ++step, stream);
     backend.zero(*gradient, stream);
   });
   const core::Bytes traffic = cost::step_traffic(weights->bytes(), plan::Optimizer::sgd) + gradient->bytes();

@@ -14,14 +14,14 @@ std::vector<Slot> update_state(const UpdateRule& rule, std::int64_t count, Eleme
 }
 
 UpdateArrays update_arrays(const std::vector<Slot>& slots, std::int64_t count, Element element,
-                           Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state,
-                           std::int64_t step) {
+                           Buffer& parameters, const Buffer& before, const Buffer& gradient,
+                           std::span<Buffer* const> state, std::int64_t step) {
   core::require(step >= 1 && state.size() == slots.size(),
                 "an update gets its state, and counts steps from 1");
-  core::require(parameters.count() == count && gradient.count() == count && parameters.element() == element &&
-                    gradient.element() == element,
-                "an update gets parameters and gradient of its size");
-  UpdateArrays arrays{parameters.data(), gradient.data(), nullptr, nullptr, nullptr};
+  for (const Buffer* const buffer : {&static_cast<const Buffer&>(parameters), &before, &gradient})
+    core::require(buffer->count() == count && buffer->element() == element,
+                  "an update gets parameters and gradient of its size");
+  UpdateArrays arrays{parameters.data(), before.data(), gradient.data(), nullptr, nullptr, nullptr};
   float** const places[] = {&arrays.moment, &arrays.variance, &arrays.master};
   constexpr std::string_view names[] = {"moment", "variance", "master"};
   for (std::size_t i = 0; i < state.size(); ++i) {

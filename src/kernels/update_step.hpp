@@ -12,6 +12,7 @@ namespace penstock::kernels {
 /// Addresses; null where the rule has no such state.
 struct UpdateArrays {
   void* parameters;
+  const void* before;
   const void* gradient;
   float *moment, *variance, *master;
 };
@@ -21,8 +22,8 @@ std::vector<Slot> update_state(const UpdateRule& rule, std::int64_t count, Eleme
 
 /// Throws an internal error when a buffer does not fit `slots`, which update_state gave, or `step` < 1.
 UpdateArrays update_arrays(const std::vector<Slot>& slots, std::int64_t count, Element element,
-                           Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state,
-                           std::int64_t step);
+                           Buffer& parameters, const Buffer& before, const Buffer& gradient,
+                           std::span<Buffer* const> state, std::int64_t step);
 
 /// The rule at one step, its powers worked out.
 struct UpdateStep {

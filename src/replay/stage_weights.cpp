@@ -93,7 +93,7 @@ void StageWeights::step() {
   ++steps_;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     weights.push_back(in_place ? old[i] : successor(old[i]));
-    updates_[i]->run(*weights[i], *sums[i], pointers(states_[i]), steps_, *device_.stream);
+    updates_[i]->run(*weights[i], *old[i], *sums[i], pointers(states_[i]), steps_, *device_.stream);
     if (begun) sums[i] = nullptr;
   }
   retire_gradients();
@@ -105,12 +105,10 @@ void StageWeights::step() {
   left_ = use_.passes;
 }
 
-/// A copy: passes to come need the old one unchanged.
+/// Room for it: passes to come need the old one unchanged.
 Lease StageWeights::successor(const Lease& old) {
   device_.pool->move(old, MemoryKind::versions);
-  Lease out = device_.like(*old, MemoryKind::weights, "a version of the weights");
-  device_.backend.copy(*out, *old, *device_.stream);
-  return out;
+  return device_.like(*old, MemoryKind::weights, "a version of the weights");
 }
 
 /// Those of the mini-batch that is now learnt; the next one's take their place, or they start again.

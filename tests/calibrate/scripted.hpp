@@ -99,8 +99,8 @@ struct Kernel : kernels::Kernel {
 struct Update : kernels::Update {
   explicit Update(Script& s) : script(s) {}
   const std::vector<kernels::Slot>& state() const override { return none; }
-  void run(kernels::Buffer&, const kernels::Buffer&, std::span<kernels::Buffer* const>, std::int64_t,
-           kernels::Stream&) override {
+  void run(kernels::Buffer&, const kernels::Buffer&, const kernels::Buffer&,
+           std::span<kernels::Buffer* const>, std::int64_t, kernels::Stream&) override {
     script.run();
   }
   Script& script;

@@ -49,11 +49,12 @@ struct Run {
   Values before, gradient, after;
 };
 
-/// `steps` steps on random parameters.
+/// `steps` steps on random parameters, into another buffer and back, which comes to the same as in place.
 Run run(Backend& backend, const kernels::UpdateRule& rule, Number number, int steps) {
   const auto stream = backend.make_stream();
   const auto update = backend.make_update(rule, kCount, number);
   const auto w = backend.allocate(kernels::storage(number), kCount),
+             other = backend.allocate(kernels::storage(number), kCount),
              g = backend.allocate(kernels::storage(number), kCount);
   kernels::write_random(backend, *w, 3);
   kernels::write_random(backend, *g, 4);
@@ -67,9 +68,14 @@ Run run(Backend& backend, const kernels::UpdateRule& rule, Number number, int st
     else
       backend.zero(*state.back(), *stream);
   }
-  for (int t = 1; t <= steps; ++t) update->run(*w, *g, state, t, *stream);
+  kernels::Buffer *now = w.get(), *next = other.get();
+  for (int t = 1; t <= steps; ++t) {
+    const bool in_place = t % 3 == 0;
+    update->run(in_place ? *now : *next, *now, *g, state, t, *stream);
+    if (!in_place) std::swap(now, next);
+  }
   stream->synchronise();
-  result.after = kernels::read_values(backend, *w);
+  result.after = kernels::read_values(backend, *now);
   return result;
 }
 

@@ -139,10 +139,10 @@ struct TwinUpdate : Update {
   TwinUpdate(const UpdateRule& r, std::int64_t n, Element e)
       : rule(r), count(n), element(e), slots(update_state(r, n, e)) {}
   const std::vector<Slot>& state() const override { return slots; }
-  void run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state, std::int64_t step,
-           Stream& stream) override {
+  void run(Buffer& parameters, const Buffer& before, const Buffer& gradient, std::span<Buffer* const> state,
+           std::int64_t step, Stream& stream) override {
     update(queue_of(stream), UpdateStep(rule, step),
-           update_arrays(slots, count, element, parameters, gradient, state, step), element, count);
+           update_arrays(slots, count, element, parameters, before, gradient, state, step), element, count);
   }
   UpdateRule rule;
   std::int64_t count;

@@ -38,7 +38,7 @@ class HollowUpdate : public kernels::Update {
  public:
   explicit HollowUpdate(std::unique_ptr<kernels::Update> real) : real_(std::move(real)) {}
   const std::vector<kernels::Slot>& state() const override { return real_->state(); }
-  void run(Buffer&, const Buffer&, std::span<Buffer* const>, std::int64_t, Stream&) override {}
+  void run(Buffer&, const Buffer&, const Buffer&, std::span<Buffer* const>, std::int64_t, Stream&) override {}
 
  private:
   std::unique_ptr<kernels::Update> real_;

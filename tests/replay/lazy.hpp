@@ -148,11 +148,10 @@ class Lazy final : public kernels::Backend {
     LazyUpdate(std::unique_ptr<kernels::Update> eager, kernels::Stream& stream)
         : inner(std::move(eager)), now(stream) {}
     const std::vector<kernels::Slot>& state() const override { return inner->state(); }
-    void run(kernels::Buffer& parameters, const kernels::Buffer& gradient,
+    void run(kernels::Buffer& parameters, const kernels::Buffer& before, const kernels::Buffer& gradient,
              std::span<kernels::Buffer* const> state, std::int64_t step, kernels::Stream& stream) override {
-      later(stream, [this, &parameters, &gradient, state = std::vector(state.begin(), state.end()), step] {
-        inner->run(parameters, gradient, state, step, now);
-      });
+      later(stream, [this, &parameters, &before, &gradient, state = std::vector(state.begin(), state.end()),
+                     step] { inner->run(parameters, before, gradient, state, step, now); });
     }
     std::unique_ptr<kernels::Update> inner;
     kernels::Stream& now;

@@ -112,9 +112,10 @@ class Update {
   virtual ~Update() = default;
   /// "moment", "variance" as the rule asks, and "master" where parameters are not stored in fp32; all fp32.
   virtual const std::vector<Slot>& state() const = 0;
-  /// `state` starts as zeros, "master" as the parameters. `step` counts from 1.
-  virtual void run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state,
-                   std::int64_t step, Stream& stream) = 0;
+  /// From the parameters `before`, which may be the same buffer. `state` starts as zeros, "master" as the
+  /// parameters. `step` counts from 1.
+  virtual void run(Buffer& parameters, const Buffer& before, const Buffer& gradient,
+                   std::span<Buffer* const> state, std::int64_t step, Stream& stream) = 0;
 };
 
 class Collectives;

@@ -57,11 +57,12 @@ class CudaUpdate : public Update {
         place_(std::move(place)),
         state_(update_state(rule, count, element)) {}
   const std::vector<Slot>& state() const override { return state_; }
-  void run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state, std::int64_t step,
-           Stream& stream) override {
+  void run(Buffer& parameters, const Buffer& before, const Buffer& gradient, std::span<Buffer* const> state,
+           std::int64_t step, Stream& stream) override {
     select(place_->device());
     update(queue_of(stream, *place_), UpdateStep(rule_, step),
-           update_arrays(state_, count_, element_, parameters, gradient, state, step), element_, count_);
+           update_arrays(state_, count_, element_, parameters, before, gradient, state, step), element_,
+           count_);
   }
 
  private:

@@ -7,11 +7,10 @@ namespace {
 template <class T, UpdateRule::Kind kind>
 void sweep(const Queue& queue, const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) {
-    T& parameter = static_cast<T*>(a.parameters)[i];
-    const float w = a.master != nullptr ? a.master[i] : load(parameter);
+    const float w = a.master != nullptr ? a.master[i] : load(static_cast<const T*>(a.before)[i]);
     const float next = step.next<kind>(w, load(static_cast<const T*>(a.gradient)[i]), a, i);
     if (a.master != nullptr) a.master[i] = next;
-    store(parameter, next);
+    store(static_cast<T*>(a.parameters)[i], next);
   });
 }
 

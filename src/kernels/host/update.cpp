@@ -10,10 +10,11 @@ namespace {
 template <class Numbers, UpdateRule::Kind kind>
 void sweep(const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   auto* parameters = write<Numbers>(a.parameters);
+  const auto* before = read<Numbers>(a.before);
   const auto* gradient = read<Numbers>(a.gradient);
   parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const float w = a.master != nullptr ? a.master[i] : Numbers::load(parameters[i]);
+      const float w = a.master != nullptr ? a.master[i] : Numbers::load(before[i]);
       const float next = step.next<kind>(w, Numbers::load(gradient[i]), a, i);
       if (a.master != nullptr) a.master[i] = next;
       parameters[i] = Numbers::store(next);
@@ -30,8 +31,8 @@ class HostUpdate : public Update {
         threads_(threads),
         state_(update_state(rule, count, element)) {}
   const std::vector<Slot>& state() const override { return state_; }
-  void run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state, std::int64_t step,
-           Stream&) override;
+  void run(Buffer& parameters, const Buffer& before, const Buffer& gradient, std::span<Buffer* const> state,
+           std::int64_t step, Stream&) override;
 
  private:
   UpdateRule rule_;
@@ -41,9 +42,10 @@ class HostUpdate : public Update {
   std::vector<Slot> state_;
 };
 
-void HostUpdate::run(Buffer& parameters, const Buffer& gradient, std::span<Buffer* const> state,
-                     std::int64_t step, Stream&) {
-  const UpdateArrays arrays = update_arrays(state_, count_, element_, parameters, gradient, state, step);
+void HostUpdate::run(Buffer& parameters, const Buffer& before, const Buffer& gradient,
+                     std::span<Buffer* const> state, std::int64_t step, Stream&) {
+  const UpdateArrays arrays =
+      update_arrays(state_, count_, element_, parameters, before, gradient, state, step);
   const ThreadCount lent(threads_);
   with_numbers(element_, [&](auto numbers) {
     with_kind(rule_.kind, [&](auto kind) {
