@@ -13,6 +13,7 @@ using core::OpId;
 using Faults = std::vector<std::string>;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr double kMostBytes = 0x1p58;  // 256 PiB
 
 std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
   std::vector<std::size_t> stage_of(graph.size(), kNone);
@@ -76,10 +77,8 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
     if (stage_of[d] == kNone) faults.push_back(fmt::format("device {} serves no stage", d));
 }
 
-void check_batches(const Plan& plan, Faults& faults) {
-  if (plan.training.mini_batch < 1 || plan.training.mini_batch > kMostSamples)
-    faults.push_back(
-        fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, plan.training.mini_batch));
+void check_batches(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
+  if (const auto fault = mini_batch_fault(graph, plan.training.mini_batch)) faults.push_back(*fault);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const std::int64_t replicas = stage.tensor_parallel < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
@@ -158,6 +157,19 @@ void check_size(const Plan& plan, Faults& faults) {
 
 }  // namespace
 
+std::optional<std::string> mini_batch_fault(const graph::OpGraph& graph, std::int64_t mini_batch) {
+  if (mini_batch < 1 || mini_batch > kMostSamples)
+    return fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, mini_batch);
+  double bytes = 0;  // of a sample
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const graph::Operator& op = graph.op(core::OpId(v));
+    bytes += static_cast<double>(op.output_bytes.value()) + static_cast<double>(op.kept_bytes.value());
+  }
+  if (bytes * static_cast<double>(mini_batch) > kMostBytes)
+    return fmt::format("{} samples of {:.3g} bytes each are more than 256 PiB", mini_batch, bytes);
+  return {};
+}
+
 std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                            const Plan& plan) {
   Faults faults;
@@ -165,7 +177,7 @@ std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cl
   const auto stage_of = assign_operators(graph, plan, faults);
   check_order(graph, plan, stage_of, faults);
   check_devices(cluster, plan, faults);
-  check_batches(plan, faults);
+  check_batches(graph, plan, faults);
   check_compression(plan.training.compression, faults);
   check_sharding(plan, faults);
   check_size(plan, faults);

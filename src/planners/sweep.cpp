@@ -10,6 +10,7 @@
 #include "obstacle.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
+#include "penstock/plan/faults.hpp"
 #include "penstock/schedule/in_flight_search.hpp"
 #include "penstock/score/validate.hpp"
 
@@ -19,8 +20,7 @@ using core::BadInput;
 
 std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const SearchOptions& options) {
   const std::int64_t mini_batch = problem.training.mini_batch;
-  if (mini_batch < 1 || mini_batch > plan::kMostSamples)
-    throw BadInput(fmt::format("a mini-batch has 1 to {} samples, not {}", plan::kMostSamples, mini_batch));
+  if (const auto fault = plan::mini_batch_fault(problem.graph, mini_batch)) throw BadInput(*fault);
   const auto handled = [&](std::int64_t b) {  // see plan::structural_faults
     return 2 * (mini_batch / b) * static_cast<std::int64_t>(problem.cluster.size()) <= plan::kMostPasses;
   };

@@ -11,6 +11,7 @@
 #include "least_all_reduce.hpp"
 #include "least_times.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/plan/faults.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/ties.hpp"
 
@@ -252,10 +253,8 @@ const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
 }
 
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family) {
-  const std::int64_t mini_batch = problem.training.mini_batch;
-  if (mini_batch < 1 || mini_batch > plan::kMostSamples)
-    throw core::BadInput(
-        fmt::format("a mini-batch has 1 to {} samples, not {}", plan::kMostSamples, mini_batch));
+  if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
+    throw core::BadInput(*fault);
   return Bounds(problem, reduction, family).all();
 }
 

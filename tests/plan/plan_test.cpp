@@ -168,6 +168,16 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
   endless.training.mini_batch = plan::kMostSamples * 2;
   CHECK(mentions(plan::structural_faults(g, c, endless), "a mini-batch has 1 to 16777216 samples"));
   CHECK(mentions(plan::structural_faults(g, c, endless), "passes; at most"));
+  // 2^40 bytes made and 2^40 kept by one operator: 2^17 samples are 2^58 bytes, which is as much as may be.
+  graph::GraphBuilder wide("wide");
+  graph::Operator all;
+  all.name = "all";
+  all.output_bytes = all.kept_bytes = core::Bytes(std::int64_t{1} << 40);
+  wide.add(all);
+  const graph::OpGraph huge = wide.build();
+  CHECK_FALSE(plan::mini_batch_fault(huge, 1 << 17));
+  CHECK(plan::mini_batch_fault(huge, (1 << 17) + 1).value_or("") ==
+        "131073 samples of 2.2e+12 bytes each are more than 256 PiB");
   Plan backwards = diamond_plan();
   backwards.stages[0].after = {StageId(1)};
   CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));

@@ -1,6 +1,7 @@
 #pragma once
 // Is a plan well formed? Conditions C1 to C3 of GraphPipe (section 3); C4 and memory are judged elsewhere.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::plan {
+
+/// Why the model is not trained with mini-batches of so many samples, in words: there are 1 to kMostSamples, and
+/// all tensors that they make and keep take at most 256 PiB, so that sums of bytes stay exact.
+std::optional<std::string> mini_batch_fault(const graph::OpGraph& graph, std::int64_t mini_batch);
 
 /// Every fault in words; empty when there is none. Checks that
 ///  C1 each operator is in exactly one stage and each stage is convex,
