@@ -76,8 +76,9 @@ struct Rows {
 Paint paint(TaskKind compute) {
   switch (compute) {
     case TaskKind::forward:
-    case TaskKind::recompute:
       return Paint::forward;
+    case TaskKind::recompute:
+      return Paint::recompute;
     case TaskKind::step:
       return Paint::step;
     case TaskKind::input_gradient:

@@ -12,6 +12,7 @@ namespace penstock::report {
 
 enum class Paint : std::uint8_t {
   forward,
+  recompute,
   backward,
   input_gradient,
   weight_gradient,
@@ -20,7 +21,7 @@ enum class Paint : std::uint8_t {
   sent,
   received
 };
-inline constexpr std::size_t kPaints = 8;
+inline constexpr std::size_t kPaints = 9;
 
 /// A rectangle from `x` to `end`; `micro_batch` is -1 when it stands for several spans.
 struct Box {

@@ -24,6 +24,7 @@ struct LegendEntry {
 
 constexpr LegendEntry kWork[] = {
     {R"(<path class="forward" stroke-width="11" d="M0 0h16"/>)", "forward", TaskKind::forward},
+    {R"(<path class="recompute" stroke-width="11" d="M0 0h16"/>)", "recomputation", TaskKind::recompute},
     {R"(<path class="backward" stroke-width="11" d="M0 0h16"/>)", "backward", TaskKind::backward},
     {R"(<path class="input_gradient" stroke-width="11" d="M0 0h16"/>)", "input gradient",
      TaskKind::input_gradient},

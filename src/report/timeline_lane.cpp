@@ -10,6 +10,11 @@
 namespace penstock::report {
 namespace {
 
+/// Whose numbers are dark.
+bool dark_on(Paint paint) {
+  return paint == Paint::recompute || paint == Paint::backward || paint == Paint::weight_gradient;
+}
+
 /// One horizontal stroke of the given thickness along the path; `y` is its upper edge.
 std::string bar(std::string_view style, int y, int thickness, std::string_view path) {
   if (path.empty()) return "";
@@ -53,6 +58,7 @@ std::string boxes(const Layout& layout, const Lane& lane) {
   return bar("idle", 0, layout.boxes, fmt::format("M0 0h{}", layout.plot())) +
          bar("all_reduce", 0, layout.boxes + Layout::kMarks - 1, of(Paint::all_reduce)) +
          bar("forward", 0, layout.boxes, of(Paint::forward)) +
+         bar("recompute", 0, layout.boxes, of(Paint::recompute)) +
          bar("backward", 0, layout.boxes, of(Paint::backward)) +
          bar("input_gradient", 0, layout.boxes, of(Paint::input_gradient)) +
          bar("weight_gradient", 0, layout.boxes, of(Paint::weight_gradient)) +
@@ -64,10 +70,8 @@ std::string boxes(const Layout& layout, const Lane& lane) {
 std::string numbers(const Layout& layout, const std::vector<Label>& labels) {
   std::string out = fmt::format("<g class=\"number\" transform=\"translate(0 {})\">", layout.boxes / 2 + 4);
   for (const Label& label : labels)
-    out += fmt::format(
-        "<text x=\"{}\"{}>{}</text>", px(label.x),
-        label.paint == Paint::backward || label.paint == Paint::weight_gradient ? " class=\"dark\"" : "",
-        label.text);
+    out += fmt::format("<text x=\"{}\"{}>{}</text>", px(label.x),
+                       dark_on(label.paint) ? " class=\"dark\"" : "", label.text);
   return out + "</g>\n";
 }
 

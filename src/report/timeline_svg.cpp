@@ -31,7 +31,7 @@ constexpr std::string_view kStyle = R"(<style>
 text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 .title{font-size:17px;font-weight:bold}.summary{font-size:13px}.name{font-weight:bold}.quiet{fill:#666}
 .middle{text-anchor:middle}.over{fill:#D55E00;font-weight:bold}
-.forward{stroke:#0072B2}.backward{stroke:#E69F00}.all_reduce{stroke:#CC79A7}
+.forward{stroke:#0072B2}.recompute{stroke:#56B4E9}.backward{stroke:#E69F00}.all_reduce{stroke:#CC79A7}
 .input_gradient{stroke:#D55E00}.weight_gradient{stroke:#F0E442}.step{stroke:#999}
 .foot{stroke:#FFF}.sent{stroke:#009E73}.received{stroke:#56B4E9}.idle{stroke:#EEE}.grid{stroke:#AAA;stroke-width:.5}
 .number text{font-size:10px;text-anchor:middle;fill:#FFF}.number .dark{fill:#000}

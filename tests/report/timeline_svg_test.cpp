@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "penstock/core/error.hpp"
@@ -109,6 +110,19 @@ TEST_CASE("the legend explains the mark of a device that runs out of memory, whe
   const std::string svg = report::to_svg(trace);
   CHECK(contains(svg, "<title>device 0 runs out of memory"));
   CHECK(contains(svg, ">out of memory<"));
+}
+
+TEST_CASE("recomputation is no forward pass, and the legend says so where there is some") {
+  trace::Trace trace = support::drawn_trace();
+  CHECK_FALSE(contains(report::to_svg(trace), "recomputation"));
+  const auto first = std::ranges::find_if(trace.spans, [](const trace::Span& span) {
+    return span.kind == trace::TaskKind::backward && span.device == core::DeviceId(0);
+  });
+  REQUIRE(first != trace.spans.end());
+  first->kind = trace::TaskKind::recompute;
+  const std::string svg = report::to_svg(trace);
+  CHECK(contains(svg, ">recomputation<"));
+  CHECK(drawn_width(svg, "recompute") > 1);
 }
 
 TEST_CASE("the names of a device's stages leave the lane free: three have room, of more the ends stand") {
