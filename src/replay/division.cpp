@@ -278,7 +278,6 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
       add(graph, wires, stage, stage.operators[i], sharding.partition[i]);
   }
-  check_shared(graph, plan);
 }
 
 void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires,
@@ -295,26 +294,33 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
   const Part& part = parts_[id] = divider.part();
   for (std::size_t i = 0; i < part.parameters.size(); ++i) {
     const kernels::ParameterRef owner = part.parameters[i].owner;
-    weights_.try_emplace(owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, part.cuts[i]});
+    const auto [known, fresh] = weights_.try_emplace(
+        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, part.cuts[i]});
+    if (!fresh && known->second.cut != part.cuts[i])
+      throw BadInput(
+          fmt::format("operators '{}' and '{}' share parameters, and are not divided alike; with tensor "
+                      "parallelism that is not replayed",
+                      graph.op(owner.op).name, graph.op(id).name));
   }
 }
 
-/// Both have the same part of what they share.
-void Division::check_shared(const graph::OpGraph& graph, const plan::Plan& plan) const {
-  std::map<OpId, const plan::Stage*> stages;
-  for (const plan::Stage& stage : plan.stages)
-    for (const OpId id : stage.operators) stages[id] = &stage;
-  for (const auto& [id, part] : parts_)
-    for (std::size_t i = 0; i < part.parameters.size(); ++i) {
-      const kernels::ParameterRef owner = part.parameters[i].owner;
-      const plan::Stage &here = *stages.at(id), &there = *stages.at(owner.op);
-      const bool grouped = here.tensor_parallel > 1 || there.tensor_parallel > 1;
-      if (!grouped || (&here == &there && weights(owner).cut == part.cuts[i])) continue;
-      throw BadInput(fmt::format(
-          "operators '{}' and '{}' share parameters, and {}; with tensor parallelism that is not replayed",
-          graph.op(owner.op).name, graph.op(id).name,
-          &here == &there ? "are not divided alike" : "stand in two stages"));
+bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
+                   const plan::SharedParameters& shared) {
+  const plan::Stage& first = plan.stages[shared.stages.front().index()];
+  const auto wires = kernels::wire(graph, kernels::Number::fp32);
+  for (const core::StageId s : shared.stages) {
+    const plan::Stage& stage = plan.stages[s.index()];
+    if (stage.tensor_parallel != first.tensor_parallel) return false;
+    if (stage.tensor_parallel == 1) continue;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
+      const Division here(graph, plan, stage.devices[m], wires), there(graph, plan, first.devices[m], wires);
+      for (std::size_t slot = 0; slot < wires[shared.owner.index()].parameters.size(); ++slot)
+        if (const kernels::ParameterRef parameter{shared.owner, slot};
+            here.weights(parameter).cut != there.weights(parameter).cut)
+          return false;
     }
+  }
+  return true;
 }
 
 }  // namespace penstock::replay

@@ -6,6 +6,7 @@
 
 #include "cut.hpp"
 #include "penstock/kernels/wiring.hpp"
+#include "penstock/plan/shared_parameters.hpp"
 
 namespace penstock::replay {
 
@@ -28,7 +29,8 @@ class Division {
  public:
   /// `wires` are of the whole graph. Throws BadInput naming the operator where a part has no kernel (layer
   /// norms and concats divided by features, views of a part), where it has fewer rows, columns, channels or
-  /// heads than there are devices, and where operators that share parameters divide them differently.
+  /// heads than there are devices, and where operators of a stage that share parameters divide them
+  /// differently.
   Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
            const std::vector<kernels::Wire>& wires);
 
@@ -47,12 +49,14 @@ class Division {
  private:
   void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
            core::OpId id, plan::Partition how);
-  void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) const;
 
   std::size_t member_ = 0, members_ = 1;
   std::vector<core::DeviceId> group_;
   std::map<core::OpId, Part> parts_;
   std::map<kernels::ParameterRef, Weights> weights_;
 };
+
+/// Whether devices of one number have the same part in all the stages.
+bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::SharedParameters& shared);
 
 }  // namespace penstock::replay

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "division.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -28,7 +29,7 @@ std::vector<std::size_t> numbers(const std::vector<StageId>& stages) {
   return out;
 }
 
-/// Copies of shared parameters are whole, and updated together.
+/// Copies of shared parameters are updated together; in groups, those of devices with one number.
 void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   for (const plan::SharedParameters& shared : plan::shared_parameters(graph, plan)) {
     const auto refuse = [&](const char* why) {
@@ -36,8 +37,7 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
                                  fmt::join(numbers(shared.stages), ", "), graph.op(shared.owner).name, why));
     };
     if (plan::asynchronous(plan)) refuse("a schedule without a flush");
-    for (const StageId stage : shared.stages)
-      if (plan.stages[stage.index()].tensor_parallel > 1) refuse("tensor parallelism");
+    if (!divided_alike(graph, plan, shared)) refuse("tensor parallelism that divides them differently");
   }
 }
 

@@ -11,7 +11,7 @@
 namespace penstock::replay {
 
 /// One sum over all replicas of a stage, with tensor parallelism over the devices of one number within their
-/// groups; or over the devices of several stages.
+/// groups; or over the devices of several stages, with tensor parallelism again those of one number.
 struct Reduction {
   core::StageId stage;                             ///< of several that of the owner
   std::vector<core::DeviceId> devices;             ///< [replica], each once
@@ -34,6 +34,7 @@ struct Reductions {
  private:
   void add_own(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t s);
   void add_shared(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan, std::size_t k);
+  void note_shared(const Program& program, const plan::Plan& plan, std::int32_t k, Reduction& sum);
   void add(const Program& program, core::StageId stage, const std::vector<core::DeviceId>& devices,
            core::Bytes bytes);
 };

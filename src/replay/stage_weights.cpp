@@ -23,13 +23,6 @@ std::vector<Buffer*> pointers(const std::vector<Lease>& leases) {
   return out;
 }
 
-/// In a group the part that the device has; its stage then has the owner too.
-const Slot& slot_of(const Device& device, ParameterRef parameter) {
-  const auto& of =
-      device.grouped() ? device.part(parameter.op).parameters : device.wire(parameter.op).parameters;
-  return of[parameter.slot].slot;
-}
-
 }  // namespace
 
 StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use)
@@ -37,12 +30,15 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
   versions_[0];
   for (const core::OpId id : operators)
     for (const kernels::Parameter& parameter : device.part(id).parameters)
-      if (!places_.contains(parameter.owner)) add(parameter.owner);
+      if (!places_.contains(parameter.owner)) add(parameter);
   gradients(0);
 }
 
-void StageWeights::add(ParameterRef parameter) {
-  const Slot& slot = slot_of(device_, parameter);
+/// In a group, the part that the device has of what the operator uses.
+void StageWeights::add(const kernels::Parameter& used) {
+  const ParameterRef parameter = used.owner;
+  const Slot& slot =
+      device_.grouped() ? used.slot : device_.wire(parameter.op).parameters[parameter.slot].slot;
   places_[parameter] = slots_.size();
   owners_.push_back(parameter.op);
   slots_.push_back(slot);

@@ -40,7 +40,7 @@ class StageWeights {
   void step();
 
  private:
-  void add(kernels::ParameterRef parameter);
+  void add(const kernels::Parameter& used);
   std::vector<Lease>& grown(std::int64_t mini_batch);
   Lease successor(const Lease& old);
   void retire_gradients();

@@ -222,32 +222,36 @@ bool RoundRobin::shared_summed(core::StageId stage) const {
   return true;
 }
 
-/// Over every copy, in the order of stages and their devices, once the last device has come.
+/// Over every copy, in groups of every part, in the order of stages and their devices, once the last device
+/// has come.
 void RoundRobin::reduce_shared(std::size_t which) {
   const plan::SharedParameters& shared = program_.shared[which];
   if (++shared_in_[which] < plan::devices(shared, plan_).size()) return;
-  std::vector<std::vector<Region>> parts;
-  for (const core::StageId stage : shared.stages)
-    for (const DeviceId device : plan_.stages[stage.index()].devices)
-      parts.push_back(workers_[device.index()]->shared_gradients(stage, shared.owner));
-  for (std::size_t i = 0; i < parts[0].size(); ++i)
-    for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
-      float sum = 0;
-      for (const auto& part : parts) sum += numbers(part[i])[k];
-      for (const auto& part : parts) numbers(part[i])[k] = sum;
+  const auto members = static_cast<std::size_t>(plan_.stages[shared.stages.front().index()].tensor_parallel);
+  for (std::size_t m = 0; m < members; ++m) {
+    std::vector<std::vector<Region>> parts;
+    for (const core::StageId stage : shared.stages) {
+      const auto& devices = plan_.stages[stage.index()].devices;
+      for (std::size_t d = m; d < devices.size(); d += members)
+        parts.push_back(workers_[devices[d].index()]->shared_gradients(stage, shared.owner));
     }
+    for (std::size_t i = 0; i < parts[0].size(); ++i)
+      for (std::int64_t k = 0; k < parts[0][i].buffer->count(); ++k) {
+        float sum = 0;
+        for (const auto& part : parts) sum += numbers(part[i])[k];
+        for (const auto& part : parts) numbers(part[i])[k] = sum;
+      }
+  }
 }
 
 Weights RoundRobin::weights() const {
   Weights out;
   for (std::size_t s = 0; s < plan_.stages.size(); ++s)
     read(core::StageId(s), &DeviceWorker::weights_of, out);
-  for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-    for (const OpId op : plan_.stages[s].operators)
-      if (const OpId owner = graph::parameter_owner(graph_, op);
-          owner != op && plan_.stages[s].tensor_parallel == 1)
-        for (const DeviceId device : plan_.stages[s].devices)
-          REQUIRE(read_values(host_, *workers_[device.index()]->weights_of(op)[0]) == out.at(owner)[0]);
+  for (const plan::Stage& stage : plan_.stages)
+    for (const OpId op : stage.operators)
+      if (const OpId owner = graph::parameter_owner(graph_, op); owner != op)
+        compare_copies(stage, op, owner);
   return out;
 }
 
@@ -270,6 +274,17 @@ void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
     // Gradients of other replicas may have been used already.
     if (which == &DeviceWorker::weights_of) compare_replicas(stage, op);
   }
+}
+
+/// Every device has what the one of its number has in the owner's stage.
+void RoundRobin::compare_copies(const plan::Stage& stage, OpId op, OpId owner) const {
+  const auto home = std::ranges::find_if(plan_.stages, [&](const plan::Stage& other) {
+    return std::ranges::binary_search(other.operators, owner);
+  });
+  const auto members = static_cast<std::size_t>(stage.tensor_parallel);
+  for (std::size_t d = 0; d < stage.devices.size(); ++d)
+    REQUIRE(read_values(host_, *workers_[stage.devices[d].index()]->weights_of(op)[0]) ==
+            read_values(host_, *workers_[home->devices[d % members].index()]->weights_of(owner)[0]));
 }
 
 void RoundRobin::compare_replicas(const plan::Stage& stage, OpId op) const {

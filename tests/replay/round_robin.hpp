@@ -51,6 +51,7 @@ class RoundRobin {
   bool shared_summed(core::StageId stage) const;
   void read(core::StageId stage, Read which, Weights& out) const;
   void compare_replicas(const plan::Stage& stage, core::OpId op) const;
+  void compare_copies(const plan::Stage& stage, core::OpId op, core::OpId owner) const;
 
   kernels::Backend& host_;
   const graph::OpGraph& graph_;

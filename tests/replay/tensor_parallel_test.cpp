@@ -174,6 +174,27 @@ TEST_CASE("attention spelt out, heads tied to the table, recommenders") {
 }
 
 // Batch norm sees the samples of its device alone; by channels it sees all of them.
+// Megatron-LM's embedding group: devices of one number hold the same rows of the table.
+TEST_CASE("parameters that stages share are summed over the devices of one number") {
+  Given gpt = kSmall.at("gpt");
+  gpt["tied_head"] = "yes";
+  const Given encoder_decoder = {{"vocabulary", "13"},  {"layers", "1"},       {"hidden", "8"},
+                                 {"heads", "2"},        {"feed_forward", "8"}, {"source_length", "3"},
+                                 {"target_length", "2"}};
+  for (const Cut& cut :
+       {Cut{.rank = {0, 1}, .tensor_parallel = 2},
+        Cut{.schedule = "gpipe", .rank = {0, 1, 2}, .replicas = 2, .tensor_parallel = 2, .recompute = true},
+        Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
+        Cut{.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .tensor_parallel = 2}})
+    for (const auto& [name, given] : {std::pair("gpt", gpt), {"encoder_decoder", encoder_decoder}}) {
+      CAPTURE(std::string(name));
+      CAPTURE(cut.schedule);
+      check_training(cut_model(models::build(name, given), cut), {cut.mini_batch, kWithBiases});
+    }
+  check_training(cut_model(models::build("gpt", gpt), {.rank = {0, 1}, .tensor_parallel = 4}),
+                 {4, kWithBiases});
+}
+
 TEST_CASE("images: convolutions, batch norms and pools by channels, convolutions by what they read") {
   models::Layers net("images");
   const models::Window three{.kernel = {3, 3}, .padding = {1, 1}};
@@ -347,9 +368,10 @@ TEST_CASE("what cannot be divided is refused by name") {
                 Partition::batch) == "operator 'norm': 1 samples are too few to be divided over 2 devices");
   Given tied = kSmall.at("gpt");
   tied["tied_head"] = "yes";
-  CHECK(refusal(models::build("gpt", tied), {.rank = {0, 1}, .tensor_parallel = 2}, OpKind::norm,
-                Partition::whole)
-            .find("share") != std::string::npos);
+  CHECK(refusal(models::build("gpt", tied), {.rank = {0, 1}, .tensor_parallel = 2}, OpKind::embedding,
+                Partition::whole) ==
+        "stages 0, 1 share the parameters of 'token.embedding': tensor parallelism that divides them "
+        "differently is not replayed");
   CHECK(refusal(models::build("gpt", tied), two, OpKind::embedding, Partition::whole) ==
         "operators 'token.embedding' and 'head' share parameters, and are not divided alike; with tensor "
         "parallelism that is not replayed");
