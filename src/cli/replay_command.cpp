@@ -119,7 +119,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   report::ReplayRow before;
   stamp(before, session);
   std::optional<replay::Processes> processes;
-  if (const int count = process_count(); count > 1) setting.options.processes = &processes.emplace(count);
+  if (const int count = process_count(); count > 1)
+    setting.options.processes = &processes.emplace(count, cluster.size());
   auto replayed = experiment::replay_plan(problem, plan, flags.simulation.options(), setting);
   processes.reset();
   if (process_rank() > 0) return core::ExitCode::done;
@@ -149,7 +150,8 @@ void add_replay(CLI::App& app, Action& action) {
       "steps.\n"
       "Kernels of the host take one thread per device of the plan. Files appear whole and together, or not "
       "at all.\n"
-      "Started by mpirun, processes share the work: device d is in process d mod N; messages, and what\n"
+      "Started by mpirun, N processes share the D devices: number d is in process d * N / D. Messages, and "
+      "what\n"
       "tensor-parallel groups share, go by MPI, between GPUs by NCCL (each GPU a whole one then); process 0\n"
       "prints and writes.\n\n"
       "Examples:\n"

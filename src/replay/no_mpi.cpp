@@ -4,7 +4,7 @@
 
 namespace penstock::replay {
 
-Processes::Processes(int) {
+Processes::Processes(int, std::size_t) {
   throw core::BadInput(
       "several processes were started, but this build has no MPI: configure with -Dmpi=enabled");
 }

@@ -51,7 +51,7 @@ const Communicators& communicators() {
   return made;
 }
 
-Processes::Processes(int expected) {
+Processes::Processes(int expected, std::size_t devices) : devices_(devices) {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));

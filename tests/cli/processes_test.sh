@@ -18,7 +18,7 @@ mpi() { timeout 60 mpirun --oversubscribe "$@"; }
 tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16 --cluster "$cluster" --mini-batch 8)
 "$penstock" plan "${tiny[@]}" --devices 4 --planner gpipe_equal -o row.yaml >/dev/null
 "$penstock" plan "${tiny[@]}" --devices 4 --planner data_parallel -o replicas.yaml >/dev/null
-# Of 2 processes each has a device of both groups, and two of the one; of 4 processes each has one.
+# Of 2 processes each has one of two groups, and two devices of the one; of 4 processes each has one device.
 sed 's/^    micro_batch: .*/&\n    tensor_parallel: 2/' replicas.yaml >groups.yaml
 sed 's/^    micro_batch: .*/&\n    tensor_parallel: 4/' replicas.yaml >group.yaml
 
@@ -72,7 +72,7 @@ if [[ $part == slow ]]; then
   same_weights 4
   ends 4
   killed --enable-recovery
-  grep -q "^penstock: device [02].* waits for .*; process 1 has not been heard of for 10 s" killed.txt ||
+  grep -q "^penstock: device [01].* waits for .*; process 1 has not been heard of for 10 s" killed.txt ||
     { fail "no word of the end"; cat killed.txt; }
   [[ $(cat status.0) == 23 ]] || fail "exit code $(cat status.0)"
   all_end "a process dies in a collective: the other one ends" 1

@@ -33,7 +33,7 @@ using replay::test::Cut;
 
 namespace {
 
-const replay::Processes* processes = nullptr;
+replay::Processes* processes = nullptr;
 bool ended = false;  ///< processes no longer wait for each other
 
 replay::ReplayOptions options(bool together) {
@@ -47,6 +47,7 @@ replay::ReplayOptions options(bool together) {
 }
 
 bool all_have_devices(const Program& program) {
+  processes->deal(program.devices.size());
   std::set<int> hosts;
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     if (!program.devices[d].empty()) hosts.insert(processes->host(DeviceId(d)));
@@ -54,6 +55,7 @@ bool all_have_devices(const Program& program) {
 }
 
 std::vector<replay::Worker*> own(std::vector<replay::Worker*> workers) {
+  processes->deal(workers.size());
   for (std::size_t d = 0; d < workers.size(); ++d)
     if (!processes->has(DeviceId(d))) workers[d] = nullptr;
   return workers;
@@ -133,13 +135,13 @@ graph::OpGraph transformer() {
   return models::build("transformer", {{"layers", "1"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "5"}});
 }
 
-/// Neighbours in the plan, as far as they can be, in one process: a group too.
-void pack(replay::test::CutModel& model) {
+/// Devices that stand beside each other go to different processes.
+void scatter(replay::test::CutModel& model) {
   const auto count = static_cast<std::size_t>(processes->size());
   const std::size_t each = model.cluster.devices().size() / count;
   for (plan::Stage& stage : model.plan.stages)
     for (DeviceId& device : stage.devices)
-      device = DeviceId(device.index() % each * count + device.index() / each);
+      device = DeviceId(device.index() % count * each + device.index() / count);
 }
 
 /// Two devices of one group share twice in each pass.
@@ -233,7 +235,7 @@ TEST_CASE("devices beside the host send and sum by their library, to the same we
     CHECK(together.weights == alone.weights);
     CHECK(together.weights.size() > 0);
     CHECK(calls.joined > 0);
-    CHECK((cut.replicas > 1 ? calls.sums : calls.sends) > 0);
+    CHECK((cut.rank.size() == 1 ? calls.sums : calls.sends) > 0);
     if (processes->rank() == 0) CHECK(together.losses == alone.losses);
   }
 }
@@ -282,13 +284,15 @@ TEST_SUITE("ends" * doctest::skip()) {
   TEST_CASE("two processes on one device") {
     ends_with(
         [](std::size_t d) -> std::unique_ptr<kernels::Backend> {
-          return std::make_unique<replay::test::Guest>("guest " + std::to_string(d < 2 ? 7 : d));
+          return std::make_unique<replay::test::Guest>("guest " + std::to_string(d == 0 || d == 2 ? 7 : d));
         },
-        "processes 0 and 1 are both on guest 7", core::ExitCode::bad_input);
+        processes->size() == 2 ? "processes 0 and 1 are both on guest 7"
+                               : "processes 0 and 2 are both on guest 7",
+        core::ExitCode::bad_input);
   }
 
   TEST_CASE("one process on the host, another not") {
-    ends_with([](std::size_t d) { return d % 2 == 0 ? host(d) : guest(d); },
+    ends_with([](std::size_t d) { return d < 2 ? host(d) : guest(d); },
               "devices of the host and others do not run side by side", core::ExitCode::bad_input);
   }
 
@@ -300,17 +304,17 @@ TEST_SUITE("ends" * doctest::skip()) {
   }
 }
 
-// Of 2 processes, groups of 2 are across both, or packed in one; groups of 4 have 2 devices in each, and
-// packed 4 in one. Of 4 processes, groups of 4 are across all, or packed 2 in each of two.
+// Of 2 processes, groups have all devices in one, scattered half of them. Of 4 processes, groups of 4 of 8
+// devices have two in each of two processes, scattered one in each.
 TEST_CASE("tensor-parallel groups within and across processes train as in one, bit by bit") {
   for (const Cut& cut : {Cut{.rank = {0}, .replicas = 2, .tensor_parallel = 2},
                          Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
                          Cut{.schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 4, .recompute = true},
                          Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2}})
-    for (const bool packed : {false, true}) {
-      INFO(cut.schedule, ", groups of ", cut.tensor_parallel, packed ? ", packed" : "");
+    for (const bool scattered : {false, true}) {
+      INFO(cut.schedule, ", groups of ", cut.tensor_parallel, scattered ? ", scattered" : "");
       auto c = replay::test::cut_model(transformer(), cut);
-      if (packed) pack(c);
+      if (scattered) scatter(c);
       const Trained together = train(c, true), alone = train(c, false);
       CHECK(together.weights == alone.weights);
       CHECK(together.weights.size() > 0);
@@ -375,7 +379,7 @@ TEST_SUITE("ends" * doctest::skip()) {
 
 int main(int argc, char** argv) {
   const char* count = std::getenv("OMPI_COMM_WORLD_SIZE");
-  const replay::Processes started(count != nullptr ? std::atoi(count) : 1);
+  replay::Processes started(count != nullptr ? std::atoi(count) : 1, 1);
   processes = &started;
   const int status = doctest::Context(argc, argv).run();
   if (ended) std::_Exit(status);

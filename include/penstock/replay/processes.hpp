@@ -13,7 +13,7 @@ class Processes {
  public:
   /// Throws BadInput where this build has no MPI, or where MPI does not know of as many processes: then the
   /// launcher is another MPI's.
-  explicit Processes(int expected);
+  Processes(int expected, std::size_t devices);
   /// Waits for all, for a minute at most; after a failure for nobody.
   ~Processes();
   Processes(const Processes&) = delete;
@@ -24,12 +24,17 @@ class Processes {
   /// Ranks on this machine, this one too, ascending.
   const std::vector<int>& on_this_machine() const { return neighbours_; }
 
+  /// Devices go to processes in blocks, as a cluster counts them node by node and launchers do ranks.
+  void deal(std::size_t devices) { devices_ = devices; }
   /// Where a device's worker is.
-  int host(core::DeviceId device) const { return static_cast<int>(device.index()) % size_; }
+  int host(core::DeviceId device) const {
+    return static_cast<int>(device.index() * static_cast<std::size_t>(size_) / devices_);
+  }
   bool has(core::DeviceId device) const { return host(device) == rank_; }
 
  private:
   int rank_ = 0, size_ = 1;
+  std::size_t devices_ = 1;
   std::vector<int> neighbours_;
 };
 
