@@ -55,23 +55,24 @@ Yaml Yaml::child(const void* yaml_node, std::string key) const {
 namespace {
 
 /// A copy of a value that does not stand in the file: without lines. Its aliases are copied out, at most as
-/// many parts as are `left`.
-YAML::Node placeless(const YAML::Node& value, int& left) {
-  if (--left < 0) throw BadInput("too many parts, or an alias inside what it names");
+/// many parts as are `left`, inside each other as often as there are `levels`.
+YAML::Node placeless(const YAML::Node& value, int levels, int& left) {
+  if (levels == 0 || --left < 0) throw BadInput("too many parts, or an alias inside what it names");
   YAML::Node copy(value.Type());
   if (value.IsScalar()) copy = value.Scalar();
   if (value.IsSequence())
-    for (const auto& item : value) copy.push_back(placeless(item, left));
+    for (const auto& item : value) copy.push_back(placeless(item, levels - 1, left));
   if (value.IsMap())
     for (const auto& entry : value)
-      copy.force_insert(placeless(entry.first, left), placeless(entry.second, left));
+      copy.force_insert(placeless(entry.first, levels - 1, left), placeless(entry.second, levels - 1, left));
   return copy;
 }
 
 YAML::Node placeless(const std::string& value) {
+  constexpr int kLevels = 100;
   int left = 10'000;
   try {
-    return placeless(YAML::Load(value), left);
+    return placeless(YAML::Load(value), kLevels, left);
   } catch (const YAML::Exception& e) {
     throw BadInput("not valid YAML: " + e.msg);
   }
