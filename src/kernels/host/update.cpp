@@ -7,14 +7,15 @@
 namespace penstock::kernels::host {
 namespace {
 
-template <class Numbers, UpdateRule::Kind kind>
+/// In place apart: two names for one array would keep the compiler from using vectors.
+template <class Numbers, UpdateRule::Kind kind, bool in_place>
 void sweep(const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   auto* parameters = write<Numbers>(a.parameters);
   const auto* before = read<Numbers>(a.before);
   const auto* gradient = read<Numbers>(a.gradient);
   parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const float w = a.master != nullptr ? a.master[i] : Numbers::load(before[i]);
+      const float w = a.master != nullptr ? a.master[i] : Numbers::load(in_place ? parameters[i] : before[i]);
       const float next = step.next<kind>(w, Numbers::load(gradient[i]), a, i);
       if (a.master != nullptr) a.master[i] = next;
       parameters[i] = Numbers::store(next);
@@ -49,7 +50,12 @@ void HostUpdate::run(Buffer& parameters, const Buffer& before, const Buffer& gra
   const ThreadCount lent(threads_);
   with_numbers(element_, [&](auto numbers) {
     with_kind(rule_.kind, [&](auto kind) {
-      sweep<decltype(numbers), decltype(kind)::value>(UpdateStep(rule_, step), arrays, count_);
+      constexpr auto rule = decltype(kind)::value;
+      const UpdateStep now(rule_, step);
+      if (arrays.before == arrays.parameters)
+        sweep<decltype(numbers), rule, true>(now, arrays, count_);
+      else
+        sweep<decltype(numbers), rule, false>(now, arrays, count_);
     });
   });
 }
