@@ -28,7 +28,7 @@ struct Part {
 class Division {
  public:
   /// `wires` are of the whole graph. Throws BadInput naming the operator where a part has no kernel (layer
-  /// norms and concats divided by features, views of a part), where it has fewer rows, columns, channels or
+  /// norms divided by features, views of a part), where it has fewer rows, columns, channels or
   /// heads than there are devices, and where operators of a stage that share parameters divide them
   /// differently.
   Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,

@@ -69,7 +69,7 @@ void StageWeights::used(int updates) {
   if (--left_[updates] <= 0 && updates != newest_) versions_.erase(updates);
 }
 
-std::vector<Lease>& StageWeights::grown(std::int64_t mini_batch) {
+std::vector<Lease>& StageWeights::sums_of(std::int64_t mini_batch) {
   last_ = mini_batch;
   const MemoryKind kind = gradients_.empty() ? MemoryKind::gradients : MemoryKind::versions;
   const auto [found, fresh] = gradients_.try_emplace(mini_batch);
@@ -82,7 +82,7 @@ std::vector<Lease>& StageWeights::grown(std::int64_t mini_batch) {
 /// make.
 void StageWeights::step() {
   const bool in_place = left_[newest_] <= 0;
-  std::vector<Lease>& sums = gradients_.empty() ? grown(last_) : gradients_.begin()->second;
+  std::vector<Lease>& sums = gradients_.empty() ? sums_of(last_) : gradients_.begin()->second;
   std::vector<Lease>& old = versions_.at(newest_);
   std::vector<Lease> weights;
   const bool begun = gradients_.size() > 1;

@@ -33,7 +33,7 @@ class StageWeights {
   void used(int updates);
 
   /// Sums of a mini-batch, zeros at first; those of the next one may begin before the update is made.
-  const std::vector<Lease>& gradients(std::int64_t mini_batch) { return grown(mini_batch); }
+  const std::vector<Lease>& gradients(std::int64_t mini_batch) { return sums_of(mini_batch); }
   const std::vector<Lease>& last_gradients() { return gradients(last_); }
 
   /// The optimizer's update with the gradients of the oldest mini-batch that has some.
@@ -41,7 +41,7 @@ class StageWeights {
 
  private:
   void add(const kernels::Parameter& used);
-  std::vector<Lease>& grown(std::int64_t mini_batch);
+  std::vector<Lease>& sums_of(std::int64_t mini_batch);
   Lease successor(const Lease& old);
   void retire_gradients();
 

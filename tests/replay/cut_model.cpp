@@ -35,4 +35,32 @@ CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
   return out;
 }
 
+const std::map<std::string, std::map<std::string, std::string>>& small_zoo() {
+  static const std::map<std::string, std::map<std::string, std::string>> models = {
+      {"mmt", {{"branches", "2"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+      {"dlrm", {{"branches", "2"}, {"table_rows", "20"}, {"tower_input", "8"}, {"width", "8"}}},
+      {"candle_uno", {{"towers", "2"}, {"width", "8"}}},
+      {"case_study", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+      {"clip",
+       {{"text_sequence", "3"},
+        {"text_hidden", "8"},
+        {"text_layers", "2"},
+        {"text_heads", "2"},
+        {"resolution", "32"},
+        {"image_hidden", "8"},
+        {"image_heads", "2"},
+        {"image_layers", "2"}}},
+      {"transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+      {"gpt", {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+      {"encoder_decoder",
+       {{"vocabulary", "13"},
+        {"layers", "1"},
+        {"hidden", "8"},
+        {"heads", "2"},
+        {"feed_forward", "8"},
+        {"source_length", "3"},
+        {"target_length", "2"}}}};
+  return models;
+}
+
 }  // namespace penstock::replay::test

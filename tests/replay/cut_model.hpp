@@ -1,6 +1,9 @@
 #pragma once
 // A model cut into stages in the order of its operators.
 
+#include <map>
+#include <string>
+
 #include "penstock/cost/problem.hpp"
 #include "support/random_problem.hpp"
 
@@ -28,5 +31,8 @@ struct Cut {
 /// Stages of as many operators each, or one less; stage s on the replicas of rank[s]. Every pass of an
 /// operator takes 1 ms and 0.1 ms per sample.
 CutModel cut_model(graph::OpGraph graph, const Cut& cut);
+
+/// Parameters of the zoo's families at a size that trains in milliseconds; those of one size are left out.
+const std::map<std::string, std::map<std::string, std::string>>& small_zoo();
 
 }  // namespace penstock::replay::test

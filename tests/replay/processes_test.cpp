@@ -122,6 +122,16 @@ Trained train(const replay::test::CutModel& c, bool together, MakeBackend make =
   return out;
 }
 
+/// Weights, and losses where they are gathered.
+void check_alike(const replay::test::CutModel& c) {
+  const Trained together = train(c, true), alone = train(c, false);
+  CHECK(together.weights == alone.weights);
+  CHECK(together.weights.size() > 0);
+  if (processes->rank() > 0) return;
+  CHECK(together.losses == alone.losses);
+  CHECK(together.losses.size() == 3);
+}
+
 graph::OpGraph chain() {
   models::Layers net("chain");
   auto x = net.input("x", {6});
@@ -205,12 +215,7 @@ TEST_CASE("weights and losses are those of one process, bit by bit") {
         Cut{.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4}}) {
     CAPTURE(cut.schedule);
     const auto c = replay::test::cut_model(chain(), cut);
-    const Trained together = train(c, true), alone = train(c, false);
-    CHECK(together.weights == alone.weights);
-    CHECK(together.weights.size() > 0);
-    if (processes->rank() > 0) continue;
-    CHECK(together.losses == alone.losses);
-    CHECK(together.losses.size() == 3);
+    check_alike(c);
   }
 }
 
@@ -315,12 +320,7 @@ TEST_CASE("tensor-parallel groups within and across processes train as in one, b
       INFO(cut.schedule, ", groups of ", cut.tensor_parallel, scattered ? ", scattered" : "");
       auto c = replay::test::cut_model(transformer(), cut);
       if (scattered) scatter(c);
-      const Trained together = train(c, true), alone = train(c, false);
-      CHECK(together.weights == alone.weights);
-      CHECK(together.weights.size() > 0);
-      if (processes->rank() > 0) continue;
-      CHECK(together.losses == alone.losses);
-      CHECK(together.losses.size() == 3);
+      check_alike(c);
     }
 }
 

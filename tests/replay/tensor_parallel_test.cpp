@@ -178,9 +178,7 @@ TEST_CASE("attention spelt out, heads tied to the table, recommenders") {
 TEST_CASE("parameters that stages share are summed over the devices of one number") {
   Given gpt = kSmall.at("gpt");
   gpt["tied_head"] = "yes";
-  const Given encoder_decoder = {{"vocabulary", "13"},  {"layers", "1"},       {"hidden", "8"},
-                                 {"heads", "2"},        {"feed_forward", "8"}, {"source_length", "3"},
-                                 {"target_length", "2"}};
+  const Given& encoder_decoder = replay::test::small_zoo().at("encoder_decoder");
   for (const Cut& cut :
        {Cut{.rank = {0, 1}, .tensor_parallel = 2},
         Cut{.schedule = "gpipe", .rank = {0, 1, 2}, .replicas = 2, .tensor_parallel = 2, .recompute = true},
@@ -251,33 +249,12 @@ TEST_SUITE("slow") {
 }
 
 TEST_CASE("two branches, images beside text, cross attention") {
-  const std::map<std::string, Given> others = {
-      {"case_study", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
-      {"clip",
-       {{"text_sequence", "3"},
-        {"text_hidden", "8"},
-        {"text_layers", "2"},
-        {"text_heads", "2"},
-        {"resolution", "32"},
-        {"image_hidden", "8"},
-        {"image_heads", "2"},
-        {"image_layers", "2"}}},
-      {"encoder_decoder",
-       {{"vocabulary", "13"},
-        {"layers", "1"},
-        {"hidden", "8"},
-        {"heads", "2"},
-        {"feed_forward", "8"},
-        {"source_length", "3"},
-        {"target_length", "2"}}}};
-  for (const auto& [name, given] : others)
+  for (const std::string name : {"case_study", "clip", "encoder_decoder"})
     for (const bool row : {false, true}) {
       CAPTURE(name);
-      const std::vector<std::int32_t> ranks =
-          name == "encoder_decoder" ? std::vector{0} : std::vector{0, 1, 2};
-      check_training(
-          cut_model(models::build(name, given), {.rank = ranks, .tensor_parallel = 2, .sequential = row}),
-          {4, kPlain});
+      check_training(cut_model(models::build(name, replay::test::small_zoo().at(name)),
+                               {.tensor_parallel = 2, .sequential = row}),
+                     {4, kPlain});
     }
 }
 

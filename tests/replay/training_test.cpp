@@ -162,31 +162,6 @@ void check_zoo(const std::string& name, const Given& given, const Cut& cut, cons
   check_training(cut_model(untied(models::build(name, given)), cut), accuracy);
 }
 
-const std::map<std::string, Given> kSmall = {
-    {"mmt", {{"branches", "2"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
-    {"dlrm", {{"branches", "2"}, {"table_rows", "20"}, {"tower_input", "8"}, {"width", "8"}}},
-    {"candle_uno", {{"towers", "2"}, {"width", "8"}}},
-    {"case_study", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
-    {"clip",
-     {{"text_sequence", "3"},
-      {"text_hidden", "8"},
-      {"text_layers", "2"},
-      {"text_heads", "2"},
-      {"resolution", "32"},
-      {"image_hidden", "8"},
-      {"image_heads", "2"},
-      {"image_layers", "2"}}},
-    {"transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
-    {"gpt", {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
-    {"encoder_decoder",
-     {{"vocabulary", "13"},
-      {"layers", "1"},
-      {"hidden", "8"},
-      {"heads", "2"},
-      {"feed_forward", "8"},
-      {"source_length", "3"},
-      {"target_length", "2"}}}};
-
 }  // namespace
 
 TEST_CASE("small models of the zoo, cut along their branches or in a row") {
@@ -197,13 +172,15 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
       {.schedule = "zb_h1", .micro_batch = 1},
       {.replicas = 2},
   };
-  for (const auto& [name, given] : kSmall)
+  for (const auto& [name, given] : replay::test::small_zoo())
     for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 3e-5});
 }
 
 TEST_CASE("operators tied within a stage add to one gradient") {
   for (const char* name : {"gpt", "encoder_decoder"})
-    check_training(cut_model(models::build(name, kSmall.at(name)), {.rank = {0}, .replicas = 2}), {4});
+    check_training(
+        cut_model(models::build(name, replay::test::small_zoo().at(name)), {.rank = {0}, .replicas = 2}),
+        {4});
 }
 
 TEST_CASE("operators tied across stages keep equal copies, and train as on one device") {
