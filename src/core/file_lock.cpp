@@ -1,6 +1,7 @@
 #include "penstock/core/file_lock.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,20 +23,23 @@ bool is_at(int descriptor, const std::string& path) {
          open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
+[[noreturn]] void refuse(const char* what, const std::string& path, int fault) {
+  throw BadInput(fmt::format("cannot {} file '{}': {}", what, path, std::generic_category().message(fault)));
+}
+
 }  // namespace
 
 std::optional<FileLock> FileLock::take(const std::string& path) {
   std::error_code fault;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), fault);
   constexpr int kReadWrite = 0666;  // less the umask
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kReadWrite);
-  if (descriptor < 0) throw BadInput("cannot write file '" + path + "'");
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kReadWrite);
+  if (descriptor < 0) refuse("write", path, errno);
   const bool locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-  const bool held = !locked && errno == EWOULDBLOCK;
+  const int why = locked ? 0 : errno;
   if (locked && is_at(descriptor, path)) return FileLock(descriptor);
   close(descriptor);
-  if (locked) return std::nullopt;
-  if (!held) throw BadInput("cannot lock file '" + path + "'");
+  if (!locked && why != EWOULDBLOCK) refuse("lock", path, why);
   return std::nullopt;
 }
 

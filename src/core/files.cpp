@@ -1,10 +1,19 @@
 #include "penstock/core/files.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <filesystem>
-#include <iterator>
+#include <random>
+#include <system_error>
 #include <utility>
 
 #include "penstock/core/error.hpp"
@@ -13,6 +22,21 @@ namespace penstock::core {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 16;  ///< bytes handed to the system at once
+constexpr std::string_view kPrefix = ".penstock-", kEnding = ".tmp";
+
+/// Calls again while a signal came between.
+template <class Call>
+auto uninterrupted(Call&& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+std::string reason(int fault) {
+  return std::generic_category().message(fault);
+}
 
 /// A device or a pipe, such as /dev/stdout.
 bool is_special(const fs::path& path) {
@@ -29,40 +53,106 @@ std::string behind_links(const std::string& path) {
   return fault ? path : target.string();
 }
 
-}  // namespace
-
-FileWriter::FileWriter(std::string path) : path_(std::move(path)) {
-  static std::atomic<unsigned> count{0};  // distinct temporary names for concurrent writers
-  std::error_code fault;
-  target_ = behind_links(path_);
-  const fs::path folder = fs::path(target_).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, fault);
-  if (!is_special(path_))
-    temporary_ = target_ + "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".tmp";
-  out_.open(temporary_.empty() ? path_ : temporary_, std::ios::binary);
-  if (!out_) fail();
+/// ".penstock-123-89abcdef01234567.tmp": short, whatever the name of the file that it becomes.
+std::string temporary_beside(const std::string& path) {
+  std::random_device random;
+  return (fs::path(path).parent_path() /
+          fmt::format("{}{}-{:08x}{:08x}{}", kPrefix, getpid(), random(), random(), kEnding))
+      .string();
 }
 
-FileWriter::~FileWriter() {
+/// Who made the temporary file of that name; 0 where it is none.
+pid_t maker(std::string_view name) {
+  constexpr std::size_t kDigits = 16;
+  if (!name.starts_with(kPrefix) || !name.ends_with(kEnding)) return 0;
+  name = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kEnding.size());
+  pid_t id = 0;
+  const auto [rest, fault] = std::from_chars(name.data(), name.data() + name.size(), id);
+  name.remove_prefix(static_cast<std::size_t>(rest - name.data()));
+  const bool ours = fault == std::errc() && id > 0 && name.starts_with('-') && name.size() == 1 + kDigits &&
+                    name.find_first_not_of("0123456789abcdef", 1) == name.npos;
+  return ours ? id : 0;
+}
+
+/// So that a crash of the machine does not undo the renaming. Nothing where a folder cannot be opened to
+/// read.
+int sync_folder(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  Descriptor opened;
+  opened.value = uninterrupted(
+      [&] { return open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (opened.value < 0) return errno == EACCES ? 0 : errno;
+  return fsync(opened.value) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (value >= 0) close(value);
+}
+
+Temporary::~Temporary() {
+  if (!path.empty()) std::remove(path.c_str());
+}
+
+FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(behind_links(path_)) {
+  if (is_special(path_)) {
+    open_special();
+    return;
+  }
   std::error_code fault;
-  out_.close();
-  if (!temporary_.empty()) fs::remove(temporary_, fault);  // nothing is there after a commit
+  const fs::path folder = fs::path(target_).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, fault);
+  if (fault) fail(fault.value());
+  open_temporary();
+}
+
+void FileWriter::open_special() {
+  file_.value = uninterrupted([&] { return open(path_.c_str(), O_WRONLY | O_CLOEXEC); });
+  if (file_.value < 0) fail(errno);
+}
+
+/// Locked while it lives, so that who clears up after the dead leaves it alone.
+void FileWriter::open_temporary() {
+  constexpr mode_t kNew = 0666, kModes = 0777;
+  struct stat old {};
+  const bool replaces = stat(target_.c_str(), &old) == 0 && S_ISREG(old.st_mode);
+  const mode_t mode = replaces ? old.st_mode & kModes : kNew;
+  std::string name = temporary_beside(target_);
+  file_.value = uninterrupted(
+      [&] { return open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode); });
+  if (file_.value < 0) fail(errno);
+  temporary_.path.swap(name);
+  flock(file_.value, LOCK_EX | LOCK_NB);  // where the file system has no locks, the process's number must do
+  if (replaces && fchmod(file_.value, mode) != 0) fail(errno);
 }
 
 void FileWriter::write(std::string_view piece) {
-  out_.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-  if (!out_) fail();
+  waiting_ += piece;
+  if (waiting_.size() >= kPiece) flush();
+}
+
+void FileWriter::flush() {
+  for (std::string_view rest = waiting_; !rest.empty();) {
+    const ssize_t written = uninterrupted([&] { return ::write(file_.value, rest.data(), rest.size()); });
+    if (written <= 0) fail(written < 0 ? errno : EIO);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  waiting_.clear();
 }
 
 void FileWriter::commit() {
-  std::error_code fault;
-  out_.close();
-  if (out_ && !temporary_.empty()) fs::rename(temporary_, target_, fault);
-  if (!out_ || fault) fail();
+  flush();
+  if (!temporary_.path.empty() && fsync(file_.value) != 0 && errno != EINVAL) fail(errno);
+  if (close(std::exchange(file_.value, -1)) != 0 && errno != EINTR) fail(errno);
+  if (temporary_.path.empty()) return;
+  if (std::rename(temporary_.path.c_str(), target_.c_str()) != 0) fail(errno);
+  temporary_.path.clear();
+  if (const int fault = sync_folder(target_)) fail(fault);
 }
 
-void FileWriter::fail() const {
-  throw BadInput("cannot write file '" + path_ + "'");
+void FileWriter::fail(int fault) const {
+  throw BadInput("cannot write file '" + path_ + "': " + reason(fault));
 }
 
 void write_file(const std::string& path, std::string_view content) {
@@ -71,13 +161,72 @@ void write_file(const std::string& path, std::string_view content) {
   file.commit();
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text;
+bool is_left_behind(const std::string& path) {
+  const pid_t id = maker(fs::path(path).filename().string());
+  if (id == 0 || kill(id, 0) == 0 || errno != ESRCH) return false;
+  Descriptor file;
+  file.value = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  return file.value >= 0 && flock(file.value, LOCK_EX | LOCK_NB) == 0;  // nor on another machine
+}
+
+TemporaryFolder::TemporaryFolder(const std::string& beside) : path_(temporary_beside(beside)) {
+  constexpr mode_t kOwner = 0700;
   std::error_code fault;
-  if (fs::is_directory(path, fault)) throw BadInput("cannot read file '" + path + "': it is a folder");
-  if (in) text.assign(std::istreambuf_iterator<char>(in), {});
-  if (!in && !in.eof()) throw BadInput("cannot read file '" + path + "'");
+  const fs::path above = fs::path(path_).parent_path();
+  if (!above.empty()) fs::create_directories(above, fault);
+  if (!fault && mkdir(path_.c_str(), kOwner) != 0) fault.assign(errno, std::generic_category());
+  if (fault) throw BadInput("cannot make a folder beside '" + beside + "': " + fault.message());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+namespace {
+
+constexpr int kForEver = -1, kMoment = 500;  ///< ms
+
+/// Something to read, or the end of it.
+void await_data(int file, int longest) {
+  pollfd awaited{file, POLLIN, 0};
+  uninterrupted([&] { return poll(&awaited, 1, longest); });
+}
+
+/// As `read` of a file that was opened to wait for its writers.
+ssize_t read_some(int file, char* to, std::size_t room) {
+  for (;;) {
+    const ssize_t got = uninterrupted([&] { return read(file, to, room); });
+    if (got >= 0 || errno != EAGAIN) return got;
+    await_data(file, kForEver);
+  }
+}
+
+}  // namespace
+
+/// To open a pipe waits for its writer, who may never come: one that is not there in a moment is missed.
+std::string read_file(const std::string& path, std::size_t most) {
+  const auto refuse = [&](const std::string& why) {
+    throw BadInput("cannot read file '" + path + "': " + why);
+  };
+  Descriptor file;
+  file.value = uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
+  struct stat about {};
+  if (file.value < 0 || fstat(file.value, &about) != 0) refuse(reason(errno));
+  if (S_ISDIR(about.st_mode)) refuse("it is a folder");
+  const bool pipe = S_ISFIFO(about.st_mode);
+  if (pipe) await_data(file.value, kMoment);
+  const auto expected = static_cast<std::size_t>(std::max<off_t>(about.st_size, 0));  // 0 of a pipe
+  std::string text(std::min(expected, most) + 1, '\0');
+  std::size_t filled = 0;
+  for (ssize_t got = 1; got > 0; filled += static_cast<std::size_t>(got)) {
+    if (std::max(filled, expected) > most) refuse(fmt::format("it is larger than {} MiB", most >> 20));
+    if (filled == text.size()) text.resize(filled + kPiece);
+    got = read_some(file.value, text.data() + filled, text.size() - filled);
+    if (got < 0) refuse(reason(errno));
+  }
+  if (pipe && filled == 0) refuse("it is a pipe that nobody writes to");
+  text.resize(filled);
   return text;
 }
 

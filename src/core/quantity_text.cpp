@@ -28,16 +28,17 @@ constexpr Unit kFlopUnits[] = {
 
 constexpr Unit kShareUnits[] = {{"%", 0.01}};
 
+/// A number from 0 with its unit, at most `most` in the base unit.
 template <std::size_t N>
-std::optional<double> parse(std::string_view text, const Unit (&units)[N]) {
+std::optional<double> parse(std::string_view text, const Unit (&units)[N], double most) {
   double number = 0;
   const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (fault != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
+  if (fault != std::errc() || !(number >= 0)) return std::nullopt;
   std::string_view name(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
   for (const Unit& unit : units) {
     const double value = number * unit.scale;
-    if (unit.name == name && std::isfinite(value)) return value;
+    if (unit.name == name && value <= most) return value;
   }
   return std::nullopt;
 }
@@ -55,28 +56,32 @@ std::string scaled(double value, std::initializer_list<std::pair<double, const c
 
 std::optional<Seconds> parse_seconds(std::string_view text) {
   constexpr double kLongest = 1e7;  // a third of a year
-  const auto value = parse(text, kTimeUnits);
-  return value && *value <= kLongest ? std::optional(Seconds(*value)) : std::nullopt;
+  const auto value = parse(text, kTimeUnits, kLongest);
+  return value ? std::optional(Seconds(*value)) : std::nullopt;
 }
 
 std::optional<Bytes> parse_bytes(std::string_view text) {
-  const auto value = parse(text, kByteUnits);
-  if (!value || *value > 9e18) return std::nullopt;
-  return Bytes(static_cast<std::int64_t>(std::llround(*value)));
+  constexpr double kMost = 1152921504606846976.0;  // 2^60
+  const auto value = parse(text, kByteUnits, kMost);
+  return value ? std::optional(Bytes(std::llround(*value))) : std::nullopt;
 }
 
+/// Of bytes or floating point operations per second: hundreds of times what one device does today.
+constexpr double kFastest = 1e18;
+
 std::optional<Bandwidth> parse_bandwidth(std::string_view text) {
-  const auto value = parse(text, kBandwidthUnits);
+  const auto value = parse(text, kBandwidthUnits, kFastest);
   return value ? std::optional(Bandwidth(*value)) : std::nullopt;
 }
 
 std::optional<FlopRate> parse_flop_rate(std::string_view text) {
-  const auto value = parse(text, kFlopUnits);
+  const auto value = parse(text, kFlopUnits, kFastest);
   return value ? std::optional(FlopRate(*value)) : std::nullopt;
 }
 
 std::optional<double> parse_share(std::string_view text) {
-  return parse(text, kShareUnits);
+  constexpr double kMost = 1e6;
+  return parse(text, kShareUnits, kMost);
 }
 
 std::string show(Bytes bytes) {

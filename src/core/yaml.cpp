@@ -22,6 +22,9 @@ struct Yaml::Node {
 
 namespace {
 
+/// A document takes up to 80 times its text in memory.
+constexpr std::size_t kMostText = std::size_t{128} << 20;
+
 /// Parses the whole text as one number; nothing may follow it.
 template <class Number>
 std::optional<Number> whole(const std::string& text) {
@@ -36,10 +39,12 @@ std::optional<Number> whole(const std::string& text) {
 Yaml::Yaml(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
 
 Yaml Yaml::load(const std::string& path) {
-  return parse(read_file(path), path);
+  return parse(read_file(path, kMostText), path);
 }
 
 Yaml Yaml::parse(const std::string& text, const std::string& name) {
+  if (text.size() > kMostText)
+    throw BadInput(Place{name, 0, ""}, fmt::format("is larger than {} MiB", kMostText >> 20));
   try {
     return Yaml(std::make_shared<const Node>(Node{YAML::Load(text), name, ""}));
   } catch (const YAML::Exception& e) {
@@ -212,16 +217,16 @@ T unit_or_fail(const Yaml& node, std::optional<T> (*parser)(std::string_view), c
 }  // namespace
 
 Seconds Yaml::seconds() const {
-  return unit_or_fail(*this, parse_seconds, "a time with its unit, such as 3us");
+  return unit_or_fail(*this, parse_seconds, "a time with its unit, such as 3us, to 10^7 s");
 }
 Bytes Yaml::bytes() const {
-  return unit_or_fail(*this, parse_bytes, "a size with its unit, such as 16GiB");
+  return unit_or_fail(*this, parse_bytes, "a size with its unit, such as 16GiB, to 2^60 B");
 }
 Bandwidth Yaml::bandwidth() const {
-  return unit_or_fail(*this, parse_bandwidth, "a bandwidth with its unit, such as 12.5GB/s");
+  return unit_or_fail(*this, parse_bandwidth, "a bandwidth with its unit, such as 12.5GB/s, to 10^18 B/s");
 }
 FlopRate Yaml::flop_rate() const {
-  return unit_or_fail(*this, parse_flop_rate, "a rate with its unit, such as 15.7TFLOP/s");
+  return unit_or_fail(*this, parse_flop_rate, "a rate with its unit, such as 15.7TFLOP/s, to 10^18 FLOP/s");
 }
 double Yaml::share() const {
   return unit_or_fail(*this, parse_share, "a share in percent, such as 10%");

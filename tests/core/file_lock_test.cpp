@@ -1,10 +1,15 @@
 #include "penstock/core/file_lock.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
@@ -12,6 +17,19 @@
 
 using namespace penstock;
 using core::FileLock;
+
+namespace {
+
+/// What another process does between the opening of a lock's file and its locking.
+std::function<void()> meanwhile;
+
+}  // namespace
+
+/// In place of the C library's.
+extern "C" int flock(int descriptor, int operation) noexcept {
+  if (const auto act = std::exchange(meanwhile, nullptr)) act();
+  return static_cast<int>(syscall(SYS_flock, descriptor, operation));
+}
 
 TEST_CASE("one holder at a time, until it lets go") {
   const support::Scratch scratch("file_lock_test");
@@ -47,4 +65,19 @@ TEST_CASE("a process that dies lets go") {
   waitpid(child, nullptr, 0);
   CHECK(FileLock::take(path));
   close(ready[0]), close(ready[1]);
+}
+
+TEST_CASE("a lock is none where its file was renamed or removed meanwhile") {
+  const support::Scratch scratch("file_lock_test");
+  const std::string path = scratch.path("lock");
+  meanwhile = [&] { std::filesystem::rename(path, path + ".old"); };
+  CHECK_FALSE(FileLock::take(path));
+  meanwhile = [&] { std::filesystem::remove(path); };
+  CHECK_FALSE(FileLock::take(path));
+  meanwhile = [&] {
+    std::filesystem::remove(path);
+    core::write_file(path, "another one's");
+  };
+  CHECK_FALSE(FileLock::take(path));
+  CHECK(FileLock::take(path));
 }

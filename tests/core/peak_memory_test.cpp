@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "penstock/core/stop.hpp"
+#include "support/skip.hpp"
 
 using namespace penstock::core;
 
@@ -29,8 +30,8 @@ constexpr bool kShadowed = false;
 
 /// Only Linux does, and some containers hide it.
 bool untold(bool told) {
-  WARN_MESSAGE(told, "skipped: this system does not tell resident memory");
-  WARN_MESSAGE(!kShadowed, "skipped: resident memory is mostly the sanitizer's");
+  if (!told) penstock::support::skip("this system does not tell resident memory");
+  if (kShadowed) penstock::support::skip("resident memory is mostly the sanitizer's");
   return !told || kShadowed;
 }
 

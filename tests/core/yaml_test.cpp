@@ -21,7 +21,7 @@ std::string fault_of(const std::string& text, void (*read)(const Yaml&)) {
 
 TEST_CASE("every fault names file, line, key and what was expected") {
   CHECK(fault_of("a: 1\nmemory: 16\n", [](const Yaml& y) { y.at("memory").bytes(); }) ==
-        "f.yaml:2: memory: expected a size with its unit, such as 16GiB, found '16'");
+        "f.yaml:2: memory: expected a size with its unit, such as 16GiB, to 2^60 B, found '16'");
   CHECK(fault_of("nodes:\n  - gpus: x\n", [](const Yaml& y) {
           y.at("nodes").items()[0].at("gpus").integer(1, 8);
         }) == "f.yaml:2: nodes[0].gpus: expected a whole number from 1 to 8, found 'x'");
@@ -46,4 +46,33 @@ TEST_CASE("quoted text reads back as it was") {
 
 TEST_CASE("a missing file is bad input") {
   CHECK_THROWS_AS(Yaml::load("no/such/file.yaml"), BadInput);
+}
+
+TEST_CASE("whole numbers are taken up to both bounds") {
+  const Yaml root = Yaml::parse("[0, 1, 8, 9, 1.0]\n", "n.yaml");
+  const auto items = root.items();
+  CHECK(items[1].integer(1, 8) == 1);
+  CHECK(items[2].integer(1, 8) == 8);
+  for (const std::size_t i : {0, 3, 4}) CHECK_THROWS_AS(items[i].integer(1, 8), BadInput);
+}
+
+TEST_CASE("a value that is set has at most a hundred levels and ten thousand parts") {
+  const auto set = [](const std::string& value) {
+    Yaml root = Yaml::parse("a: 0\n", "s.yaml");
+    root.set("a", value);
+    return root.at("a");
+  };
+  const auto nested = [](std::size_t lists) {
+    return std::string(lists, '[') + "x" + std::string(lists, ']');
+  };
+  CHECK(set(nested(99)).is_list());
+  CHECK_THROWS_AS(set(nested(100)), BadInput);
+  const auto row = [](int items) {
+    std::string out = "[&x [y]";  // two parts
+    for (int i = 1; i < items; ++i) out += ", *x";
+    return out + "]";
+  };
+  CHECK(set("[" + row(4999) + "]").items()[0].items().size() == 4999);  // 2 + 4,999 * 2 parts
+  CHECK_THROWS_AS(set("[" + row(5000) + "]"), BadInput);
+  CHECK_THROWS_AS(set("[0, " + row(4999) + "]"), BadInput);
 }

@@ -1,0 +1,43 @@
+#include "penstock/core/json_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace penstock::core {
+namespace {
+
+int line_of(std::string_view text, std::size_t byte) {
+  return 1 + static_cast<int>(std::ranges::count(text.substr(0, byte), '\n'));
+}
+
+}  // namespace
+
+/// Exact on JSON; on other text up to where it stops being JSON, which is as far as any parser goes.
+void check_json_depth(std::string_view text, const std::string& file) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == ']' || c == '}'))
+      --depth;
+    else if (!quoted && (c == '[' || c == '{') && ++depth > kDeepestJson)
+      throw BadInput({file, line_of(text, i), ""},
+                     fmt::format("nests deeper than {} levels (byte {})", kDeepestJson, i + 1));
+  }
+}
+
+/// Of "[...] parse error at line 1, column 2: syntax error while parsing value - unexpected ..." the last
+/// part.
+void refuse_json(std::string_view text, const std::string& file, std::size_t byte, std::string_view fault) {
+  const std::size_t detail = fault.find(" - ");
+  throw BadInput({file, line_of(text, byte), ""},
+                 "not valid JSON" +
+                     (detail == fault.npos ? std::string() : ": " + std::string(fault.substr(detail + 3))));
+}
+
+}  // namespace penstock::core
