@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "model_json.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/graph/graph_builder.hpp"
@@ -14,15 +15,11 @@ namespace {
 
 using core::OpId;
 using core::Yaml;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostCount = 1'000'000'000'000'000;  ///< sums over thousands of operators stay exact
-constexpr double kMostFlops = 1e30;
-constexpr std::size_t kLongestExtent = 128;  ///< YAML takes keys of up to 1024 characters, escapes counted
-
-Json to_json(const OpGraph& graph, OpId id) {
+OrderedJson to_json(const OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
-  Json inputs = Json::array(), shape = Json::object();
+  OrderedJson inputs = OrderedJson::array(), shape = OrderedJson::object();
   for (Vertex p : graph.dag().predecessors(static_cast<Vertex>(id.index())))
     inputs.push_back(graph.op(OpId(static_cast<std::size_t>(p))).name);
   for (const auto& [extent, value] : op.shape) shape[extent] = value;
@@ -42,8 +39,8 @@ Json to_json(const OpGraph& graph, OpId id) {
 /// JSON cannot hold other text, so what we read could not be written again.
 void check_utf8(const Yaml& place, const std::string& text) {
   try {
-    (void)Json(text).dump();
-  } catch (const Json::type_error&) {
+    (void)OrderedJson(text).dump();
+  } catch (const OrderedJson::type_error&) {
     place.fail("expected text in UTF-8");
   }
 }
@@ -142,6 +139,25 @@ OpGraph parse(const Yaml& file) {
   return build(builder, operators);
 }
 
+/// Nothing where the graph has a fault.
+std::optional<OpGraph> built(ModelDraft draft) try {
+  GraphBuilder builder(std::move(draft.name), draft.element_bytes);
+  Ids ids;
+  for (Operator& op : draft.operators) {
+    std::string name = op.name;
+    if (!ids.emplace(std::move(name), builder.add(std::move(op))).second) return std::nullopt;
+  }
+  for (std::size_t i = 0; i < draft.inputs.size(); ++i)
+    for (const std::string& input : draft.inputs[i]) {
+      const auto producer = ids.find(input);
+      if (producer == ids.end()) return std::nullopt;
+      builder.add_edge(producer->second, OpId(i));
+    }
+  return builder.build();
+} catch (const core::BadInput&) {
+  return std::nullopt;
+}
+
 /// For use between double quotes in DOT.
 std::string escaped(std::string_view text) {
   std::string out;
@@ -155,22 +171,24 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 std::string to_json(const OpGraph& graph) {
-  Json operators = Json::array();
+  OrderedJson operators = OrderedJson::array();
   for (std::size_t i = 0; i < graph.size(); ++i) operators.push_back(to_json(graph, OpId(i)));
-  const Json file = {{"penstock", "model"},
-                     {"version", 1},
-                     {"name", graph.name()},
-                     {"element_bytes", graph.element_bytes()},
-                     {"operators", operators}};
-  return file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const OrderedJson file = {{"penstock", "model"},
+                            {"version", 1},
+                            {"name", graph.name()},
+                            {"element_bytes", graph.element_bytes()},
+                            {"operators", operators}};
+  return file.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 OpGraph parse_graph(const std::string& text, const std::string& filename) {
+  if (auto draft = read_model_json(text))
+    if (auto graph = built(std::move(*draft))) return std::move(*graph);
   return parse(Yaml::parse(text, filename));
 }
 
 OpGraph load_graph(const std::string& path) {
-  return parse(Yaml::load(path));
+  return parse_graph(core::read_file(path), path);
 }
 
 std::string to_dot(const OpGraph& graph) {

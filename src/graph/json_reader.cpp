@@ -2,33 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "penstock/core/error.hpp"
 
 namespace penstock::graph {
-namespace {
-
-using Json = nlohmann::json;
-
-int line_of(const std::string& text, std::size_t byte) {
-  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
-  return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
-}
-
-}  // namespace
-
-Json parse_json(const std::string& text, const std::string& file) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& e) {
-    throw core::BadInput({file, line_of(text, e.byte), ""}, "not valid JSON");
-  } catch (const Json::out_of_range&) {
-    throw core::BadInput({file, 0, ""}, "not valid JSON: a number is too large");
-  }
-}
 
 void JsonReader::fail(const std::string& message) const {
   throw core::BadInput({file_, 0, key_}, message);

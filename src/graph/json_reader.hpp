@@ -9,9 +9,6 @@
 
 namespace penstock::graph {
 
-/// Throws BadInput with file and line when the text is not JSON.
-nlohmann::json parse_json(const std::string& text, const std::string& file);
-
 /// A value with its key ("nodes[3].name"). Refers to the document and the file's name. All readers throw
 /// BadInput.
 class JsonReader {

@@ -198,6 +198,81 @@ PipedreamGraph load_pipedream_graph(const std::string& path) {
   return parse_pipedream_graph(core::read_file(path), path);
 }
 
+namespace {
+
+/// Which layer each one is part of, as idle layers join their neighbours one after the other.
+class Hosts {
+ public:
+  explicit Hosts(const PipedreamGraph& graph)
+      : graph_(graph), gone_(graph.nodes.size()), before_(graph.nodes.size()), after_(graph.nodes.size()) {
+    for (const auto& [from, to] : graph.edges) join(from, to);
+  }
+
+  PipedreamGraph joined() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t v = 0; v < gone_.size(); ++v)
+        if (const auto host = host_of(v)) {
+          remove(v, *host);
+          changed = true;
+        }
+    }
+    return rest();
+  }
+
+ private:
+  void join(std::size_t from, std::size_t to) {
+    if (from == to || std::ranges::find(after_[from], to) != after_[from].end()) return;
+    after_[from].push_back(to);
+    before_[to].push_back(from);
+  }
+
+  std::optional<std::size_t> host_of(std::size_t v) const {
+    const PipedreamNode& node = graph_.nodes[v];
+    if (gone_[v] || graph_.is_input(v) || node.forward_ms > 0 || node.backward_ms > 0 ||
+        node.parameter_bytes > 0)
+      return std::nullopt;
+    if (after_[v].empty() && before_[v].size() == 1) return before_[v].front();
+    double read = 0;
+    for (const std::size_t u : before_[v]) read += graph_.nodes[u].activation_bytes;
+    if (after_[v].size() == 1 && read <= node.activation_bytes) return after_[v].front();
+    return std::nullopt;
+  }
+
+  /// Its neighbours become the host's.
+  void remove(std::size_t v, std::size_t host) {
+    gone_[v] = true;
+    for (const std::size_t u : before_[v]) std::erase(after_[u], v);
+    for (const std::size_t w : after_[v]) std::erase(before_[w], v);
+    for (const std::size_t u : before_[v]) join(u, host);
+  }
+
+  PipedreamGraph rest() const {
+    PipedreamGraph out{graph_.file, {}, {}};
+    std::vector<std::size_t> number(gone_.size());
+    for (std::size_t v = 0; v < gone_.size(); ++v) {
+      if (gone_[v]) continue;
+      number[v] = out.nodes.size();
+      out.nodes.push_back(graph_.nodes[v]);
+      out.nodes.back().source = before_[v].empty();
+    }
+    for (std::size_t v = 0; v < gone_.size(); ++v)
+      for (const std::size_t w : after_[v])
+        if (!gone_[v]) out.edges.emplace_back(number[v], number[w]);
+    return out;
+  }
+
+  const PipedreamGraph& graph_;
+  std::vector<bool> gone_;
+  std::vector<std::vector<std::size_t>> before_, after_;
+};
+
+}  // namespace
+
+PipedreamGraph without_idle(const PipedreamGraph& graph) {
+  return Hosts(graph).joined();
+}
+
 OpGraph to_op_graph(const PipedreamGraph& graph, const std::string& name, std::int64_t samples) {
   GraphBuilder builder(name, kNumberBytes);
   for (std::size_t v = 0; v < graph.nodes.size(); ++v) builder.add(to_operator(graph, v, samples));

@@ -10,12 +10,13 @@
 #include "json_reader.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/json_text.hpp"
 #include "penstock/graph/graph_builder.hpp"
 
 namespace penstock::graph {
 namespace {
 
-constexpr std::size_t kMostLayers = 2'000, kMostEdges = 20'000, kMostDegrees = 16, kLongestName = 128;
+constexpr std::size_t kMostLayers = 2'000, kMostPiperEdges = 20'000, kMostDegrees = 16, kLongestName = 128;
 constexpr double kMostBytes = 1e15, kMostSeconds = 1e7;
 
 constexpr std::int64_t kLargestId = 1'000'000'000;
@@ -48,7 +49,7 @@ std::size_t end_of(const JsonReader& edge, const char* key, const RawFile& raw) 
 
 void read_edges(const JsonReader& root, RawFile& raw) {
   std::set<std::pair<std::size_t, std::size_t>> seen;
-  for (const JsonReader& edge : root.at("edges").items(kMostEdges)) {
+  for (const JsonReader& edge : root.at("edges").items(kMostPiperEdges)) {
     const std::size_t from = end_of(edge, "sourceId", raw), to = end_of(edge, "destId", raw);
     if (from == to) edge.fail("the edge joins a node with itself");
     if (!seen.emplace(from, to).second) edge.fail("the edge stands twice");
@@ -217,7 +218,7 @@ Dag dag_of(const PiperWorkload& workload) {
 }
 
 PiperWorkload parse_piper(const std::string& text, const std::string& file, PiperTime unit) {
-  const auto json = parse_json(text, file);
+  const auto json = core::parse_json<nlohmann::json>(text, file);
   return read(JsonReader(json, file, ""), unit);
 }
 

@@ -18,10 +18,10 @@ namespace {
 
 using Kind = SpTree::Kind;
 
-SpTree build_tree(Piece whole, const CutSearch& search);
+SpTree build_tree(Piece whole, const CutSearch& search, core::StopToken stop);
 
 /// Tries estimated cuts to the end, without further trials below, and takes the shortest.
-std::vector<int> tried_cut(const Piece& piece, int trials) {
+std::vector<int> tried_cut(const Piece& piece, int trials, core::StopToken stop) {
   std::vector<int> best;
   double best_length = std::numeric_limits<double>::infinity();
   for (auto& labels : estimated_cuts(piece, trials)) {
@@ -29,7 +29,7 @@ std::vector<int> tried_cut(const Piece& piece, int trials) {
     for (Piece& part : split(piece, labels)) {
       const std::vector<double> weights = part.weights;
       std::iota(part.names.begin(), part.names.end(), 0);
-      length += critical_length(build_tree(std::move(part), {0, 0}), weights);
+      length += critical_length(build_tree(std::move(part), {0, 0}, stop), weights);
     }
     if (length >= best_length) continue;
     best_length = length;
@@ -38,9 +38,9 @@ std::vector<int> tried_cut(const Piece& piece, int trials) {
   return best;
 }
 
-std::vector<int> choose_cut(const Piece& piece, const CutSearch& search) {
+std::vector<int> choose_cut(const Piece& piece, const CutSearch& search, core::StopToken stop) {
   if (auto exact = exact_cut(piece, search.exact_cuts)) return *exact;
-  if (search.trials > 0) return tried_cut(piece, search.trials);
+  if (search.trials > 0) return tried_cut(piece, search.trials, stop);
   return estimated_cuts(piece, 1).front();
 }
 
@@ -51,7 +51,9 @@ bool splits(const std::vector<int>& labels) {
 /// A tree in the making: nodes are numbered before their pieces are taken apart, so depth costs no stack.
 class TreeBuilder {
  public:
-  TreeBuilder(Piece whole, const CutSearch& search) : search_(search) { add(std::move(whole)); }
+  TreeBuilder(Piece whole, const CutSearch& search, core::StopToken stop) : search_(search), stop_(stop) {
+    add(std::move(whole));
+  }
 
   SpTree run() {
     while (!open_.empty()) {
@@ -71,10 +73,11 @@ class TreeBuilder {
   }
 
   void take_apart(int node, const Piece& piece) {
+    stop_.check();
     std::vector<int> labels = component_labels(piece.dag);
     const Kind kind = splits(labels) ? Kind::parallel : Kind::series;
     if (!splits(labels)) labels = series_labels(piece.dag);
-    if (!splits(labels)) labels = choose_cut(piece, search_);
+    if (!splits(labels)) labels = choose_cut(piece, search_, stop_);
     std::vector<int> below;
     for (Piece& part : split(piece, labels)) below.push_back(add(std::move(part)));
     tree_.nodes[node] = {kind, -1, static_cast<int>(tree_.children.size()), static_cast<int>(below.size())};
@@ -82,12 +85,13 @@ class TreeBuilder {
   }
 
   CutSearch search_;
+  core::StopToken stop_;
   SpTree tree_;
   std::vector<std::pair<int, Piece>> open_;  ///< nodes still drawn as leaves, and what they stand for
 };
 
-SpTree build_tree(Piece whole, const CutSearch& search) {
-  return TreeBuilder(std::move(whole), search).run();
+SpTree build_tree(Piece whole, const CutSearch& search, core::StopToken stop) {
+  return TreeBuilder(std::move(whole), search, stop).run();
 }
 
 /// Sets `added`, `order` and `dag` once the tree stands. An edge of the tree joins vertices with nothing
@@ -105,7 +109,8 @@ void add_order(const Dag& dag, SpResult& result) {
 
 }  // namespace
 
-SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search) {
+SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search,
+                              core::StopToken stop) {
   core::require(weights.size() == dag.size(), "one weight per vertex");
   for (double weight : weights)
     core::require(weight >= 0 && std::isfinite(weight), "weights are finite, not negative");
@@ -119,7 +124,7 @@ SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, c
     return result;
   }
   Piece whole = whole_piece(transitive_reduction(dag), {weights.begin(), weights.end()});
-  result.tree = tidied(build_tree(std::move(whole), search));
+  result.tree = tidied(build_tree(std::move(whole), search, stop));
   result.critical_path_after = critical_length(result.tree, weights);
   add_order(dag, result);
   return result;

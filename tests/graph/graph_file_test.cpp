@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/graph/graph_builder.hpp"
+#include "src/graph/model_json.hpp"
 #include "support/random_graph.hpp"
 
 using namespace penstock;
@@ -71,6 +72,18 @@ std::string fault_of(const std::string& operators,
   return "no fault";
 }
 
+/// Behind a file of JSON: YAML takes it, JSON does not.
+const std::string kNoJson = "  # a comment";
+
+/// The graph, or what is wrong.
+std::string outcome(const std::string& text) {
+  try {
+    return graph::to_json(graph::parse_graph(text, "m.json"));
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a graph survives its file form") {
@@ -89,6 +102,60 @@ TEST_CASE("a model file is read from disk") {
   check_same(graph::load_graph(path), random_model(7));
   std::filesystem::remove(path);
   CHECK_THROWS_AS(graph::load_graph(path), core::BadInput);
+}
+
+TEST_CASE("a file of JSON is read in one pass, and as YAML reads it") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const std::string text = graph::to_json(random_model(seed));
+    CHECK(graph::read_model_json(text));
+    check_same(graph::parse_graph(text, "m.json"), graph::parse_graph(text + kNoJson, "m.json"));
+  }
+}
+
+TEST_CASE("what is wrong with a file of JSON is what is wrong with it as YAML") {
+  const std::string whole =
+      "{\"penstock\": \"model\", \"version\": 1, \"name\": \"m\", \"element_bytes\": 4,\n"
+      "\"operators\": [\n{\"name\": \"a\", \"kind\": \"input\"},\n"
+      "{\"name\": \"b\", \"kind\": \"pool\", \"inputs\": [\"a\"], \"shape\": {\"in\": 3}, "
+      "\"forward_flops\": 1.5, \"parameters\": 2}\n]}";
+  CHECK(graph::read_model_json(whole));
+  const std::pair<const char*, const char*> changes[] = {{"model", "plan"},
+                                                         {"\"version\": 1", "\"version\": 2"},
+                                                         {"\"version\": 1, ", ""},
+                                                         {": \"m\"", ": \"\""},
+                                                         {": 4", ": 17"},
+                                                         {": 4", ": 4.0"},
+                                                         {"\"a\",", "\"b\","},
+                                                         {"[\"a\"]", "[\"c\"]"},
+                                                         {"[\"a\"]", "[\"b\"]"},
+                                                         {"[\"a\"]", "\"a\""},
+                                                         {"[\"a\"]", "[[\"a\"]]"},
+                                                         {"pool", "pol"},
+                                                         {"\"kind\": \"pool\", ", ""},
+                                                         {"\"inputs\"", "\"kind\""},
+                                                         {"\"in\": 3", "\"in\": -3"},
+                                                         {"\"in\": 3", "\"in\": 3, \"in\": 4"},
+                                                         {"\"in\": 3", "\"in\": null"},
+                                                         {"1.5", "-1.5"},
+                                                         {"1.5", "1e31"},
+                                                         {"1.5", "\"1.5\""},
+                                                         {"parameters", "params"},
+                                                         {": 2}", ": 2e3}"},
+                                                         {": 2}", ": 99999999999999999999}"},
+                                                         {": 2}", ": true}"},
+                                                         {"]}", "]"},
+                                                         {"]}", "], \"operators\": []}"},
+                                                         {"\"a\"", "\"\\u0041\""},
+                                                         {"\"m\"", "\"\xff\""}};
+  std::size_t refused = 0;
+  for (const auto& [from, to] : changes) {
+    std::string text = whole;
+    text.replace(text.find(from), std::string(from).size(), to);
+    CAPTURE(text);
+    CHECK(outcome(text) == outcome(text + kNoJson));
+    refused += outcome(text) != outcome(whole);
+  }
+  CHECK(refused >= 24);
 }
 
 TEST_CASE("operators may stand in any order; what is nothing may be left out") {

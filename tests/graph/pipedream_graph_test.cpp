@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "penstock/core/error.hpp"
+#include "penstock/graph/order.hpp"
 
 using namespace penstock;
 using core::OpId;
@@ -30,7 +33,75 @@ std::string fault_of(std::string text, const std::string& from = "", const std::
   return "no fault";
 }
 
+std::string node(const std::string& id, double ms, double bytes, const std::string& what = "Layer") {
+  return id + " -- " + what + " -- forward_compute_time=" + std::to_string(ms) +
+         ", backward_compute_time=0.0, activation_size=" + std::to_string(bytes) + ", parameter_size=0.0\n";
+}
+std::string edge(const std::string& from, const std::string& to) {
+  return "\t" + from + " -- " + to + "\n";
+}
+
+std::set<std::string> names(const graph::PipedreamGraph& graph) {
+  std::set<std::string> out;
+  for (const auto& node : graph.nodes) out.insert(node.id);
+  return out;
+}
+std::set<std::string> links(const graph::PipedreamGraph& graph) {
+  std::set<std::string> out;
+  for (const auto& [from, to] : graph.edges) out.insert(graph.nodes[from].id + graph.nodes[to].id);
+  return out;
+}
+
+/// Layers in a row, each with a state that nobody reads, and a vector all of them are handed by a view.
+graph::PipedreamGraph recurrent(int layers) {
+  std::string nodes = node("h", 0, 0), edges;
+  for (int i = 0; i < layers; ++i) {
+    const std::string n = std::to_string(i);
+    nodes += node("l" + n, 1, 8) + node("s" + n, 0, 4) + node("v" + n, 0, 0);
+    edges += edge("l" + n, "s" + n) + edge("h", "v" + n) + edge("v" + n, "l" + n);
+    if (i > 0) edges += edge("l" + std::to_string(i - 1), "l" + n);
+  }
+  return graph::parse_pipedream_graph(nodes + edges, "g.txt");
+}
+
+std::size_t downsets(const graph::PipedreamGraph& graph, std::size_t most) {
+  std::size_t count = 0;
+  const auto model = graph::to_op_graph(graph, "g", 1);
+  graph::for_each_downset(
+      model.dag(), [&](const std::vector<bool>&) { return ++count < most; }, most);
+  return count;
+}
+
 }  // namespace
+
+TEST_CASE("a layer without work joins its only neighbour, where that costs no cut") {
+  using Names = std::set<std::string>;
+  //  i --> a --> b --> e        b reads 8 bytes and makes 9; c nobody reads; d adds two tensors up
+  //        | \--> c
+  //        \---> d --> f        d reads 8 + 8 bytes and makes 8
+  //  i2 ---------/
+  const std::string text = node("i", 0, 4, "Input0") + node("i2", 1, 8) + node("a", 1, 8) + node("b", 0, 9) +
+                           node("c", 0, 1) + node("d", 0, 8) + node("e", 1, 1) + node("f", 1, 1) +
+                           edge("i", "a") + edge("a", "b") + edge("b", "e") + edge("a", "c") +
+                           edge("a", "d") + edge("d", "f") + edge("i2", "d");
+  const auto merged = graph::without_idle(graph::parse_pipedream_graph(text, "g.txt"));
+  CHECK(names(merged) == Names{"i", "i2", "a", "d", "e", "f"});
+  CHECK(links(merged) == Names{"ia", "ae", "ad", "i2d", "df"});
+  CHECK(merged.is_input(0));
+  // with weights it has a device to be on
+  std::string heavy = text;
+  const std::size_t weights = heavy.find("parameter_size=0.0", heavy.find("c -- Layer"));
+  heavy.replace(weights, 18, "parameter_size=4.0");
+  CHECK(names(graph::without_idle(graph::parse_pipedream_graph(heavy, "g.txt"))).contains("c"));
+}
+
+TEST_CASE("a recurrent net whose states nobody reads has few downsets again") {
+  constexpr std::size_t kPipers = 40'000;
+  CHECK(downsets(recurrent(16), kPipers + 1) > kPipers);
+  const auto merged = graph::without_idle(recurrent(16));
+  CHECK(merged.nodes.size() == 17);  // the layers, and the vector, which many read
+  CHECK(downsets(merged, kPipers + 1) < 40);
+}
 
 TEST_CASE("a profile is read as it is written, lists summed") {
   const auto g = graph::parse_pipedream_graph(kThree, "g.txt");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <limits>
 #include <map>
@@ -150,6 +151,14 @@ TEST_CASE("random orders keep their order and become series-parallel, exact or e
 TEST_CASE("weights are finite and not negative") {
   for (double bad : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     CHECK_THROWS_AS(graph::make_series_parallel(Dag(2, {}), std::vector<double>{1, bad}), core::Error);
+}
+
+TEST_CASE("asked to stop, no cut is looked for") {
+  const std::atomic<bool> stop{true};
+  const Dag n(4, {{0, 2}, {0, 3}, {1, 3}});
+  const std::vector<double> weights(4, 1.0);
+  CHECK_THROWS_AS(graph::make_series_parallel(n, weights, {}, core::StopToken(&stop)), core::Interrupted);
+  CHECK(graph::make_series_parallel(n, weights).added.size() == 1);
 }
 
 TEST_CASE("a graph without weight is still made series-parallel") {

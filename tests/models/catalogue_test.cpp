@@ -5,6 +5,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "support/checkout.hpp"
 
 using namespace penstock;
 using models::build;
@@ -23,7 +24,7 @@ std::string message(std::string_view model, const Given& given) {
 
 /// The row of models/README.md that starts with the model's name.
 std::string readme_row(const std::string& model) {
-  static const std::string text = core::read_file(PENSTOCK_SOURCE "/models/README.md");
+  static const std::string text = core::read_file(support::checkout("/models/README.md"));
   const auto start = text.find("\n| `" + model + "` |");
   REQUIRE_MESSAGE(start != std::string::npos, "models/README.md has no row for ", model);
   return text.substr(start + 1, text.find('\n', start + 1) - start - 1);

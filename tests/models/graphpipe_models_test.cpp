@@ -7,6 +7,7 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using core::Bytes;
@@ -36,16 +37,16 @@ TEST_CASE("MMT as in the paper") {
   const auto g = build("mmt");
   CHECK(g.size() == 4 + 96 + 1);
   CHECK(g.parameters() == 32LL * 12 * 1024 * 1024);
-  CHECK(millions(g) == doctest::Approx(402.7).epsilon(1e-3));
-  CHECK(giga_flops(g) == doctest::Approx(214.7).epsilon(1e-3));
+  CHECK(millions(g) == support::near(402.7, 1e-3));
+  CHECK(giga_flops(g) == support::near(214.7, 1e-3));
   CHECK(g.op(core::OpId(100)).output_bytes == Bytes(4 << 20));
   CHECK(g.dag().predecessors(100).size() == 4);
 }
 
 TEST_CASE("MMT as in the published code") {
   const auto g = build("mmt", {{"feed_forward", "0"}});
-  CHECK(millions(g) == doctest::Approx(201.3).epsilon(1e-3));
-  CHECK(giga_flops(g) == doctest::Approx(111.7).epsilon(1e-3));
+  CHECK(millions(g) == support::near(201.3, 1e-3));
+  CHECK(giga_flops(g) == support::near(111.7, 1e-3));
 }
 
 TEST_CASE("one MMT layer keeps 14 MiB for each sample") {
@@ -82,7 +83,7 @@ TEST_CASE("DLRM: seven tables, seven towers") {
   // Tables 7 x 1e6 x 64; towers 7 x 4 x 4096^2; top 29,120 x 4096 + 3 x 4096^2 + 4096.
   const auto g = build("dlrm");
   const std::int64_t square = 4096LL * 4096, tables = 448'000'000, towers = 28 * square;
-  CHECK(static_cast<double>(towers) / 1e6 == doctest::Approx(469.8).epsilon(1e-3));
+  CHECK(static_cast<double>(towers) / 1e6 == support::near(469.8, 1e-3));
   CHECK(g.parameters() == tables + towers + 29'120LL * 4096 + 3 * square + 4096);
   CHECK(find(g, "concat").output_bytes == Bytes(4 * 29'120));
   CHECK(find(g, "sparse0.embedding").gathered_parameters == 6400);
@@ -112,8 +113,8 @@ TEST_CASE("CANDLE-Uno: seven towers and two doses") {
   const auto g = build("candle_uno");
   CHECK(g.size() == 9 + 28 + 1 + 3);
   CHECK(find(g, "concat").output_bytes == Bytes(4 * 28'674));
-  CHECK(millions(g) == doctest::Approx(580.3).epsilon(1e-3));
-  CHECK(giga_flops(g) == doctest::Approx(1.16).epsilon(1e-2));
+  CHECK(millions(g) == support::near(580.3, 1e-3));
+  CHECK(giga_flops(g) == support::near(1.16, 1e-2));
   CHECK(g.forward_flops().value() == 2.0 * static_cast<double>(g.parameters()));
 }
 

@@ -42,6 +42,12 @@ struct PipedreamGraph {
 PipedreamGraph parse_pipedream_graph(const std::string& text, const std::string& filename);
 PipedreamGraph load_pipedream_graph(const std::string& path);
 
+/// The graph without layers that do nothing and only multiply the ways to cut it: without time and weights,
+/// and read by nobody, they join the one layer they read; or, read by one, they join that reader, if what
+/// they read is no larger than what they make. Inputs stay. Activations of joined layers count no
+/// more.
+PipedreamGraph without_idle(const PipedreamGraph& graph);
+
 /// A model of operators of kind profiled, inputs of kind input, named by their ids; sizes per sample, rounded
 /// up. `samples` is the batch size of the profile. An operator keeps its output for the backward pass, as
 /// PipeDream counts. Throws BadInput with file and line for weights that are no whole number of 4-byte

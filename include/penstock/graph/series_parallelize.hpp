@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "penstock/core/stop.hpp"
 #include "penstock/graph/series_parallel.hpp"
 
 namespace penstock::graph {
@@ -36,7 +37,8 @@ struct SpResult {
 /// (of the rest). Same aim as the edge-adding variant of series-parallelisation in FlexFlow Train ("flexible"
 /// sp-ization) and Gonzalez-Escribano, van Gemund, Cardenoso-Payo, "Mapping Unstructured Applications into
 /// Nested Parallelism", VECPAR 2002; differs in that synchronisation is placed by search instead of by
-/// layers.
-SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search = {});
+/// layers. Asks `stop` before each cut.
+SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, const CutSearch& search = {},
+                              core::StopToken stop = {});
 
 }  // namespace penstock::graph

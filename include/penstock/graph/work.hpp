@@ -1,0 +1,21 @@
+#pragma once
+// How much there is to train: floating-point operations and tokens of a sample.
+
+#include <cstdint>
+#include <optional>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::graph {
+
+/// Of one sample, forward and backward, nothing twice: the "model FLOPs" of Chowdhery et al., PaLM, 2022,
+/// appendix B. Differs in that they are the sum over the graph's operators, not 6 N + 12 L H Q T per token.
+/// Zero of graphs that are known through a profile only.
+core::Flops training_flops(const OpGraph& graph);
+
+/// Tokens of a sample: the queries of every attention that no other attention stands before, whole operators
+/// and matrix products under a softmax alike. So the sequences of an encoder and a decoder, or of branches
+/// side by side, add up. Nothing where there is no attention.
+std::optional<std::int64_t> tokens(const OpGraph& graph);
+
+}  // namespace penstock::graph

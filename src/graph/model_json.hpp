@@ -1,0 +1,31 @@
+#pragma once
+// Model files as we write them, read in one pass.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::graph {
+
+inline constexpr std::int64_t kMostCount =
+    1'000'000'000'000'000;  ///< sums over thousands of operators stay exact
+inline constexpr double kMostFlops = 1e30;
+inline constexpr std::size_t kLongestExtent =
+    128;  ///< YAML takes keys of up to 1024 characters, escapes counted
+
+/// What a model file says, before anybody has checked the graph.
+struct ModelDraft {
+  std::string name;
+  int element_bytes = 0;
+  std::vector<Operator> operators;
+  std::vector<std::vector<std::string>> inputs;  ///< [operator] names
+};
+
+/// Nothing for text that is no JSON, and for any fault inside: the reader of YAML, which knows lines and
+/// keys, takes all of JSON and says what is wrong. That reader is some fifty times larger in memory and
+/// slower.
+std::optional<ModelDraft> read_model_json(const std::string& text);
+
+}  // namespace penstock::graph

@@ -1,0 +1,42 @@
+#include "penstock/graph/work.hpp"
+
+#include <vector>
+
+namespace penstock::graph {
+namespace {
+
+/// Of an attention, or of a softmax over a product of two tensors, which shares out attention.
+std::optional<std::int64_t> queries(const OpGraph& graph, core::OpId id) {
+  const Operator& op = graph.op(id);
+  if (op.kind == OpKind::attention) return extent(op.shape, "queries");
+  if (op.kind != OpKind::softmax) return std::nullopt;
+  for (const Vertex v : graph.dag().predecessors(static_cast<Vertex>(id.index())))
+    if (const Operator& from = graph.op(core::OpId(static_cast<std::size_t>(v))); from.kind == OpKind::matmul)
+      return extent(from.shape, "rows");
+  return std::nullopt;
+}
+
+}  // namespace
+
+core::Flops training_flops(const OpGraph& graph) {
+  core::Flops sum;
+  for (const Operator& op : graph.operators())
+    sum += op.forward_flops + op.input_gradient_flops + op.weight_gradient_flops;
+  return sum;
+}
+
+std::optional<std::int64_t> tokens(const OpGraph& graph) {
+  std::vector<bool> attended(graph.size());  // itself, or something before it
+  std::int64_t sum = 0;
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    bool before = false;
+    for (const Vertex from : graph.dag().predecessors(static_cast<Vertex>(v)))
+      before = before || attended[static_cast<std::size_t>(from)];
+    const auto here = queries(graph, core::OpId(v));
+    if (here && !before) sum += *here;
+    attended[v] = before || here;
+  }
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
+}  // namespace penstock::graph
