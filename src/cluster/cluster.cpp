@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <set>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
+#include "routes.hpp"
 
 namespace penstock::cluster {
 namespace {
@@ -45,7 +45,10 @@ Cluster::Cluster(std::string name, std::vector<DeviceType> types, std::vector<De
     if (link.from == link.to || !(link.bandwidth.value() > 0))
       throw core::BadInput(
           fmt::format("cluster {}: a link joins a point to itself or has no bandwidth", name_));
-  find_routes();
+  routes_ = std::make_shared<const Routes>(points_.size(), links_);
+  if (const auto gap = routes_->gap(devices_.size()))
+    throw core::BadInput(fmt::format("cluster {}: there is no path from device {} to device {}", name_,
+                                     gap->first, gap->second));
   for (GivenRoute& route : routes) {
     check_given(route);
     given_[{route.from, route.to}] = std::move(route.links);
@@ -64,35 +67,11 @@ void Cluster::check_given(const GivenRoute& route) const {
     throw core::BadInput(fmt::format("cluster {}: a given route does not lead from device to device", name_));
 }
 
-void Cluster::find_routes() {
-  std::vector<std::vector<std::size_t>> leaving(points_.size());
-  for (std::size_t l = 0; l < links_.size(); ++l) leaving[links_[l].from].push_back(l);
-  arriving_.assign(devices_.size() * points_.size(), -1);
-  for (std::size_t source = 0; source < devices_.size(); ++source) {
-    std::int32_t* last = &arriving_[source * points_.size()];
-    std::deque<std::size_t> frontier{source};
-    while (!frontier.empty()) {
-      const std::size_t point = frontier.front();
-      frontier.pop_front();
-      for (std::size_t l : leaving[point]) {
-        const std::size_t next = links_[l].to;
-        if (next == source || last[next] >= 0) continue;
-        last[next] = static_cast<std::int32_t>(l);
-        frontier.push_back(next);
-      }
-    }
-    for (std::size_t target = 0; target < devices_.size(); ++target)
-      if (target != source && last[target] < 0)
-        throw core::BadInput(
-            fmt::format("cluster {}: there is no path from device {} to device {}", name_, source, target));
-  }
-}
-
 Route Cluster::route(core::DeviceId from, core::DeviceId to) const {
   core::require(from != to, "a route joins two devices");
   const auto given = given_.find({from.index(), to.index()});
-  Route route{given != given_.end() ? given->second : shortest(from.index(), to.index()), core::Bandwidth(0),
-              core::Seconds(0)};
+  Route route{given != given_.end() ? given->second : routes_->between(from.index(), to.index()),
+              core::Bandwidth(0), core::Seconds(0)};
   route.bandwidth = links_[route.links.front()].bandwidth;
   for (auto l = route.links.rbegin(); l != route.links.rend(); ++l) {
     route.bandwidth = std::min(route.bandwidth, links_[*l].bandwidth);
@@ -101,22 +80,12 @@ Route Cluster::route(core::DeviceId from, core::DeviceId to) const {
   return route;
 }
 
-std::vector<std::size_t> Cluster::shortest(std::size_t from, std::size_t to) const {
-  const std::int32_t* last = &arriving_[from * points_.size()];
-  std::vector<std::size_t> links;
-  for (std::size_t point = to; point != from; point = links_[links.back()].from)
-    links.push_back(static_cast<std::size_t>(last[point]));
-  std::reverse(links.begin(), links.end());
-  return links;
-}
-
 Cluster Cluster::first(int count) const {
   if (count < 1 || static_cast<std::size_t>(count) > size())
     throw core::BadInput(fmt::format("cluster {}: {} devices asked for, it has {}", name_, count, size()));
   Cluster part = *this;
   part.devices_.resize(static_cast<std::size_t>(count));
   // Devices beyond `count` stay as points of the network: they may forward, but take no part.
-  part.arriving_.resize(part.devices_.size() * points_.size());
   return part;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "penstock/cluster/catalogue.hpp"
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/spelling.hpp"
 #include "penstock/core/yaml.hpp"
@@ -249,7 +250,7 @@ Cluster read(const Yaml& root) {
 }  // namespace
 
 Cluster load_cluster(const std::string& path) {
-  return read(Yaml::load(path));
+  return is_file_name(path) ? read(Yaml::load(path)) : read(Yaml::parse(cluster_text(path), path));
 }
 Cluster parse_cluster(const std::string& text, const std::string& file) {
   return read(Yaml::parse(text, file));

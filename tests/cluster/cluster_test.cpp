@@ -6,6 +6,8 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "support/checkout.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using cluster::Cluster;
@@ -32,7 +34,7 @@ std::string fault_of(const std::string& rest) {
 
 TEST_CASE("every shipped cluster file loads") {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE "/experiments/clusters"))
+  for (const auto& entry : std::filesystem::directory_iterator(support::checkout("/experiments/clusters")))
     if (entry.path().extension() == ".yaml") {
       CHECK(cluster::load_cluster(entry.path().string()).size() >= 4);
       ++files;
@@ -41,25 +43,25 @@ TEST_CASE("every shipped cluster file loads") {
 }
 
 TEST_CASE("routes: inside a node over its switch, between nodes over the network") {
-  const Cluster summit = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
+  const Cluster summit = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   CHECK(summit.size() == 32);
   // Device -> switch -> device: two NVLink cables of 0.5 us.
   const auto near = summit.route(DeviceId(0), DeviceId(3));
   CHECK(near.links.size() == 2);
   CHECK(near.bandwidth == core::Bandwidth(50e9));
-  CHECK(near.latency.value() == doctest::Approx(1e-6));
+  CHECK(near.latency.value() == support::near(1e-6));
   // Device -> switch -> network -> switch -> device: the 100 Gb/s uplink is the slowest.
   const auto far = summit.route(DeviceId(0), DeviceId(4));
   CHECK(far.links.size() == 4);
   CHECK(far.bandwidth == core::Bandwidth(12.5e9));
-  CHECK(far.time(core::Bytes(12500)).value() == doctest::Approx(2e-6 + 1e-6));
+  CHECK(far.time(core::Bytes(12500)).value() == support::near(2e-6 + 1e-6));
   CHECK(summit.first(4).size() == 4);
   CHECK(summit.first(8).route(DeviceId(0), DeviceId(4)).links == far.links);
   CHECK_THROWS_AS(summit.first(33), core::BadInput);
 }
 
 TEST_CASE("a ring routes the short way round, ties to the link listed first") {
-  const Cluster ring = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/pcie_ring.yaml");
+  const Cluster ring = cluster::load_cluster(support::checkout("/experiments/clusters/pcie_ring.yaml"));
   CHECK(ring.route(DeviceId(0), DeviceId(3)).links.size() == 1);
   // a to c: over b or over d, two links either way; a-b was listed first.
   const auto across = ring.route(DeviceId(0), DeviceId(2));
@@ -124,7 +126,7 @@ TEST_CASE("a given route replaces the shortest one, both ways unless said otherw
           .first(3)
           .route(DeviceId(0), DeviceId(2));
   CHECK(given.bandwidth == core::Bandwidth(2e9));
-  CHECK(given.latency.value() == doctest::Approx(5e-6));
+  CHECK(given.latency.value() == support::near(5e-6));
 
   const auto fault = [&](const std::string& route) {
     return fault_of(ring + "routes:\n  - " + route + "\n");
@@ -144,4 +146,33 @@ TEST_CASE("a route leads from device to device") {
             "nodes:\n  - {count: 1, device: g, devices: 2, link: {bandwidth: 1GB/s, latency: 1us}, uplink: "
             "{bandwidth: 1GB/s, latency: 1us}}\nroutes:\n  - {from: node0.0, to: node0, via: []}\n") ==
         "c.yaml:7: routes[0].to: a route leads from device to device; this is a switch");
+}
+
+TEST_CASE("a link goes both ways unless the file says otherwise") {
+  const auto links = [](const std::string& rest) {
+    const std::string one = "  - {from: a, to: b, bandwidth: 1GB/s, latency: 1us" + rest + "}\n";
+    return cluster::parse_cluster(
+               kTypes + "machines:\n  - {name: a, device: g}\n  - {name: b, device: g}\nlinks:\n" + one +
+                   "  - {from: b, to: a, bandwidth: 2GB/s, latency: 1us, both_ways: false}\n",
+               "c.yaml")
+        .links()
+        .size();
+  };
+  CHECK(links("") == 3);
+  CHECK(links(", both_ways: true") == 3);
+  CHECK(links(", both_ways: false") == 2);
+}
+
+TEST_CASE("communication slows a device down by a factor from 1 to 1000") {
+  const auto with = [](const std::string& factor) {
+    std::string text = kTypes + "machines:\n  - {name: a, device: g}\n";
+    text.replace(text.find("peak"), 4, "overlap_slowdown: " + factor + ", peak");
+    return cluster::parse_cluster(text, "c.yaml").type(DeviceId(0)).overlap_slowdown;
+  };
+  CHECK(with("1") == 1);
+  CHECK(with("1000") == 1000);
+  for (const char* factor : {"0.5", "1001"})
+    CHECK_THROWS_WITH_AS(with(factor),
+                         "c.yaml:3: device_types.g.overlap_slowdown: expected a factor from 1 to 1000",
+                         core::BadInput);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,8 @@ struct Device {
   int node = 0;          ///< devices of one node share a host
 };
 
+class Routes;
+
 /// Immutable. Routes have the fewest links, ties go to the link listed first; unless a route is given.
 class Cluster {
  public:
@@ -90,16 +93,14 @@ class Cluster {
   Cluster first(int count) const;
 
  private:
-  void find_routes();
   void check_given(const GivenRoute& route) const;
-  std::vector<std::size_t> shortest(std::size_t from, std::size_t to) const;  ///< links
   std::string name_;
   std::vector<DeviceType> types_;
   std::vector<Device> devices_;
   std::size_t listed_ = 0;
   std::vector<std::string> points_;
   std::vector<Link> links_;
-  std::vector<std::int32_t> arriving_;  ///< [device * points + point]: last link of the route; -1 none
+  std::shared_ptr<const Routes> routes_;  ///< of the whole network, shared by its parts
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> given_;  ///< {from, to}: links
 };
 

@@ -1,0 +1,42 @@
+#include "penstock/cluster/catalogue.hpp"
+
+#include <algorithm>
+
+#include "built_in.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::cluster {
+
+std::string BuiltIn::summary() const {
+  std::string out;
+  for (std::string_view rest = text; rest.starts_with("# ");) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    out += (out.empty() ? "" : " ") + std::string(line.substr(2));
+    rest.remove_prefix(line.size() + 1);
+  }
+  return out.substr(0, std::min(out.find(". "), out.size() - out.ends_with('.')));
+}
+
+const std::vector<BuiltIn>& catalogue() {
+  static const std::vector<BuiltIn> all(std::begin(kBuiltIn), std::end(kBuiltIn));
+  return all;
+}
+
+bool is_file_name(std::string_view name) {
+  return name.find_first_of("./") != std::string_view::npos;
+}
+
+std::string cluster_text(const std::string& name) {
+  if (is_file_name(name)) return core::read_file(name);
+  std::vector<std::string> known;
+  for (const BuiltIn& cluster : catalogue()) {
+    if (cluster.name == name) return std::string(cluster.text);
+    known.push_back(cluster.name);
+  }
+  throw core::BadInput("'" + name + "' is no built-in cluster (and no file: those have a '.' or a '/'); " +
+                       core::did_you_mean(name, known));
+}
+
+}  // namespace penstock::cluster

@@ -1,0 +1,142 @@
+#include "routes.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::cluster {
+
+Routes::Routes(std::size_t points, const std::vector<Link>& links) : holds_(points) {
+  for (const Link& link : links) links_.push_back({link.from, link.to});
+  hang_trees();
+  number_core();
+}
+
+void Routes::hang_trees() {
+  // Each point's neighbours that are left, with the first listed link to each.
+  std::vector<std::map<std::size_t, std::size_t>> next(holds_.size());
+  for (std::size_t l = 0; l < links_.size(); ++l) next[links_[l].from].emplace(links_[l].to, l);
+  const auto back = [&](std::size_t from, std::size_t to) { return next[to].contains(from); };
+  // Points that are entered from more neighbours than they lead to stay in the core.
+  std::vector<std::size_t> one_way(holds_.size(), 0);
+  for (std::size_t p = 0; p < next.size(); ++p)
+    for (const auto& [q, link] : next[p])
+      if (!back(p, q)) ++one_way[p], ++one_way[q];
+  std::deque<std::size_t> leaves;
+  std::vector<bool> hung(holds_.size(), false);
+  const auto look = [&](std::size_t p) {
+    if (next[p].size() == 1 && one_way[p] == 0) leaves.push_back(p);
+  };
+  for (std::size_t p = 0; p < holds_.size(); ++p) {
+    holds_[p].parent = p;
+    look(p);
+  }
+  std::vector<std::size_t> order;
+  while (!leaves.empty()) {
+    const std::size_t p = leaves.front();
+    leaves.pop_front();
+    if (next[p].empty()) continue;  // the last of its tree is the core
+    const auto [parent, up] = *next[p].begin();
+    holds_[p] = {parent, up, next[parent].at(p), 0, 0, 0};
+    hung[p] = true;
+    order.push_back(p);
+    next[parent].erase(p);
+    look(parent);
+  }
+  for (std::size_t p = 0; p < holds_.size(); ++p)
+    if (!hung[p]) holds_[p].root = p;
+  // Parents were hung after their children.
+  for (auto p = order.rbegin(); p != order.rend(); ++p) {
+    holds_[*p].depth = holds_[holds_[*p].parent].depth + 1;
+    holds_[*p].root = holds_[holds_[*p].parent].root;
+  }
+}
+
+void Routes::number_core() {
+  std::size_t count = 0;
+  for (std::size_t p = 0; p < holds_.size(); ++p)
+    if (holds_[p].depth == 0) holds_[p].core_index = count++;
+  leaving_.resize(count);
+  entering_.resize(count);
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    const Hold &from = holds_[links_[l].from], &to = holds_[links_[l].to];
+    if (from.depth > 0 || to.depth > 0) continue;
+    leaving_[from.core_index].push_back(l);
+    entering_[to.core_index].push_back(l);
+  }
+  rows_.resize(count);
+  made_ = std::make_unique<std::once_flag[]>(count);  // NOLINT(modernize-avoid-c-arrays)
+}
+
+Routes::Row Routes::search(std::size_t root, bool backward) const {
+  Row last(leaving_.size(), -1);
+  std::deque<std::size_t> frontier{root};
+  while (!frontier.empty()) {
+    const std::size_t at = holds_[frontier.front()].core_index;
+    frontier.pop_front();
+    for (const std::size_t l : backward ? entering_[at] : leaving_[at]) {
+      const std::size_t next = backward ? links_[l].from : links_[l].to;
+      std::int32_t& link = last[holds_[next].core_index];
+      if (next == root || link >= 0) continue;
+      link = static_cast<std::int32_t>(l);
+      frontier.push_back(next);
+    }
+  }
+  return last;
+}
+
+const Routes::Row& Routes::row(std::size_t root) const {
+  const std::size_t index = holds_[root].core_index;
+  std::call_once(made_[index], [&] { rows_[index] = search(root, false); });
+  return rows_[index];
+}
+
+std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const {
+  std::vector<std::size_t> links, down;
+  // The deeper end climbs, until the two ends meet or both stand in the core.
+  while (from != to && holds_[from].depth + holds_[to].depth > 0) {
+    if (holds_[from].depth >= holds_[to].depth) {
+      links.push_back(holds_[from].up);
+      from = holds_[from].parent;
+    } else {
+      down.push_back(holds_[to].down);
+      to = holds_[to].parent;
+    }
+  }
+  if (from != to) {
+    const Row& last = row(from);
+    for (std::size_t point = to; point != from; point = links_[down.back()].from) {
+      const std::int32_t link = last[holds_[point].core_index];
+      core::require(link >= 0, "a way leads between two devices");
+      down.push_back(static_cast<std::size_t>(link));
+    }
+  }
+  links.insert(links.end(), down.rbegin(), down.rend());
+  return links;
+}
+
+bool Routes::reaches(std::size_t from, std::size_t to) const {
+  const std::size_t a = holds_[from].root, b = holds_[to].root;
+  return a == b || row(a)[holds_[b].core_index] >= 0;
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> Routes::gap(std::size_t count) const {
+  // All points lead to each other when the first leads to all and all lead to the first.
+  const std::size_t first = holds_[0].root;
+  const Row to = search(first, false), from = search(first, true);
+  const auto both_ways = [&](std::size_t p) {
+    const Hold& root = holds_[holds_[p].root];
+    return holds_[p].root == first || (to[root.core_index] >= 0 && from[root.core_index] >= 0);
+  };
+  std::size_t p = 0;
+  while (p < count && both_ways(p)) ++p;
+  if (p == count) return std::nullopt;
+  for (std::size_t a = 0; a < count; ++a)
+    for (std::size_t b = 0; b < count; ++b)
+      if (a != b && !reaches(a, b)) return std::pair{a, b};
+  return std::nullopt;
+}
+
+}  // namespace penstock::cluster
