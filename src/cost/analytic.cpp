@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/cost/utilisation.hpp"
+
 namespace penstock::cost {
 namespace {
 
@@ -9,7 +11,7 @@ using core::Seconds;
 using graph::OpKind;
 
 /// One pass of an operator, for all samples on the device.
-struct Pass {
+struct PassWork {
   double flops;
   double bytes;    ///< read and written
   double outputs;  ///< elements produced: how much parallelism there is
@@ -21,17 +23,8 @@ double launches(OpKind kind) {
   return kind == OpKind::attention ? 7 : 1;
 }
 
-/// Two-byte numbers run at the bf16 rate, or the fp16 rate of a device without bf16; four-byte ones at the
-/// fp32 rate (tf32 rounds, and is never assumed).
-cluster::Precision precision_of(int element_bytes, const cluster::DeviceType& device) {
-  using cluster::Precision;
-  if (element_bytes >= 4) return Precision::fp32;
-  const bool has_bf16 = device.peak[static_cast<std::size_t>(Precision::bf16)].value() > 0;
-  return has_bf16 ? Precision::bf16 : Precision::fp16;
-}
-
 Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType& device,
-                  cluster::Precision precision, OpKind kind, const Pass& pass) {
+                  cluster::Precision precision, OpKind kind, const PassWork& pass) {
   if (pass.flops <= 0 && pass.bytes <= 0) return Seconds(0);
   const double half = constants.half_rate_outputs * device.multiprocessors;
   const double split = std::min(half, pass.flops / 2 / constants.split_depth);
@@ -68,7 +61,7 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   const double moved = (input + output) * n + element * weights;
 
   const auto time = [&](core::Flops flops, double bytes, double outputs) {
-    return pass_time(constants_, device, precision_of(graph.element_bytes(), device), op.kind,
+    return pass_time(constants_, device, precision_of(graph, device), op.kind,
                      {flops.value() * n * part.part, bytes, outputs});
   };
   OpTime out;

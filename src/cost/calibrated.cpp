@@ -13,6 +13,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
+#include "penstock/cost/parts.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 using cluster::Precision;
 using graph::OpKind;
 
-constexpr std::string_view kOriginNames[] = {"measured", "interpolated", "extrapolated", "analytic"};
 constexpr double kUnknown = 1;  ///< error taken where none was measured: a factor of 2. AIConfigurator's 90th
                                 ///< percentile far beyond its data is 1.12
 
@@ -36,58 +36,8 @@ core::Seconds time_in(const OpTime& time, Pass pass) {
                                         : time.weight_gradient;
 }
 
-/// The extents that a part has less of.
-std::vector<std::string_view> divided_extents(OpKind kind, plan::Partition how) {
-  switch (kind) {
-    case OpKind::linear:
-    case OpKind::convolution:
-      return {how == plan::Partition::input ? "in" : "out"};
-    case OpKind::attention:
-      return {"hidden", "heads"};
-    case OpKind::embedding:
-      return {"rows"};
-    case OpKind::activation:
-    case OpKind::elementwise:
-      return {"elements"};
-    default:
-      return {};
-  }
-}
-
-/// The shape an operator's part has by itself; nothing where the shape does not say.
-std::optional<Shape> divided(const graph::Operator& op, const OpPart& part) {
-  const auto names = divided_extents(op.kind, part.partition);
-  Shape shape = op.shape;
-  std::size_t found = 0;
-  for (auto& [extent, value] : shape)
-    if (std::find(names.begin(), names.end(), extent) != names.end()) {
-      value = std::max<std::int64_t>(1, std::llround(static_cast<double>(value) * part.part));
-      ++found;
-    }
-  return !names.empty() && found == names.size() ? std::optional(shape) : std::nullopt;
-}
-
-core::Bytes scaled(core::Bytes bytes, double share) {
+core::Bytes share_of(core::Bytes bytes, double share) {
   return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * share));
-}
-
-/// As AnalyticCosts counts parts.
-Work part_work(const graph::OpGraph& graph, core::OpId id, Precision number, const OpPart& part) {
-  Work work = work_of(graph, id, number);
-  if (part.partition == plan::Partition::whole) return work;
-  const graph::Operator& op = graph.op(id);
-  double read = 0;
-  for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
-    read += static_cast<double>(graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value());
-  const double written = static_cast<double>(op.output_bytes.value());
-  const double gathered = static_cast<double>(op.gathered_parameters * graph.element_bytes());
-  const double whole = read + written + gathered;
-  const double kept = read * (part.whole_input ? 1 : part.part) +
-                      written * (part.whole_output ? 1 : part.part) + gathered * part.part;
-  for (core::Flops& flops : work.flops) flops = flops * part.part;
-  if (whole > 0) work.moved = scaled(work.moved, kept / whole);
-  work.weights = scaled(work.weights, part.part);
-  return work;
 }
 
 /// What the way to an estimate depends on.
@@ -151,17 +101,6 @@ std::optional<Line> line_above(const std::vector<KernelPoint>& points, Pass pass
 
 }  // namespace
 
-std::string_view name(Origin origin) {
-  return kOriginNames[static_cast<std::size_t>(origin)];
-}
-
-Origin Estimate::origin() const {
-  Origin worst = Origin::measured;
-  for (const PassEstimate& pass : passes)
-    if (pass.time.value() > 0) worst = std::max(worst, pass.origin);
-  return worst;
-}
-
 /// The curves, the errors to expect, and the ways found so far: one per shape and work asked for.
 struct CalibratedCosts::Index {
   using Ways = std::array<std::optional<Way>, kPasses>;
@@ -220,15 +159,6 @@ CalibratedCosts::~CalibratedCosts() = default;
 
 namespace {
 
-PassEstimate scaled(const PassEstimate& pass, double factor) {
-  return {pass.time * factor, pass.low * factor, pass.high * factor, pass.origin};
-}
-
-Estimate scaled(Estimate whole, double part) {
-  for (PassEstimate& pass : whole.passes) pass = scaled(pass, part);
-  return whole;
-}
-
 /// No longer than the whole, no shorter than its part of that.
 PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, double share) {
   if (part.time.value() <= 0) return part;
@@ -262,17 +192,12 @@ Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
 }
 
 Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
-                                   const cluster::DeviceType& device, std::int64_t samples) const {
-  return looked_up(graph, op, device, samples, graph.op(op).shape, {});
-}
-
-Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
                                    const cluster::DeviceType& device, std::int64_t samples,
                                    const OpPart& part) const {
   using plan::Partition;
-  const Estimate whole = estimate(graph, op, device, samples);
+  const Estimate whole = looked_up(graph, op, device, samples, graph.op(op).shape, {});
   if (part.partition == Partition::whole) return whole;
-  const auto shape = divided(graph.op(op), part);
+  const auto shape = divided_shape(graph.op(op), part);
   Estimate out = part.partition == Partition::batch
                      ? estimate(graph, op, device, samples_of(samples, part.part))
                  : shape ? looked_up(graph, op, device, samples, *shape, part)
@@ -292,7 +217,7 @@ core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::Op
   const graph::Operator& op = graph.op(id);
   if (op.parameters == 0 || op.gathered_parameters > 0) return {};
   const double share = part.partition == plan::Partition::batch ? 1 : part.part;
-  const core::Bytes bytes = scaled(core::Bytes(op.parameters * graph.element_bytes()), share);
+  const core::Bytes bytes = share_of(core::Bytes(op.parameters * graph.element_bytes()), share);
   return calibration_.launch_overhead + bytes * 3 / rate_of(calibration_.ceilings.add);
 }
 
@@ -325,6 +250,10 @@ Scratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) con
   out.input_gradient = measured(Pass::input_gradient).value_or(out.input_gradient);
   out.weight_gradient = measured(Pass::weight_gradient).value_or(out.weight_gradient);
   return out;
+}
+
+cluster::DeviceType CalibratedCosts::measured_device() const {
+  return device_type(calibration_);
 }
 
 bool same_device(const Calibration& calibration, const cluster::DeviceType& type) {

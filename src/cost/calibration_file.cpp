@@ -19,7 +19,7 @@ using core::Yaml;
 
 constexpr std::string_view kFirstKey = "penstock_calibration:";
 constexpr std::string_view kLastKey = "end: ";
-constexpr std::int64_t kMost = 1'000'000'000'000'000;  ///< extents, counts: sums of thousands stay exact
+constexpr std::int64_t kMostCount = 1'000'000'000'000'000;  ///< extents, counts: sums of thousands stay exact
 constexpr double kMostFlops = 1e30;
 constexpr double kShortest =
     0.999996e-12;  ///< s: a tick of the simulator's clock, before rounding to five digits
@@ -57,8 +57,8 @@ std::vector<Yaml> items(const Yaml& node, std::size_t count, const char* what) {
 
 Timing timing(const Yaml& node) {
   const auto parts = items(node, 6, "[median, p10, p90, count, low, high]");
-  const Timing t{parts[0].seconds(),         parts[1].seconds(), parts[2].seconds(),
-                 parts[3].integer(1, kMost), parts[4].seconds(), parts[5].seconds()};
+  const Timing t{parts[0].seconds(), parts[1].seconds(), parts[2].seconds(), parts[3].integer(1, kMostCount),
+                 parts[4].seconds(), parts[5].seconds()};
   if (t.median.value() < kShortest) node.fail("expected a median of at least 1ps");
   if (t.p10 > t.median || t.median > t.p90) node.fail("the median is not between p10 and p90");
   if (t.low > t.median || t.median > t.high) node.fail("the median is not in its interval");
@@ -113,7 +113,7 @@ Ceilings ceilings(const Yaml& node) {
 
 Shape shape(const Yaml& node) {
   Shape out;
-  for (const auto& [extent, value] : node.entries()) out.emplace_back(extent, value.integer(0, kMost));
+  for (const auto& [extent, value] : node.entries()) out.emplace_back(extent, value.integer(0, kMostCount));
   return out;
 }
 
@@ -231,7 +231,7 @@ ModelSum model_sum(const Yaml& node) {
 LeaveOneOutRow leave_one_out_row(const Yaml& node) {
   node.only({"kind", "fold", "count", "median", "p90"});
   LeaveOneOutRow out{named(node.at("kind"), graph::op_kind), named(node.at("fold"), fold),
-                     node.at("count").integer(1, kMost), at_least_zero(node.at("median"), 1e9),
+                     node.at("count").integer(1, kMostCount), at_least_zero(node.at("median"), 1e9),
                      at_least_zero(node.at("p90"), 1e9)};
   if (out.median > out.p90) node.fail("the median is above p90");
   return out;

@@ -32,15 +32,15 @@ double Coverage::time_share(Origin origin) const {
   return sum > 0 ? seconds[static_cast<std::size_t>(origin)] / sum : 0;
 }
 
-Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
-  const auto device = device_type(costs.calibration());
+Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+  const auto device = costs.measured_device();
   Coverage out;
   for (std::size_t i = 0; i < graph.size(); ++i)
     out.add(costs.estimate(graph, core::OpId(i), device, samples));
   return out;
 }
 
-Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
+Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
                   const plan::Plan& plan) {
   Coverage out;
   for (const plan::Stage& stage : plan.stages) {
@@ -58,14 +58,16 @@ Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, con
   return out;
 }
 
-std::vector<Gap> gaps(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
-  const auto device = device_type(costs.calibration());
-  std::map<KernelKey, Gap> found;
+std::vector<Gap> gaps(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+  const auto device = costs.measured_device();
+  std::map<std::pair<KernelKey, std::string>, Gap> found;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const core::OpId op(i);
     const Estimate estimate = costs.estimate(graph, op, device, samples);
     if (estimate.origin() == Origin::measured) continue;
-    Gap& gap = found.try_emplace(key_of(graph.op(op), {}), Gap{op, 0, estimate}).first->second;
+    const graph::Operator& known = graph.op(op);
+    const std::pair key(key_of(known, {}), known.shape.empty() ? known.name : "");
+    Gap& gap = found.try_emplace(key, Gap{op, 0, estimate}).first->second;
     ++gap.operators;
   }
   std::vector<Gap> out;

@@ -7,6 +7,7 @@
 #include "batch_size.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/yaml.hpp"
+#include "profile_workload.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -38,37 +39,90 @@ ProfileCosts::Entry read_entry(const Yaml& node) {
 }
 
 ProfileCosts read(const Yaml& root) {
-  root.only({"penstock_profile", "device", "operators"});
+  root.only({"penstock_profile", "device", "operators", "workload"});
   root.at("penstock_profile").integer(1, 1);
   std::map<std::string, ProfileCosts::Entry> entries;
   for (const auto& [op, node] : root.at("operators").entries()) entries.emplace(op, read_entry(node));
-  return ProfileCosts(root.at("device").text(), std::move(entries));
+  std::optional<graph::PiperWorkload> workload;
+  if (const auto node = root.find("workload")) workload = read_workload(*node);
+  return ProfileCosts(root.at("device").text(), std::move(entries), std::move(workload));
 }
 
 }  // namespace
 
-double Curve::at(std::int64_t n) const {
-  if (n <= samples.front()) return seconds.front();
-  if (samples.size() == 1) return seconds[0] * static_cast<double>(n) / static_cast<double>(samples[0]);
+double Curve::at(std::int64_t n, double launch) const {
+  const auto size = static_cast<double>(n), smallest = static_cast<double>(samples.front());
+  if (n < samples.front()) {
+    const double through = samples.size() > 1 ? line(0, 0) : launch;
+    const double fixed = std::clamp(through, 0.0, seconds.front());
+    return fixed + (seconds.front() - fixed) * size / smallest;
+  }
+  if (samples.size() == 1) return seconds[0] * size / smallest;
   const auto above = std::lower_bound(samples.begin() + 1, samples.end() - 1, n);
-  const auto i = static_cast<std::size_t>(above - samples.begin());
-  const double share =
-      static_cast<double>(n - samples[i - 1]) / static_cast<double>(samples[i] - samples[i - 1]);
-  return std::max(0.0, seconds[i - 1] + share * (seconds[i] - seconds[i - 1]));
+  return std::max(0.0, line(static_cast<std::size_t>(above - samples.begin()) - 1, size));
 }
 
-OpTime ProfileCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType&,
-                             std::int64_t samples) const {
+double Curve::line(std::size_t i, double n) const {
+  const double share =
+      (n - static_cast<double>(samples[i])) / static_cast<double>(samples[i + 1] - samples[i]);
+  return seconds[i] + share * (seconds[i + 1] - seconds[i]);
+}
+
+Origin Curve::origin(std::int64_t n) const {
+  if (std::binary_search(samples.begin(), samples.end(), n)) return Origin::measured;
+  return n > samples.front() && n < samples.back() ? Origin::interpolated : Origin::extrapolated;
+}
+
+namespace {
+
+/// The nearest measured times, or what they are in proportion, hold the time between them.
+PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch) {
+  const double time = curve.at(n, launch);
+  double one = time, other = time;
+  if (const Origin origin = curve.origin(n); origin == Origin::interpolated) {
+    const auto above = std::lower_bound(curve.samples.begin(), curve.samples.end(), n);
+    const auto i = static_cast<std::size_t>(above - curve.samples.begin());
+    one = curve.seconds[i - 1], other = curve.seconds[i];
+  } else if (origin == Origin::extrapolated) {
+    const std::size_t end = n < curve.samples.front() ? 0 : curve.samples.size() - 1;
+    one = curve.seconds[end];
+    other = one * static_cast<double>(n) / static_cast<double>(curve.samples[end]);
+  }
+  return {core::Seconds(time), core::Seconds(std::min({time, one, other})),
+          core::Seconds(std::max({time, one, other})), curve.origin(n)};
+}
+
+}  // namespace
+
+Estimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                std::int64_t samples, const OpPart& part) const {
+  if (part.partition == plan::Partition::batch)
+    return estimate(graph, id, device, samples_of(samples, part.part), {});
+  if (part.partition != plan::Partition::whole)
+    return scaled(estimate(graph, id, device, samples, {}), part.part);
   const graph::Operator& op = graph.op(id);
   const auto entry = entries_.find(op.name);
   if (entry == entries_.end()) {
     if (op.kind == graph::OpKind::input || op.kind == graph::OpKind::reshape) return {};
     throw core::BadInput(fmt::format("the profile of {} has no operator '{}'", device_, op.name));
   }
-  const core::Seconds forward(entry->second.forward.at(samples)),
-      backward(entry->second.backward.at(samples));
-  if (op.parameters == 0) return {forward, backward, core::Seconds(0)};
-  return {forward, backward * 0.5, backward * 0.5};
+  const bool weighs = op.parameters > 0;
+  const double launch = device.launch_overhead.value();
+  const PassEstimate forward = estimate_of(entry->second.forward, samples, launch),
+                     backward = estimate_of(entry->second.backward, samples, weighs ? 2 * launch : launch);
+  if (!weighs) return {{forward, backward, {}}};
+  return {{forward, scaled(backward, 0.5), scaled(backward, 0.5)}};
+}
+
+cluster::DeviceType ProfileCosts::measured_device() const {
+  cluster::DeviceType out{};
+  out.name = device_;
+  return out;
+}
+
+OpTime ProfileCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                             std::int64_t samples) const {
+  return estimate(graph, id, device, samples).time();
 }
 
 namespace {
@@ -88,6 +142,7 @@ std::string to_yaml(const ProfileCosts& profile) {
   for (const auto& [name, entry] : profile.entries())
     out += fmt::format("  {}: {{forward: {{{}}}, backward: {{{}}}}}\n", core::quoted(name),
                        to_text(entry.forward), to_text(entry.backward));
+  if (profile.workload()) out += workload_yaml(*profile.workload());
   return out;
 }
 

@@ -50,19 +50,26 @@ std::map<OpId, Partition> partitions(const plan::Stage& stage, const Sharding& d
 }
 
 /// What ZeRO asks for in every micro-batch, operator by operator.
-void add_zero(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-              const std::map<OpId, Partition>& how, OpTime& out) {
-  if (stage.zero < 2 || stage.replicas() < 2) return;
+std::vector<OpTime> zero_times(const Problem& problem, const plan::Stage& stage,
+                               std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
+  std::vector<OpTime> out;
+  if (stage.zero < 2 || stage.replicas() < 2) return out;
   const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
   for (const OpId id : operators) {
     const auto found = how.find(id);
     const Bytes weights = weights_of(problem.graph, id, found == how.end() ? Partition::whole : found->second,
                                      largest_part(stage));
-    out.weight_gradient += gather.time(problem.training.compression.gradient_bytes(weights));
-    if (stage.zero < 3) continue;
-    out.forward += gather.time(weights);
-    out.input_gradient += gather.time(weights);
+    OpTime& time = out.emplace_back();
+    time.weight_gradient = gather.time(problem.training.compression.gradient_bytes(weights));
+    if (stage.zero == 3) time.forward = time.input_gradient = gather.time(weights);
   }
+  return out;
+}
+
+void add(OpTime& sum, const OpTime& time) {
+  sum.forward += time.forward;
+  sum.input_gradient += time.input_gradient;
+  sum.weight_gradient += time.weight_gradient;
 }
 
 OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
@@ -70,11 +77,8 @@ OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<co
                   std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
-    const OpTime time = problem.costs.part_time(
-        problem.graph, id, type, samples, op_part(problem.graph.op(id), how.at(id), part_of(stage, member)));
-    sum.forward += time.forward;
-    sum.input_gradient += time.input_gradient;
-    sum.weight_gradient += time.weight_gradient;
+    add(sum, problem.costs.part_time(problem.graph, id, type, samples,
+                                     op_part(problem.graph.op(id), how.at(id), part_of(stage, member))));
   }
   return sum;
 }
@@ -82,27 +86,6 @@ OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<co
 OpTime slower(const OpTime& a, const OpTime& b) {
   return {std::max(a.forward, b.forward), std::max(a.input_gradient, b.input_gradient),
           std::max(a.weight_gradient, b.weight_gradient)};
-}
-
-StageTime divided_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                       std::size_t replica, std::int64_t samples) {
-  const auto group = group_of(stage, replica);
-  const Sharding divided = sharding(problem.graph, stage);
-  const auto how = partitions(stage, divided);
-  StageTime out;
-  std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
-  for (std::size_t m = 0; m < group.size(); ++m)
-    if (seen.insert({problem.cluster.devices()[group[m].index()].type, part_of(stage, m)}).second)
-      out.compute = slower(out.compute, compute_on(problem, stage, operators, how,
-                                                   problem.cluster.type(group[m]), m, samples));
-  const GroupTimes times(problem.cluster, group);
-  const std::set<OpId> asked(operators.begin(), operators.end());
-  for (const GroupCollective& c : divided.forward)
-    if (asked.contains(c.op)) out.collectives.forward += times.time(c, samples);
-  for (const GroupCollective& c : divided.backward)
-    if (asked.contains(c.op)) out.collectives.input_gradient += times.time(c, samples);
-  add_zero(problem, stage, operators, how, out.collectives);
-  return out;
 }
 
 /// `cut` takes a device's part of bytes, or all of them.
@@ -120,11 +103,11 @@ BackwardStep divided_step(BackwardStep step, const OpPart& mine, const Cut& cut)
 
 }  // namespace
 
-GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group) {
+GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group, bool exchanges) {
   const std::vector<Devices> one = {{group.begin(), group.end()}};
   reduce_ = all_reduce(cluster, one);
   gather_ = all_gather(cluster, one);
-  exchange_ = all_to_all(cluster, group);
+  if (exchanges) exchange_ = all_to_all(cluster, group);
 }
 
 Seconds GroupTimes::time(const GroupCollective& collective, std::int64_t samples) const {
@@ -150,23 +133,76 @@ OpTime StageTime::total() const {
           compute.weight_gradient + collectives.weight_gradient};
 }
 
-StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                     std::size_t replica, std::int64_t samples) {
-  if (stage.tensor_parallel > 1) return divided_time(problem, stage, operators, replica, samples);
-  StageTime out;
-  out.compute = compute_time(problem, operators, problem.cluster.type(stage.devices[replica]), samples);
-  add_zero(problem, stage, operators, {}, out.collectives);
+ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
+    : problem_(problem), stage_(stage), operators_(operators) {
+  if (stage.tensor_parallel > 1) {
+    const Sharding divided = sharding(problem.graph, stage);
+    how_ = partitions(stage, divided);
+    const std::set<OpId> asked(operators.begin(), operators.end());
+    const auto of_asked = [&](const std::vector<GroupCollective>& all, std::vector<GroupCollective>& out) {
+      for (const GroupCollective& c : all) {
+        if (!asked.contains(c.op)) continue;
+        out.push_back(c);
+        exchanges_ = exchanges_ || c.kind == GroupCollective::Kind::exchange;
+      }
+    };
+    of_asked(divided.forward, forward_);
+    of_asked(divided.backward, backward_);
+  }
+  zero_ = zero_times(problem, stage, operators, how_);
+}
+
+/// On the slowest device of the group.
+OpTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const {
+  const auto group = group_of(stage_, replica);
+  if (stage_.tensor_parallel == 1)
+    return compute_time(problem_, operators_, problem_.cluster.type(group.front()), samples);
+  OpTime out;
+  std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
+  for (std::size_t m = 0; m < group.size(); ++m)
+    if (seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
+      out = slower(
+          out, compute_on(problem_, stage_, operators_, how_, problem_.cluster.type(group[m]), m, samples));
   return out;
 }
 
+OpTime ReplicaTimes::speak(const GroupTimes& group, std::int64_t samples) const {
+  OpTime out;
+  for (const GroupCollective& c : forward_) out.forward += group.time(c, samples);
+  for (const GroupCollective& c : backward_) out.input_gradient += group.time(c, samples);
+  for (const OpTime& time : zero_) add(out, time);
+  return out;
+}
+
+/// Of as many kinds of groups as a cluster has, which are few.
+const OpTime& ReplicaTimes::spoken(const GroupTimes& group, std::int64_t samples) {
+  for (const Spoken& known : spoken_)
+    if (known.samples == samples && known.group == group) return known.time;
+  return spoken_.emplace_back(Spoken{group, samples, speak(group, samples)}).time;
+}
+
+StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
+  const auto group = group_of(stage_, replica);
+  Alike alike{{}, samples};
+  for (const DeviceId d : group) alike.first.push_back(problem_.cluster.devices()[d.index()].type);
+  auto known = computed_.find(alike);
+  if (known == computed_.end()) known = computed_.emplace(std::move(alike), compute(replica, samples)).first;
+  const bool alone = stage_.tensor_parallel == 1;
+  return {known->second, spoken(alone ? GroupTimes(problem_.cluster, {}, false)
+                                      : GroupTimes(problem_.cluster, group, exchanges_),
+                                samples)};
+}
+
+StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                     std::size_t replica, std::int64_t samples) {
+  return ReplicaTimes(problem, stage, operators).time(replica, samples);
+}
+
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples) {
+  ReplicaTimes times(problem, stage, stage.operators);
   StageTime slowest;
-  std::set<std::vector<std::size_t>> seen;  // device types of the groups so far
   for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
-    std::vector<std::size_t> types;
-    for (const DeviceId d : group_of(stage, r)) types.push_back(problem.cluster.devices()[d.index()].type);
-    if (stage.tensor_parallel == 1 && !seen.insert(types).second) continue;
-    const StageTime here = stage_time(problem, stage, stage.operators, r, samples);
+    const StageTime here = times.time(r, samples);
     if (here.total().total() > slowest.total().total()) slowest = here;
   }
   return slowest;

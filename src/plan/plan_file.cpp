@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <unordered_map>
 
+#include "penstock/core/paths.hpp"
 #include "penstock/core/yaml.hpp"
 
 namespace penstock::plan {
@@ -57,11 +57,20 @@ std::string training_text(const Training& training) {
   return out + "}\n";
 }
 
-std::string stage_text(const graph::OpGraph& graph, const Stage& stage) {
+/// What the file's micro-batch is to a replica, where there are several.
+std::string share_text(const Plan& plan, const Stage& stage) {
+  if (stage.replicas() == 1) return "";
+  if (asynchronous(plan)) return fmt::format("  # of one of {} replicas, which take turns", stage.replicas());
+  return fmt::format("  # of {} replicas together, {} each", stage.replicas(),
+                     samples_per_device(plan, stage));
+}
+
+std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stage& stage) {
   std::vector<std::string> names;
   for (OpId op : stage.operators) names.push_back(quoted(graph.op(op).name));
-  std::string out = fmt::format("  - devices: {}\n    micro_batch: {}\n    k: {}\n    in_flight: {}\n",
-                                numbers(stage.devices), stage.micro_batch, stage.k, stage.in_flight);
+  std::string out = fmt::format("  - devices: {}\n    micro_batch: {}{}\n    k: {}\n    in_flight: {}\n",
+                                numbers(stage.devices), stage.micro_batch, share_text(plan, stage), stage.k,
+                                stage.in_flight);
   if (stage.recompute) out += "    recompute: true\n";
   if (stage.tensor_parallel != 1) out += fmt::format("    tensor_parallel: {}\n", stage.tensor_parallel);
   if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
@@ -71,17 +80,22 @@ std::string stage_text(const graph::OpGraph& graph, const Stage& stage) {
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
 }
 
-PlanHead read_head(const Yaml& root) {
+/// A name that is no file's means the same everywhere.
+std::string found_from(const std::string& file, const std::string& name) {
+  return core::names_file(name) ? core::path_from(file, name) : name;
+}
+
+PlanHead read_head(const Yaml& root, const std::string& file) {
   root.only({"penstock_plan", "model", "cluster", "planner", "training", "schedule", "stages"});
   root.at("penstock_plan").integer(1, 1);
   PlanHead head;
   const Yaml model = root.at("model"), cluster = root.at("cluster");
   model.only({"name", "parameters"});
-  head.model.name = model.at("name").text();
+  head.model.name = found_from(file, model.at("name").text());
   if (const auto parameters = model.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = value.text();
   cluster.only({"name", "devices"});
-  head.cluster = {cluster.at("name").text(),
+  head.cluster = {found_from(file, cluster.at("name").text()),
                   static_cast<int>(cluster.at("devices").integer(1, kMostDevices))};
   return head;
 }
@@ -144,12 +158,6 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   return stage;
 }
 
-/// A grid file lies relative to the plan file.
-std::string beside(const std::string& file, const std::string& schedule) {
-  if (!schedule.ends_with(".csv")) return schedule;
-  return (std::filesystem::path(file).parent_path() / schedule).lexically_normal().string();
-}
-
 }  // namespace
 
 Compression read_compression(const Yaml& node) {
@@ -172,24 +180,30 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   out += fmt::format("cluster: {{name: {}, devices: {}}}\nplanner: {}\n", quoted(plan.cluster.name),
                      plan.cluster.devices, quoted(plan.planner));
   out += training_text(plan.training) + fmt::format("schedule: {}\nstages:\n", quoted(plan.schedule));
-  for (const Stage& stage : plan.stages) out += stage_text(graph, stage);
+  for (const Stage& stage : plan.stages) out += stage_text(graph, plan, stage);
   return out;
 }
 
+Plan written_to(const std::string& file, Plan plan) {
+  for (std::string* name : {&plan.model.name, &plan.cluster.name, &plan.schedule})
+    if (core::names_file(*name)) *name = core::path_for(file, *name);
+  return plan;
+}
+
 PlanHead parse_plan_head(const std::string& text, const std::string& file) {
-  return read_head(Yaml::parse(text, file));
+  return read_head(Yaml::parse(text, file), file);
 }
 
 Plan parse_plan(const std::string& text, const std::string& file, const graph::OpGraph& graph) {
   const Yaml root = Yaml::parse(text, file);
-  const PlanHead head = read_head(root);
+  const PlanHead head = read_head(root, file);
   std::unordered_map<std::string, OpId> by_name;
   for (std::size_t v = 0; v < graph.size(); ++v) by_name.emplace(graph.op(OpId(v)).name, OpId(v));
 
   Plan plan{head.model, head.cluster, "hand", {}, "1f1b", {}};
   if (const auto planner = root.find("planner")) plan.planner = planner->text();
   plan.training = read_training(root.at("training"));
-  if (const auto node = root.find("schedule")) plan.schedule = beside(file, node->text());
+  if (const auto node = root.find("schedule")) plan.schedule = found_from(file, node->text());
   for (const Yaml& node : root.at("stages").items()) plan.stages.push_back(read_stage(node, by_name));
   return plan;
 }

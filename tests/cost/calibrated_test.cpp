@@ -6,6 +6,7 @@
 
 #include "penstock/cost/analytic.hpp"
 #include "penstock/graph/graph_builder.hpp"
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 #include "support/tiny.hpp"
 
@@ -56,8 +57,8 @@ TEST_CASE("a measured point is taken as it is, with its interval") {
   const auto hit = forward(layer(), one(OpKind::linear, kLayer, 1e9), 4);
   CHECK(hit.origin == Origin::measured);
   CHECK(hit.time.value() == 6e-3);
-  CHECK(hit.low.value() == doctest::Approx(6e-3 * 0.99));
-  CHECK(hit.high.value() == doctest::Approx(6e-3 * 1.01));
+  CHECK(hit.low.value() == support::near(6e-3 * 0.99));
+  CHECK(hit.high.value() == support::near(6e-3 * 1.01));
 }
 
 TEST_CASE("an operator alike that does less runs the same kernel, a part of one does not") {
@@ -66,7 +67,7 @@ TEST_CASE("an operator alike that does less runs the same kernel, a part of one 
   // One that does more than any that was measured: at the utilisation measured, 4 of 6 ms.
   const auto more = forward(layer(), one(OpKind::linear, kLayer, 2e9), 4);
   CHECK(more.origin != Origin::measured);
-  CHECK(more.time.value() == doctest::Approx(12e-3));
+  CHECK(more.time.value() == support::near(12e-3));
 }
 
 TEST_CASE("rows of a product count as samples") {
@@ -75,7 +76,14 @@ TEST_CASE("rows of a product count as samples") {
   const auto eight = forward(layer(), one(OpKind::linear, two, 2e9), 4);
   CHECK(eight.origin == Origin::measured);
   CHECK(eight.time.value() == 10e-3);
-  CHECK(forward(layer(), one(OpKind::linear, three, 3e9), 1).time.value() == doctest::Approx(5e-3));
+  CHECK(forward(layer(), one(OpKind::linear, three, 3e9), 1).time.value() == support::near(5e-3));
+}
+
+TEST_CASE("of two measurements of as many rows the mean counts") {
+  Calibration twice = layer();
+  const Shape two = {{"rows", 2}, {"in", 100}, {"out", 50}};
+  twice.kernels.push_back(kernel(OpKind::linear, two, 2e9, {point(Pass::forward, 4, 12e-3)}));
+  CHECK(forward(twice, one(OpKind::linear, kLayer, 1e9), 8).time.value() == support::near(11e-3));
 }
 
 TEST_CASE("between batch sizes time is linear, and as far off as points left out were") {
@@ -83,13 +91,13 @@ TEST_CASE("between batch sizes time is linear, and as far off as points left out
   // at all.
   const auto exact = forward(layer(), one(OpKind::linear, kLayer, 1e9), 3);
   CHECK(exact.origin == Origin::interpolated);
-  CHECK(exact.time.value() == doctest::Approx(5e-3));
-  CHECK(exact.high.value() == doctest::Approx(5e-3 * 1.01));
+  CHECK(exact.time.value() == support::near(5e-3));
+  CHECK(exact.high.value() == support::near(5e-3 * 1.01));
   Calibration told = layer();
   told.leave_one_out = {{OpKind::linear, Fold::samples_inside, 3, 0.1, 0.25}};
   const auto wide = forward(told, one(OpKind::linear, kLayer, 1e9), 3);
-  CHECK(wide.high.value() == doctest::Approx(5e-3 * 1.01 * 1.25));
-  CHECK(wide.low.value() == doctest::Approx(5e-3 * 0.99 / 1.25));
+  CHECK(wide.high.value() == support::near(5e-3 * 1.01 * 1.25));
+  CHECK(wide.low.value() == support::near(5e-3 * 0.99 / 1.25));
 }
 
 TEST_CASE("beyond the measured batch sizes utilisation is held") {
@@ -97,17 +105,17 @@ TEST_CASE("beyond the measured batch sizes utilisation is held") {
   // ms.
   const auto more = forward(layer(), one(OpKind::linear, kLayer, 1e9), 16);
   CHECK(more.origin == Origin::extrapolated);
-  CHECK(more.time.value() == doctest::Approx(20e-3));
+  CHECK(more.time.value() == support::near(20e-3));
   const auto fewer = forward(layer(), one(OpKind::linear, kLayer, 1e9), 1);
   CHECK(fewer.origin == Origin::extrapolated);
-  CHECK(fewer.time.value() == doctest::Approx(2e-3));
+  CHECK(fewer.time.value() == support::near(2e-3));
 }
 
 TEST_CASE("the launch overhead is no part of utilisation") {
   // 1 ms of launch: 2 samples take 1 + 2 ms at best and 4 measured, 75 %; one sample (1 + 1) / 75 %.
   Calibration slow = layer();
   slow.launch_overhead = core::Seconds(1e-3);
-  CHECK(forward(slow, one(OpKind::linear, kLayer, 1e9), 1).time.value() == doctest::Approx(2e-3 / 0.75));
+  CHECK(forward(slow, one(OpKind::linear, kLayer, 1e9), 1).time.value() == support::near(2e-3 / 0.75));
 }
 
 TEST_CASE("a shape between measured ones borrows their utilisation") {
@@ -119,14 +127,14 @@ TEST_CASE("a shape between measured ones borrows their utilisation") {
                         kernel(OpKind::linear, wide, 4e9, {point(Pass::forward, 2, 32e-3)})});
   const auto borrowed = forward(both, one(OpKind::linear, asked, 2e9), 2);
   CHECK(borrowed.origin == Origin::interpolated);
-  CHECK(borrowed.time.value() == doctest::Approx(4e-3 / std::sqrt(0.5 * 0.25)));
+  CHECK(borrowed.time.value() == support::near(4e-3 / std::sqrt(0.5 * 0.25)));
   // The wider one alone does not enclose it.
   const auto alone = forward(of({both.kernels[1]}), one(OpKind::linear, asked, 2e9), 2);
   CHECK(alone.origin == Origin::extrapolated);
-  CHECK(alone.time.value() == doctest::Approx(4e-3 / 0.25));
+  CHECK(alone.time.value() == support::near(4e-3 / 0.25));
   CHECK(alone.high.value() ==
-        doctest::Approx(2 * alone.time.value()));  // no other shape to leave out: a factor of 2
-  CHECK(alone.low.value() == doctest::Approx(alone.time.value() / 2));
+        support::near(2 * alone.time.value()));  // no other shape to leave out: a factor of 2
+  CHECK(alone.low.value() == support::near(alone.time.value() / 2));
   // Between the shapes, but for more samples than either was measured with.
   CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == Origin::extrapolated);
 }
@@ -140,7 +148,7 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
         of({kernel(kind, {{"in", 10}, {"out", 10'000}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
             kernel(kind, {{"in", 1000}, {"out", 101}}, 1024e9, {point(Pass::forward, 1, 1024 * 4e-3)})});
     const auto borrowed = forward(both, one(kind, {{"in", 1000}, {"out", 100}}, 1e9), 1);
-    CHECK(borrowed.time.value() == doctest::Approx(expected).epsilon(1e-3));
+    CHECK(borrowed.time.value() == support::near(expected, 1e-3));
   }
   // Of convolutions with the same work the one with the same window counts, however many channels it has.
   const auto windows = of(
@@ -148,7 +156,7 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
        kernel(OpKind::convolution, {{"out", 90}, {"kernel_height", 1}}, 1e9,
               {point(Pass::forward, 1, 4e-3)})});
   const auto three = one(OpKind::convolution, {{"out", 80}, {"kernel_height", 3}}, 1e9);
-  CHECK(forward(windows, three, 1).time.value() == doctest::Approx(2e-3).epsilon(1e-3));
+  CHECK(forward(windows, three, 1).time.value() == support::near(2e-3, 1e-3));
 }
 
 TEST_CASE("between sequence lengths of attention the square root of time is linear") {
@@ -160,12 +168,12 @@ TEST_CASE("between sequence lengths of attention the square root of time is line
                             kernel(OpKind::attention, shape(384), 9e6, {point(Pass::forward, 1, 9e-3)})});
   const auto middle = forward(measured, one(OpKind::attention, shape(256), 4e6), 1);
   CHECK(middle.origin == Origin::interpolated);
-  CHECK(middle.time.value() == doctest::Approx(4e-3));
+  CHECK(middle.time.value() == support::near(4e-3));
   CHECK(forward(measured, one(OpKind::attention, shape(512), 16e6), 1).origin == Origin::extrapolated);
   Shape crossed = shape(256);
   crossed[1].second = 128;  // keys of another sequence: no self-attention, so the nearest shapes count
   CHECK(forward(measured, one(OpKind::attention, crossed, 2e6), 1).time.value() ==
-        doctest::Approx(2e-6 / 1e-3));
+        support::near(2e-6 / 1e-3));
 }
 
 TEST_CASE("a kind, pass or number nobody measured is analytic") {
@@ -173,7 +181,7 @@ TEST_CASE("a kind, pass or number nobody measured is analytic") {
   const auto unknown = forward(layer(), graph, 4);
   CHECK(unknown.origin == Origin::analytic);
   CHECK(unknown.time == AnalyticCosts().op_time(graph, core::OpId(0), kDevice, 4).forward);
-  CHECK(unknown.high.value() == doctest::Approx(2 * unknown.time.value()));
+  CHECK(unknown.high.value() == support::near(2 * unknown.time.value()));
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 1e9, 2), 4).origin ==
         Origin::analytic);  // two bytes: bf16
   Calibration half = layer();
@@ -199,23 +207,23 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
   // Half of 100 outputs: the utilisation of 50 (4 samples: 4 of 6 ms) for half of 2 GFLOP, so 6 ms.
   const auto graph = one(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 100}}, 2e9);
   CHECK(forward(layer(), graph, 4, {plan::Partition::output, 0.5, true, false}).time.value() ==
-        doctest::Approx(6e-3));
+        support::near(6e-3));
   CHECK(forward(layer(), graph, 8, {plan::Partition::batch, 0.5}).time == forward(layer(), graph, 4).time);
   // Half of 50 outputs was not measured: at the utilisation of 50, half of 6 ms. Were 25 outputs measured at
   // 1 or 20 ms, half of the layer would take no less than 3 and no more than 6 ms.
   const auto layer50 = one(OpKind::linear, kLayer, 1e9);
   const OpPart half{plan::Partition::output, 0.5, true, false};
-  CHECK(forward(layer(), layer50, 4, half).time.value() == doctest::Approx(3e-3));
+  CHECK(forward(layer(), layer50, 4, half).time.value() == support::near(3e-3));
   for (const auto& [measured, expected] : {std::pair{1e-3, 3e-3}, {4e-3, 4e-3}, {20e-3, 6e-3}}) {
     Calibration more = layer();
     more.kernels.push_back(kernel(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 25}}, 0.5e9,
                                   {point(Pass::forward, 4, measured)}));
-    CHECK(forward(more, layer50, 4, half).time.value() == doctest::Approx(expected));
+    CHECK(forward(more, layer50, 4, half).time.value() == support::near(expected));
   }
   // A norm's shape does not say how it is divided: half of the whole.
   const auto norm = one(OpKind::norm, {{"elements", 100}}, 1e9);
   CHECK(forward(layer(), norm, 4, {plan::Partition::output, 0.5}).time.value() ==
-        doctest::Approx(forward(layer(), norm, 4).time.value() / 2));
+        support::near(forward(layer(), norm, 4).time.value() / 2));
 }
 
 TEST_CASE("times are as far from back to back to cold as whole models say") {
@@ -228,11 +236,11 @@ TEST_CASE("times are as far from back to back to cold as whole models say") {
       {"m", {}, 1, cluster::Precision::fp32, support::timing(0.7), core::Seconds(0.8), core::Seconds(0.6)}};
   const auto half = forward(calibration, graph, 4);
   CHECK(half.origin == Origin::measured);
-  CHECK(half.time.value() == doctest::Approx(4.5e-3));
-  CHECK(half.low.value() == doctest::Approx(4.5e-3 * 0.99));
-  CHECK(half.high.value() == doctest::Approx(4.5e-3 * 1.01));
+  CHECK(half.time.value() == support::near(4.5e-3));
+  CHECK(half.low.value() == support::near(4.5e-3 * 0.99));
+  CHECK(half.high.value() == support::near(4.5e-3 * 1.01));
   const CalibratedCosts warm(calibration, 0);
-  CHECK(warm.op_time(graph, core::OpId(0), kDevice, 4).forward.value() == doctest::Approx(3e-3));
+  CHECK(warm.op_time(graph, core::OpId(0), kDevice, 4).forward.value() == support::near(3e-3));
 }
 
 TEST_CASE("training adds gradients up beside its kernels") {
@@ -257,9 +265,9 @@ TEST_CASE("training adds gradients up beside its kernels") {
     CHECK(time.input_gradient == kernel.input_gradient);
     return (time.weight_gradient - kernel.weight_gradient).value();
   };
-  CHECK(more(weighs(0), {}) == doctest::Approx(0.03));
-  CHECK(more(weighs(0), {plan::Partition::output, 0.5, true, false}) == doctest::Approx(0.015));
-  CHECK(more(weighs(0), {plan::Partition::batch, 0.5}) == doctest::Approx(0.03));
+  CHECK(more(weighs(0), {}) == support::near(0.03));
+  CHECK(more(weighs(0), {plan::Partition::output, 0.5, true, false}) == support::near(0.015));
+  CHECK(more(weighs(0), {plan::Partition::batch, 0.5}) == support::near(0.03));
   CHECK(more(weighs(10'000), {}) == 0);  // a table: its kernel adds
   CHECK(more(one(OpKind::linear, kLayer, 1e9), {}) == 0);
   const auto whole = costs.op_time(weighs(0), core::OpId(0), kDevice, 4);
@@ -270,7 +278,7 @@ TEST_CASE("the optimizer streams at the measured copy bandwidth") {
   // adam: 7 * 1 GB at 100 GB/s, and 1 GB of gradients is zeroed.
   const CalibratedCosts costs(support::bare_calibration());
   CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::adam, kDevice).value() ==
-        doctest::Approx(0.08));
+        support::near(0.08));
 }
 
 TEST_CASE("additions and the optimizer stream as fast as they were measured, where they were") {
@@ -289,9 +297,9 @@ TEST_CASE("additions and the optimizer stream as fast as they were measured, whe
   const auto graph = builder.build();
   const core::Seconds added = costs.op_time(graph, core::OpId(0), kDevice, 4).weight_gradient -
                               costs.estimate(graph, core::OpId(0), kDevice, 4).time().weight_gradient;
-  CHECK(added.value() == doctest::Approx(0.06));
+  CHECK(added.value() == support::near(0.06));
   CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::sgd, kDevice).value() ==
-        doctest::Approx(0.02));
+        support::near(0.02));
 }
 
 TEST_CASE("a device is known by the words of its name") {

@@ -4,6 +4,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/graph/graph_builder.hpp"
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 
 using namespace penstock;
@@ -49,8 +50,8 @@ TEST_CASE("a written calibration is read back, and written the same again") {
   REQUIRE(kernel.points.size() == 3);
   CHECK(kernel.points[0].algorithm == "tile \"64\"\n");
   CHECK(kernel.points[1].samples == 2);
-  CHECK(kernel.points[1].back_to_back.median.value() == doctest::Approx(1.5e-5).epsilon(1e-12));
-  CHECK(kernel.points[1].cold.high.value() == doctest::Approx(3.03e-5).epsilon(1e-12));
+  CHECK(kernel.points[1].back_to_back.median.value() == support::near(1.5e-5, 1e-12));
+  CHECK(kernel.points[1].cold.high.value() == support::near(3.03e-5, 1e-12));
   CHECK(kernel.points[2].pass == Pass::weight_gradient);
   CHECK(read.links[0].segments[0].latency.low == -1e-8);
   CHECK(read.models[0].parameters.at("branches") == "2");

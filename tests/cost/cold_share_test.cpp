@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/random.hpp"
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 
 using namespace penstock;
@@ -35,19 +36,19 @@ double squares(const std::vector<ModelSum>& models, double share) {
 TEST_CASE("the share of cold times is where sums meet whole runs") {
   // From 8 to 12 s, 11 s are three quarters of the way.
   const std::vector<ModelSum> one = {run("a", 11, 12, 8)};
-  CHECK(cold_share(one) == doctest::Approx(0.75));
-  CHECK(at_share(core::Seconds(12), core::Seconds(8), 0.75).value() == doctest::Approx(11));
+  CHECK(cold_share(one) == support::near(0.75));
+  CHECK(at_share(core::Seconds(12), core::Seconds(8), 0.75).value() == support::near(11));
   // 11 of 8..12 s says 3/4, 100 of 99.6..101.6 says 1/5. The first reaches 4/11 of its run, the second 1/50:
   // (4/11 * 3/11 + 1/50 * 1/250) / ((4/11)^2 + (1/50)^2) = 0.7483.
   CHECK(cold_share(std::vector{run("a", 11, 12, 8), run("b", 100, 101.6, 99.6)}) ==
-        doctest::Approx(0.7483).epsilon(1e-4));
+        support::near(0.7483, 1e-4));
 }
 
 TEST_CASE("the share stays between back to back and cold") {
   CHECK(cold_share(std::vector{run("a", 13, 12, 8)}) == 1);
   CHECK(cold_share(std::vector{run("a", 7, 12, 8)}) == 0);
-  CHECK(cold_share(std::vector{run("a", 12, 12, 8)}) == doctest::Approx(1));
-  CHECK(cold_share(std::vector{run("a", 8, 12, 8)}) == doctest::Approx(0));
+  CHECK(cold_share(std::vector{run("a", 12, 12, 8)}) == support::near(1));
+  CHECK(cold_share(std::vector{run("a", 8, 12, 8)}) == support::near(0));
   CHECK(cold_share(std::vector{run("a", 7, 8, 8)}) == 1);  // nothing between them
   CHECK(cold_share({}) == 1);
 }
@@ -70,11 +71,11 @@ TEST_CASE("a model's runs are predicted from other models") {
   const std::vector<ModelSum> models = {run("a", 11, 12, 8), run("a", 22, 24, 16), run("b", 20, 22, 18)};
   const auto rows = held_out_sums(models);
   REQUIRE(rows.size() == 3);
-  CHECK(rows[0].share == doctest::Approx(0.5));
-  CHECK(rows[0].sum.value() == doctest::Approx(10));
-  CHECK(rows[0].error == doctest::Approx(-1.0 / 11));
-  CHECK(rows[1].error == doctest::Approx(-1.0 / 11));
-  CHECK(rows[2].share == doctest::Approx(0.75));
-  CHECK(rows[2].error == doctest::Approx(0.05));
+  CHECK(rows[0].share == support::near(0.5));
+  CHECK(rows[0].sum.value() == support::near(10));
+  CHECK(rows[0].error == support::near(-1.0 / 11));
+  CHECK(rows[1].error == support::near(-1.0 / 11));
+  CHECK(rows[2].share == support::near(0.75));
+  CHECK(rows[2].error == support::near(0.05));
   CHECK(held_out_sums(std::vector{run("a", 11, 12, 8)})[0].share == 1);  // nobody else to ask
 }

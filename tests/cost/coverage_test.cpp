@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "penstock/cost/calibrated.hpp"
 #include "penstock/graph/graph_builder.hpp"
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 #include "support/tiny.hpp"
 
@@ -54,14 +56,14 @@ std::int64_t operators(const Coverage& coverage, Origin origin) {
 TEST_CASE("operators count by their worst pass, time by pass") {
   // Two samples: a takes 4 ms forward, halfway, and 8 ms backward, beyond the one sample measured.
   const Coverage two = coverage(costs(), model(), 2);
-  CHECK(seconds(two, Origin::interpolated) == doctest::Approx(4e-3));
-  CHECK(seconds(two, Origin::extrapolated) == doctest::Approx(8e-3));
+  CHECK(seconds(two, Origin::interpolated) == support::near(4e-3));
+  CHECK(seconds(two, Origin::extrapolated) == support::near(8e-3));
   CHECK(operators(two, Origin::extrapolated) == 1);
   CHECK(operators(two, Origin::interpolated) == 0);
   CHECK(operators(two, Origin::analytic) == 1);
   const Coverage one = coverage(costs(), model(), 1);
   CHECK(operators(one, Origin::measured) == 1);  // the input is no work
-  CHECK(one.time_share(Origin::measured) + one.time_share(Origin::analytic) == doctest::Approx(1));
+  CHECK(one.time_share(Origin::measured) + one.time_share(Origin::analytic) == support::near(1));
   CHECK(Coverage{}.time_share(Origin::measured) == 0);
 }
 
@@ -80,9 +82,9 @@ TEST_CASE("a plan counts every micro-batch on every device") {
   for (plan::Stage& stage : plan.stages) stage.micro_batch = 2;
   const auto calibrated = costs();
   const Coverage all = coverage(calibrated, graph, cluster, plan);
-  CHECK(seconds(all, Origin::measured) == doctest::Approx(4 * 6e-3));
+  CHECK(seconds(all, Origin::measured) == support::near(4 * 6e-3));
   const auto b = calibrated.estimate(graph, core::OpId(2), cluster.type(core::DeviceId(2)), 2);
-  CHECK(seconds(all, Origin::analytic) == doctest::Approx(2 * b.total().value()));
+  CHECK(seconds(all, Origin::analytic) == support::near(2 * b.total().value()));
 }
 
 TEST_CASE("gaps are shapes, the most time first") {
@@ -96,5 +98,5 @@ TEST_CASE("gaps are shapes, the most time first") {
   CHECK(found[0].op == core::OpId(3));
   CHECK(found[1].op == core::OpId(1));
   CHECK(found[1].operators == 2);
-  CHECK(found[1].time().value() == doctest::Approx(2 * found[1].estimate.total().value()));
+  CHECK(found[1].time().value() == support::near(2 * found[1].estimate.total().value()));
 }

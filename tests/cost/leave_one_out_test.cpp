@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 
 using namespace penstock;
@@ -39,10 +40,10 @@ TEST_CASE("points of one shape, each predicted from the others") {
   REQUIRE(inside);
   REQUIRE(frontier);
   CHECK(inside->count == 1);
-  CHECK(inside->median == doctest::Approx(1.0 / 3));
-  CHECK(inside->p90 == doctest::Approx(1.0 / 3));
+  CHECK(inside->median == support::near(1.0 / 3));
+  CHECK(inside->p90 == support::near(1.0 / 3));
   CHECK(frontier->count == 2);
-  CHECK(frontier->median == doctest::Approx(0.25));
+  CHECK(frontier->median == support::near(0.25));
 }
 
 TEST_CASE("whole shapes, each predicted from the others") {
@@ -54,9 +55,9 @@ TEST_CASE("whole shapes, each predicted from the others") {
           layer(64, 4e9, {point(Pass::forward, 1, 8e-3)})}));
   REQUIRE(rows.size() == 2);  // single points have no batch size to spare
   CHECK(row(rows, Fold::shape_inside)->count == 1);
-  CHECK(row(rows, Fold::shape_inside)->median == doctest::Approx(0.5));
+  CHECK(row(rows, Fold::shape_inside)->median == support::near(0.5));
   CHECK(row(rows, Fold::shape_frontier)->count == 2);
-  CHECK(row(rows, Fold::shape_frontier)->median == doctest::Approx(0.741).epsilon(1e-3));
+  CHECK(row(rows, Fold::shape_frontier)->median == support::near(0.741, 1e-3));
 }
 
 TEST_CASE("kernels of one utilisation are predicted without error") {

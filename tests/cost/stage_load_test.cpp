@@ -40,3 +40,30 @@ TEST_CASE("the fullest replica holds the rounded-up share") {
   CHECK(cost::samples_per_device(8, 4) == 2);
   CHECK(cost::samples_per_device(8, 3) == 3);
 }
+
+TEST_CASE(
+    "ZeRO: a replica holds the rounded-up share, of the state from stage 1, gradients from 2, weights from "
+    "3") {
+  cost::StageLoad load;
+  load.parameters = Bytes(100);
+  const auto held = [&](int stage) {
+    const auto memory = cost::stage_memory(load, {}, plan::Optimizer::adam, 1, 1, {}, {stage, 3});
+    return std::vector{at(memory, MemoryKind::weights), at(memory, MemoryKind::gradients),
+                       at(memory, MemoryKind::optimizer)};
+  };
+  CHECK(held(0) == std::vector{Bytes(100), Bytes(100), Bytes(200)});
+  CHECK(held(1) == std::vector{Bytes(100), Bytes(100), Bytes(68)});
+  CHECK(held(2) == std::vector{Bytes(100), Bytes(34), Bytes(68)});
+  CHECK(held(3) == std::vector{Bytes(34), Bytes(34), Bytes(68)});
+}
+
+TEST_CASE("the largest weights of a stage are those of any operator, first or last") {
+  graph::GraphBuilder builder("three");
+  for (const std::int64_t parameters : {100, 300, 200})
+    builder.add(support::unit_op("v" + std::to_string(parameters), 1e9, parameters));
+  const auto load =
+      cost::stage_load(builder.build(), cost::AnalyticCosts(), std::vector{OpId(0), OpId(1), OpId(2)});
+  CHECK(load.parameters == Bytes(2400));
+  CHECK(load.largest == Bytes(1200));
+  CHECK(load.fresh == Bytes(1200));
+}

@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "support/scratch.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -43,6 +45,23 @@ TEST_CASE("the stage graph counts each tensor once per reading stage") {
   for (const auto& b : stages.boundaries()) CHECK(b.bytes == core::Bytes(1000));
   CHECK(stages.depth() == 3);
   CHECK(stages.stage_of(OpId(3)) == StageId(2));
+}
+
+TEST_CASE("a plan finds its cluster from its own folder, wherever it was written from") {
+  const support::Scratch scratch("plan_paths");
+  const auto g = diamond();
+  Plan written = diamond_plan();
+  written.cluster.name = scratch.path("here/c.yaml");
+  written.model.name = "gpt";  // no file
+  core::write_file(written.cluster.name, "");
+  const auto head = [&](const std::string& file) {
+    return plan::parse_plan_head(plan::to_yaml(g, plan::written_to(scratch.path(file), written)),
+                                 scratch.path(file));
+  };
+  CHECK(head("elsewhere/deep/p.yaml").cluster.name == scratch.path("here/c.yaml"));
+  CHECK(head("elsewhere/deep/p.yaml").model.name == "gpt");
+  written.cluster.name = "../here/c.yaml";  // as a person writes it, beside the plan
+  CHECK(head("beside/p.yaml").cluster.name == scratch.path("here/c.yaml"));
 }
 
 TEST_CASE("a plan file reads back to the same text") {
@@ -92,6 +111,30 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   CHECK(plan::structural_faults(g, support::tiny_cluster(4), back).empty());
 }
 
+TEST_CASE("numbers of a plan file have bounds") {
+  const auto g = diamond();
+  Plan written = diamond_plan();
+  written.stages[0].zero = 3;
+  written.training.compression = {1, 0.5};
+  const std::string text = plan::to_yaml(g, written);
+  const auto fault = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    try {
+      plan::parse_plan(changed, "p.yaml", g);
+    } catch (const core::BadInput& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  CHECK(fault("zero: 3", "zero: 3") == "none");
+  CHECK(fault("zero: 3", "zero: 4") ==
+        "p.yaml:15: stages[0].zero: expected a whole number from 0 to 3, found '4'");
+  CHECK(fault("gradients: 1,", "gradients: 0,").find("expected a ratio above 0 and at most 1") !=
+        std::string::npos);
+  CHECK(fault("gradients: 1,", "gradients: 1.1,").find("at most 1") != std::string::npos);
+}
+
 TEST_CASE("sharding that cannot be is a fault") {
   const auto g = diamond();
   const auto faults = [&](const auto& change) {
@@ -107,6 +150,14 @@ TEST_CASE("sharding that cannot be is a fault") {
                    p.stages[2].shares = {1, 1};
                  }),
                  "one number above zero for each of 1 devices"));
+  CHECK(mentions(faults([](Plan& p) {
+                   p.stages[2].tensor_parallel = 2;
+                   p.stages[2].shares = {1, 0};
+                 }),
+                 "one number above zero for each of 2 devices"));
+  CHECK(faults([](Plan& p) {
+          p.stages[2].in_flight = p.stages[2].micro_batch = 2;  // a sample for each of two replicas
+        }).empty());
   CHECK(mentions(faults([](Plan& p) {
                    p.stages[2].partition = {{OpId(0), plan::Partition::input}};
                  }),
@@ -180,5 +231,7 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
         "131073 samples of 2.2e+12 bytes each are more than 256 PiB");
   Plan backwards = diamond_plan();
   backwards.stages[0].after = {StageId(1)};
+  CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));
+  backwards.stages[0].after = {StageId(0)};
   CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));
 }

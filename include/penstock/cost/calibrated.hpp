@@ -3,36 +3,9 @@
 
 #include <memory>
 
-#include "penstock/cost/calibration.hpp"
-#include "penstock/cost/cost_model.hpp"
+#include "penstock/cost/estimated.hpp"
 
 namespace penstock::cost {
-
-/// Worst last.
-enum class Origin : std::uint8_t {
-  measured,
-  interpolated,  ///< between batch sizes, sequence lengths or shapes
-  extrapolated,  ///< beyond them, utilisation of the roofline held
-  analytic,      ///< nothing of its kind was measured
-};
-inline constexpr std::size_t kOrigins = 4;
-std::string_view name(Origin origin);
-
-struct PassEstimate {
-  core::Seconds time, low, high;
-  Origin origin = Origin::measured;
-};
-
-/// All zero for passes the operator does not have.
-struct Estimate {
-  std::array<PassEstimate, kPasses> passes;
-  const PassEstimate& operator[](Pass pass) const { return passes[static_cast<std::size_t>(pass)]; }
-  OpTime time() const { return {passes[0].time, passes[1].time, passes[2].time}; }
-  core::Seconds total() const { return time().total(); }
-  core::Seconds low() const { return passes[0].low + passes[1].low + passes[2].low; }
-  core::Seconds high() const { return passes[0].high + passes[1].high + passes[2].high; }
-  Origin origin() const;  ///< the worst among passes that take time
-};
 
 /// Times are between back to back and cold, by a share fitted to whole models (cold_share.hpp). Exact hits
 /// first; linear between batch sizes; between sequence lengths of attention linear in the square root of
@@ -43,19 +16,19 @@ struct Estimate {
 /// percentile for that step, up and down, or a factor of 2 where the table has no such row (and for analytic
 /// times). Numbers of four bytes are fp32, or tf32 where nothing was measured in fp32; of two bf16, or fp16
 /// likewise.
-class CalibratedCosts final : public CostModel {
+class CalibratedCosts final : public EstimatedCosts {
  public:
   explicit CalibratedCosts(Calibration calibration);
   CalibratedCosts(Calibration calibration, double cold_share);
   ~CalibratedCosts() override;
 
-  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples) const;
+  using EstimatedCosts::estimate;
   /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
   /// operators of divided extents, whose utilisation their share of the work gets; others as CostModel says.
   /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpPart& part) const;
+                    std::int64_t samples, const OpPart& part) const override;
+  cluster::DeviceType measured_device() const override;
 
   /// estimate()'s, and in the weight gradient what training does besides: adding a micro-batch's gradients to
   /// those of its mini-batch, which reads both and writes one at the measured rate of additions, or of copies

@@ -13,6 +13,7 @@ struct Affine {
   double latency = 0;   ///< s
   double per_byte = 0;  ///< s/B
   double at(core::Bytes bytes) const { return latency + per_byte * static_cast<double>(bytes.value()); }
+  friend bool operator==(const Affine&, const Affine&) = default;
 };
 
 /// The alternatives for one device set; the cheapest is taken for each size.
@@ -23,6 +24,7 @@ struct Affine {
 struct AllReduce {
   std::vector<Affine> algorithms;  ///< empty for a single device
   core::Seconds time(core::Bytes bytes) const;
+  friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);

@@ -1,7 +1,7 @@
 #pragma once
-// How much of a model, or of a plan, a calibration has measured.
+// How much of a model, or of a plan, a calibration or a profile has measured.
 
-#include "penstock/cost/calibrated.hpp"
+#include "penstock/cost/estimated.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::cost {
@@ -15,13 +15,13 @@ struct Coverage {
 };
 
 /// Of one pass over all operators on the measured device.
-Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
+Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
 
 /// Of one iteration: each stage's operators, for every micro-batch and on every device.
-Coverage coverage(const CalibratedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
+Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
                   const plan::Plan& plan);
 
-/// An operator that stands for all of its shape.
+/// An operator that stands for all of its shape; one without a shape for itself.
 struct Gap {
   core::OpId op;  ///< the first of them
   std::int64_t operators = 0;
@@ -29,6 +29,6 @@ struct Gap {
   core::Seconds time() const { return estimate.total() * static_cast<double>(operators); }
 };
 /// Shapes that were not measured: the most time first.
-std::vector<Gap> gaps(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
+std::vector<Gap> gaps(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
 
 }  // namespace penstock::cost

@@ -2,10 +2,12 @@
 // Operator times somebody measured: milliseconds per operator, pass and batch size, from a YAML file.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "penstock/cost/cost_model.hpp"
+#include "penstock/cost/estimated.hpp"
+#include "penstock/graph/piper_graph.hpp"
 
 namespace penstock::cost {
 
@@ -13,9 +15,17 @@ namespace penstock::cost {
 struct Curve {
   std::vector<std::int64_t> samples;
   std::vector<double> seconds;
-  /// Linear between points and, with the slope of the last two, beyond the largest; below the smallest the
-  /// smallest batch's time. A single point scales in proportion above it.
-  double at(std::int64_t n) const;
+  /// Linear between points and, with the slope of the last two, beyond the largest; a single point scales in
+  /// proportion above it. Below the smallest batch a pass takes a fixed part and the rest in proportion to
+  /// its samples: what the line through the two smallest batches says of no samples, or of a single point
+  /// `launch` seconds; no less than nothing, no more than the smallest batch takes.
+  double at(std::int64_t n, double launch) const;
+  /// Measured at the points, interpolated between them, extrapolated beyond.
+  Origin origin(std::int64_t n) const;
+
+ private:
+  /// At n, of the line through points i and i + 1.
+  double line(std::size_t i, double n) const;
 };
 
 /// File form (times carry units; `total` alone is split one third forward, two thirds backward):
@@ -24,27 +34,40 @@ struct Curve {
 ///     operators:
 ///       dense_0: {forward: {1: 0.5ms, 8: 2ms}, backward: {1: 1ms, 8: 4ms}}
 ///       dense_1: {total: {1: 1.5ms}}
-/// Backward time is split evenly over input and weight gradient for operators with parameters.
-class ProfileCosts final : public CostModel {
+/// and, where it comes from Piper's planner, what that knows of groups of devices, recomputation and messages
+/// (docs/formats/profile.md), which `piper` may plan with as it stands; else the times above count.
+/// Backward time is split evenly over input and weight gradient for operators with parameters. A pass is
+/// launched as one kernel for each of these; launching takes what the device type says.
+class ProfileCosts final : public EstimatedCosts {
  public:
   struct Entry {
     Curve forward;
     Curve backward;
   };
-  ProfileCosts(std::string device, std::map<std::string, Entry> entries)
-      : device_(std::move(device)), entries_(std::move(entries)) {}
+  ProfileCosts(std::string device, std::map<std::string, Entry> entries,
+               std::optional<graph::PiperWorkload> workload = {})
+      : device_(std::move(device)), entries_(std::move(entries)), workload_(std::move(workload)) {}
 
   /// Operators of kind input and reshape cost nothing when the file is silent about them; any other silence
-  /// is BadInput. The device type is not looked at: a profile knows one device.
+  /// is BadInput. Of the device type only its launch overhead counts: a profile knows one device.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
+  /// Of batches between two that were measured a time lies between theirs. Below the smallest it is at least
+  /// in proportion and at most as long; above the largest the other way round.
+  using EstimatedCosts::estimate;
+  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                    std::int64_t samples, const OpPart& part) const override;
+  cluster::DeviceType measured_device() const override;
   std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
+  /// Of one micro-batch; its setting says nothing.
+  const std::optional<graph::PiperWorkload>& workload() const { return workload_; }
 
  private:
   std::string device_;
   std::map<std::string, Entry> entries_;
+  std::optional<graph::PiperWorkload> workload_;
 };
 
 /// The file form, operators by name; parse_profile gives back the same times.

@@ -3,7 +3,9 @@
 // meanwhile.
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "penstock/cost/communication.hpp"
@@ -58,8 +60,10 @@ Collectives conversion(const graph::OpGraph& graph, core::OpId producer, Layout 
 /// Seconds of collectives in one group.
 class GroupTimes {
  public:
-  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group);
+  /// Without `exchanges` the group is asked for no exchange, which takes longest to find out.
+  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool exchanges = true);
   core::Seconds time(const GroupCollective& collective, std::int64_t samples) const;
+  friend bool operator==(const GroupTimes&, const GroupTimes&) = default;
 
  private:
   AllReduce reduce_, gather_;
@@ -82,6 +86,36 @@ struct StageTime {
                        ///< gathered)
   OpTime total() const;
 };
+/// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
+/// once. What it is made of must outlive it. For one thread.
+class ReplicaTimes {
+ public:
+  ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
+  StageTime time(std::size_t replica, std::int64_t samples);
+
+ private:
+  /// Replicas of devices of the same types, in this order, compute alike.
+  using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
+  struct Spoken {
+    GroupTimes group;
+    std::int64_t samples;
+    OpTime time;
+  };
+  OpTime compute(std::size_t replica, std::int64_t samples) const;
+  OpTime speak(const GroupTimes& group, std::int64_t samples) const;
+  const OpTime& spoken(const GroupTimes& group, std::int64_t samples);
+
+  const Problem& problem_;
+  const plan::Stage& stage_;
+  std::span<const core::OpId> operators_;
+  std::map<core::OpId, plan::Partition> how_;        ///< of a divided stage
+  std::vector<GroupCollective> forward_, backward_;  ///< of these operators
+  bool exchanges_ = false;                           ///< whether one of them is an exchange
+  std::vector<OpTime> zero_;                         ///< what ZeRO asks for, operator by operator
+  std::map<Alike, OpTime> computed_;
+  std::vector<Spoken> spoken_;
+};
+
 /// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the
 /// slowest replica.
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators,

@@ -25,7 +25,7 @@ struct Stage {
   /// Data-parallel replicas, each of `tensor_parallel` devices that follow each other here: a micro-batch is
   /// split over replicas or, without a flush, given to one in turn. Stages share all their devices or none.
   std::vector<core::DeviceId> devices;
-  std::int64_t micro_batch = 1;      ///< samples, b_i
+  std::int64_t micro_batch = 1;      ///< samples of all replicas (of one without a flush), b_i
   int k = 1;                         ///< k of the kFkB schedule: forwards, then backwards, in runs of k
   std::int64_t in_flight = 0;        ///< samples held between their forward and backward pass, i_i
   std::vector<core::StageId> after;  ///< order imposed beyond data dependencies (a forced sequence)

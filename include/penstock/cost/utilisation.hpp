@@ -1,0 +1,26 @@
+#pragma once
+// What devices could do at best, against which training is held.
+
+#include "penstock/cluster/cluster.hpp"
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::cost {
+
+/// What the graph's numbers are computed in: two-byte numbers at the bf16 rate, or the fp16 rate of a device
+/// without bf16; four-byte ones at the fp32 rate (tf32 rounds, and is never assumed).
+cluster::Precision precision_of(const graph::OpGraph& graph, const cluster::DeviceType& device);
+
+/// By the data sheets, of all devices of the cluster together, in the graph's precision.
+core::FlopRate peak_rate(const graph::OpGraph& graph, const cluster::Cluster& cluster);
+
+/// How fast a model is trained.
+struct Utilisation {
+  double flops_per_device = 0;  ///< model FLOPs (graph::training_flops) a second and device
+  double mfu = 0;  ///< model FLOPs utilisation: their share of the peak. Recomputation counts as no work
+                   ///< (Chowdhery et al., PaLM, 2022, appendix B)
+};
+/// Zero where the graph's FLOPs, or the devices' peak, are not known.
+Utilisation utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                        double samples_per_second);
+
+}  // namespace penstock::cost

@@ -1,0 +1,90 @@
+#include "penstock/plan/strategy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::plan {
+namespace {
+
+/// Of all stages.
+template <class Of>
+Extent extent(const Plan& plan, const Of& of) {
+  Extent out{of(plan.stages.front()), of(plan.stages.front())};
+  for (const Stage& stage : plan.stages)
+    out = {std::min<std::int64_t>(out.least, of(stage)), std::max<std::int64_t>(out.most, of(stage))};
+  return out;
+}
+
+/// "PP4 (8 stages, depth 6)"; empty where one set of devices runs one stage.
+std::string pipeline_words(const Strategy& s) {
+  if (s.pipeline_parallel == 1 && s.stages == 1) return "";
+  std::string notes = s.stages == s.pipeline_parallel ? "" : fmt::format("{} stages", s.stages);
+  if (s.depth != s.stages) notes += fmt::format("{}depth {}", notes.empty() ? "" : ", ", s.depth);
+  return fmt::format("PP{}{}", s.pipeline_parallel, notes.empty() ? "" : " (" + notes + ")");
+}
+
+std::string degree_words(const Strategy& s) {
+  std::string out = pipeline_words(s);
+  const auto add = [&out](const char* name, const Extent& degree) {
+    if (degree.most > 1) out += fmt::format("{}{}{}", out.empty() ? "" : " x ", name, text(degree));
+  };
+  add("DP", s.data_parallel);
+  add("TP", s.tensor_parallel);
+  return out.empty() ? "PP1" : out;
+}
+
+/// 1F1B with runs of k: "2F2B".
+std::string schedule_words(const Strategy& s) {
+  if (s.schedule != "1f1b") return s.schedule;
+  return s.k.least == s.k.most ? fmt::format("{0}F{0}B", s.k.most) : "kFkB, k " + text(s.k);
+}
+
+bool read_number(std::string_view text, std::int64_t& out) {
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return fault == std::errc() && end == text.data() + text.size() && out >= 0;
+}
+
+}  // namespace
+
+std::string text(const Extent& extent) {
+  return extent.least == extent.most ? std::to_string(extent.most)
+                                     : fmt::format("{}-{}", extent.least, extent.most);
+}
+
+std::optional<Extent> parse_extent(std::string_view text) {
+  Extent out;
+  const std::size_t dash = text.find('-');
+  if (!read_number(text.substr(0, dash), out.least)) return std::nullopt;
+  if (dash == text.npos) return Extent{out.least, out.least};
+  if (!read_number(text.substr(dash + 1), out.most) || out.most <= out.least) return std::nullopt;
+  return out;
+}
+
+Strategy strategy(const Plan& plan, int depth) {
+  core::require(!plan.stages.empty(), "a plan has stages");
+  const auto ranks = rank_of_stage(plan);
+  return {static_cast<std::int64_t>(plan.stages.size()),
+          depth,
+          *std::max_element(ranks.begin(), ranks.end()) + 1,
+          extent(plan, [](const Stage& stage) { return stage.replicas(); }),
+          extent(plan, [](const Stage& stage) { return stage.tensor_parallel; }),
+          extent(plan, [](const Stage& stage) { return stage.zero; }),
+          extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),
+          extent(plan, [](const Stage& stage) { return stage.k; }),
+          std::count_if(plan.stages.begin(), plan.stages.end(),
+                        [](const Stage& stage) { return stage.recompute; }),
+          plan.schedule};
+}
+
+std::string in_words(const Strategy& s) {
+  std::string out = fmt::format("{}, {}, mb {}", degree_words(s), schedule_words(s), text(s.micro_batch));
+  if (s.zero.most > 0) out += ", ZeRO " + text(s.zero);
+  if (s.recomputing > 0) out += fmt::format(", recompute {}/{}", s.recomputing, s.stages);
+  return out;
+}
+
+}  // namespace penstock::plan
