@@ -103,9 +103,9 @@ class Stage {
   std::map<std::int64_t, int> needed_;  ///< version: by how many micro-batches
 };
 
-class Follower {
+class VersionFollower {
  public:
-  Follower(const std::vector<Row>& rows, const WeightPolicy& policy, int per_update)
+  VersionFollower(const std::vector<Row>& rows, const WeightPolicy& policy, int per_update)
       : rows_(rows),
         policy_(policy),
         per_update_(policy.flush ? std::numeric_limits<std::int32_t>::max() : per_update),
@@ -221,7 +221,7 @@ const WeightPolicy& weight_policy(std::string_view name) {
 
 WeightVersions weight_versions(const std::vector<Row>& rows, const WeightPolicy& policy, int per_update) {
   if (per_update < 1) throw core::BadInput("an update needs at least one micro-batch");
-  Follower follower(rows, policy, per_update);
+  VersionFollower follower(rows, policy, per_update);
   WeightVersions out;
   for (std::size_t r = 0; r < rows.size(); ++r) follower.follow(r, out);
   return out;

@@ -24,9 +24,9 @@ std::map<std::int64_t, std::int32_t> entries(const Row& row, std::int64_t replic
   return out;
 }
 
-class Follower {
+class StageFollower {
  public:
-  Follower(const plan::Plan& plan, const Row& first_stage) : plan_(plan), policy_(weight_policy(plan)) {
+  StageFollower(const plan::Plan& plan, const Row& first_stage) : plan_(plan), policy_(weight_policy(plan)) {
     if (policy_.forward == ForwardWeights::as_entered)
       entered_ = entries(first_stage, plan.stages.front().replicas());
   }
@@ -81,7 +81,7 @@ class Follower {
 
 WeightsUsed weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
                          const std::vector<std::int32_t>& rank_of_stage) {
-  const Follower follower(plan, rows[static_cast<std::size_t>(rank_of_stage.front())]);
+  const StageFollower follower(plan, rows[static_cast<std::size_t>(rank_of_stage.front())]);
   std::vector<std::size_t> replicas(rows.size(), 1);
   for (std::size_t s = 0; s < rank_of_stage.size(); ++s)
     replicas[static_cast<std::size_t>(rank_of_stage[s])] =

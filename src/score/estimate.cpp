@@ -1,6 +1,8 @@
 #include "penstock/score/estimate.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "penstock/cost/sharding.hpp"
 
@@ -83,10 +85,15 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
 
 }  // namespace
 
-Network assume_network(const Cluster& cluster, const plan::Compression& compression) {
+Network assume_network(const Cluster& cluster, const plan::Compression& compression, std::vector<int> sizes) {
+  if (sizes.empty()) {
+    sizes.resize(cluster.size());
+    std::iota(sizes.begin(), sizes.end(), 1);
+  }
   Network network{std::vector<cost::Affine>(cluster.size() + 1),
                   std::vector<cost::AllReduce>(cluster.size() + 1)};
-  for (std::size_t r = 1; r <= cluster.size(); ++r) {
+  for (const int size : sizes) {
+    const auto r = static_cast<std::size_t>(size);
     // With more than half of the devices in one stage the others are at most half the cluster away.
     network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
     network.link[r].per_byte *= compression.activations;
@@ -142,8 +149,20 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
   return std::max(longest, steady + longest / chunks);
 }
 
+std::vector<int> sizes_in(const plan::Plan& plan) {
+  std::set<int> sizes;
+  for (const plan::Stage& stage : plan.stages)
+    sizes.insert({static_cast<int>(reach(stage)), static_cast<int>(stage.replicas())});
+  return {sizes.begin(), sizes.end()};
+}
+
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
-  const Network network = assume_network(problem.cluster, problem.training.compression);
+  return estimate(problem, plan, stages,
+                  assume_network(problem.cluster, problem.training.compression, sizes_in(plan)));
+}
+
+Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
+                  const Network& network) {
   Estimate out;
   std::vector<double> tps;
   const bool in_turn =

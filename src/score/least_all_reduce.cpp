@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 namespace penstock::score {
@@ -10,10 +12,60 @@ namespace {
 
 using core::DeviceId;
 
-/// Devices joined pair by pair, the best pair first.
+/// Devices that are alike, of which any stands for all: on the same switch, over equal cables.
+struct Crowd {
+  DeviceId first, second;
+  std::size_t size = 0;
+};
+
+/// The cables of a device that has one neighbour alone: where to, how fast and how slow either way.
+using Lead = std::tuple<std::size_t, double, double, double, double>;
+
+/// [device] its lead; none where it has several neighbours, a cable one way only, or a given route.
+std::vector<std::optional<Lead>> leads(const cluster::Cluster& cluster) {
+  constexpr double kMissing = -1;
+  std::vector<std::optional<Lead>> out(cluster.size());
+  std::vector<bool> several(cluster.size());
+  const auto join = [&](std::size_t d, std::size_t other, const cluster::Link& link, bool up) {
+    if (d >= out.size()) return;
+    if (!out[d]) out[d] = Lead{other, kMissing, kMissing, kMissing, kMissing};
+    auto& [neighbour, up_bandwidth, up_latency, down_bandwidth, down_latency] = *out[d];
+    several[d] = several[d] || neighbour != other;
+    double& bandwidth = up ? up_bandwidth : down_bandwidth;
+    if (bandwidth != kMissing) return;  // the cable listed first counts
+    bandwidth = link.bandwidth.value();
+    (up ? up_latency : down_latency) = link.latency.value();
+  };
+  for (const cluster::Link& link : cluster.links()) {
+    join(link.from, link.to, link, true);
+    join(link.to, link.from, link, false);
+  }
+  for (const auto& [ends, links] : cluster.given_routes())
+    for (const std::size_t d : {ends.first, ends.second})
+      if (d < several.size()) several[d] = true;
+  for (std::size_t d = 0; d < out.size(); ++d)
+    if (out[d] && (several[d] || std::get<1>(*out[d]) == kMissing || std::get<3>(*out[d]) == kMissing))
+      out[d].reset();
+  return out;
+}
+
+std::vector<Crowd> crowds(const cluster::Cluster& cluster) {
+  std::vector<Crowd> out;
+  std::map<Lead, std::size_t> known;
+  const auto all = leads(cluster);
+  for (std::size_t d = 0; d < all.size(); ++d) {
+    const auto crowd = all[d] ? known.try_emplace(*all[d], out.size()).first->second : out.size();
+    if (crowd == out.size()) out.push_back({DeviceId(d), {}, 0});
+    if (++out[crowd].size == 2) out[crowd].second = DeviceId(d);
+  }
+  return out;
+}
+
+/// Joined pair by pair, the best pair first. A crowd that meets another, or itself, is joined whole.
 class Groups {
  public:
-  explicit Groups(std::size_t size) : parent_(size), size_(size, 1) {
+  explicit Groups(const std::vector<Crowd>& crowds) : parent_(crowds.size()) {
+    for (const Crowd& crowd : crowds) size_.push_back(crowd.size);
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
   }
   /// Devices in the group that results.
@@ -35,28 +87,27 @@ class Groups {
 struct Pair {
   double bandwidth;  ///< the better of both directions
   double latency;
-  std::size_t a, b;
+  std::size_t a, b;  ///< crowds
 };
 
-std::vector<Pair> pairs(const cluster::Cluster& cluster) {
+std::vector<Pair> pairs(const cluster::Cluster& cluster, const std::vector<Crowd>& crowds) {
   std::vector<Pair> out;
-  for (std::size_t a = 0; a < cluster.size(); ++a)
-    for (std::size_t b = a + 1; b < cluster.size(); ++b) {
-      const auto there = cluster.route(DeviceId(a), DeviceId(b)),
-                 back = cluster.route(DeviceId(b), DeviceId(a));
+  for (std::size_t a = 0; a < crowds.size(); ++a)
+    for (std::size_t b = a; b < crowds.size(); ++b) {
+      if (a == b && crowds[a].size < 2) continue;
+      const DeviceId from = crowds[a].first, to = a == b ? crowds[a].second : crowds[b].first;
+      const auto there = cluster.route(from, to), back = cluster.route(to, from);
       out.push_back({std::max(there.bandwidth, back.bandwidth).value(),
                      std::min(there.latency, back.latency).value(), a, b});
     }
-  std::sort(out.begin(), out.end(), [](const Pair& x, const Pair& y) {
-    return std::tie(y.bandwidth, x.a, x.b) < std::tie(x.bandwidth, y.a, y.b);
-  });
+  std::sort(out.begin(), out.end(), [](const Pair& x, const Pair& y) { return x.bandwidth > y.bandwidth; });
   return out;
 }
 
 /// [replicas] the best bandwidth at which so many devices are connected.
-std::vector<double> connected(std::size_t devices, const std::vector<Pair>& pairs) {
+std::vector<double> connected(const std::vector<Crowd>& crowds, const std::vector<Pair>& pairs) {
   std::vector<double> out(2);
-  Groups groups(devices);
+  Groups groups(crowds);
   for (const Pair& pair : pairs)
     out.resize(std::max(out.size(), groups.join(pair.a, pair.b) + 1), pair.bandwidth);
   return out;
@@ -65,12 +116,13 @@ std::vector<double> connected(std::size_t devices, const std::vector<Pair>& pair
 }  // namespace
 
 LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster) : by_replicas_(cluster.size() + 1) {
-  const auto all = pairs(cluster);
+  const auto alike = crowds(cluster);
+  const auto all = pairs(cluster, alike);
   if (all.empty()) return;
   const double latency = std::min_element(all.begin(), all.end(), [](const Pair& x, const Pair& y) {
                            return x.latency < y.latency;
                          })->latency;
-  const auto bandwidth = connected(cluster.size(), all);
+  const auto bandwidth = connected(alike, all);
   for (std::size_t r = 2; r <= cluster.size(); ++r) {
     const double ring = 2 * (static_cast<double>(r) - 1) / static_cast<double>(r) / bandwidth[r];
     const double hierarchical = 1 / bandwidth[r] + 1 / all.front().bandwidth;

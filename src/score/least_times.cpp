@@ -156,7 +156,8 @@ void LeastTimesTable::weigh() {
       for (std::size_t c = 0; c < classes_; ++c) lower(best, rate_on(t, op, c));
       all += std::isinf(best) ? over_all_[op].rate : best;
     }
-    speed[t] = all > 0 ? 1 / all : 1;
+    constexpr double kNothing = 1e-18;  // seconds, a millionth of what the simulator tells apart
+    speed[t] = all > kNothing ? 1 / all : 1;
   }
   double sum = 0;
   for (const cluster::Device& device : problem_.cluster.devices())

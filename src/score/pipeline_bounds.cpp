@@ -10,9 +10,9 @@ using schedule::Pipeline;
 using schedule::Step;
 using schedule::Unrolled;
 
-class Bounds {
+class PipelineBoundSearch {
  public:
-  explicit Bounds(const Pipeline& pipeline) : pipeline_(pipeline), unrolled_(pipeline) {
+  explicit PipelineBoundSearch(const Pipeline& pipeline) : pipeline_(pipeline), unrolled_(pipeline) {
     for (std::size_t k = 0; k < kBoundKinds; ++k)
       out_.by_kind[k] = {static_cast<BoundKind>(k), 0, Picoseconds(0)};
     find_heads();
@@ -113,7 +113,7 @@ const Bound& PipelineBounds::best() const {
 }
 
 PipelineBounds pipeline_bounds(const Pipeline& pipeline) {
-  return Bounds(pipeline).find();
+  return PipelineBoundSearch(pipeline).find();
 }
 
 }  // namespace penstock::score

@@ -68,9 +68,10 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage,
                   const std::vector<core::OpId>& reduced, Pipeline& out) {
   const Picoseconds after = rounded(reduce_time(problem, stage, reduced));
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
+  cost::ReplicaTimes times(problem, stage, stage.operators);
   for (std::size_t r = 0; r < replicas(stage); ++r) {
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
-    const cost::OpTime time = cost::stage_time(problem, stage, stage.operators, r, samples).total();
+    const cost::OpTime time = times.time(r, samples).total();
     const Seconds again = stage.recompute ? time.forward : Seconds(0);
     out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()),
                           static_cast<int>(room), after, rounded(again)});

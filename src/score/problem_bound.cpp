@@ -11,9 +11,9 @@
 #include "least_all_reduce.hpp"
 #include "least_times.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/ties.hpp"
+#include "penstock/plan/faults.hpp"
 
 namespace penstock::score {
 namespace {
@@ -35,9 +35,9 @@ struct Way {
   double seconds = 0;
 };
 
-class Bounds {
+class ProblemBoundSearch {
  public:
-  Bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family)
+  ProblemBoundSearch(const cost::Problem& problem, Reduction reduction, PlanFamily family)
       : problem_(problem),
         family_(family),
         samples_(static_cast<double>(problem.training.mini_batch)),
@@ -255,7 +255,7 @@ const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family) {
   if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
     throw core::BadInput(*fault);
-  return Bounds(problem, reduction, family).all();
+  return ProblemBoundSearch(problem, reduction, family).all();
 }
 
 ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {

@@ -4,6 +4,7 @@
 
 #include "penstock/score/validate.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -65,10 +66,10 @@ TEST_CASE("a stage is as slow as the slower of computing and sending, plus its s
   load.parameters = Bytes(4000);
   // Micro-batch 4 on 2 devices: 2 samples each; 2 * 2 kB at 1 MB/s is 4 ms per micro-batch: 1 ms per sample.
   const auto slow_link = score::stage_terms(network, load, core::Seconds(1e-3), 4, 2, 8);
-  CHECK(slow_link.communication == doctest::Approx(1e-3));
-  CHECK(slow_link.compute == doctest::Approx(0.25e-3));
+  CHECK(slow_link.communication == support::near(1e-3));
+  CHECK(slow_link.compute == support::near(0.25e-3));
   // Ring of two: 4 kB at 1 MB/s, over 8 samples: 0.5 ms each.
-  CHECK(slow_link.time_per_sample() == doctest::Approx(1.5e-3));
+  CHECK(slow_link.time_per_sample() == support::near(1.5e-3));
 }
 
 TEST_CASE("stages that share devices add up, and divide the fill: 4 stages on 2 devices") {
@@ -88,6 +89,17 @@ TEST_CASE("stages that share devices add up, and divide the fill: 4 stages on 2 
   // A single sample: its way through all stages is no shorter than 12 s.
   p.training.mini_batch = 1;
   CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), tps, network) == 12);
+}
+
+TEST_CASE("a row of stages sends over each boundary there and back") {
+  // 1 s each; 1 kB takes 0.5 s and 1 ms per byte: 1 + 2 * 1.5 + 1 s for a lone sample, after the bottleneck's
+  // 1 s.
+  const auto g = support::tiny_graph(2, {{0, 1}});
+  plan::Plan p;
+  p.training.mini_batch = 1;
+  p.stages = {{{OpId(0)}, {DeviceId(0)}, 1, 1, 0, {}}, {{OpId(1)}, {DeviceId(1)}, 1, 1, 0, {}}};
+  const score::Network network{{{}, {0.5, 1e-3}}, {{}, {}}};
+  CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), {1, 1}, network) == support::near(6));
 }
 
 TEST_CASE("the judge says how much memory is missing where") {
@@ -119,11 +131,11 @@ TEST_CASE("without a flush replicas take whole micro-batches in turn, and nothin
   const cost::Problem problem{g, cluster, costs, p.training};
   p.schedule = "pipedream";
   const auto turns = score::estimate(problem, p, plan::StageGraph(g, p));
-  CHECK(turns.stages[1].compute == doctest::Approx(3));
-  CHECK(turns.iteration.value() == doctest::Approx(8 * 3));
+  CHECK(turns.stages[1].compute == support::near(3));
+  CHECK(turns.iteration.value() == support::near(8 * 3));
   p.schedule =
       "1f1b";  // micro-batches are split: as fast, but two samples of each stage come before and after
   const auto flushed = score::estimate(problem, p, plan::StageGraph(g, p));
-  CHECK(flushed.stages[1].compute == doctest::Approx(3));
-  CHECK(flushed.iteration.value() == doctest::Approx(8 * 3 + 2 * 3 + 2 * 3).epsilon(1e-4));
+  CHECK(flushed.stages[1].compute == support::near(3));
+  CHECK(flushed.iteration.value() == support::near(8 * 3 + 2 * 3 + 2 * 3, 1e-4));
 }

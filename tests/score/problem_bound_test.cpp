@@ -5,6 +5,9 @@
 #include "penstock/core/error.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/communication.hpp"
+#include "score/least_all_reduce.hpp"
+#include "support/checkout.hpp"
+#include "support/near.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -60,8 +63,8 @@ struct Chain {
 };
 
 /// The bound is lowered by a thousand-millionth.
-doctest::Approx about(double value) {
-  return doctest::Approx(value).epsilon(1e-8);
+support::Near about(double value) {
+  return support::near(value, 1e-8);
 }
 
 }  // namespace
@@ -208,4 +211,17 @@ TEST_CASE("a plan without flushes is held to the work alone") {
 
 TEST_CASE("a mini-batch without samples is bad input") {
   CHECK_THROWS_AS(score::problem_bounds(Chain(1).problem(0)), core::BadInput);
+}
+
+TEST_CASE("the least all-reduce of so many devices is above that of none") {
+  const auto cluster =
+      cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(16);
+  const score::LeastAllReduce least(cluster);
+  for (const core::Bytes bytes : {core::Bytes(1000), core::Bytes(1000000000)})
+    for (std::size_t r = 2; r <= cluster.size(); ++r) {
+      std::vector<core::DeviceId> devices;
+      for (std::size_t d = 0; d < r; ++d) devices.emplace_back(d);
+      CAPTURE(r);
+      CHECK(least.seconds(r, bytes) <= cost::all_reduce(cluster, devices).time(bytes).value() * (1 + 1e-12));
+    }
 }

@@ -17,8 +17,9 @@ struct Network {
   std::vector<cost::Affine> link;
   std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
 };
-/// Bytes are those before compression.
-Network assume_network(const cluster::Cluster& cluster, const plan::Compression& compression);
+/// Of stages on so many devices; of all sizes when none are named. Bytes are those before compression.
+Network assume_network(const cluster::Cluster& cluster, const plan::Compression& compression,
+                       std::vector<int> sizes = {});
 
 /// Seconds per sample of one stage.
 struct StageTerms {
@@ -52,6 +53,11 @@ struct Estimate {
 /// shorter than the whole path.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);
+/// Of many plans: `network` is assumed once, of sizes_in() all of them, with the problem's compression.
+Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
+                  const Network& network);
+/// Device and replica counts of its stages, ascending: what its estimate asks the network for.
+std::vector<int> sizes_in(const plan::Plan& plan);
 
 /// Seconds per sample of the busiest device, whose stages add up. `tps[i]` in seconds per sample.
 double busiest_device(const plan::Plan& plan, const std::vector<double>& tps);

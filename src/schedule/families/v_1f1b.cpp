@@ -7,7 +7,7 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr std::size_t kPeriod = 6;
+constexpr std::size_t kBlock = 6;
 /// F and f: forward down and up; B and b: input gradient up and down; W and w: their weight gradients.
 constexpr std::string_view kKinds = "FfBbWw";
 
@@ -20,10 +20,10 @@ std::size_t kind_of(char c) {
 /// The slots of the repeating block: down, up, then the gradients, each followed at once by its weight
 /// gradient.
 Lines block(int p) {
-  Lines lines(static_cast<std::size_t>(p), std::string(kPeriod, ' '));
+  Lines lines(static_cast<std::size_t>(p), std::string(kBlock, ' '));
   int now = 0;
   const auto put = [&](int r, int slot, char c) {
-    lines[static_cast<std::size_t>(r)][static_cast<std::size_t>(slot) % kPeriod] = c;
+    lines[static_cast<std::size_t>(r)][static_cast<std::size_t>(slot) % kBlock] = c;
   };
   for (int r = 0; r < p; ++r) put(r, ++now, 'F');
   for (int r = p; r-- > 0;) put(r, ++now, 'f');
@@ -48,13 +48,13 @@ Lines repeated(const Lines& block, std::size_t times) {
 
 /// Keeps the first micro-batch's occurrence at `slot` and the m - 1 after it.
 void keep(std::string& line, std::size_t slot, std::size_t m) {
-  for (std::size_t s = slot % kPeriod; s < line.size(); s += kPeriod)
-    if (s < slot || s >= slot + kPeriod * m) line[s] = ' ';
+  for (std::size_t s = slot % kBlock; s < line.size(); s += kBlock)
+    if (s < slot || s >= slot + kBlock * m) line[s] = ' ';
 }
 
 /// Follows the first micro-batch through all ranks and drops what lies before and behind the m of them.
 void keep_micro_batches(Lines& lines, std::size_t m) {
-  std::size_t slot = kPeriod;
+  std::size_t slot = kBlock;
   for (const char kind : std::string_view("FfBb")) {
     const bool upward = kind == 'f' || kind == 'b';
     for (std::size_t k = 0; k < lines.size(); ++k) {
@@ -69,9 +69,9 @@ void keep_micro_batches(Lines& lines, std::size_t m) {
 
 /// Moves every pass to the earliest free slot that its inputs allow, forwards only as far as the peak of the
 /// whole stays as it is.
-class WarmUp {
+class WarmUpPhase {
  public:
-  WarmUp(Lines& lines, std::size_t m) : lines_(lines) {
+  WarmUpPhase(Lines& lines, std::size_t m) : lines_(lines) {
     for (std::string& line : lines_) {
       auto& held = held_.emplace_back();
       int now = 0;
@@ -162,7 +162,7 @@ Grid v_1f1b(const GridShape& shape) {
   const auto m = static_cast<std::size_t>(shape.micro_batches);
   Lines lines = repeated(block(p), static_cast<std::size_t>(4 * p) + m + 1);
   keep_micro_batches(lines, m);
-  WarmUp(lines, m).run();
+  WarmUpPhase(lines, m).run();
   Grid grid{{}, zigzag_placement(p, 2)};
   for (int r = 0; r < p; ++r) grid.ranks.push_back(row(lines[static_cast<std::size_t>(r)], p, r));
   return grid;

@@ -8,7 +8,7 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr int kPeriod = 6;  ///< slots of the repeating block: two chunks of F, I and W
+constexpr int kBlockSlots = 6;  ///< slots of the repeating block: two chunks of F, I and W
 
 /// Slot of every pass of one rank, per kind: F down, F up, I of the way back down, I of the way back up, then
 /// W once it is placed (one list for both chunks, or two). Micro-batches ascend in every list.
@@ -179,7 +179,7 @@ Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
     Slots& slots = ranks.emplace_back();
     for (const int offset : block(p, r)) {
       auto& kind = slots.emplace_back();
-      for (int m = 0; m < shape.micro_batches; ++m) kind.push_back(offset + m * kPeriod);
+      for (int m = 0; m < shape.micro_batches; ++m) kind.push_back(offset + m * kBlockSlots);
     }
   }
   Reordering(ranks, true).run();

@@ -25,9 +25,9 @@ struct Filling {
   std::int64_t bubble = 0;  ///< idle since its first forward
 };
 
-class Search {
+class ZeroBubbleSearch {
  public:
-  Search(const GridShape& shape, std::int64_t limit, Choices choices)
+  ZeroBubbleSearch(const GridShape& shape, std::int64_t limit, Choices choices)
       : p_(shape.ranks),
         m_(shape.micro_batches),
         delay_(shape.costs.delay.value()),
@@ -182,9 +182,9 @@ class Search {
 
 Grid best(const GridShape& shape, int limit) {
   demand(shape.chunks == 1, "one stage per rank");
-  std::optional<Search> found;
+  std::optional<ZeroBubbleSearch> found;
   for (int c = 0; c < 8; ++c) {
-    Search tried(shape, limit * shape.activation_bytes, {c < 4, c % 4 < 2, c % 2 == 0});
+    ZeroBubbleSearch tried(shape, limit * shape.activation_bytes, {c < 4, c % 4 < 2, c % 2 == 0});
     if (tried.run() && (!found || tried.longest_span() < found->longest_span()))
       found.emplace(std::move(tried));
   }

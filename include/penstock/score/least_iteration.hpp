@@ -1,0 +1,16 @@
+#pragma once
+// A bound on a plan's iteration that takes little longer than looking at it.
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/score/problem_bound.hpp"
+
+namespace penstock::score {
+
+/// No simulated iteration of the plan, in a perfect world, is shorter: on the busiest device the first
+/// micro-batch must come through the stages before its own, all its passes follow each other, and after the
+/// last one what it hands on goes back through the stages before, or its gradients are reduced. Messages take
+/// no time. Zero without a flush. The plan must be structurally valid.
+core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan,
+                              Reduction reduction = Reduction::free);
+
+}  // namespace penstock::score

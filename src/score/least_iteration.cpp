@@ -1,0 +1,95 @@
+#include "penstock/score/least_iteration.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "penstock/cost/sharding.hpp"
+#include "penstock/plan/shared_parameters.hpp"
+#include "penstock/plan/stage_graph.hpp"
+
+namespace penstock::score {
+namespace {
+
+using core::Seconds;
+
+constexpr Seconds kNever(std::numeric_limits<double>::infinity());
+
+/// Whether a stage's last pass is a backward pass whose end the stages before it wait for.
+bool ends_backward(const plan::Plan& plan) {
+  return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order" ||
+         plan.schedule == "interleaved_1f1b";
+}
+
+/// Seconds of a stage's passes of one micro-batch.
+struct Passes {
+  std::vector<Seconds> all;  ///< [replica] forward and backward, and forward again
+  Seconds forward = kNever;  ///< of the fastest replica
+  Seconds backward = kNever;
+};
+
+Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
+  Passes out;
+  cost::ReplicaTimes times(problem, stage, stage.operators);
+  const std::int64_t replicas = stage.replicas();
+  for (std::int64_t r = 0; r < replicas; ++r) {
+    const std::int64_t share = stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas;
+    const cost::OpTime time =
+        times.time(static_cast<std::size_t>(r), std::max<std::int64_t>(1, share)).total();
+    out.all.push_back(time.total() + (stage.recompute ? time.forward : Seconds(0)));
+    out.forward = std::min(out.forward, time.forward);
+    out.backward = std::min(out.backward, time.backward());
+  }
+  return out;
+}
+
+/// The passes of one device over an iteration.
+struct Busy {
+  Seconds head = kNever;  ///< before the first
+  Seconds work;
+  Seconds tail = kNever;    ///< after the last
+  std::int64_t passes = 0;  ///< at most, and those before and after
+};
+
+}  // namespace
+
+core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
+  if (plan::asynchronous(plan)) return Seconds(0);
+  const plan::StageGraph stages(problem.graph, plan);
+  const auto shared = plan::shared_parameters(problem.graph, plan);
+  std::vector<Seconds> head(plan.stages.size()), tail(plan.stages.size());
+  std::vector<Busy> devices(problem.cluster.size());
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages stand behind those they wait for
+    const plan::Stage& stage = plan.stages[s];
+    const Passes mine = passes(problem, stage);
+    // Gradients are reduced after the last pass of all, unless buckets or messages begin earlier.
+    Seconds after(0);
+    if (reduction == Reduction::closed_form)
+      for (const cost::Reduction& r :
+           cost::reductions(problem, stage, plan::unshared(stage.operators, shared)))
+        after += cost::time(problem.cluster, r);
+    tail[s] = ends_backward(plan) ? std::max(tail[s], after) : Seconds(0);
+    const std::int64_t count = problem.training.mini_batch / stage.micro_batch;
+    for (std::size_t d = 0; d < stage.devices.size(); ++d) {
+      Busy& device = devices[stage.devices[d].index()];
+      device.head = std::min(device.head, head[s]);
+      device.tail = std::min(device.tail, tail[s]);
+      device.work +=
+          mine.all[d / static_cast<std::size_t>(stage.tensor_parallel)] * static_cast<double>(count);
+      device.passes += 4 * count + static_cast<std::int64_t>(stage.operators.size() + 4 * plan.stages.size());
+    }
+    for (const std::size_t e : stages.leaving(core::StageId(s))) {
+      const std::size_t next = stages.boundaries()[e].to.index();
+      head[next] = std::max(head[next], head[s] + mine.forward);
+      tail[next] = std::max(tail[next], tail[s] + mine.backward);
+    }
+  }
+  constexpr Seconds kRounding(1e-12);  // the simulator counts whole picoseconds
+  Seconds most(0);
+  for (const Busy& device : devices)
+    if (device.passes > 0)
+      most = std::max(
+          most, device.head + device.work + device.tail - kRounding * static_cast<double>(device.passes));
+  return most;
+}
+
+}  // namespace penstock::score

@@ -1,0 +1,79 @@
+// The least all-reduce against all pairs of devices.
+
+#include "score/least_all_reduce.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "support/random_network.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+
+namespace {
+
+/// Slow twin: all pairs of devices, the better of both directions.
+struct AllPairs {
+  explicit AllPairs(const cluster::Cluster& cluster) : cluster(cluster) {
+    for (std::size_t a = 0; a < cluster.size(); ++a)
+      for (std::size_t b = 0; b < cluster.size(); ++b)
+        if (a != b) {
+          most = std::max(most, bandwidth(a, b));
+          latency = std::min(latency, cluster.route(DeviceId(a), DeviceId(b)).latency.value());
+        }
+  }
+  double bandwidth(std::size_t a, std::size_t b) const {
+    return std::max(cluster.route(DeviceId(a), DeviceId(b)).bandwidth,
+                    cluster.route(DeviceId(b), DeviceId(a)).bandwidth)
+        .value();
+  }
+  /// Devices that hang together over pairs of such a bandwidth at least, in the largest group.
+  std::size_t together(double least) const {
+    std::vector<bool> seen(cluster.size());
+    std::size_t largest = 0;
+    for (std::size_t start = 0; start < seen.size(); ++start) {
+      if (seen[start]) continue;
+      std::vector<std::size_t> group{start};
+      seen[start] = true;
+      for (std::size_t i = 0; i < group.size(); ++i)
+        for (std::size_t d = 0; d < seen.size(); ++d)
+          if (!seen[d] && bandwidth(group[i], d) >= least) seen[d] = true, group.push_back(d);
+      largest = std::max(largest, group.size());
+    }
+    return largest;
+  }
+  /// At which so many devices hang together.
+  double connected(std::size_t replicas) const {
+    double best = 0;
+    for (std::size_t a = 0; a < cluster.size(); ++a)
+      for (std::size_t b = a + 1; b < cluster.size(); ++b)
+        if (together(bandwidth(a, b)) >= replicas) best = std::max(best, bandwidth(a, b));
+    return best;
+  }
+
+  const cluster::Cluster& cluster;
+  double most = 0, latency = 1;
+};
+
+double expected(const AllPairs& pairs, std::size_t replicas, double bytes) {
+  const double slowest = pairs.connected(replicas), r = static_cast<double>(replicas);
+  const double ring = 2 * (r - 1) / r / slowest, hierarchical = 1 / slowest + 1 / pairs.most;
+  const double steps = 2 * static_cast<double>(std::bit_width(replicas - 1));
+  return steps * pairs.latency + bytes * (replicas < 4 ? ring : std::min(ring, hierarchical));
+}
+
+}  // namespace
+
+TEST_CASE("the least all-reduce looks at one device of those alike, and finds what all pairs say") {
+  core::Random random(3);
+  for (int i = 0; i < 200; ++i) {
+    const auto cluster = (i % 2 ? support::random_tree(random) : support::random_mesh(random)).cluster();
+    const score::LeastAllReduce least(cluster);
+    const AllPairs pairs(cluster);
+    for (std::size_t r = 2; r <= cluster.size(); ++r)
+      for (const std::int64_t bytes : {1, 1'000'000})
+        CHECK(least.seconds(r, core::Bytes(bytes)) == expected(pairs, r, static_cast<double>(bytes)));
+  }
+}
