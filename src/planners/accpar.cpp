@@ -19,7 +19,7 @@ namespace {
 using core::DeviceId;
 
 /// Evaluations take much longer than the planner's own formula.
-constexpr std::size_t kMostEvaluated = 8;
+constexpr std::size_t kMostTypesEvaluated = 8;
 /// Prices of memory, as powers of two of "the plan's time for all memory": the range, and halvings of it.
 constexpr double kCheapest = -45, kDearest = 15;
 constexpr int kHalvings = 10;
@@ -48,9 +48,9 @@ std::vector<std::vector<DeviceId>> arrangements(const cluster::Cluster& cluster,
   return out;
 }
 
-class Search {
+class TypeSearch {
  public:
-  Search(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+  TypeSearch(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), types_(problem) {}
 
   std::vector<plan::Stage> shapes() const {
@@ -59,7 +59,7 @@ class Search {
       const auto size = static_cast<std::size_t>(t);
       const int replicas = static_cast<int>(problem_.cluster.size() / size);
       for (const auto& devices : arrangements(problem_.cluster, size))
-        for (const std::int64_t micro_batch : sizes_for(problem_, options_, replicas)) {
+        for (const std::int64_t micro_batch : shared_sizes(problem_, options_, replicas)) {
           plan::Stage& stage = out.emplace_back();
           for (std::size_t v = 0; v < problem_.graph.size(); ++v) stage.operators.emplace_back(v);
           stage.devices = devices;
@@ -165,7 +165,7 @@ SearchResult accpar(const cost::Problem& problem, const SearchOptions& asked, co
   const SearchOptions options = limited(asked, OwnValues("accpar", tensor_parallel_options(), asked.own));
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   stop.check();
-  const Search search(problem, options, stop);
+  const TypeSearch search(problem, options, stop);
   const auto shapes = search.shapes();
   if (shapes.empty()) throw core::Infeasible("no group of devices has a sample for each of its replicas");
   std::vector<Candidate> found(shapes.size());
@@ -173,7 +173,8 @@ SearchResult accpar(const cost::Problem& problem, const SearchOptions& asked, co
   core::parallel_for(shapes.size(),
                      [&](std::size_t i) { found[i] = search.candidate(shapes[i], solved[i]); });
   bool complete = in_time(found);
-  if (by_evaluation(options)) complete = evaluate_leading(found, options, kMostEvaluated, stop) && complete;
+  if (by_evaluation(options))
+    complete = evaluate_leading(found, options, kMostTypesEvaluated, stop) && complete;
   plan::Plan& plan = *winner(problem, found, stop).plan;
   SearchResult out{std::move(plan), 0, shapes.size(), {}, complete};
   for (const std::uint64_t n : solved) out.states += n;

@@ -1,6 +1,8 @@
 #include "aceso.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -15,6 +17,7 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "row_plan.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -58,8 +61,9 @@ class Aceso {
 
   std::vector<Bytes> missing(const Plan& plan) const {
     std::vector<Bytes> out;
+    const auto memories = score::stage_memories(problem_, plan);
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      const Bytes need = plan::total(score::stage_memory(problem_, plan, core::StageId(s)));
+      const Bytes need = plan::total(memories[s]);
       Bytes most(0);
       for (core::DeviceId d : plan.stages[s].devices)
         most = std::max(most, need - problem_.cluster.type(d).memory);
@@ -68,9 +72,14 @@ class Aceso {
     return out;
   }
 
+  Bytes lacking(const Plan& plan) const {
+    Bytes sum(0);
+    for (Bytes bytes : missing(plan)) sum += bytes;
+    return sum;
+  }
+
   Judged judged(Plan plan) const {
-    Bytes lacks(0);
-    for (Bytes bytes : missing(plan)) lacks += bytes;
+    const Bytes lacks = lacking(plan);
     const double seconds = judged_seconds(problem_, options_, plan);
     return {std::move(plan), lacks, seconds};
   }
@@ -89,18 +98,56 @@ class Aceso {
     return order;
   }
 
-  /// All that one primitive leads to and was not met before, best first.
+  /// The best kBeam of all that one primitive leads to and was not met before, best first.
   std::vector<Judged> next(const Plan& plan) {
     std::vector<Plan> fresh;
     for (std::size_t s : worst(plan))
-      for (Plan& changed : alleviations(problem_, options_, units_, plan, s))
+      for (Plan& changed : alleviations(problem_, options_, units_, plan, s, stop_))
         if (seen_.insert(plan::to_yaml(problem_.graph, changed)).second) fresh.push_back(std::move(changed));
-    std::vector<Judged> out(fresh.size());
-    core::parallel_for(fresh.size(), [&](std::size_t i) {
+    return leading(std::move(fresh));
+  }
+
+  /// How good a plan is, or at best may be.
+  struct Rank {
+    Bytes missing;
+    double seconds = 0;
+    std::size_t plan = 0;
+    friend auto operator<=>(const Rank&, const Rank&) = default;
+  };
+
+  std::vector<Rank> promises(const std::vector<Plan>& plans) const {
+    std::vector<Rank> out(plans.size());
+    core::parallel_for(plans.size(), [&](std::size_t i) {
       stop_.check();
-      out[i] = judged(std::move(fresh[i]));
+      out[i] = {lacking(plans[i]), 0, i};
+      if (by_evaluation(options_) && options_.at_least) out[i].seconds = options_.at_least(plans[i]).value();
     });
-    std::stable_sort(out.begin(), out.end(), [](const Judged& a, const Judged& b) { return a.beats(b); });
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  /// The best kBeam, best first. What promises most is judged first, so that much need not be judged at all.
+  std::vector<Judged> leading(std::vector<Plan> plans) const {
+    const std::vector<Rank> order = promises(plans);
+    std::vector<Rank> best;
+    std::mutex changing;
+    const auto hopeless = [&](const Rank& promise) {
+      const std::lock_guard lock(changing);
+      return best.size() == kBeam && std::pair(promise.missing, promise.seconds) >
+                                         std::pair(best.back().missing, best.back().seconds);
+    };
+    std::atomic<std::size_t> next = 0;
+    core::parallel_for(order.size(), [&](std::size_t) {
+      const Rank& promise = order[next++];
+      stop_.check();
+      if (hopeless(promise)) return;
+      const Rank rank{promise.missing, judged_seconds(problem_, options_, plans[promise.plan]), promise.plan};
+      const std::lock_guard lock(changing);
+      best.insert(std::lower_bound(best.begin(), best.end(), rank), rank);
+      if (best.size() > kBeam) best.pop_back();
+    });
+    std::vector<Judged> out;
+    for (const Rank& rank : best) out.push_back({std::move(plans[rank.plan]), rank.missing, rank.seconds});
     return out;
   }
 
@@ -122,7 +169,7 @@ class Aceso {
     auto found = next(from.plan);
     if (found.empty()) return std::nullopt;
     if (found.front().beats(best)) return std::move(found.front());
-    for (std::size_t i = 0; hops > 1 && i < std::min(kBeam, found.size()); ++i)
+    for (std::size_t i = 0; hops > 1 && i < found.size(); ++i)
       if (auto better = improve(found[i], best, hops - 1)) return better;
     return std::nullopt;
   }
@@ -143,7 +190,7 @@ std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& 
   const std::size_t size = units.operators.size();
   if (stages > size) return std::nullopt;
   std::vector<EvenRow> rows;
-  for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
+  for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
     for (bool recompute : {true, false})
       rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", recompute});
   if (rows.empty()) return std::nullopt;
@@ -228,7 +275,9 @@ const std::vector<PlannerOption>& aceso_options() {
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const Units units = planning_units(problem.graph);
   BestStart best(problem, options, stop);
-  best.consider([&] { return std::optional(spp(problem, options, stop).plan); });
+  SearchOptions row = options;
+  row.own = {};  // those are Aceso's
+  best.consider([&] { return std::optional(spp(problem, row, stop).plan); });
   auto sizes = rank_sizes(problem, options);
   std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
   for (int replicas : sizes) best.consider([&] { return balanced(problem, options, units, replicas, stop); });

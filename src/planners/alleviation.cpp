@@ -17,13 +17,13 @@ using plan::Stage;
 class Alleviations {
  public:
   Alleviations(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-               const Plan& plan, std::size_t s)
-      : problem_(problem), options_(options), units_(units), plan_(plan), s_(s) {}
+               const Plan& plan, std::size_t s, core::StopToken stop)
+      : problem_(problem), options_(options), units_(units), plan_(plan), s_(s), stop_(stop) {}
 
   std::vector<Plan> all() {
     move_units();
     for (std::size_t t = 0; t < plan_.stages.size(); ++t) gain_replicas(t);
-    if (!options_.micro_batch) {
+    if (!options_.micro_batch && !options_.pipeline_micro_batch) {
       resize([](std::int64_t size) { return size * 2; });
       resize([](std::int64_t size) { return size / 2; });
     }
@@ -35,7 +35,11 @@ class Alleviations {
 
  private:
   void keep(Plan plan) {
-    for (Stage& stage : plan.stages) stage.in_flight = 0;
+    stop_.check();
+    for (Stage& stage : plan.stages) {
+      if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas()) return;
+      stage.in_flight = 0;
+    }
     if (!plan::structural_faults(problem_.graph, problem_.cluster, plan).empty()) return;
     score::derive_in_flight(problem_, plan);
     out_.push_back(std::move(plan));
@@ -117,14 +121,15 @@ class Alleviations {
   const Units& units_;
   const Plan& plan_;
   std::size_t s_;
+  core::StopToken stop_;
   std::vector<Plan> out_;
 };
 
 }  // namespace
 
 std::vector<Plan> alleviations(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-                               const Plan& plan, std::size_t s) {
-  return Alleviations(problem, options, units, plan, s).all();
+                               const Plan& plan, std::size_t s, core::StopToken stop) {
+  return Alleviations(problem, options, units, plan, s, stop).all();
 }
 
 }  // namespace penstock::planners

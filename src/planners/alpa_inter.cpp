@@ -14,7 +14,7 @@ namespace {
 
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
-constexpr int kMostLayers = 128;
+constexpr int kMostAlpaLayers = 128;
 
 /// Hosts of a cluster, the fullest of which sets the width of a submesh.
 class Hosts {
@@ -100,6 +100,7 @@ class AlpaInter {
 
   std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
     const SubmeshCosts costs = price(layers, trial);
+    if (costs.sizes.empty()) return std::nullopt;
     const auto found = least_sum_and_slowest(costs, stop_);
     if (!found) return std::nullopt;
     states += found->states;
@@ -109,7 +110,7 @@ class AlpaInter {
     std::vector<RowStage> stages;
     for (std::size_t s = 0; s < sizes.size(); ++s)
       stages.push_back({found->stages[s].begin, found->stages[s].end, devices[s]});
-    RowPlan out{plan_in_row(problem_, layers, stages, trial.micro_batch, "1f1b"),
+    RowPlan out{plan_in_row(problem_, layers, stages, trial.flow.samples, "1f1b"),
                 found->slowest,
                 core::Seconds(found->total),
                 {}};
@@ -123,14 +124,17 @@ class AlpaInter {
     SubmeshCosts costs;
     costs.layers = layers.size();
     costs.devices = static_cast<int>(problem_.cluster.size());
-    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.micro_batch);
+    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.flow.samples);
     costs.sizes = hosts_.submeshes();
-    std::erase_if(costs.sizes, [&](int r) { return r > trial.micro_batch; });
+    std::erase_if(costs.sizes, [&](int r) { return r > trial.flow.samples || !trial.flow.allows(r); });
     costs.cost.assign(static_cast<std::size_t>(layers.size() * layers.size()) * costs.sizes.size(),
                       std::numeric_limits<double>::infinity());
     costs.most_following.assign(costs.cost.size(), -1);
-    SlicePrices prices(problem_, layers, trial.micro_batch, trial.memory);
-    for (std::size_t m = 0; m < costs.sizes.size(); ++m) price(costs, m, layers, prices, trial);
+    SlicePrices prices(problem_, layers, trial.flow.samples, trial.memory);
+    for (std::size_t m = 0; m < costs.sizes.size(); ++m) {
+      stop_.check();
+      price(costs, m, layers, prices, trial);
+    }
     return costs;
   }
 
@@ -139,13 +143,17 @@ class AlpaInter {
              const RowTrial& trial) const {
     const auto size = static_cast<std::size_t>(costs.sizes[submesh]);
     std::vector<int> slices;
-    for (const Devices& sample : hosts_.samples(size)) slices.push_back(prices.of(sample));
+    for (const Devices& sample : hosts_.samples(size)) {
+      stop_.check();
+      slices.push_back(prices.of(sample));
+    }
     std::sort(slices.begin(), slices.end());
     slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
     Devices all;
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d) all.emplace_back(d);
     const core::Bytes least = least_memory(problem_.cluster, all, trial.memory);
-    const std::int64_t samples = cost::samples_per_device(trial.micro_batch, static_cast<std::int64_t>(size));
+    const std::int64_t samples =
+        cost::samples_per_device(trial.flow.samples, static_cast<std::int64_t>(size));
     for (int begin = 0; begin < costs.layers; ++begin)
       for (int end = begin + 1; end <= costs.layers; ++end) {
         double slowest = 0;
@@ -177,7 +185,7 @@ SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& optio
     throw core::BadInput("alpa_inter: submeshes are powers of two within a host, or whole hosts");
   const AlpaInter planner(problem, options, stop);
   return search_row(
-      problem, options, "alpa_inter", kMostLayers,
+      problem, options, "alpa_inter", kMostAlpaLayers,
       [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
         return planner.at_size(layers, trial, states);
       },

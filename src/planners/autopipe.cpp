@@ -4,6 +4,7 @@
 #include <set>
 
 #include "families.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -80,7 +81,7 @@ SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options
   for (int replicas : rank_sizes(problem, options)) {
     const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
     if (stages > size) continue;
-    for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
+    for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
       rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", false});
   }
   const auto cut = [&](const EvenRow& row) {

@@ -4,13 +4,19 @@
 #include <limits>
 
 namespace penstock::planners {
+namespace {
+
+constexpr std::size_t kBetweenChecks = 64;
+
+}  // namespace
 
 BalancedCuts::BalancedCuts(std::size_t runs, std::size_t units, const RunCost& cost, core::StopToken stop)
     : units_(units) {
-  for (std::size_t run = 0; run < runs; ++run) {
-    stop.check();
-    for (std::size_t end = 0; end <= units; ++end) table_.push_back(last_run(run, end, cost));
-  }
+  for (std::size_t run = 0; run < runs; ++run)
+    for (std::size_t end = 0; end <= units; ++end) {
+      if (end % kBetweenChecks == 0) stop.check();
+      table_.push_back(last_run(run, end, cost));
+    }
 }
 
 BalancedCuts::Cut BalancedCuts::last_run(std::size_t run, std::size_t units, const RunCost& cost) const {

@@ -6,9 +6,10 @@
 namespace penstock::planners {
 namespace {
 
-class Search {
+class BottleneckSearch {
  public:
-  Search(const Arrangement& arrangement, const StageTable& table, double give_up, core::StopToken stop)
+  BottleneckSearch(const Arrangement& arrangement, const StageTable& table, double give_up,
+                   core::StopToken stop)
       : arrangement_(arrangement), table_(table), give_up_(give_up), stop_(stop) {}
 
   /// The least bottleneck, tried from `least` on; a bound of `failed` is known to be too low.
@@ -93,7 +94,7 @@ double bottleneck_bound(const StageTable& table) {
 }
 
 /// From where memory does not matter; at the deadline what was found there.
-static std::optional<Bottleneck> counted(Search& search, Bottleneck& unlimited) {
+static std::optional<Bottleneck> counted(BottleneckSearch& search, Bottleneck& unlimited) {
   const double least = unlimited.seconds_per_sample;
   try {
     return search.run(Levels::counted, least, std::nextafter(least, 0));
@@ -105,7 +106,7 @@ static std::optional<Bottleneck> counted(Search& search, Bottleneck& unlimited) 
 
 std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
                                            core::StopToken stop, double give_up) {
-  Search search(arrangement, table, give_up, stop);
+  BottleneckSearch search(arrangement, table, give_up, stop);
   const double least = bottleneck_bound(table);
   auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
   auto found = unlimited;

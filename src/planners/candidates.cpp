@@ -1,6 +1,8 @@
 #include "candidates.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/score/validate.hpp"
@@ -16,9 +18,9 @@ bool fits(const cost::Problem& problem, const plan::Plan& plan) {
 Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {
   const auto rank = plan::rank_of_stage(plan);
   std::vector<Bytes> need(plan.stages.size());
+  const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < need.size(); ++s)
-    need[static_cast<std::size_t>(rank[s])] +=
-        plan::total(score::stage_memory(problem, plan, core::StageId(s)));
+    need[static_cast<std::size_t>(rank[s])] += plan::total(memories[s]);
   return *std::max_element(need.begin(), need.end());
 }
 
@@ -41,23 +43,58 @@ std::vector<std::size_t> leading(const std::vector<Candidate>& found, std::size_
   return out;
 }
 
+struct Promise {
+  double at_least;  ///< seconds
+  std::size_t candidate;
+  friend auto operator<=>(const Promise&, const Promise&) = default;
+};
+
+/// What may be fastest goes first, so that the others need not be evaluated.
+std::vector<Promise> most_promising(const std::vector<Candidate>& found,
+                                    const std::vector<std::size_t>& chosen, const SearchOptions& options) {
+  std::vector<Promise> out(chosen.size());
+  core::parallel_for(chosen.size(), [&](std::size_t i) {
+    out[i] = {options.at_least ? options.at_least(*found[chosen[i]].plan).value() : 0, chosen[i]};
+  });
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void lower(std::atomic<double>& least, double to) {
+  for (double known = least; to < known && !least.compare_exchange_weak(known, to);) {
+  }
+}
+
 }  // namespace
 
 bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
                       core::StopToken stop) {
+  const bool alike =
+      std::all_of(found.begin(), found.end(), [](const Candidate& c) { return c.seconds.value_or(0) == 0; });
   const auto chosen = leading(found, most);
+  const auto order = most_promising(found, chosen, options);
   std::vector<std::optional<double>> seconds(found.size());
-  core::parallel_for(chosen.size(), [&](std::size_t i) {
+  std::atomic<double> least = std::numeric_limits<double>::infinity();
+  std::atomic<std::size_t> next = 0, done = 0;
+  core::parallel_for(order.size(), [&](std::size_t) {
+    const Promise& promise = order[next++];
     try {
       stop.check();
-      seconds[chosen[i]] = options.evaluate(*found[chosen[i]].plan).value();
+      if (!(promise.at_least > least)) {  // strictly: of equals the first is to win
+        const double here = options.evaluate(*found[promise.candidate].plan).value();
+        seconds[promise.candidate] = here;
+        lower(least, here);
+      }
+      ++done;
     } catch (const core::LimitHit&) {
     }
   });
-  const auto judged =
-      std::count_if(seconds.begin(), seconds.end(), [](const auto& s) { return s.has_value(); });
-  for (std::size_t i = 0; i < found.size() && judged > 0; ++i) found[i].seconds = seconds[i];
-  return judged == static_cast<std::ptrdiff_t>(chosen.size());
+  const bool any = least < std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < found.size() && (any || alike); ++i) {
+    found[i].late = found[i].late || (found[i].seconds && !any);
+    found[i].seconds = seconds[i];
+  }
+  return done == chosen.size();
 }
 
 bool in_time(const std::vector<Candidate>& found) {

@@ -22,7 +22,8 @@ core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);
 [[noreturn]] void fail_on(const cost::Problem& problem, const plan::Plan& plan);
 
 /// Judges the `most` of least seconds by options.evaluate instead, which puts the others out of the race;
-/// whether that ended in time. Where none was judged in time all stay as they are.
+/// whether that ended in time. Those that options.at_least says cannot win are not evaluated. Where none was
+/// judged in time all stay as they are; those that were all equal before are late.
 bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
                       core::StopToken stop);
 

@@ -1,5 +1,6 @@
 #include "families.hpp"
 #include "penstock/core/spelling.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 
@@ -8,11 +9,12 @@ const std::vector<PlannerInfo>& catalogue() {
       {"graphpipe", "graph pipeline: stages form a DAG, branches run side by side",
        "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any "
        "branch",
-       graphpipe},
+       graphpipe, sweep_options()},
       {"graphpipe_rows", "graphpipe, or the row partition run as a graph where that is faster",
-       "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows},
+       "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows, sweep_options()},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
-       "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp},
+       "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp,
+       sweep_options()},
       {"pipedream",
        "sequential pipeline without a flush, replicas in turn: least time of the slowest stage over nodes "
        "and devices",

@@ -11,7 +11,7 @@ namespace {
 
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
-constexpr int kMostLayers = 128;
+constexpr int kMostDappleLayers = 128;
 constexpr int kMostKept = 256;
 
 class Dapple {
@@ -20,7 +20,7 @@ class Dapple {
       : problem_(problem),
         options_(options),
         stop_(stop),
-        routes_(problem.cluster, problem.training.compression) {
+        routes_(problem.cluster, problem.training.compression, stop) {
     std::map<int, Devices> machines;
     for (std::size_t d = 0; d < problem.cluster.size(); ++d)
       machines[problem.cluster.node(DeviceId(d))].emplace_back(d);
@@ -31,17 +31,17 @@ class Dapple {
   }
 
   std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
-    SlicePrices prices(problem_, layers, trial.micro_batch, trial.memory);
-    DappleCosts costs = bounds(layers, trial.micro_batch);
+    SlicePrices prices(problem_, layers, trial.flow.samples, trial.memory);
+    DappleCosts costs = bounds(layers, trial.flow);
     costs.stage = [&](const std::vector<int>& set) { return &prices[prices.of(devices(set))]; };
     costs.transfer = [&](const std::vector<int>& front, const std::vector<int>& behind) {
-      return transfers(layers, junction(routes_, devices(front), devices(behind), trial.micro_batch));
+      return transfers(layers, junction(routes_, devices(front), devices(behind), trial.flow.samples));
     };
     if (!by_evaluation(options_)) costs.give_up = trial.give_up;
     const auto found = least_latency(costs, kMostKept, stop_);
     if (!found) return std::nullopt;
     states += found->states;
-    return planned(layers, *found, costs, prices, trial.micro_batch);
+    return planned(layers, *found, costs, prices, trial.flow.samples);
   }
 
  private:
@@ -52,13 +52,14 @@ class Dapple {
   }
 
   /// All but what the two functions answer.
-  DappleCosts bounds(const Layers& layers, std::int64_t micro_batch) const {
+  DappleCosts bounds(const Layers& layers, const Flow& flow) const {
+    const std::int64_t micro_batch = flow.samples;
     DappleCosts costs;
     costs.layers = layers.size();
     costs.micro_batches = static_cast<int>(problem_.training.mini_batch / micro_batch);
     costs.machines = capacity_;
     for (int r : row_degrees(options_, static_cast<int>(devices_.size())))
-      if (r <= micro_batch) costs.replicas.push_back(r);
+      if (r <= micro_batch && flow.allows(r)) costs.replicas.push_back(r);
     costs.least_forward = costs.least_both = {0};
     std::vector<std::pair<int, PassSums>> ways;  // replicas, times
     for (const cluster::DeviceType& type : problem_.cluster.types())
@@ -119,7 +120,7 @@ class Dapple {
 SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const Dapple planner(problem, options, stop);
   return search_row(
-      problem, options, "dapple", kMostLayers,
+      problem, options, "dapple", kMostDappleLayers,
       [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
         return planner.at_size(layers, trial, states);
       },

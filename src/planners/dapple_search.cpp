@@ -43,9 +43,9 @@ class Numbered {
   std::vector<T> values_;
 };
 
-class Search {
+class DappleSearch {
  public:
-  Search(const DappleCosts& costs, int most_kept, core::StopToken stop)
+  DappleSearch(const DappleCosts& costs, int most_kept, core::StopToken stop)
       : costs_(costs),
         most_kept_(most_kept),
         stop_(stop),
@@ -81,7 +81,7 @@ class Search {
     moves_.clear();
     partials_.assign(1, {});
     partials_.front().begin = costs_.layers;
-    partials_.front().occupancy = occupancies_.add(Occupancy(costs_.machines.size())).first;
+    partials_.front().occupancy = number(Occupancy(costs_.machines.size()));
     frontier_.assign(static_cast<std::size_t>(costs_.layers) + 1, {});
     frontier_.back().members[{partials_.front().occupancy, -1}] = {0};
     for (int l = costs_.layers; l > 0; --l) {
@@ -109,6 +109,7 @@ class Search {
   void extend(int rest) {
     const Partial behind = at(rest);
     for (const Move& move : moves(behind.occupancy)) {
+      stop_.check();
       const bool last = used(move.occupancy) == devices_;
       const std::vector<PhaseTimes>* transfer = behind.set < 0 ? nullptr : &transfer_of(move.set, behind.set);
       const LatencyTail tail = transfer ? in_front((*transfer)[static_cast<std::size_t>(behind.begin)],
@@ -198,6 +199,7 @@ class Search {
   }
 
   void add_move(std::vector<Move>& moves, const Occupancy& before, const Occupancy& taken) {
+    stop_.check();
     Occupancy after = before;
     std::vector<int> devices;
     for (std::size_t m = 0, first = 0; m < taken.size();
@@ -207,7 +209,7 @@ class Search {
     }
     const auto [set, is_new] = sets_.add(devices);
     if (is_new) stage_costs_.push_back(costs_.stage(devices));
-    const Move move{set, occupancies_.add(after).first};
+    const Move move{set, number(after)};
     for (const Move& other : moves)
       if (other.set == move.set) return;
     moves.push_back(move);
@@ -219,9 +221,11 @@ class Search {
     return known->second;
   }
 
-  int used(int occupancy) const {
-    const Occupancy& used = occupancies_[occupancy];
-    return std::accumulate(used.begin(), used.end(), 0);
+  int used(int occupancy) const { return used_[static_cast<std::size_t>(occupancy)]; }
+  int number(const Occupancy& occupancy) {
+    const auto [number, is_new] = occupancies_.add(occupancy);
+    if (is_new) used_.push_back(std::accumulate(occupancy.begin(), occupancy.end(), 0));
+    return number;
   }
   const Partial& at(int p) const { return partials_[static_cast<std::size_t>(p)]; }
 
@@ -231,6 +235,7 @@ class Search {
   int devices_;
   std::span<const Placement> rules_;
   Numbered<Occupancy> occupancies_;
+  std::vector<int> used_;  ///< [occupancy] devices
   Numbered<std::vector<int>> sets_;
   std::vector<const SliceCosts*> stage_costs_;                        ///< [set]
   std::map<std::pair<int, int>, std::vector<PhaseTimes>> transfers_;  ///< sets, front and behind
@@ -245,7 +250,7 @@ class Search {
 }  // namespace
 
 std::optional<DapplePlan> least_latency(const DappleCosts& costs, int most_kept, core::StopToken stop) {
-  return Search(costs, most_kept, stop).run();
+  return DappleSearch(costs, most_kept, stop).run();
 }
 
 }  // namespace penstock::planners

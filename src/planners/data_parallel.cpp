@@ -5,6 +5,7 @@
 #include "candidates.hpp"
 #include "families.hpp"
 #include "row_plan.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -39,12 +40,15 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
   const Units units = planning_units(problem.graph);
   const int devices = static_cast<int>(problem.cluster.size());
   std::vector<EvenRow> rows;
-  for (std::int64_t size : sizes_for(problem, options, devices))
+  for (std::int64_t size : shared_sizes(problem, options, devices))
     rows.push_back({1, devices, size, options.k, "1f1b", false});
   const auto whole = [&](const EvenRow&) { return std::vector{units.operators.size()}; };
   const auto none =
-      fmt::format("no micro-batch that divides the mini-batch {} has a sample for each of {} replicas",
-                  problem.training.mini_batch, devices);
+      options.micro_batch
+          ? fmt::format("micro-batches of {} samples on each of {} replicas do not divide the mini-batch {}",
+                        *options.micro_batch, devices, problem.training.mini_batch)
+          : fmt::format("no micro-batch that divides the mini-batch {} has a sample for each of {} replicas",
+                        problem.training.mini_batch, devices);
   return fastest(problem, options, units, least_zero(problem, units, rows, stop), whole, none, stop);
 }
 

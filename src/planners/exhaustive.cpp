@@ -23,7 +23,7 @@ namespace {
 
 using plan::Plan;
 
-[[noreturn]] void too_large(const std::string& what) {
+[[noreturn]] void too_many_plans(const std::string& what) {
   throw core::Error(core::ExitCode::limit, "exhaustive tries every plan: " + what);
 }
 
@@ -37,19 +37,22 @@ struct Shape {
 class Shapes {
  public:
   Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages,
-         std::size_t most_plans)
+         std::size_t most_plans, core::StopToken stop)
       : options_(options),
+        stop_(stop),
         stages_(stages),
         most_steps_(16 * most_plans),
-        sizes_(micro_batch_sizes(problem, options)),
         degrees_(tensor_degrees(problem.cluster, options)) {
+    for (std::size_t r = 0; r <= problem.cluster.size(); ++r)
+      sizes_.push_back(shared_sizes(problem, options, std::max(1, static_cast<int>(r))));
     choose_replicas(static_cast<int>(problem.cluster.size()));
   }
   std::vector<Shape> all;
 
  private:
   void count_step() {
-    if (++steps_ > most_steps_) too_large("the devices can be shared out in too many ways");
+    stop_.check();
+    if (++steps_ > most_steps_) too_many_plans("the devices can be shared out in too many ways");
   }
 
   void choose_replicas(int left) {
@@ -75,8 +78,7 @@ class Shapes {
     count_step();
     const std::size_t chosen = shape_.sizes.size();
     if (chosen == stages_) return all.push_back(shape_);
-    for (std::int64_t size : sizes_) {
-      if (size < shape_.replicas[chosen]) continue;
+    for (std::int64_t size : sizes_[static_cast<std::size_t>(shape_.replicas[chosen])]) {
       if (!options_.per_stage_micro_batch && chosen > 0 && size != shape_.sizes.front()) continue;
       shape_.sizes.push_back(size);
       choose_sizes();
@@ -85,8 +87,9 @@ class Shapes {
   }
 
   const SearchOptions& options_;
+  core::StopToken stop_;
   std::size_t stages_, most_steps_;
-  std::vector<std::int64_t> sizes_;
+  std::vector<std::vector<std::int64_t>> sizes_;  ///< [replicas]
   std::vector<int> degrees_;
   Shape shape_;
   std::size_t steps_ = 0;
@@ -109,7 +112,7 @@ class Exhaustive {
     most_plans_ = static_cast<std::size_t>(own.number("plans"));
     if (options.k < 1) throw core::BadInput("k must be at least 1");
     if (units_.operators.size() > most_units)
-      too_large(fmt::format("{} operators are more than {}", units_.operators.size(), most_units));
+      too_many_plans(fmt::format("{} operators are more than {}", units_.operators.size(), most_units));
     list();
   }
 
@@ -133,13 +136,13 @@ class Exhaustive {
   void list() {
     const std::size_t most = std::min(units_.operators.size(), problem_.cluster.size());
     for (std::size_t stages = 1; stages <= most; ++stages)
-      shapes_.push_back(Shapes(problem_, options_, stages, most_plans_).all);
-    for_each_stage_partition(units_.dag, most, [&](const StagePartition& partition) {
-      stop_.check();
+      shapes_.push_back(Shapes(problem_, options_, stages, most_plans_, stop_).all);
+    const auto visit = [&](const StagePartition& partition) {
       plans_ += shapes_[partition.size() - 1].size();
-      if (plans_ > most_plans_) too_large(fmt::format("there are more than {}", most_plans_));
+      if (plans_ > most_plans_) too_many_plans(fmt::format("there are more than {}", most_plans_));
       if (!shapes_[partition.size() - 1].empty()) partitions_.push_back(partition);
-    });
+    };
+    for_each_stage_partition(units_.dag, most, visit, stop_);
   }
 
   [[noreturn]] void explain(const std::vector<Best>& found, bool complete) const {

@@ -3,6 +3,7 @@
 #include "balanced_cuts.hpp"
 #include "families.hpp"
 #include "row_plan.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -39,7 +40,7 @@ SearchResult equal(const cost::Problem& problem, const SearchOptions& options, C
   const Units units = planning_units(problem.graph);
   const std::size_t stages = problem.cluster.size(), size = units.operators.size();
   std::vector<EvenRow> rows;
-  for (std::int64_t micro_batch : sizes_for(problem, options, 1))
+  for (std::int64_t micro_batch : shared_sizes(problem, options, 1))
     for (bool recompute : {false, true}) rows.push_back({stages, 1, micro_batch, 1, "gpipe", recompute});
   if (size < stages) rows.clear();
   const auto cut = [&](const EvenRow& row) {

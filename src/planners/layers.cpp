@@ -24,20 +24,23 @@ struct Clustering {
 };
 
 std::vector<int> ends_of_units(const cost::Problem& problem, const Units& units, const StageTable& table,
-                               int most, std::int64_t largest) {
+                               int most, std::int64_t largest, core::StopToken stop) {
   const int size = static_cast<int>(units.operators.size());
   std::vector<double> work, crossing{0};
   for (const auto& unit : units.operators)
     work.push_back(
         cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)), largest).total().value());
-  for (int cut = 1; cut < size; ++cut)
+  for (int cut = 1; cut < size; ++cut) {
+    stop.check();
     crossing.push_back(static_cast<double>(table.load({{0, cut}}).leaving.value()));
-  return cluster_row(work, crossing, most);
+  }
+  return cluster_row(work, crossing, most, stop);
 }
 
 }  // namespace
 
-std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<double>& crossing, int most) {
+std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<double>& crossing, int most,
+                             core::StopToken stop) {
   const int size = static_cast<int>(work.size());
   std::vector<int> ends(work.size());
   std::iota(ends.begin(), ends.end(), 1);
@@ -48,6 +51,7 @@ std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<
   best[0][0] = {0, 0, -1};
   for (std::size_t k = 1; k < best.size(); ++k)
     for (int end = 1; end <= size; ++end) {
+      stop.check();
       double sum = 0;
       for (int from = end - 1; from >= 0; --from) {
         const auto f = static_cast<std::size_t>(from);
@@ -68,17 +72,19 @@ std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<
   return ends;
 }
 
-Layers::Layers(const cost::Problem& problem, int most, std::int64_t largest) : problem_(problem) {
+Layers::Layers(const cost::Problem& problem, int most, std::int64_t largest, core::StopToken stop)
+    : problem_(problem) {
   const Units units = planning_units(problem.graph);
-  const StageTable table(problem, units, arrange_in_row(units.operators.size()), {{largest}, {1}, 1});
+  const StageTable table(problem, units, arrange_in_row(units.operators.size()), {{largest}, {1}, 1}, stop);
   std::vector<int> cuts{0};
-  for (int end : ends_of_units(problem, units, table, most, largest)) {
+  for (int end : ends_of_units(problem, units, table, most, largest, stop)) {
     operators_.push_back(table.operators({{cuts.back(), end}}));
     cuts.push_back(end);
   }
   loads_.resize(ranges());
   for (int begin = 0; begin < size(); ++begin)
     for (int end = begin + 1; end <= size(); ++end) {
+      stop.check();
       const StageSet set{{cuts[static_cast<std::size_t>(begin)], cuts[static_cast<std::size_t>(end)]}};
       cost::StageLoad& load = loads_[index(begin, end)];
       load = table.load(set);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
 
 namespace penstock::planners {
@@ -26,8 +27,9 @@ struct PassSums {
 /// lone unit, the largest tensor between layers is least, and among such clusterings works are most even.
 class Layers {
  public:
-  /// `largest`: samples of the largest micro-batch. Throws BadInput naming an operator that takes too long.
-  Layers(const cost::Problem& problem, int most, std::int64_t largest);
+  /// `largest`: samples of the largest micro-batch. Throws BadInput naming an operator that takes too long,
+  /// and as `stop` does.
+  Layers(const cost::Problem& problem, int most, std::int64_t largest, core::StopToken stop);
 
   int size() const { return static_cast<int>(operators_.size()); }
   /// Of layers [begin, end), ascending.
@@ -49,6 +51,7 @@ class Layers {
 };
 
 /// Ends of at most `most` clusters of consecutive items. `crossing[c]` crosses the cut in front of item c.
-std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<double>& crossing, int most);
+std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<double>& crossing, int most,
+                             core::StopToken stop = {});
 
 }  // namespace penstock::planners

@@ -6,18 +6,21 @@
 namespace penstock::planners {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnreachable = std::numeric_limits<double>::infinity();
+constexpr int kCellsBetweenChecks = 16;  // cells, of up to some hundred microseconds each
 
 }  // namespace
 
 Mapping::Mapping(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop)
     : costs_(costs), most_stages_(std::min({most_stages, costs.layers, costs.devices})), limit_(limit) {
-  values_.assign(position(most_stages_ + 1, 0, 0), kNever);
+  values_.assign(position(most_stages_ + 1, 0, 0), kUnreachable);
   std::fill_n(cell(0, costs_.layers, costs_.devices), costs_.replicas.size() + 1, 0.0);
   for (int x = 1; x <= most_stages_; ++x)
     for (int l = costs_.layers - x; l >= 0; --l) {
-      stop.check();
-      for (int i = costs_.devices - x; i >= 0; --i) fill(x, l, i);
+      for (int i = costs_.devices - x; i >= 0; --i) {
+        if (i % kCellsBetweenChecks == 0) stop.check();
+        fill(x, l, i);
+      }
     }
 }
 
@@ -31,7 +34,7 @@ void Mapping::fill(int x, int l, int i) {
 }
 
 Mapping::Choice Mapping::best(int x, int l, int i, std::size_t r) const {
-  Choice best{kNever, 0, 0};
+  Choice best{kUnreachable, 0, 0};
   const int slice = costs_.slice[static_cast<std::size_t>(i)][r];
   if (slice < 0) return best;
   const auto& stage = costs_.stage[static_cast<std::size_t>(slice)];

@@ -4,6 +4,7 @@
 #include "own_options.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
+#include "sweep.hpp"
 
 namespace penstock::planners {
 namespace {
@@ -70,7 +71,7 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, 
     for (int replicas : rank_sizes(problem, options)) {
       const std::size_t ranks = devices / static_cast<std::size_t>(t * replicas);
       if (ranks * static_cast<std::size_t>(t * replicas) != devices || ranks > size) continue;
-      for (std::int64_t micro_batch : sizes_for(problem, options, replicas))
+      for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
         for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
           rows.push_back(
               {v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", false, t});

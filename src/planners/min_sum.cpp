@@ -10,6 +10,8 @@
 namespace penstock::planners {
 namespace {
 
+constexpr std::size_t kSumsBetweenChecks = 1024;  // cells
+
 std::size_t at(int v) {
   return static_cast<std::size_t>(v);
 }
@@ -132,8 +134,8 @@ void MinSum::read(Step& step, std::size_t table, const std::vector<int>& scope) 
   step.sources.push_back(std::move(source));
 }
 
-void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table& left,
-                  std::vector<int>& best) const {
+void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table& left, std::vector<int>& best,
+                  core::StopToken stop) const {
   const bool held = held_[at(step.variable)];
   const int first = held ? variables_[at(step.variable)].fallback : 0;
   const int end = held ? first + 1 : static_cast<int>(labels(step.variable));
@@ -142,6 +144,7 @@ void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table&
   std::vector<std::size_t> chosen(step.scope.size()), base;
   for (const Source& source : step.sources) base.push_back(source.offset);
   for (std::size_t cell = 0; cell < step.cells; ++cell) {
+    if (cell % kSumsBetweenChecks == 0) stop.check();
     for (int label = first; label < end; ++label) {
       double cost = 0;
       for (std::size_t s = 0; s < base.size(); ++s)
@@ -157,7 +160,8 @@ void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table&
   }
 }
 
-MinSum::Solution MinSum::solve(std::span<const Table> single, std::span<const Table> paired) const {
+MinSum::Solution MinSum::solve(std::span<const Table> single, std::span<const Table> paired,
+                               core::StopToken stop) const {
   core::require(single.size() == variables_.size() && paired.size() == pairs_.size(), "a table each");
   std::vector<Table> left(steps_.size());
   std::vector<std::vector<int>> best(steps_.size());
@@ -167,7 +171,7 @@ MinSum::Solution MinSum::solve(std::span<const Table> single, std::span<const Ta
   for (const Table& table : left) tables.push_back(&table);
   Solution out{0, std::vector<int>(variables_.size())};
   for (std::size_t s = 0; s < steps_.size(); ++s) {
-    fill(steps_[s], tables, left[s], best[s]);
+    fill(steps_[s], tables, left[s], best[s], stop);
     if (steps_[s].scope.empty()) out.cost += left[s].front();
   }
   for (std::size_t s = steps_.size(); s-- > 0;) {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/core/stop.hpp"
+
 namespace penstock::planners {
 
 /// Variable elimination (Bertele and Brioschi, Nonserial Dynamic Programming, 1972), always of the variable
@@ -32,8 +34,9 @@ class MinSum {
     std::vector<int> labels;  ///< by variable
   };
   /// `single[v][label]`, `paired[p][label of first * labels of second + label of second]`; infinity forbids.
-  /// Of equals the first label.
-  Solution solve(std::span<const Table> single, std::span<const Table> paired) const;
+  /// Of equals the first label. Throws as `stop` does.
+  Solution solve(std::span<const Table> single, std::span<const Table> paired,
+                 core::StopToken stop = {}) const;
 
  private:
   /// A table that a step reads, at `offset` + sum of stride * label.
@@ -54,8 +57,8 @@ class MinSum {
     return static_cast<std::size_t>(variables_[static_cast<std::size_t>(v)].labels);
   }
   void read(Step& step, std::size_t table, const std::vector<int>& scope) const;
-  void fill(const Step& step, std::span<const Table* const> tables, Table& left,
-            std::vector<int>& best) const;
+  void fill(const Step& step, std::span<const Table* const> tables, Table& left, std::vector<int>& best,
+            core::StopToken stop) const;
 
   std::vector<Variable> variables_;
   std::vector<Pair> pairs_;

@@ -10,7 +10,7 @@ using Vertices = std::vector<std::size_t>;
 
 class Contraction {
  public:
-  explicit Contraction(Weights weights) : weights_(std::move(weights)) {
+  Contraction(Weights weights, core::StopToken stop) : weights_(std::move(weights)), stop_(stop) {
     for (std::size_t v = 0; v < weights_.size(); ++v) {
       left_.push_back(v);
       merged_.push_back({v});
@@ -19,7 +19,10 @@ class Contraction {
 
   Cut run() {
     Cut best{std::numeric_limits<double>::infinity(), {}};
-    while (left_.size() > 1) phase(best);
+    while (left_.size() > 1) {
+      stop_.check();
+      phase(best);
+    }
     if (best.side.front()) best.side.flip();
     return best;
   }
@@ -57,14 +60,15 @@ class Contraction {
   }
 
   Weights weights_;
+  core::StopToken stop_;
   Vertices left_;                 ///< ascending
   std::vector<Vertices> merged_;  ///< [vertex of left_]: what it stands for
 };
 
 }  // namespace
 
-Cut minimum_cut(Weights weights) {
-  return Contraction(std::move(weights)).run();
+Cut minimum_cut(Weights weights, core::StopToken stop) {
+  return Contraction(std::move(weights), stop).run();
 }
 
 }  // namespace penstock::planners

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "penstock/core/stop.hpp"
+
 namespace penstock::planners {
 
 /// [a][b]: symmetric, none negative; the diagonal is not looked at.
@@ -14,7 +16,7 @@ struct Cut {
 };
 
 /// Exact, O(n^3), for two vertices or more (Stoer and Wagner, "A simple min-cut algorithm", JACM 1997). Of
-/// equal cuts the first found, which depends on the numbering alone.
-Cut minimum_cut(Weights weights);
+/// equal cuts the first found, which depends on the numbering alone. Throws as `stop` does.
+Cut minimum_cut(Weights weights, core::StopToken stop = {});
 
 }  // namespace penstock::planners

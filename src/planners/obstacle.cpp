@@ -47,7 +47,7 @@ class Budget {
         arrangement_(arrangement),
         in_row_(in_row),
         stop_(stop),
-        table_(problem, units, arrangement, choices) {}
+        table_(problem, units, arrangement, choices, stop) {}
 
   std::optional<plan::Plan> plan_within(Bytes memory) {
     table_.pretend_memory(memory);
@@ -94,9 +94,8 @@ std::optional<std::string> obstacle(const cost::Problem& problem, const Units& u
     }
   }
   std::size_t fullest = 0;
-  const auto need = [&](std::size_t s) {
-    return plan::total(score::stage_memory(problem, *plan, core::StageId(s)));
-  };
+  const auto memories = score::stage_memories(problem, *plan);
+  const auto need = [&](std::size_t s) { return plan::total(memories[s]); };
   for (std::size_t s = 1; s < plan->stages.size(); ++s)
     if (need(s) > need(fullest)) fullest = s;
   const auto& operators = plan->stages[fullest].operators;

@@ -160,6 +160,7 @@ std::vector<Partition::Start> Partition::find_starts(int index, int p, const Sli
   const Sequence& row = sequence(index);
   const int begin = row.elements[static_cast<std::size_t>(p)].begin;
   for (int q = p + 1; q <= row.size(); q = next_end(row, p, q, with.work)) {
+    stop_.check();
     const Range run{begin, row.elements[static_cast<std::size_t>(q) - 1].end};
     const double work = with.work + table_.least_work(run);
     if (work > affordable_.back().most) break;  // and every longer run needs more still
@@ -228,6 +229,7 @@ const LevelRow& Partition::opened(Tail& tail, int element, int front) {
   for (const auto& [key, devices] : behind_block(tail, element)) {
     const LevelRow& head = heads(block_index, front, key.first, key.second);
     if (head.empty()) continue;
+    stop_.check();
     for (int d : devices) row.lower_by(head, d);
   }
   return tail.opened.emplace(std::pair{element, front}, std::move(row)).first->second;
@@ -262,6 +264,7 @@ const std::vector<Slice>& Partition::slices(int block_index, bool front) {
   if (!out.empty()) return out;
   out.push_back({});
   for (const Piece& piece : pieces(block_index, front)) {
+    stop_.check();
     StageSet set = piece_set(block_index, piece, front);
     if (too_slow(set)) continue;
     const double work = table_.least_work(set);
@@ -310,6 +313,7 @@ const std::vector<Slice>& Partition::groups(int block_index) {
   for (int n : most) selections = std::min(selections * (n + 1), kMostSelections + 1);
   std::vector<Slice> out;
   for (Selection& group : selections <= kMostSelections ? all_groups(most) : neighbour_groups(most)) {
+    stop_.check();
     StageSet set = group_set(block_index, group);
     if (too_slow(set)) continue;
     const double work = table_.least_work(set);
@@ -330,6 +334,7 @@ std::vector<const Slice*> Partition::groups_within(int block_index, const Select
 }
 
 LevelRow Partition::one_stage(const Slice& group, Boundary downstream) const {
+  stop_.check();
   LevelRow row = blank(group.work);
   std::vector<Start> starts;
   add_starts(starts, 0, 0, group.set, group.work);
@@ -370,6 +375,7 @@ std::vector<HeadParts> Partition::ways(int block_index, int front, int back) {
 }
 
 LevelRow Partition::side_by_side(int block_index, const HeadParts& parts, Boundary downstream) {
+  stop_.check();
   if (parts.nothing()) return only(downstream);
   double work = this->work(block_index, parts.rest);
   LevelRow row = rest(block_index, parts.rest, downstream);

@@ -9,7 +9,6 @@ namespace {
 
 using core::OpId;
 using cost::Layout;
-using plan::Partition;
 
 constexpr double kForbidden = std::numeric_limits<double>::infinity();
 /// Sets of layouts that a tensor is had in, numbered by their bits less one: there is no empty one.
@@ -18,8 +17,8 @@ constexpr int kLayoutSets = (1 << kLayouts) - 1;
 bool has(int set, Layout layout) {
   return ((set + 1) >> static_cast<int>(layout) & 1) != 0;
 }
-Partition type(int label) {
-  return static_cast<Partition>(label);
+plan::Partition type(int label) {
+  return static_cast<plan::Partition>(label);
 }
 
 std::vector<OpId> readers(const graph::OpGraph& graph, OpId op) {
@@ -123,10 +122,10 @@ PartitionTypes::Choice PartitionTypes::solve(const Tables& tables, const TypeCos
       for (std::size_t v = 0; v < weights.size(); ++v)
         for (int t = 0; t < kPartitions; ++t) {
           const double bytes = weights[v][static_cast<std::size_t>(t)];
-          const cost::Affine& way = type(t) == Partition::batch ? all : replicas;
+          const cost::Affine& way = type(t) == plan::Partition::batch ? all : replicas;
           if (bytes > 0) single[v][static_cast<std::size_t>(t)] += way.per_byte * bytes;
         }
-      auto found = sum_.solve(single, tables.paired);
+      auto found = sum_.solve(single, tables.paired, stop);
       const double seconds = found.cost + replicas.latency + all.latency;
       if (seconds < best.seconds) best = {seconds, std::move(found.labels)};
     }
@@ -137,7 +136,7 @@ plan::Stage PartitionTypes::typed(plan::Stage stage, const std::vector<int>& lab
   stage.partition.clear();
   for (std::size_t v = 0; v < problem_.graph.size(); ++v) {
     const bool implied =
-        problem_.graph.op(OpId(v)).kind == graph::OpKind::input && type(labels[v]) == Partition::whole;
+        problem_.graph.op(OpId(v)).kind == graph::OpKind::input && type(labels[v]) == plan::Partition::whole;
     if (!implied) stage.partition[OpId(v)] = type(labels[v]);
   }
   return stage;

@@ -26,7 +26,7 @@ std::vector<int> dividing(std::int64_t turns, int most, bool any) {
   return out;
 }
 
-struct Candidate {
+struct PipedreamCandidate {
   plan::Plan plan;
   double seconds = 0;  ///< per micro-batch, by the planner's formula
   Verdict verdict;
@@ -44,6 +44,7 @@ struct Variant {
   PipedreamForm form = PipedreamForm::paper;
   MemoryRule memory = MemoryRule::full;
   bool straight = false;
+  bool each_round = false;  ///< replicas reduce after each of their backward passes
 
   explicit Variant(const OwnOptions& given) {
     const OwnValues own("pipedream", pipedream_options(), given);
@@ -51,16 +52,18 @@ struct Variant {
     if (own.word("memory") == "stash") memory = MemoryRule::stash;
     if (own.word("memory") == "none") memory = MemoryRule::none;
     straight = own.flag("straight");
+    each_round = own.word("reduce") == "round";
   }
 };
 
 /// The search at one micro-batch size. Over nodes the pipeline inside a node does not know what stands behind
 /// the node, and so not what its stages hold: memory is asked of the plan found, and only side by side is it
 /// part of the search.
-class AtSize {
+class PipedreamAtSize {
  public:
-  AtSize(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
-         const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples, core::StopToken stop)
+  PipedreamAtSize(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
+                  const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples,
+                  core::StopToken stop)
       : problem_(problem),
         options_(options),
         variant_(variant),
@@ -72,12 +75,12 @@ class AtSize {
         memory_(memory) {}
 
   /// Over nodes; where that does not fit, over devices side by side.
-  std::optional<Candidate> best() {
+  std::optional<PipedreamCandidate> best() {
     if (auto found = over_nodes(); found && fits(found->placed)) return found;
     auto found = side_by_side(smallest_memory(problem_.cluster));
     return found && fits(found->placed) ? std::move(found) : std::nullopt;
   }
-  std::optional<Candidate> side_by_side(Bytes memory) {
+  std::optional<PipedreamCandidate> side_by_side(Bytes memory) {
     auto levels = flat_level(problem_.cluster);
     levels[0].replicas = dividing(turns_, levels[0].machines, options_.any_degree);
     PipedreamRules rules = this->rules();
@@ -95,7 +98,7 @@ class AtSize {
     rules.form = variant_.form;
     rules.straight = variant_.straight;
     rules.nested = true;
-    rules.update_every = static_cast<double>(turns_);
+    rules.update_every = variant_.each_round ? 0 : static_cast<double>(turns_);
     if (variant_.memory == MemoryRule::stash)
       rules.fits = stash_rule(states_, static_cast<double>(smallest_memory(problem_.cluster).value()));
     return rules;
@@ -103,10 +106,10 @@ class AtSize {
 
   /// A stage's replicas at all levels together must divide the micro-batches: `inner` of each node's part of
   /// it.
-  std::optional<Candidate> over_nodes() {
+  std::optional<PipedreamCandidate> over_nodes() {
     auto levels = node_levels(problem_.cluster);
     if (levels.size() == 1) return std::nullopt;
-    std::optional<Candidate> best;
+    std::optional<PipedreamCandidate> best;
     std::set<std::vector<int>> seen;
     const auto shares = dividing(turns_, levels[0].machines, options_.any_degree);
     for (auto inner = shares.rbegin(); inner != shares.rend(); ++inner) {
@@ -119,12 +122,13 @@ class AtSize {
     return best;
   }
 
-  std::optional<Candidate> search(const std::vector<PipedreamLevel>& levels, const PipedreamRules& rules) {
+  std::optional<PipedreamCandidate> search(const std::vector<PipedreamLevel>& levels,
+                                           const PipedreamRules& rules) {
     const auto found = pipedream_search(states_, levels, rules, stop_);
     if (!found) return std::nullopt;
     visited_ += found->states;
     auto placed = place(found->stages, levels);
-    return Candidate{assembled(placed), found->seconds, {}, placed};
+    return PipedreamCandidate{assembled(placed), found->seconds, {}, placed};
   }
 
   plan::Plan assembled(const std::vector<PlacedStage>& stages) const {
@@ -167,7 +171,7 @@ class AtSize {
 [[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
                           const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples,
                           core::StopToken stop) {
-  AtSize size(problem, options, variant, cuts, memory, samples, stop);
+  PipedreamAtSize size(problem, options, variant, cuts, memory, samples, stop);
   constexpr Bytes kUnlimited(std::int64_t{1} << 56);
   if (!size.side_by_side(kUnlimited))
     throw core::Infeasible(fmt::format(
@@ -189,7 +193,7 @@ class AtSize {
                   samples, core::show(high), core::show(has), core::show(high - has)));
 }
 
-double estimate(const Candidate& candidate, const cost::Problem& problem, std::int64_t samples) {
+double estimate(const PipedreamCandidate& candidate, const cost::Problem& problem, std::int64_t samples) {
   return candidate.seconds / static_cast<double>(samples) * static_cast<double>(problem.training.mini_batch);
 }
 
@@ -204,6 +208,9 @@ const std::vector<PlannerOption>& pipedream_options() {
   static const std::vector<PlannerOption> options = {
       words("formula", {"paper", "code"},
             "cost of a stage as in the paper, or as the public optimizer computes it"),
+      words("reduce", {"mini_batch", "round"},
+            "how often the search counts an all-reduce: once per mini-batch, as plans run; or, as PipeDream "
+            "trains and its optimizer counts, after every round in which each replica takes a micro-batch"),
       flag("straight", "no stage is replicated, as the optimizer's --straight_pipeline"),
       words("memory", {"full", "stash", "none"},
             "what the search counts: all, or only what is stashed for later stages, as the optimizer's "
@@ -215,20 +222,21 @@ const std::vector<PlannerOption>& pipedream_options() {
 
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019, section 3.1,
 // in the paper's form, at every micro-batch size; weights are updated once per mini-batch, so an all-reduce
-// counts once for all its micro-batches. Differs in that memory is a constraint (section 3.3 leaves it to the
-// user), that replica counts divide the micro-batches (the runtime asks for it, the optimizer did not know),
-// and in the choice of micro-batch size, by simulation.
+// counts once for all its micro-batches, unless asked otherwise. Differs in that memory is a constraint
+// (section 3.3 leaves it to the user), that replica counts divide the micro-batches (the runtime asks for it,
+// the optimizer did not know), and in the choice of micro-batch size, by simulation.
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   check(options);
   const Variant variant(options.own);
-  const auto sizes = micro_batch_sizes(problem, options);
-  const ProblemCuts cuts(problem);
-  const StashMemory memory(problem, cuts);
-  std::vector<std::optional<Candidate>> found(sizes.size());
+  const auto sizes = replica_sizes(problem, options, "pipedream");
+  const ProblemCuts cuts(problem, stop);
+  const StashMemory memory(problem, cuts, stop);
+  std::vector<std::optional<PipedreamCandidate>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
   SearchResult out;
   out.complete = until_limit(sizes.size(), [&](std::size_t i) {
-    AtSize at_size(problem, options, variant, cuts, memory, sizes[i], stop);
+    stop.check();
+    PipedreamAtSize at_size(problem, options, variant, cuts, memory, sizes[i], stop);
     found[i] = at_size.best();
     states[i] = at_size.states();
     if (found[i])

@@ -18,7 +18,7 @@ namespace {
 using core::Bytes;
 using core::DeviceId;
 
-struct Candidate {
+struct TwoBuffered {
   plan::Plan plan;
   double seconds = 0;  ///< per sample, by the formula
   Verdict verdict;
@@ -44,9 +44,9 @@ double slowest_route(const cluster::Cluster& cluster, std::size_t distance, std:
 }
 
 /// The search at one micro-batch size.
-class AtSize {
+class TwoBufferedAtSize {
  public:
-  AtSize(const cost::Problem& problem, const Units& units, std::int64_t samples, bool dropped)
+  TwoBufferedAtSize(const cost::Problem& problem, const Units& units, std::int64_t samples, bool dropped)
       : problem_(problem),
         units_(units),
         samples_(samples),
@@ -58,8 +58,8 @@ class AtSize {
     }
   }
 
-  std::optional<Candidate> best(bool any_degree, core::StopToken stop) {
-    std::optional<Candidate> best;
+  std::optional<TwoBuffered> best(bool any_degree, core::StopToken stop) {
+    std::optional<TwoBuffered> best;
     const int devices = static_cast<int>(problem_.cluster.size());
     for (int width = 1; width <= devices; ++width) {
       stop.check();
@@ -119,7 +119,7 @@ class AtSize {
     return out;
   }
 
-  void consider(plan::Plan plan, bool recompute, std::optional<Candidate>& best) {
+  void consider(plan::Plan plan, bool recompute, std::optional<TwoBuffered>& best) {
     ++shapes_;
     const std::size_t width = plan.stages.front().devices.size();
     std::vector<TwoBwStage> stages;
@@ -134,7 +134,7 @@ class AtSize {
                            slowest_route(problem_.cluster, width, 0) / compression.activations};
     const double seconds = this->seconds(stages, shape) / static_cast<double>(samples_);
     if (best && best->seconds <= seconds) return;
-    if (fits(plan, stages, shape)) best = Candidate{std::move(plan), seconds, {}};
+    if (fits(plan, stages, shape)) best = TwoBuffered{std::move(plan), seconds, {}};
   }
 
   /// Per micro-batch of all replicas together.
@@ -213,22 +213,23 @@ SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& op
   if (options.k != 1) throw core::BadInput("pipedream_2bw: k must be 1");
   const bool dropped =
       OwnValues("pipedream_2bw", pipedream_2bw_options(), options.own).word("formula") == "dropped";
-  const auto sizes = micro_batch_sizes(problem, options);
+  const auto sizes = replica_sizes(problem, options, "pipedream_2bw");
   const Units units = planning_units(problem.graph);
   const double samples = static_cast<double>(problem.training.mini_batch);
-  std::vector<std::optional<Candidate>> found(sizes.size());
+  std::vector<std::optional<TwoBuffered>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());
   std::vector<Bytes> least_need(sizes.size());
   SearchResult out;
   out.complete = until_limit(sizes.size(), [&](std::size_t i) {
-    AtSize at_size(problem, units, sizes[i], dropped);
+    stop.check();
+    TwoBufferedAtSize at_size(problem, units, sizes[i], dropped);
     found[i] = at_size.best(options.any_degree, stop);
     states[i] = at_size.states();
     least_need[i] = at_size.least_need();
     if (found[i])
       found[i]->verdict = judged(options, found[i]->plan, core::Seconds(found[i]->seconds * samples));
   });
-  std::optional<Candidate>* best = nullptr;
+  std::optional<TwoBuffered>* best = nullptr;
   for (auto& candidate : found) {
     out.complete = out.complete && !(candidate && candidate->verdict.late);
     if (candidate && (!best || candidate->verdict < (*best)->verdict)) best = &candidate;

@@ -38,10 +38,10 @@ std::vector<CutState> without_source(std::vector<CutState> states) {
 
 }  // namespace
 
-ProblemCuts::ProblemCuts(const cost::Problem& problem)
+ProblemCuts::ProblemCuts(const cost::Problem& problem, core::StopToken stop)
     : problem_(problem), units_(planning_units(problem.graph)) {
   const LayerGraph graph = layers(1);
-  auto states = antichain_states(one_source(graph), kMostCuts + 1);
+  auto states = antichain_states(one_source(graph), kMostCuts + 1, stop);
   states_ = states ? without_source(std::move(*states)) : row_states(graph);
 }
 

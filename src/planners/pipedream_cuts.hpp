@@ -13,7 +13,7 @@ class ProblemCuts {
  public:
   static constexpr std::size_t kMostCuts = 2048;
 
-  explicit ProblemCuts(const cost::Problem& problem);
+  explicit ProblemCuts(const cost::Problem& problem, core::StopToken stop = {});
 
   /// For micro-batches of so many samples, as slow as the slowest device type; bytes as sent
   /// (plan::Compression).

@@ -28,9 +28,9 @@ double slowest(const cluster::Cluster& cluster, std::size_t size, bool across) {
   return bandwidth;
 }
 
-class Placement {
+class LevelPlacement {
  public:
-  explicit Placement(const std::vector<PipedreamLevel>& levels) {
+  explicit LevelPlacement(const std::vector<PipedreamLevel>& levels) {
     std::size_t devices = 1;
     for (const PipedreamLevel& level : levels) {
       devices_.push_back(devices);
@@ -76,7 +76,7 @@ std::vector<PipedreamLevel> flat_level(const cluster::Cluster& cluster) {
 
 std::vector<PlacedStage> place(const std::vector<PipedreamStage>& stages,
                                const std::vector<PipedreamLevel>& levels) {
-  Placement placement(levels);
+  LevelPlacement placement(levels);
   placement.add(stages, levels.size() - 1, {0});
   return std::move(placement.placed);
 }

@@ -14,10 +14,12 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts)
+StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, core::StopToken stop)
     : problem_(problem), cuts_(cuts), up_to_(cuts.size()) {
-  core::parallel_for(cuts.size(),
-                     [&](std::size_t c) { up_to_[c] = cost::stage_load(problem, cuts.operators(0, c)); });
+  core::parallel_for(cuts.size(), [&](std::size_t c) {
+    stop.check();
+    up_to_[c] = cost::stage_load(problem, cuts.operators(0, c));
+  });
   for (std::size_t v = 0; v < problem.graph.size(); ++v)
     ties_ |= graph::parameter_owner(problem.graph, core::OpId(v)) != core::OpId(v);
 }

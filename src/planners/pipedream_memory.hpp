@@ -19,7 +19,7 @@ struct ReplicatedStage {
 /// its way (schedule::weight_copies).
 class StashMemory {
  public:
-  StashMemory(const cost::Problem& problem, const ProblemCuts& cuts);
+  StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, core::StopToken stop);
 
   /// Whether each device needs at most `bytes` for micro-batches of so many samples. Looks at the operators
   /// only where sums over the cuts do not tell.

@@ -5,6 +5,12 @@
 #include "penstock/core/error.hpp"
 
 namespace penstock::planners {
+namespace {
+
+constexpr int kEntriesBetweenChecks = 64;  // entries
+
+}  // namespace
+
 PipedreamRow::PipedreamRow(const RowContext& context, std::size_t first, std::size_t end)
     : context_(context), first_(first) {
   const auto machines = static_cast<std::size_t>(context.level.machines);
@@ -12,10 +18,12 @@ PipedreamRow::PipedreamRow(const RowContext& context, std::size_t first, std::si
     if (allowed(m)) replicas_.push_back(m);
   value_.assign(machines, std::vector<double>(end - first, kNever));
   least_ = value_;
-  near_.assign(machines, std::vector<std::size_t>(machines, first));
-  context.stop.check();
+  near_.assign(machines, std::vector<std::size_t>(replicas_.size(), first));
   for (std::size_t last = first; last < end; ++last)
-    for (int used = 1; used <= context.level.machines; ++used) set(last, used, entry(last, used));
+    for (int used = 1; used <= context.level.machines; ++used) {
+      if (used % kEntriesBetweenChecks == 1) context.stop.check();
+      set(last, used, entry(last, used));
+    }
 }
 
 bool PipedreamRow::allowed(int m) const {
@@ -49,10 +57,8 @@ double PipedreamRow::entry(std::size_t last, int used) {
   double best = alone(last, used);
   if (context_.rules.fewer_machines && used > 1) best = std::min(best, seconds(last, used - 1));
   if (last == first_) return best;
-  for (int m : replicas_) {
-    if (m >= used) break;
-    best = std::min(best, split(last, m, used, near_[machine(used)][machine(m)], best));
-  }
+  for (std::size_t i = 0; i < replicas_.size() && replicas_[i] < used; ++i)
+    best = std::min(best, split(last, replicas_[i], used, near_[machine(used)][i], best));
   return best;
 }
 

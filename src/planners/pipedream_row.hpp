@@ -42,10 +42,11 @@ class PipedreamRow {
 
   const RowContext& context_;
   std::size_t first_;
-  std::vector<int> replicas_;                   ///< of a last stage
-  std::vector<std::vector<double>> value_;      ///< [machines - 1][last - first]
-  std::vector<std::vector<double>> least_;      ///< the least value at or behind
-  std::vector<std::vector<std::size_t>> near_;  ///< [machines - 1][replicas - 1]: where bounds crossed last
+  std::vector<int> replicas_;               ///< of a last stage
+  std::vector<std::vector<double>> value_;  ///< [machines - 1][last - first]
+  std::vector<std::vector<double>> least_;  ///< the least value at or behind
+  std::vector<std::vector<std::size_t>>
+      near_;  ///< [machines - 1][place in replicas_]: where bounds crossed last
 };
 
 }  // namespace penstock::planners

@@ -9,10 +9,10 @@
 namespace penstock::planners {
 namespace {
 
-class Search {
+class CutSearch {
  public:
-  Search(const std::vector<CutState>& states, const std::vector<PipedreamLevel>& levels,
-         const PipedreamRules& rules, core::StopToken stop)
+  CutSearch(const std::vector<CutState>& states, const std::vector<PipedreamLevel>& levels,
+            const PipedreamRules& rules, core::StopToken stop)
       : cuts_(states), levels_(levels), rules_(rules), stop_(stop) {
     times_.push_back(interval_times(cuts_, rules.nested ? nested(layer_times(states)) : layer_times(states)));
     for (std::size_t l = 0; l + 1 < levels.size(); ++l)
@@ -83,7 +83,7 @@ std::optional<PipedreamResult> pipedream_search(const std::vector<CutState>& sta
                                                 const std::vector<PipedreamLevel>& levels,
                                                 const PipedreamRules& rules, core::StopToken stop) {
   core::require(!states.empty() && !levels.empty(), "PipeDream's search has cuts and levels");
-  return Search(states, levels, rules, stop).run();
+  return CutSearch(states, levels, rules, stop).run();
 }
 
 std::function<bool(const StageUse&)> stash_rule(const std::vector<CutState>& states, double bytes) {

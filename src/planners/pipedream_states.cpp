@@ -150,7 +150,8 @@ std::vector<CutState> arranged(std::vector<CutState> states) {
 
 }  // namespace
 
-std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most) {
+std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most,
+                                                      core::StopToken stop) {
   if (graph.layers.empty()) return std::vector<CutState>{};
   const Cuts cuts(graph);
   std::vector<CutState> states;
@@ -168,6 +169,7 @@ std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, s
   for (std::size_t s = 0; s < states.size(); ++s) {
     std::vector<std::size_t> next;
     for (const Order& antichain : cuts.next(antichains[s], states[s].frontier)) {
+      stop.check();
       const std::size_t t = number(antichain);
       if (std::find(next.begin(), next.end(), t) == next.end()) next.push_back(t);
     }

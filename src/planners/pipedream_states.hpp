@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "penstock/core/stop.hpp"
+
 namespace penstock::planners {
 
 /// One layer as PipeDream sees it, for one micro-batch.
@@ -39,8 +41,9 @@ struct CutState {
 /// reader of which nothing later is in the cut; predecessors the reader lacks are done with it, so further
 /// sources are never entered one by one. As there, a tensor read by two members of a cut is counted although
 /// nothing behind the cut needs it. What the first source does not reach is done nowhere. Nothing when there
-/// are more than `most` cuts.
-std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most);
+/// are more than `most` cuts. Throws as `stop` does.
+std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most,
+                                                      core::StopToken stop = {});
 
 /// Sets the sums of every cut anew, for a graph of the same layers and edges.
 void weigh(const LayerGraph& graph, std::vector<CutState>& states);

@@ -38,7 +38,24 @@ PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
   return out;
 }
 
-struct Candidate {
+/// Where the costs of layers come from, and what they leave on a device.
+struct Source {
+  bool imported = false;  ///< from the costs' workload, for micro-batches of one sample
+  Bytes memory{};         ///< of a device, by the workload's count; zero: the device's own
+  int most_devices = 1;   ///< of a tensor-parallel group
+};
+
+Source source_of(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own) {
+  Source out;
+  out.imported = own.word("costs") == "imported";
+  out.memory = Bytes(own.number("memory"));
+  out.most_devices = options.max_tensor_parallel.value_or(static_cast<int>(problem.cluster.size()));
+  if (out.memory.value() > 0 && !out.imported)
+    throw core::BadInput("piper: memory is by the imported workload's count: it goes with costs=imported");
+  return out;
+}
+
+struct PiperCandidate {
   plan::Plan plan;
   double estimate = 0;  ///< seconds of an iteration, by Piper's own formula
   bool complete = true;
@@ -46,29 +63,34 @@ struct Candidate {
 };
 
 /// The search at one micro-batch size.
-class AtSize {
+class PiperAtSize {
  public:
-  AtSize(const cost::Problem& problem, const PiperOptions& rules, const Units& units,
-         const PiperLattice& lattice, const std::vector<ShardedOperators>& sharded, std::int64_t samples,
-         bool in_row, core::StopToken stop)
+  PiperAtSize(const cost::Problem& problem, const PiperOptions& rules, const Source& source,
+              const Units& units, const PiperLattice& lattice, const std::vector<ShardedOperators>& sharded,
+              std::int64_t samples, bool in_row, core::StopToken stop)
       : problem_(problem),
         units_(units),
         lattice_(lattice),
         samples_(samples),
         stop_(stop),
-        workload_(piper_workload(problem, units, samples, in_row, sharded)),
+        source_(source),
+        workload_(source.imported ? imported_workload(problem, units, source.most_devices)
+                                  : piper_workload(problem, units, samples, in_row, sharded)),
         rules_(rules) {}
 
   /// A plan that keeps to `memory` on every device as score::faults counts it, and takes less than `below`
-  /// seconds by Piper's formula. What Piper does not count is taken off its memory until the plan fits.
-  std::optional<Candidate> best(Bytes memory, double below = std::numeric_limits<double>::infinity()) {
+  /// seconds by Piper's formula. What Piper does not count is taken off its memory until the plan fits; an
+  /// imported workload's memory is its own affair.
+  std::optional<PiperCandidate> best(Bytes memory, double below = std::numeric_limits<double>::infinity()) {
     rules_.below = below;
-    workload_.setting.memory = static_cast<double>(memory.value());
+    const Bytes limit = source_.memory.value() > 0 ? source_.memory : memory;
+    workload_.setting.memory = static_cast<double>(limit.value());
     for (int round = 0; round < kRounds; ++round) {
       const auto found = piper_search(workload_, lattice_, rules_, stop_);
       if (!found) return std::nullopt;
       states_ += found->states;
-      Candidate out{assembled(*found), found->iteration, found->complete, {}};
+      PiperCandidate out{assembled(*found), found->iteration, found->complete, {}};
+      if (source_.imported) return out;
       const std::int64_t missing = fullest(out.plan).value() - memory.value();
       if (missing <= 0) return out;
       workload_.setting.memory -=
@@ -106,8 +128,8 @@ class AtSize {
 
   Bytes fullest(const plan::Plan& plan) const {
     Bytes most(0);
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      most = std::max(most, plan::total(score::stage_memory(problem_, plan, core::StageId(s))));
+    for (const plan::MemoryByKind& stage : score::stage_memories(problem_, plan))
+      most = std::max(most, plan::total(stage));
     return most;
   }
 
@@ -116,6 +138,7 @@ class AtSize {
   const PiperLattice& lattice_;
   std::int64_t samples_;
   core::StopToken stop_;
+  Source source_;
   graph::PiperWorkload workload_;
   PiperOptions rules_;
   std::uint64_t states_ = 0;
@@ -126,7 +149,7 @@ core::Seconds estimated(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 /// Says how much memory a device would need for some plan.
-[[noreturn]] void explain(AtSize& size, const cost::Problem& problem, std::int64_t samples) {
+[[noreturn]] void explain(PiperAtSize& size, const cost::Problem& problem, std::int64_t samples) {
   constexpr Bytes kUnlimited(std::int64_t{1} << 50);
   if (!size.best(kUnlimited))
     throw core::Infeasible(fmt::format("no plan uses exactly {} devices with micro-batches of {} samples",
@@ -150,51 +173,58 @@ std::vector<ShardedOperators> sharded_operators(const cost::Problem& problem, co
   return out;
 }
 
-class Search {
+class SizeSearch {
  public:
-  Search(const cost::Problem& problem, const SearchOptions& options, const PiperOptions& rules, bool in_row,
-         core::StopToken stop)
+  SizeSearch(const cost::Problem& problem, const SearchOptions& options, const PiperOptions& rules,
+             const Source& source, bool in_row, core::StopToken stop)
       : problem_(problem),
         options_(options),
         rules_(rules),
+        source_(source),
         in_row_(in_row),
         stop_(stop),
-        sizes_(micro_batch_sizes(problem, options)),
+        sizes_(source.imported ? std::vector<std::int64_t>{1} : replica_sizes(problem, options, "piper")),
         units_(planning_units(problem.graph)),
-        sharded_(sharded_operators(problem, options)),
+        sharded_(source.imported ? std::vector<ShardedOperators>{} : sharded_operators(problem, options)),
         lattice_(dag_of(piper_workload(problem, units_, sizes_.front(), in_row, {})), kMostDownsets, stop) {}
 
   SearchResult run() {
     double below = std::numeric_limits<double>::infinity();
     auto found = at_all_sizes({}, below);
-    for (const Candidate& plain : found) below = std::min(below, plain.estimate);
+    for (const PiperCandidate& plain : found) below = std::min(below, plain.estimate);
     if (!sharded_.empty())
-      for (Candidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
+      for (PiperCandidate& better : at_all_sizes(sharded_, below)) found.push_back(std::move(better));
     if (found.empty() && !complete_) stop_.give_up();
     if (found.empty()) {
-      AtSize smallest(problem_, rules_, units_, lattice_, sharded_, sizes_.front(), in_row_, stop_);
+      PiperAtSize smallest(problem_, rules_, source_, units_, lattice_, sharded_, sizes_.front(), in_row_,
+                           stop_);
+      if (source_.memory.value() > 0)
+        throw core::Infeasible(
+            fmt::format("no plan keeps to {} on exactly {} devices by the workload's count",
+                        core::show(source_.memory), problem_.cluster.size()));
       explain(smallest, problem_, sizes_.front());
     }
-    const auto best =
-        std::min_element(found.begin(), found.end(),
-                         [](const Candidate& a, const Candidate& b) { return a.verdict < b.verdict; });
+    const auto best = std::min_element(
+        found.begin(), found.end(),
+        [](const PiperCandidate& a, const PiperCandidate& b) { return a.verdict < b.verdict; });
     const double bottleneck = best->estimate / static_cast<double>(problem_.training.mini_batch);
     return {std::move(best->plan), bottleneck, states_, core::Seconds(best->estimate), complete_};
   }
 
  private:
   /// The best plan of each size, as far as there is one and time to find it.
-  std::vector<Candidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
-    std::vector<std::optional<Candidate>> found(sizes_.size());
+  std::vector<PiperCandidate> at_all_sizes(const std::vector<ShardedOperators>& sharded, double below) {
+    std::vector<std::optional<PiperCandidate>> found(sizes_.size());
     std::vector<std::uint64_t> states(sizes_.size());
     const bool all = until_limit(sizes_.size(), [&](std::size_t i) {
-      AtSize size(problem_, rules_, units_, lattice_, sharded, sizes_[i], in_row_, stop_);
+      stop_.check();
+      PiperAtSize size(problem_, rules_, source_, units_, lattice_, sharded, sizes_[i], in_row_, stop_);
       found[i] = size.best(smallest_memory(problem_.cluster), below);
       states[i] = size.states();
       if (found[i]) found[i]->verdict = judged(options_, found[i]->plan, estimated(problem_, found[i]->plan));
     });
     complete_ = complete_ && all;
-    std::vector<Candidate> out;
+    std::vector<PiperCandidate> out;
     for (auto& candidate : found) {
       if (!candidate) continue;
       complete_ = complete_ && candidate->complete && !candidate->verdict.late;
@@ -207,6 +237,7 @@ class Search {
   const cost::Problem& problem_;
   SearchOptions options_;
   PiperOptions rules_;
+  Source source_;
   bool in_row_;
   core::StopToken stop_;
   std::vector<std::int64_t> sizes_;
@@ -222,7 +253,14 @@ SearchResult search(const cost::Problem& problem, const SearchOptions& options, 
   if (options.per_stage_micro_batch) throw core::BadInput("piper: all replicas have one micro-batch size");
   if (options.k != 1) throw core::BadInput("piper: k must be 1");
   const OwnValues own(name, piper_options(), options.own);
-  return Search(problem, limited(options, own), rules_of(own, options), in_row, stop).run();
+  const SearchOptions within = limited(options, own);
+  const Source source = source_of(problem, within, own);
+  if (source.imported && (in_row || options.micro_batch.value_or(1) != 1))
+    throw core::BadInput(
+        "piper: an imported workload is of micro-batches of one sample, and keeps its graph: --micro-batch "
+        "1, "
+        "and not piper_row");
+  return SizeSearch(problem, within, rules_of(own, options), source, in_row, stop).run();
 }
 
 }  // namespace
@@ -238,6 +276,11 @@ const std::vector<PlannerOption>& piper_options() {
       flag("flush",
            "filling and draining count, by GPipe's formula: fewer stages may pay; ours, an open item of the "
            "authors"),
+      words("costs", {"counted", "imported"},
+            "times, memory and messages as Penstock counts them; or those of the imported workload (penstock "
+            "import piper-json), group by group, recomputed or not"),
+      number("memory", 0, 0, std::int64_t{1} << 50,
+             "bytes of a device by the imported workload's count; 0: as many as the device has"),
       tensor_parallel_limit(),
   };
   return options;

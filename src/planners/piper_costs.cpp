@@ -25,7 +25,7 @@ const graph::PiperDegree* find_degree(const graph::PiperLayer& layer, int degree
 }  // namespace
 
 PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice,
-                       const PiperRules& rules)
+                       const PiperRules& rules, core::StopToken stop)
     : lattice_(lattice),
       rules_(rules),
       setting_(workload.setting),
@@ -34,8 +34,8 @@ PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice&
   choose_degrees(workload, rules);
   for (int t : tensor_degrees_)
     for (const auto& layer : workload.layers) layers_.push_back(read_layer(layer, t));
-  read_edges(workload);
-  sum();
+  read_edges(workload, stop);
+  sum(stop);
   if (rules_.recompute != Recompute::per_layer) return;
   const std::size_t slots = tensor_degrees_.size() * static_cast<std::size_t>(most_replicas_);
   if (slots * std::max(layer_count_, lattice_.size()) > kMostEntries)
@@ -44,6 +44,7 @@ PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice&
   swaps_.resize(slots);
   thriftiest_.resize(slots * lattice_.size());
   core::parallel_for(slots, [&](std::size_t s) {
+    stop.check();
     const std::size_t t = s / static_cast<std::size_t>(most_replicas_);
     const int in_flight = static_cast<int>(s % static_cast<std::size_t>(most_replicas_)) + 1;
     list_swaps(t, in_flight);
@@ -80,7 +81,7 @@ PiperCosts::Layer PiperCosts::read_layer(const graph::PiperLayer& layer, int deg
   return out;
 }
 
-void PiperCosts::read_edges(const graph::PiperWorkload& workload) {
+void PiperCosts::read_edges(const graph::PiperWorkload& workload, core::StopToken stop) {
   const auto at_degree = [&](Vertex v, int t, const std::vector<double>& sync) {
     const auto& degrees = workload.layers[static_cast<std::size_t>(v)].degrees;
     for (std::size_t i = 0; i < degrees.size() && i < sync.size(); ++i)
@@ -95,13 +96,15 @@ void PiperCosts::read_edges(const graph::PiperWorkload& workload) {
     }
   }
   cut_.resize(lattice_.size());
-  for (std::size_t i = 0; i < lattice_.size(); ++i)
+  for (std::size_t i = 0; i < lattice_.size(); ++i) {
+    stop.check();
     for (std::size_t e = 0; e < ends_.size(); ++e)
       if (lattice_.has(i, ends_[e].from) && !lattice_.has(i, ends_[e].to))
         cut_[i].push_back(static_cast<std::uint32_t>(e));
+  }
 }
 
-void PiperCosts::sum() {
+void PiperCosts::sum(core::StopToken stop) {
   totals_.resize(tensor_degrees_.size() * lattice_.size());
   work_.resize(lattice_.size());
   replica_work_.resize(lattice_.size());
@@ -112,7 +115,8 @@ void PiperCosts::sum() {
         least[v] = std::min(least[v], l.way[0].time * tensor_degrees_[t]);
         least_replica[v] = std::min(least_replica[v], l.way[0].time);
       }
-  for (std::size_t i = 0; i < lattice_.size(); ++i)
+  for (std::size_t i = 0; i < lattice_.size(); ++i) {
+    stop.check();
     for (std::size_t v = 0; v < layer_count_; ++v) {
       if (lattice_.has(i, static_cast<Vertex>(v))) continue;
       work_[i] += least[v];
@@ -129,6 +133,7 @@ void PiperCosts::sum() {
         total.missing += l.offered ? 0 : 1;
       }
     }
+  }
 }
 
 void PiperCosts::list_swaps(std::size_t t, int in_flight) {

@@ -44,7 +44,8 @@ struct StageRef {
 class PiperCosts {
  public:
   /// Throws a limit error when the tables by micro-batches in flight would exceed 2^26 entries.
-  PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperRules& rules);
+  PiperCosts(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperRules& rules,
+             core::StopToken stop);
 
   const graph::PiperSetting& setting() const { return setting_; }
   const std::vector<int>& tensor_degrees() const { return tensor_degrees_; }
@@ -107,8 +108,8 @@ class PiperCosts {
   const Totals& at(std::size_t t, std::size_t i) const { return totals_[t * lattice_.size() + i]; }
   void choose_degrees(const graph::PiperWorkload& workload, const PiperRules& rules);
   Layer read_layer(const graph::PiperLayer& layer, int degree) const;
-  void read_edges(const graph::PiperWorkload& workload);
-  void sum();
+  void read_edges(const graph::PiperWorkload& workload, core::StopToken stop);
+  void sum(core::StopToken stop);
   void list_swaps(std::size_t t, int in_flight);
   void list_thriftiest(std::size_t t, int in_flight);
   std::size_t slot(std::size_t t, int in_flight) const {

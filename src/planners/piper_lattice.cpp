@@ -22,15 +22,16 @@ constexpr std::uint64_t kMostPairs = 400'000'000;  // 1.6 GB
 
 PiperLattice::PiperLattice(const graph::Dag& dag, std::size_t most, core::StopToken stop)
     : layers_(dag.size()), words_((dag.size() + 63) / 64) {
-  collect(dag, most);
+  collect(dag, most, stop);
   relate(stop);
 }
 
-void PiperLattice::collect(const graph::Dag& dag, std::size_t most) {
+void PiperLattice::collect(const graph::Dag& dag, std::size_t most, core::StopToken stop) {
   std::vector<std::vector<std::uint64_t>> found;
   graph::for_each_downset(
       dag,
       [&](const std::vector<bool>& downset) {
+        stop.check();
         std::vector<std::uint64_t> row(words_);
         for (std::size_t v = 0; v < layers_; ++v) row[v / 64] |= std::uint64_t{downset[v]} << (v % 64);
         found.push_back(std::move(row));

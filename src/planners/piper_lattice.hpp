@@ -34,7 +34,7 @@ class PiperLattice {
   std::vector<graph::Vertex> between(std::size_t i, std::size_t j) const;
 
  private:
-  void collect(const graph::Dag& dag, std::size_t most);
+  void collect(const graph::Dag& dag, std::size_t most, core::StopToken stop);
   void relate(core::StopToken stop);
   bool contains(std::size_t j, std::size_t i) const;
 

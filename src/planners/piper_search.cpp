@@ -14,15 +14,15 @@ using graph::Vertex;
 constexpr double kJustBelow = 1 - 6e-13;  // three times what PiperCosts::fits allows
 constexpr double kNoBound = 1e300;
 
-class Search {
+class PiperSearch {
  public:
-  Search(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperOptions& options,
-         core::StopToken stop)
+  PiperSearch(const graph::PiperWorkload& workload, const PiperLattice& lattice, const PiperOptions& options,
+              core::StopToken stop)
       : workload_(workload),
         options_(options),
         stop_(stop),
         lattice_(lattice),
-        costs_(workload, lattice, options.rules),
+        costs_(workload, lattice, options.rules, stop),
         table_(lattice, costs_) {}
 
   std::optional<PiperPlan> run() {
@@ -153,7 +153,7 @@ double piper_time(const graph::PiperWorkload& workload, const std::vector<PiperS
 
 std::optional<PiperPlan> piper_search(const graph::PiperWorkload& workload, const PiperLattice& lattice,
                                       const PiperOptions& options, core::StopToken stop) {
-  return Search(workload, lattice, options, stop).run();
+  return PiperSearch(workload, lattice, options, stop).run();
 }
 
 std::optional<PiperPlan> piper_search(const graph::PiperWorkload& workload, const PiperOptions& options,

@@ -21,25 +21,41 @@ int PiperTable::most_devices(std::size_t i) const {
   return costs_.setting().devices - least_devices(outlook_.back().work - outlook_[i].work);
 }
 
-bool PiperTable::dominated(const Row& row, const PiperUse& use) const {
-  return std::any_of(row.begin(), row.end(), [&](const PiperUse& other) {
-    return (bounds_.all_devices ? other.devices == use.devices : other.devices <= use.devices) &&
-           other.replicas <= use.replicas && other.stages <= use.stages;
-  });
+static bool beats(const PiperUse& a, const PiperUse& b) {
+  return a.devices <= b.devices && a.replicas <= b.replicas && a.stages <= b.stages;
+}
+
+bool PiperTable::Frontier::dominates(const PiperUse& use) const {
+  const Row& rivals = lists_[list(use)];
+  return std::any_of(rivals.begin(), rivals.end(), [&](const PiperUse& other) { return beats(other, use); });
+}
+
+void PiperTable::Frontier::add(const PiperUse& use) {
+  Row& rivals = lists_[list(use)];
+  std::erase_if(rivals, [&](const PiperUse& other) { return beats(use, other); });
+  rivals.push_back(use);
+  empty_ = false;
+}
+
+PiperTable::Row PiperTable::Frontier::sorted() const {
+  Row out;
+  for (const Row& some : lists_) out.insert(out.end(), some.begin(), some.end());
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 /// Even at the least work no stage between the prefixes adds anything new.
-bool PiperTable::hopeless(std::size_t i, std::size_t j, const Row& found, int most_devices) const {
+bool PiperTable::hopeless(std::size_t i, std::size_t j, const Frontier& found, int most_devices) const {
   const Outlook &behind = outlook_[i], &later = outlook_[j];
   const int devices = later.devices + std::max(1, least_devices(behind.work - later.work));
   if (devices > most_devices) return true;
   if (found.empty() || bounds_.all_devices || bounds_.stages > 0) return false;
   const int replicas = later.replicas + std::max(1, least_devices(behind.replica_work - later.replica_work));
-  return dominated(found, {devices, replicas, 0});
+  return found.dominates({devices, replicas, 0});
 }
 
 template <class Visit>
-bool PiperTable::extend(const StageRef& stage, const Row& found, int most_devices, Visit& visit) const {
+bool PiperTable::extend(const StageRef& stage, const Frontier& found, int most_devices, Visit& visit) const {
   const auto& degrees = costs_.data_degrees();
   const int t = costs_.tensor_degrees()[stage.t];
   const double least = costs_.least_time(stage) / bounds_.time * (1 - 1e-9);
@@ -53,7 +69,7 @@ bool PiperTable::extend(const StageRef& stage, const Row& found, int most_device
       if (with.devices > most_devices || with.replicas > costs_.most_replicas() ||
           with.stages > bounds_.stages)
         break;
-      if (dominated(found, with)) {
+      if (found.dominates(with)) {
         if (!bounds_.all_devices) break;
         continue;
       }
@@ -67,10 +83,11 @@ bool PiperTable::extend(const StageRef& stage, const Row& found, int most_device
 }
 
 template <class Visit>
-void PiperTable::for_each_step(std::size_t i, const Row& found, Visit&& visit) const {
+void PiperTable::for_each_step(std::size_t i, const Frontier& found, Visit&& visit) const {
   const int most = most_devices(i);
   for (std::uint32_t j : lattice_.larger(i)) {
     if (hopeless(i, j, found, most)) continue;
+    stop_.check();
     for (std::size_t t = 0; t < costs_.tensor_degrees().size(); ++t)
       if (const StageRef stage{i, j, t};
           costs_.offered(stage) &&
@@ -81,14 +98,12 @@ void PiperTable::for_each_step(std::size_t i, const Row& found, Visit&& visit) c
 
 PiperTable::Row PiperTable::row(std::size_t i) const {
   if (!loose_.empty() && !tight_.empty() && loose_[i] == tight_[i]) return loose_[i];
-  Row out;
-  for_each_step(i, out, [&](const Step& step) {
-    std::erase_if(out, [&](const PiperUse& other) { return dominated({step.with}, other); });
-    out.push_back(step.with);
+  Frontier found(bounds_, costs_.setting().devices);
+  for_each_step(i, found, [&](const Step& step) {
+    found.add(step.with);
     return true;
   });
-  std::sort(out.begin(), out.end());
-  return out;
+  return found.sorted();
 }
 
 void PiperTable::reset(const PiperBounds& bounds) {
@@ -116,15 +131,14 @@ void PiperTable::keep(std::size_t i, Row row) {
 
 void PiperTable::fill(const PiperBounds& bounds, core::StopToken stop) {
   reset(bounds);
+  stop_ = stop;
   keep(0, {PiperUse{}});
   const auto& levels = lattice_.levels();
   for (std::size_t level = 1; level + 1 < levels.size(); ++level) {
     const std::size_t first = levels[level];
-    core::parallel_for(levels[level + 1] - first, [&](std::size_t k) {
-      stop.check();
-      keep(first + k, row(first + k));
-    });
+    core::parallel_for(levels[level + 1] - first, [&](std::size_t k) { keep(first + k, row(first + k)); });
   }
+  stop_ = {};  // what was found is told to the end
 }
 
 PiperStage PiperTable::stage_of(const Step& step) const {
@@ -152,7 +166,7 @@ std::optional<std::vector<PiperStage>> PiperTable::plan() const {
   std::vector<PiperStage> stages;
   for (PiperUse use = *wanted; i != 0;) {
     std::optional<Step> taken;
-    for_each_step(i, {}, [&](const Step& step) {
+    for_each_step(i, Frontier(bounds_, costs_.setting().devices), [&](const Step& step) {
       if (step.with == use) taken = step;
       return !taken;
     });

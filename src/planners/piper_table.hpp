@@ -52,22 +52,40 @@ class PiperTable {
   };
   static constexpr int kNone = 1 << 30;  ///< the row is empty
 
+  /// The uses found for a prefix so far. Where all devices are to work only uses of equally many are
+  /// compared, and each has a list of its own: a row has thousands of steps to ask about.
+  class Frontier {
+   public:
+    explicit Frontier(const PiperBounds& bounds, int devices)
+        : apart_(bounds.all_devices), lists_(apart_ ? static_cast<std::size_t>(devices) + 1 : 1) {}
+    bool empty() const { return empty_; }
+    bool dominates(const PiperUse& use) const;
+    void add(const PiperUse& use);  ///< one that is not dominated
+    Row sorted() const;
+
+   private:
+    std::size_t list(const PiperUse& use) const { return apart_ ? static_cast<std::size_t>(use.devices) : 0; }
+    bool apart_;
+    bool empty_ = true;
+    std::vector<Row> lists_;
+  };
+
   Row row(std::size_t i) const;
   void reset(const PiperBounds& bounds);
   void keep(std::size_t i, Row row);
   /// Calls `visit` for each step that keeps within the bounds and is not dominated, until it returns false.
   template <class Visit>
-  void for_each_step(std::size_t i, const Row& found, Visit&& visit) const;
+  void for_each_step(std::size_t i, const Frontier& found, Visit&& visit) const;
   template <class Visit>
-  bool extend(const StageRef& stage, const Row& found, int most_devices, Visit& visit) const;
+  bool extend(const StageRef& stage, const Frontier& found, int most_devices, Visit& visit) const;
   int most_devices(std::size_t i) const;
-  bool dominated(const Row& row, const PiperUse& use) const;
-  bool hopeless(std::size_t i, std::size_t j, const Row& found, int most_devices) const;
+  bool hopeless(std::size_t i, std::size_t j, const Frontier& found, int most_devices) const;
   PiperStage stage_of(const Step& step) const;
 
   const PiperLattice& lattice_;
   const PiperCosts& costs_;
   PiperBounds bounds_;
+  core::StopToken stop_;          ///< of the fill under way
   std::vector<Row> rows_;         ///< [prefix]
   std::vector<Outlook> outlook_;  ///< [prefix]
   std::vector<Row> loose_,

@@ -1,9 +1,13 @@
 #include "piper_workload.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "penstock/core/error.hpp"
+#include "penstock/cost/profile.hpp"
 #include "penstock/score/estimate.hpp"
 #include "smallest_memory.hpp"
 
@@ -77,17 +81,76 @@ void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, con
   edge.entering.back() += parts + times.entering(tensor.made, tensor.reader) * bandwidth / 2;
 }
 
+graph::PiperSetting setting_of(const cost::Problem& problem, std::int64_t samples) {
+  constexpr double kNoTraffic = 1e15;  // a lone device sends nothing
+  const double per_byte =
+      score::assume_network(problem.cluster, problem.training.compression, {1}).link[1].per_byte;
+  return {static_cast<int>(problem.cluster.size()),
+          static_cast<double>(smallest_memory(problem.cluster).value()),
+          per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};
+}
+
+/// [layer]: the unit that is it.
+std::vector<Vertex> units_of_layers(const cost::Problem& problem, const Units& units,
+                                    const graph::PiperWorkload& workload) {
+  std::map<std::string, std::size_t> number;
+  for (std::size_t l = 0; l < workload.layers.size(); ++l) number[workload.layers[l].name] = l;
+  std::vector<Vertex> out(workload.layers.size(), -1);
+  for (std::size_t u = 0; u < units.operators.size(); ++u)
+    for (const OpId op : units.operators[u]) {
+      const auto found = number.find(problem.graph.op(op).name);
+      if (found == number.end())
+        throw core::BadInput("the imported workload has no layer '" + problem.graph.op(op).name + "'");
+      out[found->second] = static_cast<Vertex>(u);
+    }
+  if (units.operators.size() != out.size() || std::ranges::find(out, -1) != out.end())
+    throw core::BadInput("the imported workload has other layers than the model");
+  return out;
+}
+
+/// How many of the layer's degrees, which ascend, are within the limit.
+std::size_t degrees_within(const graph::PiperLayer& layer, int most) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(layer.degrees, [&](const auto& degree) { return degree.degree <= most; }));
+}
+
 }  // namespace
+
+graph::PiperWorkload imported_workload(const cost::Problem& problem, const Units& units, int most_devices) {
+  const auto* profile = dynamic_cast<const cost::ProfileCosts*>(&problem.costs);
+  if (!profile || !profile->workload())
+    throw core::BadInput(
+        "piper: costs=imported needs costs with a workload, as penstock import piper-json writes them");
+  const graph::PiperWorkload& from = *profile->workload();
+  const auto unit = units_of_layers(problem, units, from);
+  graph::PiperWorkload out;
+  out.setting = setting_of(problem, 1);
+  out.layers.resize(from.layers.size());
+  for (std::size_t l = 0; l < from.layers.size(); ++l) {
+    graph::PiperLayer& layer = out.layers[static_cast<std::size_t>(unit[l])] = from.layers[l];
+    layer.degrees.resize(degrees_within(layer, most_devices));
+    if (layer.degrees.empty())
+      throw core::BadInput(
+          fmt::format("layer '{}' does not run on groups of {} devices or fewer", layer.name, most_devices));
+  }
+  const std::vector<graph::Edge> edges = units.dag.edges();
+  const std::set<graph::Edge> known(edges.begin(), edges.end());
+  for (graph::PiperEdge edge : from.edges) {
+    edge.from = unit[static_cast<std::size_t>(edge.from)];
+    edge.to = unit[static_cast<std::size_t>(edge.to)];
+    if (!known.contains({edge.from, edge.to}))
+      throw core::BadInput("the imported workload has messages between layers that the model does not join");
+    edge.leaving.resize(out.layers[static_cast<std::size_t>(edge.from)].degrees.size());
+    edge.entering.resize(out.layers[static_cast<std::size_t>(edge.to)].degrees.size());
+    out.edges.push_back(std::move(edge));
+  }
+  return out;
+}
 
 graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& units, std::int64_t samples,
                                     bool in_row, std::span<const ShardedOperators> sharded) {
   graph::PiperWorkload out;
-  constexpr double kNoTraffic = 1e15;  // a lone device sends nothing
-  const double per_byte =
-      score::assume_network(problem.cluster, problem.training.compression).link[1].per_byte;
-  out.setting = {
-      static_cast<int>(problem.cluster.size()), static_cast<double>(smallest_memory(problem.cluster).value()),
-      per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};
+  out.setting = setting_of(problem, samples);
   for (const auto& operators : units.operators)
     out.layers.push_back({problem.graph.op(operators.back()).name,
                           {degree(problem, 1, cost::stage_load(problem, operators),

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "candidates.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "sweep.hpp"
@@ -76,13 +78,6 @@ std::vector<int> rank_sizes(const cost::Problem& problem, const SearchOptions& o
   return out;
 }
 
-std::vector<std::int64_t> sizes_for(const cost::Problem& problem, const SearchOptions& options,
-                                    int replicas) {
-  auto sizes = micro_batch_sizes(problem, options);
-  std::erase_if(sizes, [&](std::int64_t size) { return size < replicas; });
-  return sizes;
-}
-
 std::string no_even_row(const cost::Problem& problem, std::size_t units) {
   return fmt::format(
       "no pipeline of at most {} stages has equally many of {} devices in each, and a sample for each", units,
@@ -102,6 +97,13 @@ namespace {
 
 double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
   return score::estimate(problem, plan).iteration.value();
+}
+
+/// For all of these rows.
+score::Network network_of(const cost::Problem& problem, const std::vector<EvenRow>& rows) {
+  std::set<int> sizes;
+  for (const EvenRow& row : rows) sizes.insert({row.devices(), row.replicas});
+  return score::assume_network(problem.cluster, problem.training.compression, {sizes.begin(), sizes.end()});
 }
 
 using Judge = std::function<double(const plan::Plan&)>;
@@ -129,15 +131,19 @@ SearchResult fastest(const cost::Problem& problem, const SearchOptions& options,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
                      core::StopToken stop, std::size_t most_evaluated) {
   if (rows.empty()) throw core::Infeasible(none);
-  const bool twice = by_evaluation(options) && rows.size() > most_evaluated;
-  const Judge judge = [&](const plan::Plan& plan) {
-    return twice ? estimated_seconds(problem, plan) : judged_seconds(problem, options, plan);
+  const bool evaluated = by_evaluation(options);
+  std::optional<score::Network> network;
+  if (!evaluated || rows.size() > most_evaluated) network = network_of(problem, rows);
+  const Judge judge = [&](const plan::Plan& plan) {  // where all are evaluated, they begin as equals
+    return network ? score::estimate(problem, plan, plan::StageGraph(problem.graph, plan), *network)
+                         .iteration.value()
+                   : 0;
   };
   std::vector<Candidate> found(rows.size());
   core::parallel_for(rows.size(),
                      [&](std::size_t i) { found[i] = candidate(problem, units, rows[i], cut, judge, stop); });
   bool complete = in_time(found);
-  if (twice) complete = evaluate_leading(found, options, most_evaluated, stop) && complete;
+  if (evaluated) complete = evaluate_leading(found, options, most_evaluated, stop) && complete;
   plan::Plan& plan = *winner(problem, found, stop).plan;
   const double bottleneck = score::estimate(problem, plan).bottleneck;
   return {std::move(plan), bottleneck, rows.size(), {}, complete};

@@ -50,9 +50,6 @@ class RunTimes {
 /// will do.
 std::vector<int> rank_sizes(const cost::Problem& problem, const SearchOptions& options);
 
-/// Sizes that leave each replica a sample; see micro_batch_sizes.
-std::vector<std::int64_t> sizes_for(const cost::Problem& problem, const SearchOptions& options, int replicas);
-
 /// Why there is no row of even ranks at all.
 std::string no_even_row(const cost::Problem& problem, std::size_t units);
 

@@ -28,15 +28,21 @@ double least_factor(const std::function<bool(double)>& found) {
   return high;
 }
 
+std::int64_t most_samples(const std::vector<Flow>& flows) {
+  std::int64_t most = 1;
+  for (const Flow& flow : flows) most = std::max(most, flow.samples);
+  return most;
+}
+
 /// The smallest size that can use all devices needs least.
 [[noreturn]] void explain(const cost::Problem& problem, const char* name, const Layers& layers,
-                          const std::vector<std::int64_t>& sizes, const RowPlanner& planner) {
+                          const std::vector<Flow>& flows, const RowPlanner& planner) {
   constexpr double kUnlimited = 1 << 20;
   const Bytes has = least_memory(problem.cluster, all_devices(problem.cluster), 1);
-  for (std::int64_t size : sizes) {
+  for (const Flow& flow : flows) {
     const auto found = [&](double memory) {
       std::uint64_t states = 0;
-      return planner(layers, {.micro_batch = size, .memory = memory}, states).has_value();
+      return planner(layers, {.flow = flow, .memory = memory}, states).has_value();
     };
     if (!found(kUnlimited)) continue;
     const double factor = least_factor(found);
@@ -45,12 +51,12 @@ double least_factor(const std::function<bool(double)>& found) {
     throw core::Infeasible(
         fmt::format("no plan fits in memory: with micro-batches of {} samples {} needs devices of {:.2f} "
                     "times the memory: {} beside {}",
-                    size, name, factor, core::show(missing), core::show(has)));
+                    flow.samples, name, factor, core::show(missing), core::show(has)));
   }
   throw core::Infeasible(
       fmt::format("{}: no plan cuts {} layers into stages on exactly {} devices with micro-batches of up to "
                   "{} samples",
-                  name, layers.size(), problem.cluster.size(), sizes.back()));
+                  name, layers.size(), problem.cluster.size(), most_samples(flows)));
 }
 
 }  // namespace
@@ -73,28 +79,28 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   if (options.k != 1) throw core::BadInput(fmt::format("{}: k must be 1", name));
   if (options.per_stage_micro_batch)
     throw core::BadInput(fmt::format("{}: all stages have one micro-batch size", name));
-  const auto sizes = micro_batch_sizes(problem, options);
-  const Layers layers(problem, layers_at_most, sizes.back());
-  std::vector<std::optional<RowPlan>> found(sizes.size());
-  std::vector<std::uint64_t> states(sizes.size());
-  const std::size_t first =
-      sizes.size() - 1;  // most efficient: what it attains lets the others give up early
+  const auto all = flows(problem, options, row_degrees(options, static_cast<int>(problem.cluster.size())));
+  const Layers layers(problem, layers_at_most, most_samples(all), stop);
+  std::vector<std::optional<RowPlan>> found(all.size());
+  std::vector<std::uint64_t> states(all.size());
+  const std::size_t first = all.size() - 1;  // most efficient: what it attains lets the others give up early
   double give_up = std::numeric_limits<double>::infinity();
   const auto search = [&](std::size_t i) {
     stop.check();
-    found[i] = planner(layers, {.micro_batch = sizes[i], .give_up = give_up}, states[i]);
+    found[i] = planner(layers, {.flow = all[i], .give_up = give_up}, states[i]);
   };
   bool complete = until_limit(1, [&](std::size_t) { search(first); });
   if (found[first]) give_up = found[first]->verdict.iteration.value();
   complete = until_limit(first, search) && complete;
-  std::size_t best = sizes.size();
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
+  std::size_t best = all.size();
+  for (std::size_t i = 0; i < all.size(); ++i) {
     complete = complete && !(found[i] && (found[i]->verdict.late || !found[i]->complete));
-    if (found[i] && (best == sizes.size() || found[i]->verdict < found[best]->verdict)) best = i;
+    if (found[i] && (best == all.size() || found[i]->verdict < found[best]->verdict)) best = i;
   }
-  if (best == sizes.size() && !complete) stop.give_up();
-  if (best == sizes.size()) explain(problem, name, layers, sizes, planner);
-  SearchResult out{std::move(found[best]->plan), found[best]->bottleneck / static_cast<double>(sizes[best])};
+  if (best == all.size() && !complete) stop.give_up();
+  if (best == all.size()) explain(problem, name, layers, all, planner);
+  SearchResult out{std::move(found[best]->plan),
+                   found[best]->bottleneck / static_cast<double>(all[best].samples)};
   out.estimate = found[best]->estimate;
   out.complete = complete;
   for (std::uint64_t n : states) out.states += n;

@@ -32,7 +32,7 @@ struct RowPlan {
 
 /// What a planner is asked for at a time.
 struct RowTrial {
-  std::int64_t micro_batch = 1;
+  Flow flow;
   double memory = 1;  ///< factor on what devices have
   double give_up =
       std::numeric_limits<double>::infinity();  ///< plans that take as long (`judged`) need not be found

@@ -10,7 +10,6 @@ using core::DeviceId;
 using core::OpId;
 using graph::OpKind;
 using graph::Vertex;
-using plan::Partition;
 using Kind = cost::GroupCollective::Kind;
 
 Vertex vertex(OpId id) {
@@ -31,12 +30,12 @@ std::vector<OpId> all_operators(const graph::OpGraph& graph) {
 }
 
 /// What the rule of cost/sharding.hpp may make of an operator, whatever its neighbours.
-std::vector<Partition> possible(const graph::Operator& op) {
-  if (op.kind == OpKind::input) return {Partition::whole};
-  if (op.kind == OpKind::embedding) return {Partition::input};
-  if (op.kind == OpKind::attention) return {Partition::output};
-  const bool mixes = cost::op_part(op, Partition::output, 0.5).whole_input;
-  return {Partition::output, mixes ? Partition::input : Partition::whole};
+std::vector<plan::Partition> possible(const graph::Operator& op) {
+  if (op.kind == OpKind::input) return {plan::Partition::whole};
+  if (op.kind == OpKind::embedding) return {plan::Partition::input};
+  if (op.kind == OpKind::attention) return {plan::Partition::output};
+  const bool mixes = cost::op_part(op, plan::Partition::output, 0.5).whole_input;
+  return {plan::Partition::output, mixes ? plan::Partition::input : plan::Partition::whole};
 }
 
 bool same(const cost::AllReduce& a, const cost::AllReduce& b) {
@@ -87,7 +86,7 @@ void ShardedOperators::find_groups() {
 
 std::vector<ShardedOperators::Way> ShardedOperators::ways(OpId id) const {
   std::vector<Way> out;
-  for (const Partition how : possible(problem_.graph.op(id))) {
+  for (const plan::Partition how : possible(problem_.graph.op(id))) {
     plan::Stage stage = stage_of({id}, degree_);
     stage.partition[id] = how;
     out.push_back({how, cost::sharding(problem_.graph, stage)});
@@ -133,7 +132,7 @@ ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t sampl
   for (std::size_t v = 0; v < operators.ways_.size(); ++v) excess_.push_back(most_excess(OpId(v)));
 }
 
-ShardedTimes::Passes ShardedTimes::compute(OpId id, Partition how) const {
+ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
   const cost::Problem& problem = operators_.problem_;
   const cost::OpPart part = cost::op_part(problem.graph.op(id), how, 1.0 / operators_.degree_);
   Passes out;

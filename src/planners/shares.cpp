@@ -9,7 +9,7 @@
 namespace penstock::planners {
 namespace {
 
-using Weights = std::map<std::size_t, double>;  ///< of one device, by type
+using TypeWeights = std::map<std::size_t, double>;  ///< of one device, by type
 
 constexpr std::int64_t kParts = 4096;  ///< the largest share
 /// Points of the grid on either side, the factor between the outermost and the middle, and how often it is
@@ -22,7 +22,7 @@ std::size_t type_of(const cost::Problem& problem, const plan::Stage& stage, std:
 }
 
 std::vector<std::int64_t> shares_of(const cost::Problem& problem, const plan::Stage& stage,
-                                    const Weights& weights) {
+                                    const TypeWeights& weights) {
   double most = 0;
   for (const auto& [type, weight] : weights) most = std::max(most, weight);
   std::vector<std::int64_t> out;
@@ -41,14 +41,14 @@ bool groups_differ(const cost::Problem& problem, const plan::Stage& stage) {
 }
 
 /// The factor on one type's weight that takes the least time.
-double best_factor(const cost::Problem& problem, plan::Stage stage, const Weights& weights, std::size_t type,
-                   core::StopToken stop) {
+double best_factor(const cost::Problem& problem, plan::Stage stage, const TypeWeights& weights,
+                   std::size_t type, core::StopToken stop) {
   double best = 1, least = lone_stage_seconds(problem, stage), step = std::pow(kWidest, 1.0 / kPoints);
   for (int round = 0; round < kRefinements; ++round, step = std::pow(step, 1.0 / kPoints)) {
     const double middle = best;
     for (int i = -kPoints; i <= kPoints; ++i) {
       stop.check();
-      Weights tried = weights;
+      TypeWeights tried = weights;
       tried[type] *= middle * std::pow(step, i);
       stage.shares = shares_of(problem, stage, tried);
       const double seconds = lone_stage_seconds(problem, stage);
@@ -62,7 +62,7 @@ double best_factor(const cost::Problem& problem, plan::Stage stage, const Weight
 
 std::vector<std::int64_t> even_load(const cost::Problem& problem, const plan::Stage& stage) {
   const std::int64_t samples = plan::samples_per_device(stage.micro_batch, stage.replicas());
-  Weights weights;
+  TypeWeights weights;
   for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
     const std::size_t type = type_of(problem, stage, m);
     const auto time =
@@ -75,7 +75,7 @@ std::vector<std::int64_t> even_load(const cost::Problem& problem, const plan::St
 
 std::vector<std::int64_t> best_shares(const cost::Problem& problem, const plan::Stage& stage,
                                       core::StopToken stop) {
-  Weights weights;
+  TypeWeights weights;
   for (std::size_t m = 0; m < stage.shares.size(); ++m)
     weights[type_of(problem, stage, m)] = static_cast<double>(stage.shares[m]);
   plan::Stage current = stage;

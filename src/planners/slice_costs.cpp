@@ -24,14 +24,16 @@ void slow_down(cost::Affine& slowest, const cost::Affine& route, double samples)
 
 }  // namespace
 
-Routes::Routes(const cluster::Cluster& cluster, const plan::Compression& compression)
+Routes::Routes(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop)
     : size_(cluster.size()), routes_(size_ * size_) {
-  for (std::size_t a = 0; a < size_; ++a)
+  for (std::size_t a = 0; a < size_; ++a) {
+    stop.check();
     for (std::size_t b = 0; b < size_; ++b)
       if (a != b) {
         const auto route = cluster.route(DeviceId(a), DeviceId(b));
         routes_[a * size_ + b] = {route.latency.value(), compression.activations / route.bandwidth.value()};
       }
+  }
 }
 
 Junction junction(const Routes& routes, const Devices& front, const Devices& behind,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layers.hpp"
+#include "penstock/core/stop.hpp"
 #include "penstock/cost/communication.hpp"
 
 namespace penstock::planners {
@@ -22,10 +23,10 @@ struct SliceCosts {
   std::vector<int> room;  ///< micro-batches held at once, at most those of an iteration
 };
 
-/// Routes between all devices, looked up once; for bytes before compression.
+/// Routes between all devices, looked up once; for bytes before compression. Throws as `stop` does.
 class Routes {
  public:
-  Routes(const cluster::Cluster& cluster, const plan::Compression& compression);
+  Routes(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop);
   const cost::Affine& operator()(core::DeviceId from, core::DeviceId to) const {
     return routes_[from.index() * size_ + to.index()];
   }

@@ -15,7 +15,7 @@ namespace penstock::planners {
 namespace {
 
 using core::DeviceId;
-constexpr int kMostLayers = 128;
+constexpr int kMostSppLayers = 128;
 constexpr int kMostStages = 64;
 constexpr std::size_t kMostCells = std::size_t{1} << 25;  // of a mapping's table: 256 MiB
 constexpr std::size_t kMostForAnyDegree = 64;             // devices: transfers grow with their cube
@@ -23,9 +23,9 @@ constexpr std::size_t kMostForAnyDegree = 64;             // devices: transfers 
 /// The cluster seen along the order; the same for all micro-batch sizes.
 class OrderedDevices {
  public:
-  explicit OrderedDevices(const cost::Problem& problem)
-      : routes_(problem.cluster, problem.training.compression) {
-    for (std::size_t d : device_order(device_bandwidths(problem.cluster))) order_.emplace_back(d);
+  OrderedDevices(const cost::Problem& problem, core::StopToken stop)
+      : routes_(problem.cluster, problem.training.compression, stop) {
+    for (std::size_t d : device_order(problem.cluster, stop)) order_.emplace_back(d);
   }
   int size() const { return static_cast<int>(order_.size()); }
   std::vector<DeviceId> slice(int first, int count) const {
@@ -48,11 +48,14 @@ std::vector<double> loads(const std::vector<PhaseTimes>& times, int micro_batche
   return out;
 }
 
-void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices& prices) {
+void add_slices(MappingCosts& costs, const OrderedDevices& devices, SlicePrices& prices,
+                core::StopToken stop) {
   for (int i = 0; i < costs.devices; ++i) {
     costs.slice.emplace_back();
-    for (int count : costs.replicas)
+    for (int count : costs.replicas) {
+      stop.check();
       costs.slice.back().push_back(i + count <= costs.devices ? prices.of(devices.slice(i, count)) : -1);
+    }
   }
   for (int slice = 0; slice < prices.size(); ++slice) {
     costs.stage.push_back(loads(prices[slice].times, costs.micro_batches));
@@ -68,15 +71,17 @@ std::vector<double> slower_ways(const std::vector<PhaseTimes>& transfers) {
 }
 
 void add_junctions(MappingCosts& costs, const OrderedDevices& devices, const Layers& layers,
-                   std::int64_t micro_batch) {
+                   std::int64_t micro_batch, core::StopToken stop) {
   const std::size_t counts = costs.replicas.size();
   costs.transfer.resize(static_cast<std::size_t>(costs.devices) * counts * counts);
   for (int i = 0; i < costs.devices; ++i)
     for (std::size_t r = 0; r < counts; ++r)
-      for (std::size_t next = 0; next < counts; ++next)
+      for (std::size_t next = 0; next < counts; ++next) {
+        stop.check();
         if (i + costs.replicas[r] + costs.replicas[next] <= costs.devices)
           costs.transfer[costs.junction(i, r, next)] = slower_ways(
               transfers(layers, devices.between(i, costs.replicas[r], costs.replicas[next], micro_batch)));
+      }
 }
 
 class SppLuo {
@@ -85,7 +90,7 @@ class SppLuo {
       : problem_(problem),
         options_(options),
         stop_(stop),
-        devices_(problem),
+        devices_(problem, stop),
         replicas_(row_degrees(options, static_cast<int>(problem.cluster.size()))) {}
 
   /// The plan whose iteration is shortest, over all stage counts.
@@ -103,7 +108,7 @@ class SppLuo {
       const auto stages = mapping.stages(count);
       const double to_beat = best ? best->verdict.iteration.value() : trial.give_up;
       if (slowest(costs, stages) * costs.micro_batches >= to_beat) continue;
-      RowPlan plan = scheduled(layers, costs, stages, trial.micro_batch);
+      RowPlan plan = scheduled(layers, costs, stages, trial.flow.samples);
       plan.bottleneck = mapping.bottleneck(count);
       if (!best || plan.verdict < best->verdict) best = std::move(plan);
     }
@@ -115,12 +120,12 @@ class SppLuo {
     MappingCosts costs;
     costs.layers = layers.size();
     costs.devices = devices_.size();
-    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.micro_batch);
+    costs.micro_batches = static_cast<int>(problem_.training.mini_batch / trial.flow.samples);
     for (int r : replicas_)
-      if (r <= trial.micro_batch) costs.replicas.push_back(r);
-    SlicePrices prices(problem_, layers, trial.micro_batch, trial.memory);
-    add_slices(costs, devices_, prices);
-    add_junctions(costs, devices_, layers, trial.micro_batch);
+      if (r <= trial.flow.samples && trial.flow.allows(r)) costs.replicas.push_back(r);
+    SlicePrices prices(problem_, layers, trial.flow.samples, trial.memory);
+    add_slices(costs, devices_, prices, stop_);
+    add_junctions(costs, devices_, layers, trial.flow.samples, stop_);
     return costs;
   }
 
@@ -191,7 +196,7 @@ SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options,
         "spp_luo: replica counts of any size need a cluster of at most {} devices", kMostForAnyDegree));
   const SppLuo planner(problem, options, stop);
   return search_row(
-      problem, options, "spp_luo", kMostLayers,
+      problem, options, "spp_luo", kMostSppLayers,
       [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
         return planner.at_size(layers, trial, states);
       },

@@ -32,11 +32,13 @@ std::optional<StagePartition> in_stage_order(const graph::Dag& units, std::vecto
 
 class Partitions {
  public:
-  Partitions(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit)
-      : units_(units), most_stages_(most_stages), visit_(visit) {}
+  Partitions(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
+             core::StopToken stop)
+      : units_(units), most_stages_(most_stages), visit_(visit), stop_(stop) {}
 
   void assign(std::size_t unit) {
     if (unit == units_.size()) {
+      stop_.check();
       if (const auto ordered = in_stage_order(units_, stages_)) visit_(*ordered);
       return;
     }
@@ -56,14 +58,15 @@ class Partitions {
   const graph::Dag& units_;
   std::size_t most_stages_;
   const PartitionVisitor& visit_;
+  core::StopToken stop_;
   std::vector<UnitSet> stages_;
 };
 
 }  // namespace
 
-void for_each_stage_partition(const graph::Dag& units, std::size_t most_stages,
-                              const PartitionVisitor& visit) {
-  Partitions(units, most_stages, visit).assign(0);
+void for_each_stage_partition(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
+                              core::StopToken stop) {
+  Partitions(units, most_stages, visit, stop).assign(0);
 }
 
 }  // namespace penstock::planners

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "penstock/core/stop.hpp"
 #include "penstock/graph/dag.hpp"
 
 namespace penstock::planners {
@@ -16,8 +17,8 @@ using PartitionVisitor = std::function<void(const StagePartition&)>;
 
 /// Visits each partition of the units into at most `most_stages` stages none of which waits for itself, by
 /// way of others or not; each once. At most 32 units, and sensibly 12 (4 million partitions before any is
-/// left out).
-void for_each_stage_partition(const graph::Dag& units, std::size_t most_stages,
-                              const PartitionVisitor& visit);
+/// left out). Throws as `stop` does.
+void for_each_stage_partition(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
+                              core::StopToken stop = {});
 
 }  // namespace penstock::planners

@@ -57,22 +57,22 @@ std::vector<Bytes> prefix_sums(const std::vector<Bytes>& values) {
 }  // namespace
 
 StageTable::StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-                       Choices choices)
+                       Choices choices, core::StopToken stop)
     : problem_(problem),
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
-      network_(score::assume_network(problem.cluster, problem.training.compression)),
+      network_(score::assume_network(problem.cluster, problem.training.compression, choices_.replicas)),
       memory_(planners::smallest_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
-  describe_positions(units);
+  describe_positions(units, stop);
   if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
   whole_need_ =
       most_need({parameters_.back(), kept_.back(), outputs_.back(), outputs_.back()}, outputs_.back());
-  measure(units);
+  measure(units, stop);
   fill_steps();
 }
 
-void StageTable::describe_positions(const Units& units) {
+void StageTable::describe_positions(const Units& units, core::StopToken stop) {
   const graph::OpGraph& graph = problem_.graph;
   const std::vector<int> unit_of = unit_of_operator(graph, units);
   std::vector<int> position_of_unit(unit_at_.size());
@@ -87,6 +87,7 @@ void StageTable::describe_positions(const Units& units) {
   crossing_.resize(size + 1);
   readers_.resize(graph.size());
   for (std::size_t v = 0; v < graph.size(); ++v) {
+    stop.check();
     const graph::Operator& op = graph.op(OpId(v));
     const int here = position(static_cast<Vertex>(v));
     const auto at = static_cast<std::size_t>(here);
@@ -131,12 +132,12 @@ void StageTable::add_copies(const StageSet& set, cost::StageLoad& load) const {
   }
 }
 
-void StageTable::measure(const Units& units) {
+void StageTable::measure(const Units& units, core::StopToken stop) {
   std::vector<std::int64_t> shares;
   for (std::size_t c = 0; c < choices_.micro_batches.size(); ++c) {
     share_.emplace_back();
     for (int r : choices_.replicas) {
-      if (choices_.micro_batches[c] < r) {
+      if (!choices_.possible(choices_.micro_batches[c], r)) {
         share_[c].push_back(kNoShare);
         continue;
       }
@@ -148,10 +149,12 @@ void StageTable::measure(const Units& units) {
   }
   for (std::int64_t samples : shares) {
     time_prefix_.push_back({0});
-    for (int unit : unit_at_)
+    for (int unit : unit_at_) {
+      stop.check();
       time_prefix_.back().push_back(
           time_prefix_.back().back() +
           unit_time(problem_, units.operators[static_cast<std::size_t>(unit)], samples));
+    }
   }
   work_prefix_ = {0};
   for (int p = 0; p < positions(); ++p) {
@@ -296,9 +299,10 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
   const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
   if (share_[c][r] == kNoShare) return std::numeric_limits<double>::infinity();
   const core::Seconds compute = to_seconds(core::Picoseconds(time(set, share_[c][r])));
-  return score::stage_terms(network_, load, compute, choices_.micro_batches[c], choices_.replicas[r],
-                            problem_.training.mini_batch)
-      .time_per_sample();
+  const auto terms = score::stage_terms(network_, load, compute, choices_.micro_batches[c],
+                                        choices_.replicas[r], problem_.training.mini_batch);
+  if (choices_.objective == Objective::longer) return terms.time_per_sample();
+  return terms.compute + terms.communication + terms.reduce;
 }
 
 Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_index) const {
@@ -338,7 +342,7 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
     }
     for (std::int64_t b : choices.micro_batches)
       for (int r : choices.replicas)
-        if (b >= r)
+        if (choices.possible(b, r))
           face.cost +=
               fmt::format(",{}", unit_time(problem, units.operators[u], cost::samples_per_device(b, r)));
   }

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "arrangement.hpp"
 #include "level_row.hpp"
+#include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/score/estimate.hpp"
 #include "stage_set.hpp"
@@ -15,11 +17,20 @@
 
 namespace penstock::planners {
 
+/// What a stage takes per sample, beside the all-reduce: the longer of computing and sending, which overlap,
+/// or their sum, as where they do not.
+enum class Objective : std::uint8_t { longer, sum };
+
 /// Micro-batch sizes and replica counts the search may choose.
 struct Choices {
   std::vector<std::int64_t> micro_batches;  ///< ascending
   std::vector<int> replicas;                ///< ascending
   int k = 1;                                ///< kFkB
+  Objective objective = Objective::longer;
+  std::optional<std::int64_t> per_replica{};  ///< the only share that a replica may get of any of them
+  bool possible(std::int64_t micro_batch, int count) const {
+    return per_replica ? micro_batch == *per_replica * count : micro_batch >= count;
+  }
 };
 
 /// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges
@@ -28,7 +39,7 @@ struct Choices {
 class StageTable {
  public:
   StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-             Choices choices);
+             Choices choices, core::StopToken stop);
 
   const Choices& choices() const { return choices_; }
   int configs() const { return static_cast<int>(choices_.micro_batches.size()); }
@@ -81,8 +92,8 @@ class StageTable {
   core::Bytes entering(const StageSet& set) const;
   core::Bytes leaving(const StageSet& set) const;
   core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
-  void describe_positions(const Units& units);
-  void measure(const Units& units);
+  void describe_positions(const Units& units, core::StopToken stop);
+  void measure(const Units& units, core::StopToken stop);
   void fill_steps();
   void find_ties(const std::function<int(graph::Vertex)>& position);
   void add_copies(const StageSet& set, cost::StageLoad& load) const;

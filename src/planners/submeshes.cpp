@@ -6,7 +6,8 @@
 namespace penstock::planners {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
+constexpr std::size_t kComparisonsBetweenChecks = 1 << 16;  // comparisons
 
 /// The cheapest configuration of a run on a submesh; with memory counted, by how many stages may follow at
 /// least.
@@ -16,7 +17,7 @@ class Cheapest {
   /// Index of the cheapest config that tolerates `following` stages behind it, or -1.
   int operator()(int begin, int last, std::size_t submesh, int following) const {
     int best = -1;
-    double least = kNever;
+    double least = kImpossible;
     for (int c = 0; c < costs_.configs; ++c) {
       const std::size_t at = costs_.index(begin, last, submesh, c);
       if (!costs_.most_following.empty() && costs_.most_following[at] < following) continue;
@@ -29,12 +30,17 @@ class Cheapest {
   const SubmeshCosts& costs_;
 };
 
-class Search {
+class SubmeshSearch {
  public:
-  Search(const SubmeshCosts& costs, core::StopToken stop) : costs_(costs), stop_(stop), cheapest_(costs) {
+  SubmeshSearch(const SubmeshCosts& costs, core::StopToken stop)
+      : costs_(costs), stop_(stop), cheapest_(costs) {
     for (double cost : costs.cost)
-      if (cost < kNever) limits_.push_back(cost);
-    std::sort(limits_.begin(), limits_.end());
+      if (cost < kImpossible) limits_.push_back(cost);
+    std::size_t compared = 0;
+    std::sort(limits_.begin(), limits_.end(), [&](double a, double b) {
+      if (++compared % kComparisonsBetweenChecks == 0) stop_.check();
+      return a < b;
+    });
     limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
   }
 
@@ -103,13 +109,14 @@ class Search {
     int best = 0;
     for (int s = 1; s <= deep_; ++s)
       if (at(s, 0, costs_.devices).sum < at(best, 0, costs_.devices).sum) best = s;
-    if (at(best, 0, costs_.devices).sum == kNever) return std::nullopt;
+    if (at(best, 0, costs_.devices).sum == kImpossible) return std::nullopt;
     return trace(best);
   }
 
   /// One first stage on layers [l, end) for every end, in front of every count of devices. With s = 0 stages
   /// are not counted.
   void add_stages(int s, int l, std::size_t submesh) {
+    stop_.check();
     const int size = costs_.sizes[submesh], before = std::max(0, s - 1);
     for (int end = l + 1; end <= costs_.layers; ++end) {
       const int config = s > 0 ? cheapest_(l, end - 1, submesh, s - 1) : cheapest_(l, end - 1, submesh, 0);
@@ -139,7 +146,7 @@ class Search {
   }
 
   struct Cell {
-    double sum = kNever;
+    double sum = kImpossible;
     SubmeshStage first{};
   };
   Cell& at(int s, int l, int d) {
@@ -160,7 +167,7 @@ class Search {
 }  // namespace
 
 std::optional<SubmeshPlan> least_sum_and_slowest(const SubmeshCosts& costs, core::StopToken stop) {
-  return Search(costs, stop).run();
+  return SubmeshSearch(costs, stop).run();
 }
 
 }  // namespace penstock::planners

@@ -8,6 +8,7 @@
 
 #include "assemble.hpp"
 #include "obstacle.hpp"
+#include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
 #include "penstock/plan/faults.hpp"
@@ -18,28 +19,85 @@ namespace penstock::planners {
 
 using core::BadInput;
 
-std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const SearchOptions& options) {
+namespace {
+
+/// In few enough passes: see plan::structural_faults.
+bool handled(const cost::Problem& problem, std::int64_t size) {
+  return 2 * (problem.training.mini_batch / size) * static_cast<std::int64_t>(problem.cluster.size()) <=
+         plan::kMostPasses;
+}
+
+void check_divides(const cost::Problem& problem, std::int64_t size) {
+  if (size < 1 || problem.training.mini_batch % size != 0)
+    throw BadInput(
+        fmt::format("micro-batch {} does not divide the mini-batch {}", size, problem.training.mini_batch));
+}
+
+void check_options(const cost::Problem& problem, const SearchOptions& options) {
+  if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
+    throw BadInput(*fault);
+  if (options.micro_batch && options.pipeline_micro_batch)
+    throw BadInput("micro_batch and pipeline_micro_batch pin the same thing: give one of them");
+}
+
+[[noreturn]] void too_many_passes(std::int64_t size) {
+  throw BadInput(fmt::format("micro-batch {} splits the mini-batch into too many passes", size));
+}
+
+std::vector<std::int64_t> sizes(const cost::Problem& problem, const std::optional<std::int64_t>& pinned) {
   const std::int64_t mini_batch = problem.training.mini_batch;
-  if (const auto fault = plan::mini_batch_fault(problem.graph, mini_batch)) throw BadInput(*fault);
-  const auto handled = [&](std::int64_t b) {  // see plan::structural_faults
-    return 2 * (mini_batch / b) * static_cast<std::int64_t>(problem.cluster.size()) <= plan::kMostPasses;
-  };
-  if (options.micro_batch) {
-    if (*options.micro_batch < 1 || mini_batch % *options.micro_batch != 0)
-      throw BadInput(
-          fmt::format("micro-batch {} does not divide the mini-batch {}", *options.micro_batch, mini_batch));
-    if (!handled(*options.micro_batch))
-      throw BadInput(
-          fmt::format("micro-batch {} splits the mini-batch into too many passes", *options.micro_batch));
-    return {*options.micro_batch};
+  if (pinned) {
+    check_divides(problem, *pinned);
+    if (!handled(problem, *pinned)) too_many_passes(*pinned);
+    return {*pinned};
   }
-  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> out;
   for (std::int64_t b = 1; b <= mini_batch && mini_batch % b == 0; b *= 2)
-    if (handled(b)) sizes.push_back(b);
-  if (sizes.empty())
+    if (handled(problem, b)) out.push_back(b);
+  if (out.empty())
     throw BadInput(
         fmt::format("no power of two splits the mini-batch {} into few enough passes", mini_batch));
-  return sizes;
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> replica_sizes(const cost::Problem& problem, const SearchOptions& options,
+                                        const char* planner) {
+  check_options(problem, options);
+  if (options.pipeline_micro_batch)
+    throw BadInput(fmt::format(
+        "{}: replicas take whole micro-batches, none is split over them: pin micro_batch", planner));
+  return sizes(problem, options.micro_batch);
+}
+
+std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const SearchOptions& options,
+                                       int replicas) {
+  check_options(problem, options);
+  if (!options.micro_batch) {
+    auto out = sizes(problem, options.pipeline_micro_batch);
+    std::erase_if(out, [&](std::int64_t size) { return size < replicas; });
+    return out;
+  }
+  check_divides(problem, *options.micro_batch);
+  const std::int64_t size = *options.micro_batch * replicas;
+  if (problem.training.mini_batch % size != 0 || !handled(problem, size)) return {};
+  return {size};
+}
+
+std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
+                        const std::vector<int>& counts) {
+  std::vector<Flow> out;
+  if (!options.micro_batch) {
+    for (const std::int64_t size : shared_sizes(problem, options, 1)) out.push_back({size});
+    return out;
+  }
+  for (const int replicas : counts)
+    if (problem.cluster.size() % static_cast<std::size_t>(replicas) == 0)
+      for (const std::int64_t size : shared_sizes(problem, options, replicas))
+        out.push_back({size, replicas});
+  if (out.empty()) too_many_passes(*options.micro_batch);
+  return out;
 }
 
 Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {
@@ -71,23 +129,36 @@ std::vector<int> replica_counts(int devices, bool any) {
   return counts;
 }
 
-/// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each
-/// one, since the bottleneck alone would always favour the largest and leave no pipeline.
-std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions& options) {
-  if (options.k < 1) throw BadInput("k must be at least 1");
-  const auto sizes = micro_batch_sizes(problem, options);
-  const auto replicas = replica_counts(static_cast<int>(problem.cluster.size()), options.any_degree);
-  std::vector<Choices> out;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (options.per_stage_micro_batch && i > 0)
-      out.push_back(
-          {{sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1}, replicas, options.k});
-    out.push_back({{sizes[i]}, replicas, options.k});
-  }
+/// Of a pinned micro-batch the sizes of stages with 1, 2, 4, ... replicas.
+std::vector<std::int64_t> sizes_by_replicas(const cost::Problem& problem, const SearchOptions& options) {
+  std::vector<std::int64_t> out;
+  for (const int r : replica_counts(static_cast<int>(problem.cluster.size()), false))
+    for (const std::int64_t size : shared_sizes(problem, options, r)) out.push_back(size);
   return out;
 }
 
-graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Choices& choices) {
+/// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each
+/// one, since the bottleneck alone would always favour the largest and leave no pipeline.
+std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions& options,
+                              Objective objective) {
+  if (options.k < 1) throw BadInput("k must be at least 1");
+  const auto replicas = replica_counts(static_cast<int>(problem.cluster.size()), options.any_degree);
+  std::vector<Choices> out;
+  std::vector<std::int64_t> sizes;
+  for (const Flow& flow : flows(problem, options, replicas)) {
+    sizes.push_back(flow.samples);
+    if (options.per_stage_micro_batch && !options.micro_batch && sizes.size() > 1)
+      out.push_back({sizes, replicas, options.k, objective});
+    out.push_back(
+        {{flow.samples}, flow.replicas == 0 ? replicas : std::vector{flow.replicas}, options.k, objective});
+  }
+  if (options.per_stage_micro_batch && options.micro_batch)
+    out.push_back({sizes_by_replicas(problem, options), replicas, options.k, objective, options.micro_batch});
+  return out;
+}
+
+graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Choices& choices,
+                      core::StopToken stop) {
   if (auto tree = graph::decompose(units.dag)) return std::move(*tree);
   std::vector<double> weights;
   for (const auto& unit : units.operators)
@@ -95,7 +166,7 @@ graph::SpTree tree_of(const cost::Problem& problem, const Units& units, const Ch
                                          choices.micro_batches.back())
                           .total()
                           .value());
-  return graph::make_series_parallel(units.dag, weights).tree;
+  return graph::make_series_parallel(units.dag, weights, {}, stop).tree;
 }
 
 /// There a bottleneck, which takes the slowest type for all, does not bound the estimate from below.
@@ -105,7 +176,7 @@ bool mixed(const cluster::Cluster& cluster) {
   });
 }
 
-struct Candidate {
+struct SweepCandidate {
   plan::Plan plan;
   double bottleneck = 0;
   double iteration = 0;
@@ -115,23 +186,29 @@ struct Candidate {
 class Sweep {
  public:
   Sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
-        core::StopToken stop)
-      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
-    for (const Choices& choices : searches(problem, options))
+        Objective objective, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        objective_(objective),
+        stop_(stop),
+        units_(planning_units(problem.graph)) {
+    for (const Choices& choices : searches(problem, options, objective))
       for (Structure structure : structures) searches_.push_back({choices, structure});
     if (std::find(structures.begin(), structures.end(), Structure::series_parallel) != structures.end())
-      tree_ = tree_of(problem, units_, searches_.back().choices);
+      tree_ = tree_of(problem, units_, searches_.back().choices, stop);
   }
 
   SearchResult run() {
-    std::vector<std::optional<Candidate>> found(searches_.size());
+    std::vector<std::optional<SweepCandidate>> found(searches_.size());
     std::vector<std::uint64_t> rows(searches_.size());
     // The largest size goes first: it is the most efficient, and what it attains lets the others give up
     // early.
     const std::size_t first = searches_.size() - 1;
     found[first] = search(searches_[first], std::numeric_limits<double>::infinity(), rows[first]);
     if (found[first] && found[first]->judged) to_beat_ = core::Seconds(found[first]->iteration);
-    const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster)
+    // An estimate takes the longer, and says nothing of sums.
+    const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster) &&
+                                   objective_ == Objective::longer
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
     core::parallel_for(first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
@@ -152,7 +229,7 @@ class Sweep {
   }
 
   /// Nothing when no plan fits, or none was found in time.
-  std::optional<Candidate> search(const Search& search, double give_up, std::uint64_t& rows) const {
+  std::optional<SweepCandidate> search(const Search& search, double give_up, std::uint64_t& rows) const {
     try {
       stop_.check();
       return search_on(search, give_up, rows);
@@ -162,14 +239,14 @@ class Sweep {
     }
   }
 
-  std::optional<Candidate> search_on(const Search& search, double give_up, std::uint64_t& rows) const {
+  std::optional<SweepCandidate> search_on(const Search& search, double give_up, std::uint64_t& rows) const {
     const Arrangement arranged = arrangement(search);
-    const StageTable table(problem_, units_, arranged, search.choices);
+    const StageTable table(problem_, units_, arranged, search.choices, stop_);
     const auto bottleneck = least_bottleneck(arranged, table, stop_, give_up);
     if (!bottleneck) return std::nullopt;
     rows = bottleneck->rows;
-    Candidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
-                  bottleneck->seconds_per_sample, 0};
+    SweepCandidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
+                       bottleneck->seconds_per_sample, 0};
     if (!bottleneck->complete) {
       late_ = true;
       if (!score::faults(problem_, out.plan).empty()) return std::nullopt;
@@ -185,7 +262,7 @@ class Sweep {
   }
 
   /// In-flight counts and iteration time by evaluation, as far as the deadline allows.
-  void judge(Candidate& candidate, int k) const {
+  void judge(SweepCandidate& candidate, int k) const {
     plan::Plan tightened = candidate.plan;
     try {
       stop_.check();
@@ -203,13 +280,13 @@ class Sweep {
   }
 
   /// An evaluation counts more than an estimate.
-  static bool better(const Candidate& a, const Candidate& b) {
+  static bool better(const SweepCandidate& a, const SweepCandidate& b) {
     return std::tuple(!a.judged, a.iteration) < std::tuple(!b.judged, b.iteration);
   }
 
-  SearchResult best(std::vector<std::optional<Candidate>>& found,
+  SearchResult best(std::vector<std::optional<SweepCandidate>>& found,
                     const std::vector<std::uint64_t>& rows) const {
-    std::optional<Candidate>* chosen = nullptr;
+    std::optional<SweepCandidate>* chosen = nullptr;
     for (auto& candidate : found)
       if (candidate && (!chosen || better(*candidate, **chosen))) chosen = &candidate;
     if (!chosen && late_) stop_.give_up();
@@ -233,6 +310,7 @@ class Sweep {
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
+  Objective objective_;
   core::StopToken stop_;
   std::vector<Search> searches_;
   Units units_;
@@ -243,9 +321,22 @@ class Sweep {
 
 }  // namespace
 
+const std::vector<PlannerOption>& sweep_options() {
+  static const std::vector<PlannerOption> options = {words(
+      "objective", {"max", "sum"},
+      "a stage takes the longer of computing and sending, which overlap; or their sum, as where they do "
+      "not")};
+  return options;
+}
+
+Objective objective(const char* planner, const SearchOptions& options) {
+  const OwnValues own(planner, sweep_options(), options.own);
+  return own.word("objective") == "sum" ? Objective::sum : Objective::longer;
+}
+
 SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,
-                   const std::vector<Structure>& structures, core::StopToken stop) {
-  return Sweep(problem, options, structures, stop).run();
+                   const std::vector<Structure>& structures, Objective objective, core::StopToken stop) {
+  return Sweep(problem, options, structures, objective, stop).run();
 }
 
 }  // namespace penstock::planners

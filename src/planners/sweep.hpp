@@ -14,9 +14,28 @@ enum class Structure {
   row_as_graph,     ///< partitioned as a row, but a stage waits only for the stages it reads from
 };
 
-/// The pinned size, or all powers of two that split the mini-batch into few enough passes; ascending. Throws
-/// BadInput when the pinned size does not divide it, or none is left.
-std::vector<std::int64_t> micro_batch_sizes(const cost::Problem& problem, const SearchOptions& options);
+/// Of micro-batches that replicas take whole: the pinned size, or all powers of two that split the mini-batch
+/// into few enough passes; ascending. Throws BadInput when the pinned size does not divide it, none is left,
+/// or what is pinned is a micro-batch that replicas split.
+std::vector<std::int64_t> replica_sizes(const cost::Problem& problem, const SearchOptions& options,
+                                        const char* planner);
+
+/// Of micro-batches that the replicas of each stage split, where each has so many: sizes that leave a replica
+/// a sample; a pinned one as many times as there are replicas, if that divides the mini-batch. Throws
+/// BadInput likewise.
+std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const SearchOptions& options,
+                                       int replicas);
+
+/// A micro-batch that flows through all stages.
+struct Flow {
+  std::int64_t samples = 1;
+  int replicas = 0;  ///< of every stage; 0: as the planner likes
+  bool allows(int count) const { return replicas == 0 || replicas == count; }
+};
+/// All that a planner of such pipelines is to try, by replicas, then samples; `counts`: the replicas that it
+/// knows. Throws BadInput likewise.
+std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
+                        const std::vector<int>& counts);
 
 /// Whether a plan is as good as options.evaluate says, not as the planner's own formula.
 inline bool by_evaluation(const SearchOptions& options) {
@@ -36,10 +55,14 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// limit.
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body);
 
+/// The options of graphpipe, graphpipe_rows and spp, and what a planner's values of them say.
+const std::vector<PlannerOption>& sweep_options();
+Objective objective(const char* planner, const SearchOptions& options);
+
 /// GraphPipe's default (appendix A.2): one micro-batch size for all stages, all powers of two tried in
 /// parallel, the best iteration time kept, over all structures given. The same bytes for any number of
 /// threads.
 SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,
-                   const std::vector<Structure>& structures, core::StopToken stop);
+                   const std::vector<Structure>& structures, Objective objective, core::StopToken stop);
 
 }  // namespace penstock::planners

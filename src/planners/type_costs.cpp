@@ -13,7 +13,6 @@ using core::DeviceId;
 using core::OpId;
 using core::Seconds;
 using cost::GroupCollective;
-using plan::Partition;
 
 std::vector<std::size_t> types_of(const cost::Problem& problem, std::span<const DeviceId> group) {
   std::vector<std::size_t> out;
@@ -83,26 +82,26 @@ void TypeCosts::find_ways() {
   among_replicas_ = among_all_ = {{0, 0}};
   for (std::size_t v = 0; v < problem_.graph.size(); ++v) {
     if (problem_.graph.op(OpId(v)).parameters == 0) continue;
-    const auto of = [&](Partition how) {
+    const auto of = [&](plan::Partition how) {
       const auto reductions = cost::reductions(problem_, alone(OpId(v), how), std::vector{OpId(v)});
       return reductions.empty() ? Ways{{0, 0}}
                                 : ways(cost::all_reduce(problem_.cluster, reductions.front().groups),
                                        problem_.training.compression.gradients);
     };
-    among_replicas_ = of(Partition::output);
-    among_all_ = of(Partition::batch);
+    among_replicas_ = of(plan::Partition::output);
+    among_all_ = of(plan::Partition::batch);
     return;
   }
 }
 
-plan::Stage TypeCosts::alone(OpId op, Partition how) const {
+plan::Stage TypeCosts::alone(OpId op, plan::Partition how) const {
   plan::Stage out = stage_;
   out.operators = {op};
   out.partition = {{op, how}};
   return out;
 }
 
-cost::StageLoad TypeCosts::load(OpId op, Partition how, std::optional<std::size_t> member) const {
+cost::StageLoad TypeCosts::load(OpId op, plan::Partition how, std::optional<std::size_t> member) const {
   const plan::Stage stage = alone(op, how);
   cost::StageLoad out =
       member ? cost::stage_load(problem_, stage, *member) : cost::stage_load(problem_, stage);
@@ -110,7 +109,7 @@ cost::StageLoad TypeCosts::load(OpId op, Partition how, std::optional<std::size_
   return out;
 }
 
-double TypeCosts::own(const Clock& clock, OpId op, Partition how) const {
+double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
   const cost::CostModel& costs = problem_.costs;
   const auto group = cost::group_of(stage_, clock.replica);
   cost::OpTime compute;
@@ -147,11 +146,11 @@ double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout fro
   return micro_batches_ * told.value();
 }
 
-double TypeCosts::weights(OpId op, Partition how) const {
+double TypeCosts::weights(OpId op, plan::Partition how) const {
   return static_cast<double>(load(op, how).parameters.value());
 }
 
-double TypeCosts::held(OpId op, Partition how) const {
+double TypeCosts::held(OpId op, plan::Partition how) const {
   cost::MemoryRule rule = problem_.memory;
   rule.transient = false;
   cost::StageLoad own = load(op, how);

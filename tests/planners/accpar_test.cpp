@@ -15,7 +15,9 @@
 #include "penstock/score/validate.hpp"
 #include "planners/partition_types.hpp"
 #include "planners/shares.hpp"
+#include "support/checkout.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -108,11 +110,14 @@ SpeedCosts random_speeds(core::Random& random, std::size_t operators) {
   return {tiny, other};
 }
 
-}  // namespace
+struct Compared {
+  int problems = 0, divided = 0, with_branches = 0;
+};
 
-TEST_CASE("partition types are the best of all 4^n on devices that are alike") {
-  int compared = 0, divided = 0, with_branches = 0;
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+/// Partition types against all 4^n on devices that are alike.
+Compared compare_with_all(std::uint64_t seeds) {
+  Compared out;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     auto random = support::random_problem(seed);
     core::Random choose(seed);
@@ -128,18 +133,33 @@ TEST_CASE("partition types are the best of all 4^n on devices that are alike") {
     REQUIRE(types.exact());
     const auto found = types.best(stage, 0, {});
     const double best = least_of_all(problem, stage);
-    CHECK(found.seconds == doctest::Approx(best).epsilon(1e-9));
-    CHECK(found.bound == doctest::Approx(best).epsilon(1e-9));
+    CHECK(found.seconds == support::near(best, 1e-9));
+    CHECK(found.bound == support::near(best, 1e-9));
     CHECK(found.seconds == planners::lone_stage_seconds(problem, found.stage));
-    ++compared;
-    divided += std::any_of(found.stage.partition.begin(), found.stage.partition.end(),
-                           [](const auto& p) { return p.second >= Partition::output; });
-    with_branches += graph.dag().edge_count() >= graph.size();
+    ++out.problems;
+    out.divided += std::any_of(found.stage.partition.begin(), found.stage.partition.end(),
+                               [](const auto& p) { return p.second >= Partition::output; });
+    out.with_branches += graph.dag().edge_count() >= graph.size();
   }
-  MESSAGE(compared << " problems, " << divided << " divided by features, " << with_branches << " not trees");
-  CHECK(compared > 200);
-  CHECK(divided > 50);
-  CHECK(with_branches > 15);
+  MESSAGE(out.problems << " problems, " << out.divided << " divided by features, " << out.with_branches
+                       << " not trees");
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("partition types are the best of all 4^n on devices that are alike") {
+  const Compared found = compare_with_all(150);
+  CHECK(found.problems > 60);
+  CHECK(found.divided > 15);
+  CHECK(found.with_branches > 4);
+}
+
+TEST_CASE("partition types are the best of all 4^n on many problems" * doctest::test_suite("slow")) {
+  const Compared found = compare_with_all(500);
+  CHECK(found.problems > 200);
+  CHECK(found.divided > 50);
+  CHECK(found.with_branches > 15);
 }
 
 TEST_CASE("the dynamic programme is exact on every network of the zoo") {
@@ -164,13 +184,16 @@ TEST_CASE(
   CHECK_FALSE(types.exact());
   // By samples nothing is told: 24 operators x 4 samples x 3 s.
   CHECK(types.best(stage_of(problem, 2, 8), 0, {}).seconds >= 288);
-  CHECK(planned(problem).estimate.value().value() == doctest::Approx(288));
+  CHECK(planned(problem).estimate.value().value() == support::near(288));
 }
 
-TEST_CASE("on two types of devices the least of all lies between the bound and what is found") {
+namespace {
+
+/// Returns how many problems on two types of devices were tried.
+int check_bounds(std::uint64_t seeds) {
   int compared = 0, equal = 0;
   double worst = 1;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     auto random = support::random_problem(seed);
     if (random.graph.size() > 5) continue;
@@ -190,9 +213,19 @@ TEST_CASE("on two types of devices the least of all lies between the bound and w
     worst = std::max(worst, found.seconds / best);
   }
   MESSAGE(equal << " of " << compared << " equal, the worst " << worst << " times the least");
-  CHECK(compared > 100);
   CHECK(equal * 10 >= compared * 9);
   CHECK(worst < 1.2);
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("on two types of devices the least of all lies between the bound and what is found") {
+  CHECK(check_bounds(100) > 30);
+}
+
+TEST_CASE("on two types of devices bounds hold on many problems" * doctest::test_suite("slow")) {
+  CHECK(check_bounds(300) > 100);
 }
 
 TEST_CASE(
@@ -216,16 +249,19 @@ TEST_CASE(
     const cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
     auto found = planners::PartitionTypes(problem).best(stage_of(problem, 2, 8), 0, {});
     const double told = static_cast<double>(std::min<std::int64_t>(8 * weights, 8000));
-    CHECK((found.seconds - 24) * 1e9 == doctest::Approx(told).epsilon(1e-3));
+    CHECK((found.seconds - 24) * 1e9 == support::near(told, 1e-3));
     return std::pair(found.stage.partition.at(OpId(0)), found.stage.partition.at(OpId(1)));
   };
   CHECK(types_of(990) == std::pair(Partition::batch, Partition::batch));
   CHECK(types_of(1010) == std::pair(Partition::output, Partition::input));
 }
 
-TEST_CASE("shares of two types: no ratio of a fine grid is faster by more than half a percent") {
+namespace {
+
+/// Shares of two types against a fine grid of ratios; returns how often they are uneven.
+int check_shares(std::uint64_t seeds) {
   int uneven = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     auto random = support::random_problem(seed);
     core::Random choose(seed);
@@ -247,7 +283,17 @@ TEST_CASE("shares of two types: no ratio of a fine grid is faster by more than h
     }
     CHECK(ours <= best * 1.005);
   }
-  CHECK(uneven > 30);
+  return uneven;
+}
+
+}  // namespace
+
+TEST_CASE("shares of two types: no ratio of a fine grid is faster by more than half a percent") {
+  CHECK(check_shares(12) > 8);
+}
+
+TEST_CASE("shares of two types: nor on many problems" * doctest::test_suite("slow")) {
+  CHECK(check_shares(40) > 30);
 }
 
 TEST_CASE("a device that is three times as fast takes three quarters") {
@@ -258,7 +304,7 @@ TEST_CASE("a device that is three times as fast takes three quarters") {
   const auto found = planned(problem);
   REQUIRE(found.plan.stages.front().shares.size() == 2);
   // 48 samples x 3 passes x 1 s = 16 samples x 3 passes x 3 s.
-  CHECK(found.estimate.value().value() == doctest::Approx(144).epsilon(0.005));
+  CHECK(found.estimate.value().value() == support::near(144, 0.005));
 }
 
 TEST_CASE("three devices make one group though three is no power of two") {
@@ -307,7 +353,7 @@ TEST_CASE("where memory is short weights are divided, though that takes longer")
   const auto graph = builder.build();
   const auto costs = support::FixedCosts::uniform(2, 1, 2);
   planners::SearchOptions pinned;
-  pinned.micro_batch = 8;
+  pinned.pipeline_micro_batch = 8;
   const auto stage_in = [&](std::int64_t memory) {
     const auto cluster = support::tiny_cluster(2, memory);
     return planned({graph, cluster, costs, {8, plan::Optimizer::adam}}, pinned).plan.stages.front();
@@ -343,12 +389,15 @@ std::optional<double> least_that_fits(const cost::Problem& problem, std::int64_t
 
 }  // namespace
 
-TEST_CASE("a price on memory: never faster than the best that fits, and mostly as fast") {
+namespace {
+
+/// Returns how many problems with little memory have a plan.
+int check_price(std::uint64_t seeds) {
   int compared = 0, equal = 0, missed = 0;
   double worst = 1;
   planners::SearchOptions pinned;
-  pinned.micro_batch = 4;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  pinned.pipeline_micro_batch = 4;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
     if (random.graph.size() > 4) continue;
@@ -374,14 +423,24 @@ TEST_CASE("a price on memory: never faster than the best that fits, and mostly a
   }
   MESSAGE(equal << " of " << compared << " equal, " << missed << " not found, the worst " << worst
                 << " times the least");
-  CHECK(compared > 80);
   CHECK(equal * 10 >= compared * 8);
   CHECK(missed * 10 <= compared);
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("a price on memory: never faster than the best that fits, and mostly as fast") {
+  CHECK(check_price(150) > 25);
+}
+
+TEST_CASE("a price on memory on many problems" * doctest::test_suite("slow")) {
+  CHECK(check_price(400) > 80);
 }
 
 TEST_CASE("on a mixed cluster groups have the same types of devices, and V100s take more than P100s") {
-  const auto graph = models::build("gpt", {{"layers", "2"}});
-  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml");
+  const auto graph = models::build("gpt", {{"layers", "1"}});
+  const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/mixed.yaml"));
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::adam}};
   const plan::Stage stage = planned(problem).plan.stages.front();
   REQUIRE_FALSE(stage.shares.empty());
@@ -398,10 +457,11 @@ TEST_CASE("the simulator takes as long as the planner says") {
     for (const char* model : {"candle_uno", "dlrm"}) {
       CAPTURE(cluster_name);
       CAPTURE(model);
-      const auto cluster = cluster::load_cluster(std::string(PENSTOCK_SOURCE "/experiments/clusters/") +
-                                                 cluster_name + ".yaml")
-                               .first(8);
-      const auto graph = models::build(model);
+      const char* narrow = model == std::string("dlrm") ? "branches" : "towers";
+      const auto cluster =
+          cluster::load_cluster(support::checkout("/experiments/clusters/") + cluster_name + ".yaml")
+              .first(8);
+      const auto graph = models::build(model, {{narrow, "2"}});
       const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::adam}};
       const auto found = planned(problem);
       const double simulated = experiment::simulated_time(problem, {})(found.plan).value();

@@ -9,6 +9,7 @@
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
+#include "support/near.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -48,12 +49,9 @@ struct Networks {
   cluster::Cluster slow, fast;
 };
 
-}  // namespace
-
-TEST_CASE(
-    "compression: messages of half the size make for the plan and the estimate of twice the bandwidth") {
+void compare_networks(std::uint64_t first, std::uint64_t last) {
   std::map<std::string, int> compared, changed;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const Networks networks(seed, 2000);
     if (networks.random.graph.size() > 6) continue;
@@ -65,7 +63,7 @@ TEST_CASE(
       REQUIRE(halved.has_value() == faster.has_value());
       if (!halved) continue;
       CHECK(halved->plan == faster->plan);
-      CHECK(halved->seconds == doctest::Approx(faster->seconds).epsilon(1e-12));
+      CHECK(halved->seconds == support::near(faster->seconds, 1e-12));
       ++compared[planner.name];
       changed[planner.name] += whole->seconds > halved->seconds * (1 + 1e-9);
     }
@@ -75,6 +73,17 @@ TEST_CASE(
     CHECK(compared[planner.name] > 0);
     CHECK((changed[planner.name] > 0) == (planner.name != "single_device"));  // which sends nothing
   }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "compression: messages of half the size make for the plan and the estimate of twice the bandwidth") {
+  compare_networks(40, 52);  // few, among them one of the rare ones where pipedream's estimate changes
+}
+
+TEST_CASE("compression: the same on many problems" * doctest::test_suite("slow")) {
+  compare_networks(1, 60);
 }
 
 TEST_CASE("compression: the ratio of gradients counts for reductions, that of activations between stages") {

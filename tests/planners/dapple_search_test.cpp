@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "penstock/core/random.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using planners::DappleCosts;
@@ -194,10 +195,10 @@ TEST_CASE(
     double largest = -kNever;
     for (std::size_t q = 0; q < row.size(); ++q) largest = std::max(largest, at_pivot(row, micro_batches, q));
     const double latency = planners::dapple_latency(row, micro_batches);
-    CHECK(latency == doctest::Approx(largest).epsilon(1e-12));
+    CHECK(latency == support::near(largest, 1e-12));
     LatencyTail tail;
     for (std::size_t s = row.size(); s-- > 0;) tail = planners::in_front(row[s], tail, micro_batches);
-    CHECK(tail.whole == doctest::Approx(latency).epsilon(1e-12));
+    CHECK(tail.whole == support::near(latency, 1e-12));
     const double papers = at_pivot(row, micro_batches, paper_pivot(row, micro_batches));
     CHECK(papers <= latency * (1 + 1e-12));
     same += papers >= latency * (1 - 1e-12);
@@ -231,13 +232,12 @@ TEST_CASE("the search finds the least latency of all partitions and placements")
     found ? ++possible : ++impossible;
     if (!found) continue;
     CHECK(found->exact);
-    CHECK(found->latency == doctest::Approx(expected).epsilon(1e-12));
-    CHECK(latency_of(instance.costs, found->stages) == doctest::Approx(found->latency).epsilon(1e-12));
+    CHECK(found->latency == support::near(expected, 1e-12));
+    CHECK(latency_of(instance.costs, found->stages) == support::near(found->latency, 1e-12));
     instance.costs.give_up = found->latency;
     CHECK_FALSE(planners::least_latency(instance.costs, 1 << 20, {}));  // nothing is faster
     instance.costs.give_up *= 1 + 1e-9;
-    CHECK(planners::least_latency(instance.costs, 1 << 20, {})->latency ==
-          doctest::Approx(expected).epsilon(1e-12));
+    CHECK(planners::least_latency(instance.costs, 1 << 20, {})->latency == support::near(expected, 1e-12));
     const auto hasty =
         planners::least_latency(instance.costs, 1, {});  // one partial plan per cut: worse, or the same
     if (hasty) CHECK(hasty->latency >= found->latency * (1 - 1e-12));

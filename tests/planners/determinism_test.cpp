@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <tbb/global_control.h>
 
+#include <map>
 #include <string>
 
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
+#include "support/checkout.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -47,34 +49,43 @@ int check(const cost::Problem& problem) {
   return plans;
 }
 
-void check_model(const char* model) {
+void check_model(const char* model, const std::map<std::string, std::string>& parameters = {}) {
   CAPTURE(model);
   const cost::AnalyticCosts costs;
-  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(8);
-  const auto graph = models::build(model, {});
+  const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(8);
+  const auto graph = models::build(model, parameters);
   CHECK(check({graph, cluster, costs, {64, plan::Optimizer::sgd}}) > 3);
+}
+
+int small_problems(std::uint64_t seeds) {
+  int plans = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    const auto random = support::random_problem(seed);
+    if (random.graph.size() <= 5) plans += check(random.problem());
+  }
+  return plans;
 }
 
 }  // namespace
 
 TEST_CASE("1, 2 and 4 threads find the same plan, byte by byte, or say the same of it") {
-  for (const char* model : {"mmt", "dlrm", "candle_uno"}) check_model(model);
+  check_model("mmt", {{"branches", "2"}, {"layers", "2"}});
+  check_model("candle_uno", {{"towers", "3"}, {"tower_layers", "3"}});
 }
 
 TEST_CASE("the same on small problems, which exhaustive search takes too") {
-  int plans = 0;
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    CAPTURE(seed);
-    const auto random = support::random_problem(seed);
-    if (random.graph.size() <= 5) plans += check(random.problem());
-  }
-  CHECK(plans > 50);
+  CHECK(small_problems(10) > 40);
 }
 
 TEST_SUITE_BEGIN("slow");
 
-TEST_CASE("1, 2 and 4 threads find the same plan of a network that takes long") {
-  check_model("inception_v3");
+TEST_CASE("1, 2 and 4 threads find the same plan of networks that take long") {
+  for (const char* model : {"mmt", "dlrm", "candle_uno", "inception_v3"}) check_model(model);
+}
+
+TEST_CASE("1, 2 and 4 threads find the same plan of many small problems") {
+  CHECK(small_problems(30) > 50);
 }
 
 TEST_SUITE_END();

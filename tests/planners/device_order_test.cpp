@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "penstock/core/random.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -84,7 +86,7 @@ TEST_CASE("a switch becomes links between its neighbours; what pairs share count
   // Three devices on one switch, 1 GB/s each way: 2 GB/s per arm, 2 * 2 / 6 GB/s between each pair.
   const Weights star = planners::device_bandwidths(support::tiny_cluster(3));
   CHECK(star.size() == 3);
-  CHECK(star[0][1] == doctest::Approx(2e9 * 2e9 / 6e9));
+  CHECK(star[0][1] == support::near(2e9 * 2e9 / 6e9));
   CHECK(star[2][0] == star[0][2]);
   // Two nodes of two devices (8 GB/s) whose uplinks (1 GB/s) meet: no more than half an uplink's 2 GB/s
   // crosses, however many pairs there are.
@@ -101,6 +103,30 @@ TEST_CASE("a switch becomes links between its neighbours; what pairs share count
   CHECK(weights[0][2] > 7e9);
   // Devices 0 and 2 share a node, 1 and 3 the other: the order keeps them together.
   CHECK(planners::device_order(weights) == std::vector<std::size_t>{0, 2, 1, 3});
+}
+
+TEST_CASE("devices that take no part make no difference where nothing passes over them") {
+  const auto type = support::tiny_cluster(1).types().front();
+  const auto nodes = [&](std::size_t count) {  // of two devices; their switches meet at the last one
+    std::vector<cluster::Link> links;
+    const auto join = [&](std::size_t a, std::size_t b, double bandwidth) {
+      links.push_back({a, b, core::Bandwidth(bandwidth), core::Seconds(0)});
+      links.push_back({b, a, core::Bandwidth(bandwidth), core::Seconds(0)});
+    };
+    for (std::size_t n = 0; n < count; ++n)
+      join(2 * n, 2 * count + n, 8e9), join(2 * n + 1, 2 * count + n, 8e9),
+          join(2 * count + n, 3 * count, 3e9);
+    return cluster::Cluster("nodes", {type}, std::vector<cluster::Device>(2 * count), count + 1, links);
+  };
+  const Weights alone = planners::device_bandwidths(nodes(3));
+  CHECK(planners::device_bandwidths(nodes(200).first(6)) == alone);
+  CHECK(planners::device_order(nodes(200).first(6)) == planners::device_order(nodes(3)));
+}
+
+TEST_CASE("ordering devices hears a stop") {
+  const std::atomic<bool> stop{true};
+  const Weights weights(40, std::vector<double>(40, 1));
+  CHECK_THROWS_AS(planners::device_order(weights, core::StopToken(&stop)), core::Interrupted);
 }
 
 TEST_CASE("a ring is cut open: devices next to each other in the order are neighbours on it") {

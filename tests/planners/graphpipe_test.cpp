@@ -11,7 +11,9 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/checkout.hpp"
 #include "support/clip_log.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -21,7 +23,7 @@ namespace {
 const cost::AnalyticCosts kCosts;
 
 cluster::Cluster summit(int devices) {
-  return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(devices);
+  return cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(devices);
 }
 
 planners::SearchResult search(const char* planner, const cost::Problem& problem,
@@ -47,7 +49,7 @@ TEST_CASE("case study: eight stages, one per block; each branch 4 deep as a grap
   const auto cluster = summit(8);
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
   planners::SearchOptions pinned;
-  pinned.micro_batch = 4;
+  pinned.pipeline_micro_batch = 4;
   const auto gpp = search("graphpipe", problem, pinned), spp = search("spp", problem, pinned);
   CHECK(gpp.plan.stages.size() == 8);
   CHECK(spp.plan.stages.size() == 8);
@@ -80,7 +82,7 @@ TEST_CASE("the planner's bottleneck is what the score says of its plan") {
     for (const char* planner : {"graphpipe", "spp"}) {
       const auto found = search(planner, problem);
       const auto estimate = score::estimate(problem, found.plan, plan::StageGraph(graph, found.plan));
-      CHECK(estimate.bottleneck == doctest::Approx(found.bottleneck).epsilon(1e-9));
+      CHECK(estimate.bottleneck == support::near(found.bottleneck, 1e-9));
     }
   }
 }
@@ -106,7 +108,7 @@ TEST_CASE("with the costs implied by optimizer log 1 the bottleneck is no worse 
   const cost::Problem problem{
       clip.graph, cluster, costs, {1024, plan::Optimizer::sgd}, {8, 0, 2, false, false}};
   planners::SearchOptions pinned;
-  pinned.micro_batch = 8;
+  pinned.pipeline_micro_batch = 8;
   const auto found = search("graphpipe", problem, pinned);
   CHECK(found.bottleneck * 1e3 <= 3.70979);
 }
@@ -139,7 +141,7 @@ TEST_CASE("with k > 1 the simulator tightens the in-flight counts without slowin
   };
   planners::SearchOptions rule;
   rule.k = 4;
-  rule.micro_batch = 2;
+  rule.pipeline_micro_batch = 2;
   auto trial = rule;
   trial.evaluate = time;
   const auto by_rule = search("graphpipe", problem, rule).plan,
@@ -152,8 +154,8 @@ TEST_CASE("with k > 1 the simulator tightens the in-flight counts without slowin
 }
 
 TEST_CASE("device types that no device uses change nothing; on mixed clusters the slowest type counts") {
-  const auto mixed = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml");
-  const auto graph = models::build("resnet50", {});
+  const auto mixed = cluster::load_cluster(support::checkout("/experiments/clusters/mixed.yaml"));
+  const auto graph = models::build("vgg16", {});
   for (const char* planner : {"graphpipe", "spp"}) {
     const auto four = mixed.first(4), alone = summit(4);  // the same four V100
     const cost::Problem with{graph, four, kCosts, {64, plan::Optimizer::sgd}};

@@ -4,12 +4,13 @@
 
 #include "penstock/core/random.hpp"
 #include "planners/pipedream_2bw_model.hpp"
+#include "support/near.hpp"
 #include "support/pipedream_reference.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
 using namespace penstock::planners;
-using doctest::Approx;
+using penstock::support::near;
 
 TEST_CASE("appendix A: compute and transfers of the slowest stage, or its share of an all-reduce") {
   // Two stages, 1 + 2 s and 2 + 4 s; 3 B between them at 2 B/s: 2 * 3 / 2 = 3 s each.
@@ -69,8 +70,7 @@ TEST_CASE("equal blocks are cut equally; any row as evenly as it can be") {
     CHECK(ends.size() == static_cast<std::size_t>(parts));
     CHECK(std::adjacent_find(ends.begin(), ends.end(), std::greater_equal<>()) == ends.end());
     CHECK(ends.back() == work.size());
-    CHECK(heaviest(work, ends) ==
-          Approx(least_heaviest(work, static_cast<std::size_t>(parts))).epsilon(1e-11));
+    CHECK(heaviest(work, ends) == near(least_heaviest(work, static_cast<std::size_t>(parts)), 1e-11));
   }
 }
 
@@ -99,9 +99,9 @@ TEST_CASE("every answer of that planner is met") {
          number("activations_per_block"), number("output_activation_size")});
     REQUIRE(found.has_value() == (rows[i].at("best_cost_s") != "None"));
     if (!found) continue;
-    CHECK(found->seconds == Approx(number("best_cost_s")).epsilon(1e-14));
+    CHECK(found->seconds == near(number("best_cost_s"), 1e-14));
     CHECK(found->width == static_cast<int>(number("best_w")));
     CHECK(found->depth == static_cast<int>(number("best_d")));
-    CHECK(found->memory == Approx(number("memory_at_best_bytes")).epsilon(1e-14));
+    CHECK(found->memory == near(number("memory_at_best_bytes"), 1e-14));
   }
 }

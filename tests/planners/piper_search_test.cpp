@@ -4,11 +4,12 @@
 #include <tbb/global_control.h>
 
 #include "penstock/core/error.hpp"
+#include "support/near.hpp"
 #include "support/piper_cases.hpp"
 
 using namespace penstock;
 using namespace penstock::planners;
-using doctest::Approx;
+using penstock::support::near;
 
 namespace {
 
@@ -39,21 +40,21 @@ double time_of(const graph::PiperWorkload& workload, const PiperOptions& options
 
 TEST_CASE("piper: two layers on one to three devices, summed by hand") {
   // One device: 6 + 2. Two, a | b: 6 + 2 * 1 / 2 = 7; as one stage twice: (8 + 4 * 1 * 8 / (2 * 4)) / 2 = 6.
-  CHECK(time_of(pair(1, 100, 4)) == Approx(8));
-  CHECK(time_of(pair(2, 100, 4)) == Approx(6));
+  CHECK(time_of(pair(1, 100, 4)) == near(8));
+  CHECK(time_of(pair(2, 100, 4)) == near(6));
   // Two replicas of a: (6 + 1 + 4) / 2 = 5.5 and b 3; three replicas do not divide four micro-batches.
-  CHECK(time_of(pair(3, 100, 4)) == Approx(5.5));
+  CHECK(time_of(pair(3, 100, 4)) == near(5.5));
   // With N = 6 three replicas of both may: (8 + 4 * 2 * 8 / (6 * 2)) / 3 = 40 / 9; two of a: (7 + 4 * 8 / 12)
   // / 2 = 29 / 6.
-  CHECK(time_of(pair(3, 100, 6)) == Approx(40.0 / 9));
+  CHECK(time_of(pair(3, 100, 6)) == near(40.0 / 9));
 }
 
 TEST_CASE("piper: in-flight micro-batches fill memory, both sides of the boundary") {
   // a | b: a holds two micro-batches, 4 * 2 + 1 = 9 bytes. Both layers in one stage: 8 + 2 = 10.
-  CHECK(time_of(pair(2, 9, 4)) == Approx(7));
+  CHECK(time_of(pair(2, 9, 4)) == near(7));
   CHECK_FALSE(piper_search(pair(2, 8.999, 4), {}, {}));
   // One replica of both needs 10, and so do two of them: each holds one micro-batch.
-  CHECK(time_of(pair(2, 10, 4)) == Approx(6));
+  CHECK(time_of(pair(2, 10, 4)) == near(6));
   CHECK_FALSE(piper_search(pair(1, 9.999, 4), {}, {}));
 }
 
@@ -63,11 +64,11 @@ TEST_CASE("piper: the greedy knapsack takes the best ratio first and overshoots"
   graph::PiperWorkload workload{
       {layer("x", 10, 0, 5, 0, 12), layer("y", 10, 0, 1, 3, 11)}, {edge(0, 1, 1)}, {1, 8, 1, 1}};
   PiperOptions options;
-  CHECK(time_of(workload, options) == Approx(21));
+  CHECK(time_of(workload, options) == near(21));
   options.rules.knapsack = Knapsack::greedy;
-  CHECK(time_of(workload, options) == Approx(22));
+  CHECK(time_of(workload, options) == near(22));
   options.rules.recompute = Recompute::always;
-  CHECK(time_of(workload, options) == Approx(23));
+  CHECK(time_of(workload, options) == near(23));
   options.rules.recompute = Recompute::never;
   CHECK_FALSE(piper_search(workload, options, {}));
 }
@@ -83,16 +84,22 @@ TEST_CASE("piper: filling and draining makes fewer stages pay") {
   options.flush = true;
   options.rules.data_parallel = false;
   // N = 4: four stages take 4 * (4 + 3) = 28 (inner ones 3 + 2 * 0.5), two 6.5 * 5 = 32.5.
-  CHECK(piper_search(workload, options, {})->iteration == Approx(28));
+  CHECK(piper_search(workload, options, {})->iteration == near(28));
   // N = 2: at most two stages, which take 6.5 * 3 = 19.5; one takes 12 * 2 = 24.
   workload.setting.micro_batches = 2;
-  CHECK(piper_search(workload, options, {})->iteration == Approx(19.5));
+  CHECK(piper_search(workload, options, {})->iteration == near(19.5));
   CHECK(piper_search(workload, options, {})->stages.size() == 2);
 }
 
-TEST_CASE("piper: equals exhaustive search on random small workloads") {
-  int feasible = 0, partly = 0;
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+namespace {
+
+struct Seen {
+  int feasible = 0, partly = 0;  ///< plans, and layers that are recomputed in them
+};
+
+Seen compare_with_exhaustive(std::uint64_t seeds) {
+  Seen seen;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     const auto workload = support::random_piper_workload(seed);
     PiperOptions options;
@@ -102,17 +109,31 @@ TEST_CASE("piper: equals exhaustive search on random small workloads") {
     const auto found = piper_search(workload, options, {});
     REQUIRE(found.has_value() == expected.has_value());
     if (!found) continue;
-    ++feasible;
-    CHECK(found->iteration == Approx(*expected).epsilon(1e-12));
+    ++seen.feasible;
+    CHECK(found->iteration == near(*expected, 1e-12));
     const auto verdict = support::judge(workload, found->stages);
     CHECK(verdict.fault == "");
-    CHECK(verdict.time_per_micro_batch == Approx(found->time_per_micro_batch).epsilon(1e-12));
+    CHECK(verdict.time_per_micro_batch == near(found->time_per_micro_batch, 1e-12));
     for (const auto& stage : found->stages)
-      for (int c : stage.configurations) partly += c;
+      for (int c : stage.configurations) seen.partly += c;
   }
-  CHECK(feasible > 1000);
-  CHECK(feasible < 2900);
-  CHECK(partly > 300);
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("piper: equals exhaustive search on random small workloads") {
+  const Seen seen = compare_with_exhaustive(1000);
+  CHECK(seen.feasible > 300);
+  CHECK(seen.feasible < 970);
+  CHECK(seen.partly > 100);
+}
+
+TEST_CASE("piper: equals exhaustive search on many small workloads" * doctest::test_suite("slow")) {
+  const Seen seen = compare_with_exhaustive(6000);
+  CHECK(seen.feasible > 2000);
+  CHECK(seen.feasible < 5800);
+  CHECK(seen.partly > 600);
 }
 
 TEST_CASE("piper: the greedy knapsack is never better than the exact one") {

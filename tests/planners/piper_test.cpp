@@ -6,6 +6,8 @@
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/validate.hpp"
+#include "support/checkout.hpp"
+#include "support/near.hpp"
 #include "support/random_problem.hpp"
 #include "support/tiny.hpp"
 
@@ -14,14 +16,14 @@ using namespace penstock;
 namespace {
 
 cluster::Cluster summit(int devices) {
-  return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(devices);
+  return cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(devices);
 }
 
 }  // namespace
 
 TEST_CASE("piper planners: plans of random problems are valid and leave no device idle") {
   int planned = 0, recomputed = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
     const auto problem = random.problem();
@@ -38,7 +40,7 @@ TEST_CASE("piper planners: plans of random problems are valid and leave no devic
       }
     }
   }
-  CHECK(planned > 150);
+  CHECK(planned > 60);
   CHECK(recomputed > 0);
 }
 
@@ -71,7 +73,7 @@ TEST_CASE("piper planners: a flush counts against stages, and its plan is no slo
     return per_sample * (16 + static_cast<double>(found.plan.stages.size()) - 1);
   };
   CHECK(flush.estimate->value() <= drained(steady, steady.bottleneck) * (1 + 1e-9));
-  CHECK(steady.estimate->value() == doctest::Approx(16 * steady.bottleneck));
+  CHECK(steady.estimate->value() == support::near(16 * steady.bottleneck));
 }
 
 TEST_CASE("piper planners: the same bytes on one thread and on three") {

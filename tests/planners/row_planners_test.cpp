@@ -21,7 +21,9 @@
 #include "penstock/sim/simulate.hpp"
 #include "src/planners/dapple_latency.hpp"
 #include "src/planners/layers.hpp"
+#include "support/checkout.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/random_problem.hpp"
 
 using namespace penstock;
@@ -32,7 +34,7 @@ const cost::AnalyticCosts kCosts;
 const char* const kPlanners[] = {"dapple", "alpa_inter", "spp_luo"};
 
 cluster::Cluster load(const std::string& name) {
-  return cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/" + name + ".yaml");
+  return cluster::load_cluster(support::checkout("/experiments/clusters/") + name + ".yaml");
 }
 
 planners::SearchResult search(const char* planner, const cost::Problem& problem,
@@ -155,7 +157,7 @@ TEST_CASE("neighbours in spp_luo's pipeline on a ring exchange tensors over one 
   const auto graph = models::build("gpt", {{"layers", "4"}});
   const cost::Problem problem{graph, ring, kCosts, {64, plan::Optimizer::sgd}};
   planners::SearchOptions pinned;
-  pinned.micro_batch = 1;  // no replicas: four stages
+  pinned.pipeline_micro_batch = 1;  // no replicas: four stages
   const auto plan = search("spp_luo", problem, pinned).plan;
   REQUIRE(plan.stages.size() == 4);
   for (std::size_t s = 0; s + 1 < 4; ++s)
@@ -167,14 +169,14 @@ TEST_CASE("the estimate is the planner's own formula") {
   const auto cluster = load("summit").first(1);
   const cost::Problem problem{graph, cluster, kCosts, {8, plan::Optimizer::sgd}};
   planners::SearchOptions pinned;
-  pinned.micro_batch = 2;
+  pinned.pipeline_micro_batch = 2;
   for (const char* planner : kPlanners) {  // one device: four micro-batches one by one, for all of them
     CAPTURE(planner);
     const auto found = search(planner, problem, pinned);
     const auto& operators = found.plan.stages.front().operators;
     const double each = cost::compute_time(problem, operators, cluster.types().front(), 2).total().value();
-    CHECK(found.estimate.value().value() == doctest::Approx(4 * each).epsilon(1e-6));
-    CHECK(found.bottleneck == doctest::Approx(each / 2).epsilon(1e-6));
+    CHECK(found.estimate.value().value() == support::near(4 * each, 1e-6));
+    CHECK(found.bottleneck == support::near(each / 2, 1e-6));
   }
 }
 
@@ -187,19 +189,18 @@ TEST_CASE("each objective is that of the plan's own pipeline, read back stage by
       const auto cluster = load(name);
       const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
       planners::SearchOptions pinned;
-      pinned.micro_batch = micro_batch;
+      pinned.pipeline_micro_batch = micro_batch;
       const int m = static_cast<int>(64 / micro_batch);
 
       const auto mapped = search("spp_luo", problem, pinned);
       CHECK(mapped.bottleneck * static_cast<double>(micro_batch) ==
-            doctest::Approx(slowest_machine(score::pipeline_of(problem, mapped.plan))).epsilon(1e-6));
+            support::near(slowest_machine(score::pipeline_of(problem, mapped.plan)), 1e-6));
       CHECK(mapped.estimate.value() <=
             to_seconds(schedule::list_order_bound(score::pipeline_of(problem, mapped.plan))));
 
       const auto placed = search("dapple", problem, pinned);
       const auto row = alternating(score::pipeline_of(problem, placed.plan));
-      CHECK(placed.estimate.value().value() ==
-            doctest::Approx(planners::dapple_latency(row, m)).epsilon(1e-6));
+      CHECK(placed.estimate.value().value() == support::near(planners::dapple_latency(row, m), 1e-6));
 
       const auto meshed = search("alpa_inter", problem, pinned);
       double sum = 0, slowest = 0;
@@ -210,7 +211,7 @@ TEST_CASE("each objective is that of the plan's own pipeline, read back stage by
       // Submeshes are priced on the slowest host, so a placement may turn out better.
       const double expected = sum + (m - 1) * slowest;
       if (cluster.types().size() == 1)
-        CHECK(meshed.estimate.value().value() == doctest::Approx(expected).epsilon(1e-6));
+        CHECK(meshed.estimate.value().value() == support::near(expected, 1e-6));
       else
         CHECK(meshed.estimate.value().value() >= expected * (1 - 1e-6));
     }
@@ -224,7 +225,7 @@ TEST_CASE(
     const auto cluster = support::tiny_cluster(4, memory);
     const cost::Problem problem{graph, cluster, costs, {mini_batch, plan::Optimizer::sgd}};
     planners::SearchOptions pinned;
-    pinned.micro_batch = 1;  // four stages
+    pinned.pipeline_micro_batch = 1;  // four stages
     std::vector<std::int64_t> out;
     for (const plan::Stage& stage : search("dapple", problem, pinned).plan.stages)
       out.push_back(stage.in_flight);
@@ -269,10 +270,10 @@ TEST_CASE("a request to stop is honoured; options without meaning are refused") 
   const support::FixedCosts even = support::FixedCosts::uniform(2, 1, 2);
   for (const char* name : {"dapple", "spp_luo"}) {
     const cost::Problem odd{row, three, even, {6, plan::Optimizer::sgd}};
-    any.micro_batch = 6;
+    any.pipeline_micro_batch = 6;
     CHECK(search(name, odd, any).plan.stages.size() == 1);
     planners::SearchOptions powers;
-    powers.micro_batch = 6;
+    powers.pipeline_micro_batch = 6;
     CHECK(search(name, odd, powers).plan.stages.size() == 2);
   }
 }
@@ -329,7 +330,7 @@ TEST_CASE("an experiment runs all three") {
     CAPTURE(planner);
     experiment::Cell cell;
     cell.model.name = "case_study";
-    cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/mixed.yaml", 8};
+    cell.cluster = {support::checkout("/experiments/clusters/mixed.yaml"), 8};
     cell.planner.name = planner;
     cell.training.mini_batch = 32;
     const auto outcome = experiment::run_cell({}, cell, kCosts, {});

@@ -8,6 +8,7 @@
 
 #include "models/catalogue.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "support/near.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_problem.hpp"
 
@@ -90,7 +91,7 @@ TEST_CASE("sharded operators: the sum is a stage's time if tensors lie whole at 
         const Sum added = sum(graph, times, part);
         const double true_time = cost::stage_time(problem, part, 4).total().total().value();
         CHECK(added.seconds >= true_time * (1 - 1e-12));
-        if (added.whole_ends) CHECK(added.seconds == doctest::Approx(true_time).epsilon(1e-12));
+        if (added.whole_ends) CHECK(added.seconds == support::near(true_time, 1e-12));
         exact += added.whole_ends;
         above += added.seconds > true_time * (1 + 1e-9);
       }
@@ -108,7 +109,7 @@ TEST_CASE("sharded operators: a transformer's layers add up exactly, memory of t
   const planners::ShardedTimes times(operators, 2);
   const auto whole = stage(0, graph.size(), 4);
   CHECK(sum(graph, times, whole).seconds ==
-        doctest::Approx(cost::stage_time(problem, whole, 2).total().total().value()).epsilon(1e-12));
+        support::near(cost::stage_time(problem, whole, 2).total().total().value(), 1e-12));
   const auto load = operators.load(whole.operators), expected = cost::stage_load(problem, whole);
   CHECK(load.parameters == expected.parameters);
   CHECK(load.kept == expected.kept);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "penstock/core/random.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using planners::SubmeshCosts;
@@ -85,9 +86,9 @@ TEST_CASE("the golden optimum of Alpa's own test instance") {
   CHECK(costs.cost.front() == 0.3745401188473625);
   const auto found = planners::least_sum_and_slowest(costs, {});
   REQUIRE(found);
-  CHECK(found->total == doctest::Approx(0.295285058257051).epsilon(1e-14));
-  CHECK(found->slowest == doctest::Approx(0.018110184).epsilon(1e-7));
-  CHECK(found->sum == doctest::Approx(0.023632301).epsilon(1e-7));
+  CHECK(found->total == support::near(0.295285058257051, 1e-14));
+  CHECK(found->slowest == support::near(0.018110184, 1e-7));
+  CHECK(found->sum == support::near(0.023632301, 1e-7));
   REQUIRE(found->stages.size() == 2);
   CHECK(found->stages[0].end == 4);
   CHECK(found->stages[1].end == 8);
@@ -106,7 +107,7 @@ TEST_CASE("the plan is the best of all, with memory and without") {
     const double expected = exhaustive(costs);
     CHECK(found.has_value() == (expected < kNever));
     found ? ++possible : ++impossible;
-    if (found) CHECK(found->total == doctest::Approx(expected).epsilon(1e-12));
+    if (found) CHECK(found->total == support::near(expected, 1e-12));
   }
   CHECK(possible > 200);
   CHECK(impossible > 50);

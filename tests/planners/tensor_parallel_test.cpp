@@ -65,9 +65,16 @@ TEST_CASE("tensor parallelism: weights too large for a device are shared by two"
   }
 }
 
-TEST_CASE("tensor parallelism: piper with it is judged no worse than without, which stays as it was") {
+namespace {
+
+struct Gain {
   int together = 0, better = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+};
+
+/// Piper with tensor parallelism beside piper without.
+Gain gain(std::uint64_t first, std::uint64_t last) {
+  Gain out;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
     const auto problem = random.problem();
@@ -78,14 +85,21 @@ TEST_CASE("tensor parallelism: piper with it is judged no worse than without, wh
       CHECK_FALSE(sharded(*without));
       REQUIRE(with.has_value());
       CHECK(estimated(problem, *with) <= estimated(problem, *without));
-      better += estimated(problem, *with) < estimated(problem, *without) * (1 - 1e-9);
+      out.better += estimated(problem, *with) < estimated(problem, *without) * (1 - 1e-9);
     }
     if (!with) continue;
     CHECK(score::faults(problem, *with).empty());
-    together += sharded(*with);
+    out.together += sharded(*with);
   }
-  CHECK(together > 10);
-  CHECK(better > 5);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tensor parallelism: piper with it is judged no worse than without, which stays as it was") {
+  const Gain found = gain(1, 40);
+  CHECK(found.together > 3);
+  CHECK(found.better > 1);
 }
 
 namespace {
@@ -130,22 +144,23 @@ Comparison compare(std::uint64_t first, std::uint64_t last, bool by_simulation) 
 }  // namespace
 
 TEST_CASE("tensor parallelism: no planner's plan has a lower estimate than exhaustive search finds") {
-  const auto count = compare(1, 120, false);
-  CHECK(count.compared > 50);
-  CHECK(count.together > 5);
+  const auto count = compare(1, 40, false);
+  CHECK(count.compared > 20);
+  CHECK(count.together > 2);
 }
 
 TEST_CASE("tensor parallelism: nor is any simulated to be faster") {
-  const auto count = compare(1, 40, true);
-  CHECK(count.compared > 10);
-  CHECK(count.together > 1);
+  const auto count = compare(1, 15, true);
+  CHECK(count.compared > 3);
+  CHECK(count.together > 0);
 }
 
 TEST_SUITE_BEGIN("slow");
 
 TEST_CASE("tensor parallelism: the same, many seeds") {
-  CHECK(compare(121, 2000, false).together > 50);
-  CHECK(compare(41, 400, true).compared > 100);
+  CHECK(gain(41, 150).together > 6);
+  CHECK(compare(41, 2000, false).together > 50);
+  CHECK(compare(16, 400, true).compared > 100);
 }
 
 TEST_SUITE_END();

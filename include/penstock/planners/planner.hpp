@@ -19,8 +19,13 @@ using OwnOptions = std::map<std::string, std::string>;
 
 /// Choices a user may make; the defaults are those of the GraphPipe paper's evaluation.
 struct SearchOptions {
-  std::optional<std::int64_t>
-      micro_batch;                     ///< pinned size for all stages; default: all powers of two are tried
+  /// Pinned: samples that a replica, of whatever stage, takes at a time; default: all powers of two are
+  /// tried. Where one micro-batch flows through all stages, each of which splits it over its replicas, a pin
+  /// asks for equally many replicas in all stages, unless stages have micro-batches of their own.
+  std::optional<std::int64_t> micro_batch;
+  /// Pinned instead: samples of the micro-batch that flows through all stages (GraphPipe's b); only for
+  /// planners that have one.
+  std::optional<std::int64_t> pipeline_micro_batch;
   bool per_stage_micro_batch = false;  ///< every stage chooses its own power of two
   int k = 1;                           ///< kFkB for all stages
   bool any_degree = false;             ///< replica counts of any size, not only powers of two
