@@ -1,6 +1,8 @@
 #include "build.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "collective.hpp"
 #include "penstock/core/error.hpp"
@@ -61,16 +63,18 @@ class Builder {
           buckets(problem_.graph, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
       times_.emplace_back();
       out_.collectives.emplace_back();
-      for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
-        const cost::StageTime passes = time(s, stage.operators, r);
+      for (const cost::StageTime& passes : times_of(stage, stage.operators)) {
         times_[s].push_back(passes.total());
         out_.collectives[s].push_back(passes.collectives);
       }
+      bucket_times_.emplace_back(buckets_[s].size());
     }
+    step_times_.resize(plan_.stages.size());
     rows_ = rank_rows(order_, buckets_);
     out_.devices.resize(rows_.size());
     add_overlap();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) out_.devices[rank(s)] = plan_.stages[s].devices;
+    tasks_.reserve(passes_and_messages());
     for (std::size_t r = 0; r < rows_.size(); ++r) add_row(r);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) index_stage(s);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
@@ -95,6 +99,19 @@ class Builder {
       tasks_.graph().stage_devices.push_back(numbers(stage.devices));
     for (const auto& shared : plan::shared_parameters(problem_.graph, plan_))
       tasks_.graph().shared_devices.push_back(numbers(plan::devices(shared, plan_)));
+  }
+
+  /// About as many tasks as there will be.
+  std::size_t passes_and_messages() const {
+    std::size_t count = 0;
+    for (std::size_t r = 0; r < rows_.size(); ++r) count += rows_[r].tasks.size() * out_.devices[r].size();
+    const auto slices = [&](core::StageId id) {
+      const plan::Stage& stage = plan_.stages[id.index()];
+      return static_cast<std::size_t>(plan_.training.mini_batch / stage.micro_batch) * stage.devices.size();
+    };
+    for (const plan::Boundary& boundary : stages_.boundaries())
+      count += 2 * std::max(slices(boundary.from), slices(boundary.to));
+    return count;
   }
 
   std::size_t rank(std::size_t stage) const { return static_cast<std::size_t>(order_.rank_of_stage[stage]); }
@@ -147,17 +164,32 @@ class Builder {
     const auto s = static_cast<std::size_t>(task.stage);
     const plan::Stage& stage = plan_.stages[s];
     const auto group = static_cast<std::size_t>(stage.tensor_parallel);
-    if (task.pass == Pass::step)
-      return cost::step_time(problem_, stage, device % group, problem_.cluster.type(stage.devices[device]));
+    if (task.pass == Pass::step) return step_time(s, device);
     if (task.bucket < 0) return time_of(task.pass, times_[s][device / group]);
-    const auto& operators = buckets_[s][static_cast<std::size_t>(task.bucket)].operators;
-    return time_of(task.pass, time(s, operators, device / group).total());
+    const auto b = static_cast<std::size_t>(task.bucket);
+    if (bucket_times_[s][b].empty()) bucket_times_[s][b] = times_of(stage, buckets_[s][b].operators);
+    return time_of(task.pass, bucket_times_[s][b][device / group].total());
   }
 
-  cost::StageTime time(std::size_t s, std::span<const core::OpId> operators, std::size_t replica) const {
+  /// Devices of one type with equal parts of the weights take equally long.
+  core::Seconds step_time(std::size_t s, std::size_t device) {
     const plan::Stage& stage = plan_.stages[s];
-    const auto share = empty_tasks(stage).share(static_cast<std::int64_t>(replica));
-    return cost::stage_time(problem_, stage, operators, replica, std::max<std::int64_t>(1, share));
+    const std::size_t member = device % static_cast<std::size_t>(stage.tensor_parallel);
+    const std::size_t type = problem_.cluster.devices()[stage.devices[device].index()].type;
+    const auto [known, fresh] = step_times_[s].try_emplace({cost::part_of(stage, member), type});
+    if (fresh) known->second = cost::step_time(problem_, stage, member, problem_.cluster.types()[type]);
+    return known->second;
+  }
+
+  /// By replica.
+  std::vector<cost::StageTime> times_of(const plan::Stage& stage,
+                                        const std::vector<core::OpId>& operators) const {
+    cost::ReplicaTimes times(problem_, stage, operators);
+    const StageTasks tasks = empty_tasks(stage);
+    std::vector<cost::StageTime> out;
+    for (std::int64_t r = 0; r < stage.replicas(); ++r)
+      out.push_back(times.time(static_cast<std::size_t>(r), std::max<std::int64_t>(1, tasks.share(r))));
+    return out;
   }
 
   StageTasks empty_tasks(const plan::Stage& stage) const {
@@ -272,6 +304,9 @@ class Builder {
   std::vector<RankRow> rows_;
   std::vector<TaskId> first_;                     ///< [rank]
   std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]
+  std::vector<std::vector<std::vector<cost::StageTime>>>
+      bucket_times_;  ///< [stage][bucket][replica], when needed
+  std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
 };
 
 }  // namespace

@@ -48,9 +48,12 @@ class Entries {
   std::int64_t end(TaskId task) const { return times_.end[static_cast<std::size_t>(task)]; }
 
   void add(const PathStep& step, PathKind kind, Resource resource, std::int64_t from, std::int64_t to) {
-    if (from < to)
-      out_.push_back(
-          {words(graph_, step.task), resource, kind, step.cause, Picoseconds(from), Picoseconds(to)});
+    if (from >= to) return;
+    const Task& task = graph_.task(step.task);
+    const bool computes = !task.travels() && task.place >= 0;
+    out_.push_back({words(graph_, step.task), resource,
+                    computes ? core::DeviceId(static_cast<std::size_t>(task.place)) : core::DeviceId(), kind,
+                    step.cause, Picoseconds(from), Picoseconds(to)});
   }
 
   void add_work(const PathStep& step) {
@@ -61,7 +64,7 @@ class Entries {
                                                         : PathKind::compute;
     const Resource resource = reduces
                                   ? Resource{Resource::Kind::reduction, static_cast<std::size_t>(task.stage)}
-                                  : Resource{Resource::Kind::device, static_cast<std::size_t>(task.place)};
+                                  : Resource{Resource::Kind::stage, static_cast<std::size_t>(task.stage)};
     add(step, kind, resource, start(step.task), end(step.task));
   }
 
@@ -94,10 +97,24 @@ class Entries {
   std::vector<PathEntry> out_;
 };
 
-std::string resource_name(const cluster::Cluster& cluster, const Resource& resource) {
+/// "stage 0, devices 0 to 15".
+std::string stage_name(const plan::Plan& plan, std::size_t index) {
+  const auto& devices = plan.stages[index].devices;
+  std::string out = fmt::format("stage {}, device", index);
+  if (devices.size() == 1) return out + fmt::format(" {}", devices.front().index());
+  bool row = true;
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    row = row && devices[d].index() == devices.front().index() + d;
+  if (row) return out + fmt::format("s {} to {}", devices.front().index(), devices.back().index());
+  out += 's';
+  for (const core::DeviceId device : devices) out += fmt::format(" {}", device.index());
+  return out;
+}
+
+std::string resource_name(const plan::Plan& plan, const cluster::Cluster& cluster, const Resource& resource) {
   switch (resource.kind) {
-    case Resource::Kind::device:
-      return fmt::format("device {}", resource.index);
+    case Resource::Kind::stage:
+      return stage_name(plan, resource.index);
     case Resource::Kind::link: {
       const cluster::Link& link = cluster.links()[resource.index];
       return fmt::format("link {} to {}", cluster.points()[link.from], cluster.points()[link.to]);
@@ -110,12 +127,13 @@ std::string resource_name(const cluster::Cluster& cluster, const Resource& resou
   return fmt::format("all-reduce of stage {}", resource.index);
 }
 
-std::vector<ResourceShare> shares(const cluster::Cluster& cluster, const Explanation& explanation) {
+std::vector<ResourceShare> shares(const plan::Plan& plan, const cluster::Cluster& cluster,
+                                  const Explanation& explanation) {
   std::map<Resource, Picoseconds> time;
   for (const PathEntry& entry : explanation.path) time[entry.resource] += entry.end - entry.start;
   std::vector<ResourceShare> out;
   for (const auto& [resource, sum] : time)
-    out.push_back({resource, resource_name(cluster, resource), sum, sum / explanation.run, {}});
+    out.push_back({resource, resource_name(plan, cluster, resource), sum, sum / explanation.run, {}});
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
   return out;
 }
@@ -167,7 +185,7 @@ Explanation explain(const cost::Problem& problem, const plan::Plan& plan, const 
   out.iteration = iteration_time(plan, iteration, times);
   out.run = Picoseconds(times.makespan);
   out.path = Entries(iteration.graph, times).of(critical_path(iteration.graph, times));
-  out.shares = shares(problem.cluster, out);
+  out.shares = shares(plan, problem.cluster, out);
   for (std::size_t i = 0; i < std::min(simulated_anew, out.shares.size()); ++i) {
     Iteration faster = iteration;
     faster.graph = without(iteration.graph, out.shares[i].resource);

@@ -13,11 +13,11 @@ using schedule::Action;
 using schedule::Pass;
 using schedule::Row;
 
-struct Change {
+struct LiveChange {
   Picoseconds time;
   int by = 0;  ///< halves of a stage's activation
 };
-using Changes = std::vector<Change>;  ///< in order of time
+using Changes = std::vector<LiveChange>;  ///< in order of time
 
 /// What one row does to its own rank and to the partner's.
 struct Effect {
@@ -66,8 +66,8 @@ Effect effect(const Row& row, const std::vector<Interval>& times, std::int32_t h
 int peak(const Changes& own, const Changes& foreign) {
   int live = 0, peak = 0;
   auto other = foreign.begin();
-  const auto take = [&](const Change& change) { peak = std::max(peak, live += change.by); };
-  for (const Change& change : own) {
+  const auto take = [&](const LiveChange& change) { peak = std::max(peak, live += change.by); };
+  for (const LiveChange& change : own) {
     while (other != foreign.end() && std::tie(other->time, other->by) < std::tie(change.time, change.by))
       take(*other++);
     take(change);

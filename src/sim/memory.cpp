@@ -11,7 +11,7 @@ namespace {
 
 using plan::MemoryKind;
 
-struct Change {
+struct MemoryChange {
   std::int64_t time;
   std::int64_t activations;
   std::int64_t buffers;
@@ -29,10 +29,11 @@ std::vector<std::int64_t> first_arrivals(const TaskGraph& graph, const Times& ti
 }
 
 /// Sums changes of one moment into one point.
-std::vector<trace::MemoryPoint> accumulate(std::vector<Change> changes) {
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
+std::vector<trace::MemoryPoint> accumulate(std::vector<MemoryChange> changes) {
+  std::sort(changes.begin(), changes.end(),
+            [](const MemoryChange& a, const MemoryChange& b) { return a.time < b.time; });
   std::vector<trace::MemoryPoint> points(1);
-  for (const Change& change : changes) {
+  for (const MemoryChange& change : changes) {
     if (points.back().time.value() != change.time) {
       points.push_back(points.back());
       points.back().time = core::Picoseconds(change.time);
@@ -40,6 +41,7 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<Change> changes) {
     points.back().activations += core::Bytes(change.activations);
     points.back().buffers += core::Bytes(change.buffers);
   }
+  points.shrink_to_fit();
   return points;
 }
 
@@ -56,7 +58,7 @@ class StageOnDevice {
     gradients_ = load.leaving.value() * samples;
   }
 
-  void add_changes(std::vector<Change>& changes) const {
+  void add_changes(std::vector<MemoryChange>& changes) const {
     for (std::size_t m = 0; m < stage_.forward.size(); ++m) {
       add_activations(m, changes);
       if (transient_) add_buffers(m, changes);
@@ -71,13 +73,13 @@ class StageOnDevice {
   std::int64_t end(std::int32_t position) const { return times_.end[task(position)]; }
 
   /// A micro-batch that is recomputed keeps what entered the stage alone until then.
-  void add_activations(std::size_t m, std::vector<Change>& changes) const {
+  void add_activations(std::size_t m, std::vector<MemoryChange>& changes) const {
     const bool again = m < stage_.recompute.size() && stage_.recompute[m] >= 0;
     changes.push_back({start(stage_.forward[m].first), entering_ + (again ? 0 : kept_), 0});
     if (again) changes.push_back({start(stage_.recompute[m]), kept_, 0});
     changes.push_back({end(stage_.release[m]), -entering_ - kept_, 0});
   }
-  void add_buffers(std::size_t m, std::vector<Change>& changes) const {
+  void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
     const std::int32_t forward = stage_.forward[m].first;
     changes.push_back({arrival_[task(forward)], 0, received_});
     changes.push_back({start(forward), 0, -received_});
@@ -113,7 +115,7 @@ void add_fixed(plan::MemoryByKind& sum, const plan::MemoryByKind& stage) {
 std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, const plan::Plan& plan,
                                               const Iteration& iteration, const Times& times) {
   std::vector<trace::DeviceTrace> devices(problem.cluster.size());
-  std::vector<std::vector<Change>> changes(devices.size());
+  std::vector<std::vector<StageOnDevice>> stages(devices.size());
   const auto arrival = first_arrivals(iteration.graph, times);
   const auto copies = schedule::weight_copies(plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -131,10 +133,14 @@ std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, cons
       auto fixed = fixed_memory(problem, stage, load, tasks.share(d / tasks.group));
       at(fixed, MemoryKind::versions) = load.parameters * copies[s];
       add_fixed(device.fixed, fixed);
-      StageOnDevice(load, problem.memory, tasks, d, times, arrival).add_changes(changes[id.index()]);
+      stages[id.index()].emplace_back(load, problem.memory, tasks, d, times, arrival);
     }
   }
-  for (std::size_t d = 0; d < devices.size(); ++d) devices[d].memory = accumulate(std::move(changes[d]));
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    std::vector<MemoryChange> changes;  // of one device at a time, for they are many
+    for (const StageOnDevice& stage : stages[d]) stage.add_changes(changes);
+    devices[d].memory = accumulate(std::move(changes));
+  }
   return devices;
 }
 

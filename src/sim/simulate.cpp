@@ -69,9 +69,9 @@ bool has_collectives(const plan::Plan& plan) {
                      [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
 }
 
-/// A closed-form all-reduce is one task but shows on everybody who takes part; barriers do not show.
-std::vector<trace::Span> spans(const cost::Problem& problem, const plan::Plan& plan, const TaskGraph& graph,
-                               const Times& times) {
+/// By task. A closed-form all-reduce is one task but shows on everybody who takes part; barriers do not show.
+std::vector<trace::Span> listed_spans(const cost::Problem& problem, const plan::Plan& plan,
+                                      const TaskGraph& graph, const Times& times) {
   std::vector<trace::Span> out;
   const auto shared = plan::shared_parameters(problem.graph, plan);
   out.reserve(graph.tasks.size());
@@ -90,11 +90,38 @@ std::vector<trace::Span> spans(const cost::Problem& problem, const plan::Plan& p
       }
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const trace::Span& a, const trace::Span& b) {
-    return std::tie(a.start, a.device, a.kind, a.stage, a.micro_batch) <
-           std::tie(b.start, b.device, b.kind, b.stage, b.micro_batch);
-  });
   return out;
+}
+
+/// Equals stay in their order. The places are sorted, not the spans: these are many, and one copy is enough.
+void sort(std::vector<trace::Span>& spans) {
+  struct Place {
+    Picoseconds start;
+    std::uint32_t from;
+  };
+  std::vector<Place> places(spans.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) places[i] = {spans[i].start, static_cast<std::uint32_t>(i)};
+  std::sort(places.begin(), places.end(), [&](const Place& x, const Place& y) {
+    if (x.start != y.start) return x.start < y.start;
+    const trace::Span &a = spans[x.from], &b = spans[y.from];
+    return std::tie(a.device, a.kind, a.stage, a.micro_batch, x.from) <
+           std::tie(b.device, b.kind, b.stage, b.micro_batch, y.from);
+  });
+  // Round every cycle of the permutation; what has come to its place points to itself.
+  for (std::size_t first = 0; first < places.size(); ++first) {
+    const trace::Span kept = spans[first];
+    std::size_t to = first;
+    while (places[to].from != first && places[to].from != to) {
+      const std::size_t from = places[to].from;
+      spans[to] = spans[from];
+      places[to].from = static_cast<std::uint32_t>(to);
+      to = from;
+    }
+    if (places[to].from == first) {
+      spans[to] = kept;
+      places[to].from = static_cast<std::uint32_t>(to);
+    }
+  }
 }
 
 /// A pass that was cut at its buckets shows as one span. Passes of no length may stand between its pieces.
@@ -119,16 +146,22 @@ void join(std::vector<trace::Span>& spans) {
 
 trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
                       const SimulationOptions& options) {
-  const Iteration iteration = prepare(problem, plan, order, options);
-  const Times times = run(iteration.graph, options.network, true, options.stop);
+  Iteration iteration = prepare(problem, plan, order, options);
+  Times times = run(iteration.graph, options.network, true, options.stop);
   trace::Trace trace;
   trace.mini_batch = plan.training.mini_batch;
   trace.mini_batches = mini_batches(plan, iteration);
   trace.iteration = iteration_time(plan, iteration, times);
-  trace.spans = spans(problem, plan, iteration.graph, times);
+  trace.devices = device_memory(problem, plan, iteration, times);
+  iteration.stages = {};
+  iteration.graph.successors = {};
+  trace.spans = listed_spans(problem, plan, iteration.graph, times);
+  // The tasks of a long iteration are as many bytes as its spans: they go before these are sorted.
+  iteration.graph = {};
+  times = {};
+  sort(trace.spans);
   if (options.bucket.value() > 0) join(trace.spans);
   if (has_collectives(plan)) add_collectives(plan, iteration, trace.spans);
-  trace.devices = device_memory(problem, plan, iteration, times);
   return trace;
 }
 

@@ -23,6 +23,7 @@ class TaskList {
   TaskId add(const Task& task);  ///< throws a limit error after 2^31 - 1 tasks
   void edge(TaskId before, TaskId after) { edges_.add(before, after); }
 
+  void reserve(std::size_t tasks) { graph_.tasks.reserve(tasks); }
   std::size_t size() const { return graph_.tasks.size(); }
   TaskGraph& graph() { return graph_; }
   TaskGraph freeze();  ///< ends the list

@@ -49,8 +49,8 @@ TaskGraph without(const TaskGraph& graph, const Resource& resource) {
   TaskGraph out = graph;
   const auto index = static_cast<std::int32_t>(resource.index);
   switch (resource.kind) {
-    case Resource::Kind::device:
-      drop_time(out, [&](const Task& task) { return task.place == index; });
+    case Resource::Kind::stage:
+      drop_time(out, [&](const Task& task) { return task.place >= 0 && task.stage == index; });
       break;
     case Resource::Kind::link:
       widen(out, static_cast<std::uint32_t>(resource.index));

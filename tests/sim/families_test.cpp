@@ -12,6 +12,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -95,8 +96,7 @@ TEST_CASE("families on a plan take as long as their grids, and hold as much") {
     const schedule::Grid grid = schedule::make_grid(row.family, shape);
     const auto bare = sim::simulate_grid(grid, {});
     const auto trace = c.simulated();
-    CHECK(to_seconds(trace.iteration).value() ==
-          doctest::Approx(to_seconds(bare.makespan).value()).epsilon(1e-9));
+    CHECK(to_seconds(trace.iteration).value() == support::near(to_seconds(bare.makespan).value(), 1e-9));
     const auto summary = trace::summarise(trace);
     for (std::size_t r = 0; r < 4; ++r) {
       // 1 kB kept by each stage in flight, and 1 kB received where there is a stage before.
@@ -111,13 +111,13 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
   // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. Of
   // what a stage keeps, 1 kB per micro-batch, the one at work is there alone: gpipe holds 3 kB, or 1.
   Case c = chain("gpipe", {0}, 3);
-  CHECK(to_seconds(c.simulated().iteration).value() == doctest::Approx(9));
+  CHECK(to_seconds(c.simulated().iteration).value() == support::near(9));
   const auto activations = [](const trace::Trace& trace) {
     return at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::activations);
   };
   CHECK(activations(c.simulated()) == core::Bytes(3000));
   c.plan.stages[0].recompute = true;
-  CHECK(to_seconds(c.simulated().iteration).value() == doctest::Approx(12));
+  CHECK(to_seconds(c.simulated().iteration).value() == support::near(12));
   CHECK(activations(c.simulated()) == core::Bytes(1000));
   const auto formula = score::stage_memory(c.problem(), c.plan, core::StageId(0));
   CHECK(at(formula, plan::MemoryKind::activations) == core::Bytes(1000));
@@ -162,13 +162,13 @@ TEST_CASE("the judge tells what weights do not allow, and where stages share a d
 
 TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") {
   // Two stages of 3 s per micro-batch each, two micro-batches: 6 s, where a flush makes it 9.
-  CHECK(to_seconds(chain("1f1b", {0, 1}, 2).simulated().iteration).value() == doctest::Approx(9));
+  CHECK(to_seconds(chain("1f1b", {0, 1}, 2).simulated().iteration).value() == support::near(9));
   for (const char* family : {"pipedream", "pipedream_2bw", "pipemare", "xpipe"})
-    CHECK(to_seconds(chain(family, {0, 1}, 2).simulated().iteration).value() == doctest::Approx(6));
+    CHECK(to_seconds(chain(family, {0, 1}, 2).simulated().iteration).value() == support::near(6));
   const auto summary = trace::summarise(chain("pipedream", {0, 1}, 2).simulated());
-  CHECK(summary.samples_per_second == doctest::Approx(2 / 6.0));
-  CHECK(summary.bubble == doctest::Approx(0).epsilon(0.1));
-  for (const auto& device : summary.devices) CHECK(device.busy.value() == doctest::Approx(6));
+  CHECK(summary.samples_per_second == support::near(2 / 6.0));
+  CHECK(summary.bubble == support::near(0, 0.1));
+  for (const auto& device : summary.devices) CHECK(device.busy.value() == support::near(6));
   // Its picture shows all of its mini-batches.
   const auto trace = chain("pipedream", {0, 1}, 2).simulated();
   CHECK(length(trace) > trace.iteration * (trace.mini_batches - 1));
@@ -178,7 +178,7 @@ TEST_CASE("without a flush a mini-batch takes what the slowest stage computes") 
 TEST_CASE("replicas take whole micro-batches in turn without a flush") {
   // Two stages on two devices each: four micro-batches of 3 s, two per replica.
   const auto trace = chain("pipedream", {0, 1}, 4, 2).simulated();
-  CHECK(to_seconds(trace.iteration).value() == doctest::Approx(6));
+  CHECK(to_seconds(trace.iteration).value() == support::near(6));
   for (const auto& span : trace.spans)
     if (computes(span.kind)) CHECK(span.device.index() % 2 == static_cast<std::size_t>(span.micro_batch % 2));
 }

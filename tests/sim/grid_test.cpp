@@ -12,6 +12,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/grid_csv.hpp"
+#include "support/near.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -68,7 +69,7 @@ TEST_CASE("1F1B on two ranks, by hand") {
   const auto result = simulate(make("1f1b", 2, 1, 3), full(1, 1, 1, 0));
   CHECK(steps(result.makespan) == 12);
   CHECK(steps(result.longest_rank_span) == 12);
-  CHECK(result.bubble_rate == doctest::Approx(3.0 / 12));
+  CHECK(result.bubble_rate == support::near(3.0 / 12));
   CHECK(result.peak_live == std::vector<int>{2, 1});
   CHECK(steps(result.idle[0]) == 3);
   CHECK(steps(result.idle[1]) == 0);
@@ -443,6 +444,6 @@ TEST_CASE("a schedule that outlasts the clock is refused") {
     shape.micro_batches = micro_batches;
     return schedule::make_grid("1f1b", shape);
   };
-  CHECK(to_seconds(sim::simulate_grid(grid(1), costs).makespan).value() == doctest::Approx(3e6));
+  CHECK(to_seconds(sim::simulate_grid(grid(1), costs).makespan).value() == support::near(3e6));
   CHECK_THROWS_AS(sim::simulate_grid(grid(2), costs), core::BadInput);
 }

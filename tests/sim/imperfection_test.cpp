@@ -10,6 +10,7 @@
 #include "penstock/sim/verify.hpp"
 #include "sim/apply.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -110,7 +111,7 @@ TEST_CASE("a last stage at half speed takes 3 (p - 1) + 6 m") {
   for (std::size_t p = 1; p <= 4; ++p)
     for (std::int64_t m = 1; m <= 5; ++m)
       CHECK(time(chain(p, m), "devices: [{device: " + std::to_string(p - 1) + ", speed: 0.5}]") ==
-            doctest::Approx(static_cast<double>(3 * (static_cast<std::int64_t>(p) - 1) + 6 * m)));
+            support::near(static_cast<double>(3 * (static_cast<std::int64_t>(p) - 1) + 6 * m)));
 }
 
 TEST_CASE("a device that serves no stage slows nothing") {
@@ -123,11 +124,11 @@ TEST_CASE("a straggler window delays by what it withholds") {
   // One stage, three micro-batches: 9 s of work. From 2 to 4 s a quarter of the speed: half a second's work
   // done instead of two.
   const Chain c = chain(1, 3);
-  CHECK(time(c, "stragglers: [{device: 0, from: 2s, to: 4s, speed: 0.25}]") == doctest::Approx(10.5));
+  CHECK(time(c, "stragglers: [{device: 0, from: 2s, to: 4s, speed: 0.25}]") == support::near(10.5));
   // Two windows, the second from 5 to 5.5 s at half speed: a quarter more.
   CHECK(time(c,
              "stragglers: [{device: 0, from: 5s, to: 5.5s, speed: 0.5}, {device: 0, from: 2s, to: 4s, speed: "
-             "0.25}]") == doctest::Approx(10.75));
+             "0.25}]") == support::near(10.75));
   // It begins when all is done; or one picosecond before.
   CHECK(time(c, "stragglers: [{device: 0, from: 9s, to: 20s, speed: 0.25}]") == 9);
   CHECK(simulated(c, "stragglers: [{device: 0, from: 8.999999999999s, to: 20s, speed: 0.25}]").iteration ==
@@ -136,7 +137,7 @@ TEST_CASE("a straggler window delays by what it withholds") {
   CHECK(
       time(c,
            "devices: [{device: 0, speed: 0.5}]\nstragglers: [{device: 0, from: 2s, to: 4s, speed: 0.25}]") ==
-      doctest::Approx(19.5));
+      support::near(19.5));
 }
 
 TEST_CASE("a link that weakens half way, fails, is restored") {
@@ -147,19 +148,19 @@ TEST_CASE("a link that weakens half way, fails, is restored") {
     CHECK(time(c, "{}", network) == 8);
     // From 1.5 s on a quarter: the other half takes 2 s, so it arrives at 3.5 instead of 2; back in 4 s,
     // not 1.
-    CHECK(time(c, "links: [{from: 0, to: 3, at: 1.5s, bandwidth: 25%}]", network) == doctest::Approx(12.5));
+    CHECK(time(c, "links: [{from: 0, to: 3, at: 1.5s, bandwidth: 25%}]", network) == support::near(12.5));
     CHECK(time(c, "links: [{from: 0, to: 3, at: 1.5s, bandwidth: 250B/s, both_ways: false}]", network) ==
-          doctest::Approx(9.5));
+          support::near(9.5));
     // Down until 5 s: half a second of it is left then, so 3.5 s are lost.
     CHECK(time(c, "links: [{from: 0, to: 3, at: 1.5s, bandwidth: down, restored: 5s}]", network) ==
-          doctest::Approx(11.5));
+          support::near(11.5));
     // Down while nothing is on the way: from 2 s, when all has arrived, to 5 s, when the gradient sets out.
     CHECK(time(c, "links: [{from: 0, to: 3, at: 2s, bandwidth: down, restored: 5s}]", network) == 8);
     // Two faults, one after the other: 0.25 s of it at a quarter, from 1.5 to 2.5 s, then down until 4 s.
     CHECK(time(c,
                "links:\n  - {from: 0, to: 3, at: 2.5s, bandwidth: down, restored: 4s}\n"
                "  - {from: 0, to: 3, at: 1.5s, bandwidth: 25%, restored: 2.5s}\n",
-               network) == doctest::Approx(8 + 2.25));
+               network) == support::near(8 + 2.25));
     CHECK_THROWS_WITH_AS(
         time(c, "links:\n  - {from: 3, to: 0, at: 1.5s, bandwidth: down}", network),
         "i.yaml:2: links[0]: 3 to 0 is down from 1.50 s on and never restored, but the transfer of "
@@ -176,18 +177,17 @@ TEST_CASE("jitter has the mean and the spread it is asked for") {
   };
   for (const double width : {0.01, 0.2}) {
     for (const auto d : {sim::Distribution::lognormal, sim::Distribution::normal}) {
-      CHECK(of(d, width).mean == doctest::Approx(1).epsilon(1e-4));
-      CHECK(of(d, width).deviation == doctest::Approx(width).epsilon(1e-3));
+      CHECK(of(d, width).mean == support::near(1, 1e-4));
+      CHECK(of(d, width).deviation == support::near(width, 1e-3));
     }
     // A uniform distribution over 2 w has a standard deviation of w / sqrt 3.
-    CHECK(of(sim::Distribution::uniform, width).deviation ==
-          doctest::Approx(width / std::sqrt(3)).epsilon(1e-4));
+    CHECK(of(sim::Distribution::uniform, width).deviation == support::near(width / std::sqrt(3), 1e-4));
   }
   // The median of the lognormal with mean one is 1 / sqrt(1 + w^2).
-  CHECK(sim::factor(sim::Distribution::lognormal, 1, 0.5) == doctest::Approx(1 / std::sqrt(2.0)));
+  CHECK(sim::factor(sim::Distribution::lognormal, 1, 0.5) == support::near(1 / std::sqrt(2.0)));
   // Cut off at zero, one standard deviation below its peak, the normal's mean is 1 + phi(1) / Phi(1)
   // = 1.2876.
-  CHECK(of(sim::Distribution::normal, 1).mean == doctest::Approx(1.2876).epsilon(1e-4));
+  CHECK(of(sim::Distribution::normal, 1).mean == support::near(1.2876, 1e-4));
   for (const double u : {0.0, 1 - 0x1.0p-53})
     for (const auto d :
          {sim::Distribution::lognormal, sim::Distribution::normal, sim::Distribution::uniform}) {
@@ -204,8 +204,8 @@ TEST_CASE(
   const auto backward = lengths(trace, trace::TaskKind::backward, 0);
   const auto seconds = [](core::Picoseconds t) { return to_seconds(t).value(); };
   const Moments m = moments(forward, seconds);
-  CHECK(m.mean == doctest::Approx(1).epsilon(4 * 0.1 / 100));  // four standard errors
-  CHECK(m.deviation == doctest::Approx(0.1).epsilon(0.03));
+  CHECK(m.mean == support::near(1, 4 * 0.1 / 100));  // four standard errors
+  CHECK(m.deviation == support::near(0.1, 0.03));
   CHECK(moments(backward, seconds).deviation == 0);  // not asked for
   double together = 0;
   for (std::size_t i = 1; i < forward.size(); ++i)
@@ -279,7 +279,7 @@ TEST_CASE("a device that is listed but takes no part counts as idle") {
   const cost::Problem problem{c.graph, part, c.costs, c.plan.training};
   const auto trace = sim::simulate(problem, c.plan, schedule::plan_order(c.plan),
                                    {NetworkModel::fifo, {}, {}, &imperfection});
-  CHECK(to_seconds(trace.iteration).value() == doctest::Approx(6));
+  CHECK(to_seconds(trace.iteration).value() == support::near(6));
   CHECK(sim::unmet(imperfection, part, trace) ==
         std::vector<std::string>{"i.yaml:1: devices[0]: the device computes nothing"});
 }
@@ -361,5 +361,5 @@ TEST_CASE("an iteration that might outlast the clock is refused") {
   CHECK_THROWS_AS(time(chain(1, 3), "stragglers: [{device: 0, from: 0s, to: 1s, speed: 1e-6}]"),
                   core::BadInput);
   CHECK_THROWS_AS(time(chain(1, 3), "devices: [{device: 0, speed: 1e-300}]"), core::BadInput);
-  CHECK(time(chain(1, 2), "devices: [{device: 0, speed: 1e-6}]") == doctest::Approx(6e6));
+  CHECK(time(chain(1, 2), "devices: [{device: 0, speed: 1e-6}]") == support::near(6e6));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/near.hpp"
 #include "support/water_filling.hpp"
 
 using namespace penstock;
@@ -56,8 +57,8 @@ TEST_CASE("a flow stopped elsewhere leaves its part to the others") {
   // Bertsekas and Gallager, Fig. 6.10 in small: flows 1 to 3 share link 0 of 1 with 1/3 each; link 1 of 1 is
   // crossed by flow 3 and by flow 4 alone: flow 4 gets 2/3.
   const auto rate = rates({1, 1}, {{0}, {0}, {0, 1}, {1}});
-  CHECK(rate[2] == doctest::Approx(1.0 / 3));
-  CHECK(rate[3] == doctest::Approx(2.0 / 3));
+  CHECK(rate[2] == support::near(1.0 / 3));
+  CHECK(rate[3] == support::near(2.0 / 3));
 }
 
 TEST_CASE("only the component that a change touches is visited") {
@@ -108,7 +109,7 @@ TEST_CASE(
     check_fair(set.capacity, routes, rate);
     const auto twin = support::fair_rates(set.capacity, routes);
     for (std::size_t f = 0; f < rate.size(); ++f)
-      CHECK(rate[f] == doctest::Approx(static_cast<double>(twin[f])).epsilon(1e-9));
+      CHECK(rate[f] == support::near(static_cast<double>(twin[f]), 1e-9));
     auto turned = routes;
     std::reverse(turned.begin(), turned.end());
     auto again = rates(set.capacity, turned);

@@ -66,6 +66,12 @@ TEST_CASE("fifo: the first to become ready goes first, and takes the whole link"
         Ends{100, 250, 150});
 }
 
+TEST_CASE("fifo: of those that wait on several links and want one more together, the first goes first") {
+  // Both wait for the first transfer, one on either link of its, and for each other on link 2.
+  CHECK(simulated_ends({{1, 1, 1}, {{{0, 1}, 0, 0, 100}, {{1, 2}, 10, 0, 50}, {{0, 2}, 20, 0, 50}}},
+                       NetworkModel::fifo) == Ends{100, 150, 200});
+}
+
 TEST_CASE("fair: random flow sets end when the slow twin says") {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     CAPTURE(seed);

@@ -8,6 +8,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -58,24 +59,24 @@ TEST_CASE("twice as slow while a tensor is sent or received") {
   // F0 0-1, sent 1-2. F1 on device 0 from 1 at half speed: half done at 2, ends at 2.5. Sent 2.5-3.5. Device
   // 1 runs F0 from 2: half done at 2.5, then at half speed while the second tensor arrives, until 3.5.
   const auto trace = two_stages(2);
-  CHECK(end_of(trace, 0, 0, kForward) == doctest::Approx(1));
-  CHECK(end_of(trace, 0, 1, kForward) == doctest::Approx(2.5));
-  CHECK(end_of(trace, 1, 0, kForward) == doctest::Approx(3.5));
-  CHECK(end_of(trace, 1, 1, kForward) == doctest::Approx(4.5));
+  CHECK(end_of(trace, 0, 0, kForward) == support::near(1));
+  CHECK(end_of(trace, 0, 1, kForward) == support::near(2.5));
+  CHECK(end_of(trace, 1, 0, kForward) == support::near(3.5));
+  CHECK(end_of(trace, 1, 1, kForward) == support::near(4.5));
 }
 
 TEST_CASE("a factor of one changes nothing") {
   const auto plain = two_stages(1);
-  CHECK(end_of(plain, 0, 1, kForward) == doctest::Approx(2));
-  CHECK(end_of(plain, 1, 0, kForward) == doctest::Approx(3));
+  CHECK(end_of(plain, 0, 1, kForward) == support::near(2));
+  CHECK(end_of(plain, 1, 0, kForward) == support::near(3));
 }
 
 TEST_CASE("overlap and a straggler multiply") {
   // Device 0 at half speed throughout: F0 0-2, sent 2-3; F1 from 2 at a quarter: 0.25 done at 3, the rest
   // takes 1.5 s.
   const auto trace = two_stages(2, "stragglers: [{device: 0, from: 0s, to: 100s, speed: 0.5}]");
-  CHECK(end_of(trace, 0, 0, kForward) == doctest::Approx(2));
-  CHECK(end_of(trace, 0, 1, kForward) == doctest::Approx(4.5));
+  CHECK(end_of(trace, 0, 0, kForward) == support::near(2));
+  CHECK(end_of(trace, 0, 1, kForward) == support::near(4.5));
 }
 
 TEST_CASE("a backward pass slows down while its first gradients are reduced") {
@@ -96,6 +97,6 @@ TEST_CASE("a backward pass slows down while its first gradients are reduced") {
   for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring}) {
     const auto time = sim::simulate_time(problem, plan, schedule::plan_order(plan),
                                          {sim::NetworkModel::fair, collective, core::Bytes(1)});
-    CHECK(to_seconds(time).value() == doctest::Approx(5.5));
+    CHECK(to_seconds(time).value() == support::near(5.5));
   }
 }

@@ -12,6 +12,7 @@
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -107,10 +108,10 @@ TEST_CASE("a group of two halves the work and waits for its all-reduces") {
                step = m.problem(plan)
                           .costs.step_time(Bytes(6000), plan::Optimizer::sgd, m.cluster.type(DeviceId(0)))
                           .value();
-  CHECK(seconds(trace.iteration) == doctest::Approx(18 + collectives + step).epsilon(1e-12));
+  CHECK(seconds(trace.iteration) == support::near(18 + collectives + step, 1e-12));
   const auto summary = trace::summarise(trace);
-  CHECK(summary.devices[1].exposed_communication.value() == doctest::Approx(collectives));
-  CHECK(summary.devices[1].busy.value() == doctest::Approx(18 + step));
+  CHECK(summary.devices[1].exposed_communication.value() == support::near(collectives));
+  CHECK(summary.devices[1].busy.value() == support::near(18 + step));
   CHECK(std::count_if(trace.spans.begin(), trace.spans.end(),
                       [](const auto& s) { return s.kind == TaskKind::all_reduce; }) == 0);
   // A device keeps half of 12 kB of weights.
@@ -135,8 +136,8 @@ TEST_CASE("messages between groups travel in parts, from all to all") {
   const auto last = std::find_if(trace.spans.begin(), trace.spans.end(), [](const auto& s) {
     return s.kind == TaskKind::backward && s.stage.index() == 0;
   });
-  CHECK(seconds(last->end) == doctest::Approx(6 + 3.5e-6).epsilon(1e-12));
-  CHECK(seconds(last->collective) == doctest::Approx(0.5e-6));
+  CHECK(seconds(last->end) == support::near(6 + 3.5e-6, 1e-12));
+  CHECK(seconds(last->collective) == support::near(0.5e-6));
 }
 
 TEST_CASE("compression shortens messages between stages and all-reduces, not those within a group") {
@@ -164,7 +165,7 @@ TEST_CASE("compressed gradients do not compress the weights that ZeRO gathers") 
                                       [](const auto& s) { return s.kind == TaskKind::all_reduce; });
     CHECK(reduced->bytes == Bytes(bytes));
     const auto estimate = score::estimate(m.problem(plan), plan, plan::StageGraph(m.graph, plan));
-    CHECK(estimate.stages[0].reduce * 2 == doctest::Approx(seconds(reduced->end - reduced->start)));
+    CHECK(estimate.stages[0].reduce * 2 == support::near(seconds(reduced->end - reduced->start)));
   }
 }
 
@@ -178,7 +179,7 @@ TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; 
   const double pass = 6 + 2 * 3 * 3e-6;
   const double step =
       m.problem(plan).costs.step_time(Bytes(2000), plan::Optimizer::sgd, m.cluster.type(DeviceId(0))).value();
-  CHECK(seconds(trace.iteration) == doctest::Approx(2 * pass + step).epsilon(1e-12));
+  CHECK(seconds(trace.iteration) == support::near(2 * pass + step, 1e-12));
   CHECK(at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::weights) == Bytes(2000));
 }
 
@@ -194,7 +195,7 @@ TEST_CASE("the estimate of one sharded stage is what is simulated, but for the u
         if (span.kind == TaskKind::step) step = seconds(span.end - span.start);
       const auto estimate = score::estimate(m.problem(plan), plan, plan::StageGraph(m.graph, plan));
       // One micro-batch: the closed form counts it twice (a lone stage's fill), the all-reduce too.
-      CHECK(estimate.bottleneck * 8 == doctest::Approx(seconds(trace.iteration) - step).epsilon(1e-9));
+      CHECK(estimate.bottleneck * 8 == support::near(seconds(trace.iteration) - step, 1e-9));
     }
 }
 
@@ -230,7 +231,7 @@ TEST_CASE("at every bucket of a last backward pass a group waits for its slowest
     const auto last = std::find_if(trace.spans.begin(), trace.spans.end(),
                                    [](const auto& span) { return span.kind == TaskKind::backward; });
     CHECK(seconds(last->end - last->start - last->collective) ==
-          doctest::Approx(bucket == 4000 ? 2.5 : 2).epsilon(1e-5));
+          support::near(bucket == 4000 ? 2.5 : 2, 1e-5));
   }
 }
 

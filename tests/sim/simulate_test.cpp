@@ -7,6 +7,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -50,10 +51,10 @@ TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
       const auto g = chain(p);
       const double expected = static_cast<double>(m + static_cast<std::int64_t>(p) - 1) * 3;
       CHECK(simulated(g, one_each(g, m, {1}), support::FixedCosts::uniform(p, 1, 2)) ==
-            doctest::Approx(expected));
+            support::near(expected));
       Plan drain = one_each(g, m, {1});
       drain.schedule = "gpipe";
-      CHECK(simulated(g, drain, support::FixedCosts::uniform(p, 1, 2)) == doctest::Approx(expected));
+      CHECK(simulated(g, drain, support::FixedCosts::uniform(p, 1, 2)) == support::near(expected));
     }
 }
 
@@ -63,8 +64,8 @@ TEST_CASE("GraphPipe Fig. 5: micro-batches 1, 2, 4 take 76 time units, uniform 4
   // 1, 2, 4: the last stage starts after 1 + ... samples instead; the paper's picture shows 76.
   const auto g = chain(3);
   const auto unit = support::FixedCosts::uniform(3, 1, 1);
-  CHECK(simulated(g, one_each(g, 32, {4}), unit) == doctest::Approx(80));
-  CHECK(simulated(g, one_each(g, 32, {1, 2, 4}), unit) == doctest::Approx(76));
+  CHECK(simulated(g, one_each(g, 32, {4}), unit) == support::near(80));
+  CHECK(simulated(g, one_each(g, 32, {1, 2, 4}), unit) == support::near(76));
 }
 
 TEST_CASE("parallel stages run side by side") {
@@ -72,25 +73,25 @@ TEST_CASE("parallel stages run side by side") {
   const auto g = support::tiny_graph(3, {{0, 2}, {1, 2}});
   const auto unit = support::FixedCosts::uniform(3, 1, 1);
   Plan p = one_each(g, 8, {1});
-  CHECK(simulated(g, p, unit) == doctest::Approx(9 * 2));
+  CHECK(simulated(g, p, unit) == support::near(9 * 2));
   for (auto& stage : p.stages) stage.in_flight = 0;
   p.stages[1].after = {core::StageId(0)};
   schedule::derive_in_flight(p, plan::StageGraph(g, p));
   CHECK(p.stages[0].in_flight == 3);
-  CHECK(simulated(g, p, unit) == doctest::Approx(10 * 2));
+  CHECK(simulated(g, p, unit) == support::near(10 * 2));
 }
 
 TEST_CASE("a transfer costs its time once each way when nothing hides it") {
   // Two stages, one micro-batch of one sample: F 1 s, 1 kB at 1 kB/s = 1 s, F B of 1 s each, 1 s back, B 1 s.
   const auto g = chain(2);
-  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(2, 1, 1), 1000) == doctest::Approx(6));
+  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(2, 1, 1), 1000) == support::near(6));
 }
 
 TEST_CASE("a link serves one transfer at a time") {
   // a feeds b and c, each 1 kB over a's single cable of 1 kB/s: the second waits for the first.
   // F_a 1, transfers end at 2 and 3, F_c B_c end at 5, gradient of c arrives at 6, B_a ends at 7.
   const auto g = support::tiny_graph(3, {{0, 1}, {0, 2}});
-  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000) == doctest::Approx(7));
+  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000) == support::near(7));
 }
 
 TEST_CASE("or a link is shared") {
@@ -98,7 +99,7 @@ TEST_CASE("or a link is shared") {
   // cable until 7, B_a ends at 8.
   const auto g = support::tiny_graph(3, {{0, 1}, {0, 2}});
   CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(3, 1, 1), 1000,
-                  {sim::NetworkModel::fair}) == doctest::Approx(8));
+                  {sim::NetworkModel::fair}) == support::near(8));
 }
 
 TEST_CASE("a transfer that waits for its receiver does not keep its sender's cable idle") {
@@ -113,8 +114,8 @@ TEST_CASE("a transfer that waits for its receiver does not keep its sender's cab
   const auto trace = sim::simulate(problem, p, schedule::plan_order(p), {sim::NetworkModel::fifo});
   for (const auto& span : trace.spans) {
     if (span.kind != trace::TaskKind::forward) continue;
-    if (span.stage == core::StageId(2)) CHECK(to_seconds(span.start).value() == doctest::Approx(3));
-    if (span.stage == core::StageId(3)) CHECK(to_seconds(span.start).value() == doctest::Approx(2));
+    if (span.stage == core::StageId(2)) CHECK(to_seconds(span.start).value() == support::near(3));
+    if (span.stage == core::StageId(3)) CHECK(to_seconds(span.start).value() == support::near(2));
   }
 }
 
@@ -131,8 +132,8 @@ TEST_CASE("replicas share each micro-batch and reduce gradients at the end") {
   const cost::Problem problem{g, cluster, costs, p.training};
   const auto trace = sim::simulate(problem, p, schedule::plan_order(p));
   // Two micro-batches, two samples per device: 2 * (2 + 2) s; ring of two: 2 * 500 B at 1 kB/s = 1 s.
-  CHECK(to_seconds(trace.iteration).value() == doctest::Approx(9));
-  CHECK(trace::summarise(trace).samples_per_second == doctest::Approx(8.0 / 9));
+  CHECK(to_seconds(trace.iteration).value() == support::near(9));
+  CHECK(trace::summarise(trace).samples_per_second == support::near(8.0 / 9));
 }
 
 TEST_CASE("memory over time follows the schedule and stays within the formula") {
@@ -171,7 +172,7 @@ TEST_CASE("an order that deadlocks is named, not waited for") {
 TEST_CASE("an iteration that outlasts the simulator's clock of 104 days is refused") {
   // One sample, one stage: forward and backward of 4e6 s each are 92 days, of 5e6 s each 115 days.
   const auto g = chain(1);
-  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 4e6, 4e6)) == doctest::Approx(8e6));
+  CHECK(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 4e6, 4e6)) == support::near(8e6));
   CHECK_THROWS_AS(simulated(g, one_each(g, 1, {1}), support::FixedCosts::uniform(1, 5e6, 5e6)),
                   core::BadInput);
 }

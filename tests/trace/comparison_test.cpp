@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "support/drawn_trace.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using trace::compare;
@@ -71,28 +72,28 @@ TEST_CASE("a trace beside itself shows every task and no error") {
 
 TEST_CASE("a slower first stage shows in its pass, in what starts later, and in the iteration") {
   const auto c = compare(two_stages(1), two_stages(0));
-  CHECK(c.iteration.measured == doctest::Approx(5));
-  CHECK(c.iteration.error() == doctest::Approx(-0.2));  // 4 s of 5 s
-  CHECK(c.tasks[0].duration.error() == doctest::Approx(-0.5));
-  CHECK(c.tasks[2].start.measured == doctest::Approx(3));
-  CHECK(c.tasks[2].start.simulated == doctest::Approx(2));
-  CHECK(c.stages[0].compute.measured == doctest::Approx(2));
+  CHECK(c.iteration.measured == support::near(5));
+  CHECK(c.iteration.error() == support::near(-0.2));  // 4 s of 5 s
+  CHECK(c.tasks[0].duration.error() == support::near(-0.5));
+  CHECK(c.tasks[2].start.measured == support::near(3));
+  CHECK(c.tasks[2].start.simulated == support::near(2));
+  CHECK(c.stages[0].compute.measured == support::near(2));
   CHECK(c.stages[1].compute.error() == 0);
   // Passes: errors of -50 % and 0 %, starts 0 s and 1 s late.
   const auto& forward = c.kinds[0];
   CHECK(forward.kind == TaskKind::forward);
   CHECK(forward.count == 2);
-  CHECK(forward.total.measured == doctest::Approx(4));
-  CHECK(forward.mean_error == doctest::Approx(0.25));
-  CHECK(forward.worst == doctest::Approx(-0.5));
-  CHECK(forward.start_shift == doctest::Approx(0.5));
+  CHECK(forward.total.measured == support::near(4));
+  CHECK(forward.mean_error == support::near(0.25));
+  CHECK(forward.worst == support::near(-0.5));
+  CHECK(forward.start_shift == support::near(0.5));
 }
 
 TEST_CASE("exposed communication and the fullest device, in total and per stage") {
   trace::Trace measured = two_stages(0);
   measured.devices[1].memory[0].activations = core::Bytes(150);
   const auto c = compare(measured, two_stages(0));
-  CHECK(c.exposed.measured == doctest::Approx(1));  // both devices idle while the second passes
+  CHECK(c.exposed.measured == support::near(1));  // both devices idle while the second passes
   CHECK(c.peak.measured == 350);
   CHECK(c.peak.simulated == 250);
   CHECK(c.stages[0].peak.error() == 0);
@@ -100,7 +101,7 @@ TEST_CASE("exposed communication and the fullest device, in total and per stage"
   CHECK(c.at_peak[activations].measured == 150);  // the kinds of that peak
   CHECK(c.stages[1].at_peak[activations].simulated == 50);
   CHECK(c.at_peak[static_cast<std::size_t>(plan::MemoryKind::weights)].error() == 0);
-  CHECK(c.stages[1].peak.error() == doctest::Approx(-100. / 350));
+  CHECK(c.stages[1].peak.error() == support::near(-100. / 350));
 }
 
 TEST_CASE("where the clock of a trace begins does not matter") {
@@ -120,20 +121,20 @@ TEST_CASE("tasks without a counterpart are counted, tasks alike are matched in t
   measured.spans.back() = span(TaskKind::backward, 1, 0, 4, 7);
   c = compare(measured, simulated);
   CHECK(c.only_simulated == 1);
-  CHECK(c.tasks.back().start.simulated == doctest::Approx(4));  // the first of the two
+  CHECK(c.tasks.back().start.simulated == support::near(4));  // the first of the two
 }
 
 TEST_CASE("of several mini-batches, one counts") {
   trace::Trace many = two_stages(0);
   many.mini_batches = 2;
   const auto c = compare(many, many);
-  CHECK(c.stages[1].compute.measured == doctest::Approx(1));  // 2 s over two mini-batches
-  CHECK(c.kinds[0].total.measured == doctest::Approx(1.5));
+  CHECK(c.stages[1].compute.measured == support::near(1));  // 2 s over two mini-batches
+  CHECK(c.kinds[0].total.measured == support::near(1.5));
 }
 
 TEST_CASE("accuracy: the mean without signs, the worst with its sign") {
   const auto a = trace::accuracy({0.1, -0.3, 0.2});
-  CHECK(a.mean_error == doctest::Approx(0.2));
+  CHECK(a.mean_error == support::near(0.2));
   CHECK(a.worst == -0.3);
   CHECK(trace::accuracy({}).mean_error == 0);
 }

@@ -5,10 +5,11 @@
 #include <cmath>
 
 #include "penstock/core/error.hpp"
+#include "support/near.hpp"
 
 using namespace penstock::trace;
 using namespace penstock::core;
-using doctest::Approx;
+using penstock::support::near;
 
 namespace {
 
@@ -70,8 +71,8 @@ TEST_CASE("the bubble is the idle share, mean over the devices") {
   const Summary summary = summarise(trace);
   CHECK(summary.devices[0].busy == Seconds(6));
   CHECK(summary.devices[1].busy == Seconds(4));
-  CHECK(summary.bubble == Approx(0.5));
-  CHECK(summary.samples_per_second == Approx(2.0));  // 20 samples in 10 s
+  CHECK(summary.bubble == near(0.5));
+  CHECK(summary.samples_per_second == near(2.0));  // 20 samples in 10 s
   CHECK(summary.exposed_communication == 0);
 }
 
@@ -87,8 +88,8 @@ TEST_CASE("communication is exposed only while its device computes nothing") {
   const Summary summary = summarise(trace);
   CHECK(summary.devices[0].exposed_communication == Seconds(4));
   CHECK(summary.devices[1].exposed_communication == Seconds(5));
-  CHECK(summary.exposed_communication == Approx(0.45));  // 9 of 2 x 10 device seconds
-  CHECK(summary.devices[0].busy == Seconds(4));          // an all-reduce is not computing
+  CHECK(summary.exposed_communication == near(0.45));  // 9 of 2 x 10 device seconds
+  CHECK(summary.devices[0].busy == Seconds(4));        // an all-reduce is not computing
 }
 
 TEST_CASE("two transfers at once are exposed once") {

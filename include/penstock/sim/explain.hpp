@@ -39,12 +39,12 @@ std::string_view name(Cause cause);
 /// What would have to be faster.
 struct Resource {
   enum class Kind : std::uint8_t {
-    device,     ///< index: DeviceId
+    stage,      ///< index: StageId, all its replicas together
     link,       ///< index into Cluster::links()
     latency,    ///< of all routes together
     reduction,  ///< index: StageId whose gradients an all-reduce in closed form reduces
   };
-  Kind kind = Kind::device;
+  Kind kind = Kind::stage;
   std::size_t index = 0;
   friend auto operator<=>(const Resource&, const Resource&) = default;
 };
@@ -52,6 +52,7 @@ struct Resource {
 struct PathEntry {
   std::string what;  ///< in words
   Resource resource;
+  core::DeviceId device;  ///< of a pass or a step; of what is on its way none
   PathKind kind = PathKind::compute;
   Cause cause = Cause::begin;  ///< of the task's start; later parts of one transfer repeat it
   core::Picoseconds start, end;
@@ -62,8 +63,9 @@ struct ResourceShare {
   std::string name;
   core::Picoseconds time;  ///< on the path
   double share = 0;        ///< of the run
-  /// Iteration time, simulated anew, with the resource infinitely fast: the device's passes and steps take no
-  /// time, the link has no limit, latency is zero, the all-reduce is done at once. Only for the first few.
+  /// Iteration time, simulated anew, with the resource infinitely fast: the stage's passes and steps take no
+  /// time on any of its devices (one replica alone would wait for the others), the link has no limit, latency
+  /// is zero, the all-reduce is done at once. Only for the first few.
   std::optional<core::Picoseconds> without;
 };
 
@@ -72,7 +74,7 @@ struct Explanation {
   core::Picoseconds run;        ///< first start to last end; of one mini-batch the iteration
   std::vector<PathEntry> path;  ///< by time; tiles [0, run] without gap or overlap
   std::vector<ResourceShare>
-      shares;  ///< largest first; of equal ones devices, links, latency, reductions, by index
+      shares;  ///< largest first; of equal ones stages, links, latency, reductions, by index
 };
 
 /// Walks back from the last task to end, each time to what made it start: the predecessor that ended last (of
