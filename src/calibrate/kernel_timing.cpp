@@ -6,7 +6,7 @@
 namespace penstock::calibrate {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kOperandSeed = 1;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ struct TimedKernel::Parts {
 TimedKernel::TimedKernel(kernels::Backend& backend, kernels::Stream& stream, const graph::Operator& op,
                          std::int64_t samples, cluster::Precision number) {
   auto kernel = backend.make_kernel(op, samples, number_of(number));
-  OperandSet operands(backend, op, kernel->slots(), kSeed);
+  OperandSet operands(backend, op, kernel->slots(), kOperandSeed);
   parts_ = std::make_unique<Parts>(Parts{stream, samples, std::move(kernel), std::move(operands)});
   for (const cost::Pass pass : kAllPasses)
     if (has(pass)) run(pass);

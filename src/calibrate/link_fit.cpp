@@ -35,18 +35,6 @@ Line flat(Points points) {
   return {sum / weights, 0};
 }
 
-Line fit(Points points) {
-  const auto rows = static_cast<Eigen::Index>(points.size());
-  Eigen::MatrixX2d a(rows, 2);
-  const double unit = points.back().bytes;  // keeps both columns near one
-  for (Eigen::Index i = 0; i < rows; ++i) {
-    const Point& p = points[static_cast<std::size_t>(i)];
-    a.row(i) << 1 / p.time, p.bytes / unit / p.time;
-  }
-  const Eigen::Vector2d x = a.colPivHouseholderQr().solve(Eigen::VectorXd::Ones(rows));
-  return x[1] < 0 ? flat(points) : Line{x[0], x[1] / unit};
-}
-
 /// Without a latency, the best slope.
 Line through_zero(Points points) {
   double sum = 0, weights = 0;
@@ -61,25 +49,49 @@ double residual(const Line& line, const Point& p) {
   return p.time / line.at(p.bytes) - 1;
 }
 
-double squares(Points points) {
-  const Line line = fit(points);
+double squares(const Line& line, Points points) {
   double sum = 0;
   for (const Point& p : points) sum += std::pow(line.at(p.bytes) / p.time - 1, 2);
   return sum;
 }
 
+Line unconstrained(Points points) {
+  const auto rows = static_cast<Eigen::Index>(points.size());
+  Eigen::MatrixX2d a(rows, 2);
+  const double unit = points.back().bytes;  // keeps both columns near one
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    const Point& p = points[static_cast<std::size_t>(i)];
+    a.row(i) << 1 / p.time, p.bytes / unit / p.time;
+  }
+  const Eigen::Vector2d x = a.colPivHouseholderQr().solve(Eigen::VectorXd::Ones(rows));
+  return {x[0], x[1] / unit};
+}
+
+/// The best line without a negative constant. The squares are convex in the two, so where the free line has
+/// one the best of the others lies on an edge.
+Line fit(Points points) {
+  const Line free = unconstrained(points);
+  if (free.latency >= 0 && free.per_byte >= 0) return free;
+  const Line constant = flat(points), proportional = through_zero(points);
+  return squares(constant, points) < squares(proportional, points) ? constant : proportional;
+}
+
+double squares(Points points) {
+  return squares(fit(points), points);
+}
+
 /// First points of the segments of the least-squares partition into `segments`; empty when there are too few
 /// points.
-struct Partition {
+struct Segmentation {
   std::vector<std::size_t> starts;
   double squares = std::numeric_limits<double>::infinity();
 };
 
-Partition best_partition(Points points, std::size_t segments) {
+Segmentation best_partition(Points points, std::size_t segments) {
   if (segments == 1) return {{0}, squares(points)};
-  Partition best;
+  Segmentation best;
   for (std::size_t last = kFewest * (segments - 1); last + kFewest <= points.size(); ++last) {
-    Partition head = best_partition(points.first(last), segments - 1);
+    Segmentation head = best_partition(points.first(last), segments - 1);
     head.squares += squares(points.subspan(last));
     if (head.squares >= best.squares) continue;
     best = std::move(head);
@@ -89,18 +101,18 @@ Partition best_partition(Points points, std::size_t segments) {
 }
 
 /// Two constants per segment, and the breakpoints.
-double criterion(const Partition& partition, std::size_t count, std::size_t segments) {
+double criterion(const Segmentation& partition, std::size_t count, std::size_t segments) {
   const auto n = static_cast<double>(count);
   const double parameters = 3 * static_cast<double>(segments) - 1;
   return n * std::log(std::max(partition.squares / n, kLeastResidual)) + parameters * std::log(n);
 }
 
-Partition choose_partition(Points points) {
-  Partition chosen;
+Segmentation choose_partition(Points points) {
+  Segmentation chosen;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t segments = 1; segments <= kMostSegments && segments * kFewest <= points.size();
        ++segments) {
-    Partition partition = best_partition(points, segments);
+    Segmentation partition = best_partition(points, segments);
     const double worth = criterion(partition, points.size(), segments);
     if (worth >= least) continue;
     least = worth;
@@ -145,8 +157,7 @@ std::vector<Point> medians(std::span<const cost::LinkPoint> measured) {
 std::optional<cost::Affine> fit_line(std::span<const cost::LinkPoint> measured) {
   const std::vector<Point> points = medians(measured);
   if (points.empty()) return std::nullopt;
-  Line line = points.size() > 1 ? fit(points) : through_zero(points);
-  if (line.latency < 0) line = through_zero(points);
+  const Line line = points.size() > 1 ? fit(points) : through_zero(points);
   return line.per_byte > 0 ? std::optional(cost::Affine{line.latency, line.per_byte}) : std::nullopt;
 }
 

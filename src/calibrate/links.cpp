@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "penstock/calibrate/doubts.hpp"
 #include "penstock/calibrate/kernel_timing.hpp"
 #include "penstock/calibrate/link_fit.hpp"
 #include "penstock/core/error.hpp"
@@ -14,7 +15,7 @@ using cost::LinkKind;
 using kernels::Buffer;
 using kernels::Element;
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kMessageSeed = 1;
 
 std::int64_t numbers_in(core::Bytes bytes) {
   return std::max<std::int64_t>(1, (bytes.value() + size(Element::fp32) - 1) / size(Element::fp32));
@@ -27,7 +28,7 @@ class Copy {
       : rank_(rank),
         from_(rank.backend->allocate(Element::fp32, numbers_in(bytes))),
         to_(rank.backend->allocate(Element::fp32, numbers_in(bytes))) {
-    write_random(*rank.backend, *from_, kSeed);
+    write_random(*rank.backend, *from_, kMessageSeed);
     rank.backend->zero(*to_, *rank.stream);
   }
   void operator()() { take(*from_); }
@@ -52,7 +53,7 @@ cost::LinkPoint copy_within(const LinkBench& bench, core::Bytes bytes) {
 cost::LinkPoint copy_with_host(const LinkBench& bench, LinkKind kind, core::Bytes bytes) {
   kernels::Backend& backend = *bench.ranks[0].backend;
   const auto buffer = backend.allocate(Element::fp32, numbers_in(bytes));
-  write_random(backend, *buffer, kSeed);
+  write_random(backend, *buffer, kMessageSeed);
   std::vector<std::byte> host(static_cast<std::size_t>(buffer->bytes().value()));
   backend.read(*buffer, host);
   const Body body = kind == LinkKind::host_to_device ? Body([&] { backend.write(*buffer, host); })
@@ -80,8 +81,9 @@ class LibraryRun {
     const std::int64_t count = std::ssize(ranks_), part = (numbers_in(bytes) + count - 1) / count;
     for (Rank& rank : ranks_) {
       write_random(*rank.backend, *wholes_.emplace_back(rank.backend->allocate(Element::fp32, part * count)),
-                   kSeed);
-      write_random(*rank.backend, *parts_.emplace_back(rank.backend->allocate(Element::fp32, part)), kSeed);
+                   kMessageSeed);
+      write_random(*rank.backend, *parts_.emplace_back(rank.backend->allocate(Element::fp32, part)),
+                   kMessageSeed);
     }
   }
   void operator()(LinkKind kind) {
@@ -191,11 +193,11 @@ void add_point(cost::Calibration& calibration, LinkKind kind, int ranks, const c
     link = calibration.links.insert(calibration.links.end(), cost::MeasuredLink{kind, ranks, {}, {}});
   auto& points = link->points;
   const auto place = std::ranges::lower_bound(points, point.bytes, {}, &cost::LinkPoint::bytes);
-  if (place != points.end() && place->bytes == point.bytes)
-    *place = point;
-  else
+  if (place == points.end() || place->bytes != point.bytes)
     points.insert(place, point);
-  link->segments = fit_link(points, kSeed);
+  else if (noise(point) < noise(*place))
+    *place = point;
+  link->segments = fit_link(points, kMessageSeed);
 }
 
 bool has_point(const cost::Calibration& calibration, LinkKind kind, int ranks, core::Bytes bytes) {

@@ -12,7 +12,7 @@
 namespace penstock::calibrate {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kRunSeed = 1;
 
 /// Whether parameters stand above each operator; without, nobody asks for its input gradient.
 std::vector<bool> trained_above(const graph::OpGraph& graph) {
@@ -63,7 +63,7 @@ cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend
   const core::Bytes needed = kernels::GraphRun::bytes(model.graph, samples);
   if (needed > memory)
     throw core::BadInput(fmt::format("it takes {}, more than {}", core::show(needed), core::show(memory)));
-  kernels::GraphRun run(backend, model.graph, samples, number_of(number), kSeed);
+  kernels::GraphRun run(backend, model.graph, samples, number_of(number), kRunSeed);
   run.zero_tables(stream);
   const cost::Timing whole = stopwatch.unbundled([&] {
     run.forward(stream);

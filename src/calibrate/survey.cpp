@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "penstock/calibrate/doubts.hpp"
 #include "penstock/calibrate/kernel_timing.hpp"
 #include "penstock/calibrate/numbers.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -17,10 +18,10 @@ using cost::LinkKind;
 using cost::Pass;
 
 constexpr std::int64_t kLargestCopy = std::int64_t{256} << 20, kLargestMessage = std::int64_t{1} << 30;
-constexpr std::int64_t kSmallestMessage = 1024;
+constexpr std::int64_t kSmallestMessage = 1024, kEarlyMessage = std::int64_t{1} << 20;
 constexpr std::int64_t kSharedCopy = std::int64_t{64} << 20, kOverlapProduct = 1024;
-constexpr double kCeilingTime = 3;  // s, about
-constexpr double kFillRate = 1e9;   // B/s
+constexpr double kCeilingTime = 3;       // s, about
+constexpr double kSurveyFillRate = 1e9;  // B/s
 constexpr std::int64_t kLeastPerRound = 3;
 
 std::string title(const KernelItem& item, std::size_t round) {
@@ -36,6 +37,17 @@ bool measured(const Calibration& calibration, const KernelItem& item, Pass pass,
 bool measured(const Calibration& calibration, const KernelItem& item, std::size_t round) {
   return std::ranges::all_of(kAllPasses, [&](Pass pass) {
     return !item.passes[static_cast<std::size_t>(pass)] || measured(calibration, item, pass, round);
+  });
+}
+
+bool noisy(const Calibration& calibration, const KernelItem& item, Pass pass) {
+  const cost::KernelPoint* point = find_point(calibration, item.key, pass, item.samples);
+  return point != nullptr && calibrate::noisy(*point);
+}
+
+bool noisy(const Calibration& calibration, const KernelItem& item) {
+  return std::ranges::any_of(kAllPasses, [&](Pass pass) {
+    return item.passes[static_cast<std::size_t>(pass)] && noisy(calibration, item, pass);
   });
 }
 
@@ -131,28 +143,45 @@ std::vector<Job> Survey::ceilings() {
               })};
 }
 
-void Survey::measure_kernel(const KernelItem& item, std::size_t round, Calibration& calibration) {
+void Survey::measure_kernel(const KernelItem& item, Calibration& calibration,
+                            const std::function<bool(Pass)>& wanted) {
   TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.number);
   timed([&](Stopwatch& stopwatch) {
-    for (const Pass pass : kAllPasses) {
-      const bool wanted = item.passes[static_cast<std::size_t>(pass)] && kernel.has(pass);
-      if (wanted && !measured(calibration, item, pass, round))
+    for (const Pass pass : kAllPasses)
+      if (item.passes[static_cast<std::size_t>(pass)] && kernel.has(pass) && wanted(pass))
         add_kernel_point(calibration, item, kernel.time(pass, stopwatch));
-    }
   });
 }
 
 Job Survey::kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline) {
   return {title(item, round), measuring_time(item, roofline, request_.rule), false,
           [item, round](const Calibration& c) { return measured(c, item, round); },
-          [this, item, round](Calibration& c) { measure_kernel(item, round, c); }};
+          [this, item, round](Calibration& c) {
+            measure_kernel(item, c, [&](Pass pass) { return !measured(c, item, pass, round); });
+          }};
+}
+
+Job Survey::repeated_kernel(const KernelItem& item, const Roofline& roofline) {
+  return {"again: " + title(item, 1), measuring_time(item, roofline, request_.rule), false,
+          [item](const Calibration& c) { return !noisy(c, item); },
+          [this, item](Calibration& c) {
+            measure_kernel(item, c, [&](Pass pass) { return noisy(c, item, pass); });
+          }};
+}
+
+Job Survey::repeated_link(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
+  Job job = link_job(kind, bytes, roofline);
+  job.name = "again: " + job.name;
+  job.done = [](const Calibration&) { return false; };
+  return job;
 }
 
 Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
   const cluster::Precision number = request_.number;
   const core::Bytes buffers = kernels::GraphRun::bytes(model.graph, 1);
   const core::Seconds once = model.graph.forward_flops() * 3 / roofline.matmul + buffers / roofline.copy;
-  const core::Seconds estimate = buffers / core::Bandwidth(kFillRate) + sampling_time(once, request_.rule);
+  const core::Seconds estimate =
+      buffers / core::Bandwidth(kSurveyFillRate) + sampling_time(once, request_.rule);
   const auto done = [&model, number](const Calibration& c) {
     return std::ranges::any_of(c.models,
                                [&](const cost::ModelSum& sum) { return same_model(sum, model, number); });
@@ -166,10 +195,23 @@ Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
   return {"model " + model.name, estimate, false, done, run};
 }
 
-Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
+int Survey::ranks_of(LinkKind kind) const {
   const bool alone =
       kind == LinkKind::device_copy || kind == LinkKind::host_to_device || kind == LinkKind::device_to_host;
-  const int ranks = alone ? 1 : kind == LinkKind::peer_copy ? 2 : static_cast<int>(request_.peers.size());
+  return alone ? 1 : kind == LinkKind::peer_copy ? 2 : static_cast<int>(request_.peers.size());
+}
+
+std::vector<LinkKind> Survey::link_kinds() const {
+  std::vector<LinkKind> kinds = {LinkKind::device_copy};
+  if (!request_.host) kinds.insert(kinds.end(), {LinkKind::host_to_device, LinkKind::device_to_host});
+  if (request_.peers.size() >= 2)
+    kinds.insert(kinds.end(),
+                 {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
+  return kinds;
+}
+
+Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
+  const int ranks = ranks_of(kind);
   return {fmt::format("{} {}", name(kind), core::show(bytes)),
           sampling_time(transfer_time(bytes, roofline), request_.rule), false,
           [=](const Calibration& c) { return has_point(c, kind, ranks, bytes); },
@@ -191,35 +233,51 @@ Job Survey::overlap_job() {
           }};
 }
 
+void Survey::add_views(std::vector<Job>& jobs) {
+  if (!request_.open_view) return;
+  jobs.push_back(sharing_job());
+  jobs.push_back(overlap_job());
+}
+
 /// A message is in memory three times and more on every rank.
-void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline) {
-  std::vector<LinkKind> kinds = {LinkKind::device_copy};
-  if (!request_.host) kinds.insert(kinds.end(), {LinkKind::host_to_device, LinkKind::device_to_host});
-  if (request_.peers.size() >= 2)
-    kinds.insert(kinds.end(),
-                 {LinkKind::peer_copy, LinkKind::all_reduce, LinkKind::reduce_scatter, LinkKind::all_gather});
-  if (request_.open_view) {
-    jobs.push_back(sharing_job());
-    jobs.push_back(overlap_job());
-  }
-  const std::int64_t most = std::min(
-      kLargestMessage, request_.memory.value() / (4 * std::max<std::int64_t>(1, std::ssize(request_.peers))));
-  for (const LinkKind kind : kinds)
+void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline, std::int64_t above,
+                       std::int64_t most) {
+  most =
+      std::min(most, request_.memory.value() / (4 * std::max<std::int64_t>(1, std::ssize(request_.peers))));
+  for (const LinkKind kind : link_kinds())
     for (std::int64_t bytes = kSmallestMessage; bytes <= most; bytes *= 2)
-      jobs.push_back(link_job(kind, core::Bytes(bytes), roofline));
+      if (bytes > above) jobs.push_back(link_job(kind, core::Bytes(bytes), roofline));
+}
+
+std::vector<KernelItem> Survey::items(const Roofline& roofline) const {
+  const WorkLimits limits{.most_samples = request_.most_samples, .memory = request_.memory};
+  return kernel_items(request_.models, request_.number, roofline, limits);
 }
 
 std::vector<Job> Survey::jobs(const Roofline& roofline) {
-  const WorkLimits limits{.most_samples = request_.most_samples, .memory = request_.memory};
-  const auto items = kernel_items(request_.models, request_.number, roofline, limits);
+  const auto items = this->items(roofline);
   const auto others = std::ranges::find_if(items, [](const KernelItem& item) { return item.samples > 1; });
   std::vector<Job> out;
   for (auto item = items.begin(); item != others; ++item) out.push_back(kernel_job(*item, 1, roofline));
   for (const NamedModel& model : request_.models) out.push_back(model_job(model, roofline));
-  add_links(out, roofline);
+  add_views(out);
+  add_links(out, roofline, 0, kEarlyMessage);
   for (auto item = others; item != items.end(); ++item) out.push_back(kernel_job(*item, 1, roofline));
+  add_links(out, roofline, kEarlyMessage, kLargestMessage);
   for (std::size_t round = 2; round <= request_.rounds; ++round)
     for (const KernelItem& item : items) out.push_back(kernel_job(item, round, roofline));
+  return out;
+}
+
+std::vector<Job> Survey::repeats(const Calibration& calibration, const Roofline& roofline) {
+  std::vector<Job> out;
+  for (const KernelItem& item : items(roofline))
+    if (noisy(calibration, item)) out.push_back(repeated_kernel(item, roofline));
+  for (const LinkKind kind : link_kinds())
+    for (const cost::MeasuredLink& link : calibration.links)
+      for (const cost::LinkPoint& point : link.points)
+        if (link.kind == kind && link.ranks == ranks_of(kind) && noisy(point))
+          out.push_back(repeated_link(kind, point.bytes, roofline));
   return out;
 }
 

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "penstock/calibrate/numbers.hpp"
+#include "penstock/cost/parts.hpp"
+#include "penstock/cost/sharding.hpp"
 
 namespace penstock::calibrate {
 namespace {
@@ -17,8 +20,9 @@ constexpr double kRunsToWarmUp = 4;
 /// A key with what the models do with it.
 struct Found {
   KernelItem item;
-  core::Bytes kept;   ///< per sample
-  double weight = 0;  ///< s on the reference device, one sample, all models
+  core::Bytes kept;              ///< per sample
+  double weight = 0;             ///< s on the reference device, one sample, all models
+  std::set<std::int64_t> sizes;  ///< samples
 };
 
 void join(cost::Work& work, const cost::Work& other) {
@@ -35,33 +39,62 @@ double reference_time(const KernelItem& item) {
   return sum;
 }
 
-/// Adds the operator to those found.
-void note(std::map<cost::KernelKey, Found>& found, const graph::OpGraph& graph, core::OpId id,
-          cluster::Precision number) {
-  const graph::Operator& op = graph.op(id);
-  KernelItem item{op, cost::key_of(op, number), cost::work_of(graph, id, number), {}, 1};
-  for (const cost::Pass pass : kAllPasses)
-    item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
-  const double weight = reference_time(item);
-  Found& entry = found.try_emplace(item.key, Found{item, op.kept_bytes, 0}).first->second;
-  join(entry.item.work, item.work);
-  for (std::size_t i = 0; i < cost::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
-  entry.weight += weight;
-}
+/// Gathers the kernels of all models.
+class Finder {
+ public:
+  Finder(cluster::Precision number, std::int64_t most_samples) : number_(number), most_(most_samples) {}
 
-/// In falling order of weight, ties by key.
-std::vector<Found> distinct(std::span<const NamedModel> models, cluster::Precision number) {
-  std::map<cost::KernelKey, Found> found;
-  for (const NamedModel& model : models)
-    for (std::size_t v = 0; v < model.graph.size(); ++v)
-      if (kernels::has_kernel(model.graph.op(core::OpId(v)).kind))
-        note(found, model.graph, core::OpId(v), number);
-  std::vector<Found> out;
-  for (auto& [key, entry] : found) out.push_back(std::move(entry));
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Found& a, const Found& b) { return a.weight > b.weight; });
-  return out;
-}
+  void add(const NamedModel& model) {
+    const auto sizes = model.samples.empty() ? batch_sizes(most_) : model.samples;
+    for (std::size_t v = 0; v < model.graph.size(); ++v) {
+      const core::OpId id(v);
+      if (!kernels::has_kernel(model.graph.op(id).kind)) continue;
+      note(model.graph, id, {}, sizes);
+      for (const int degree : model.tensor_degrees) add_parts(model.graph, id, degree, sizes);
+    }
+  }
+
+  /// In falling order of weight, ties by key.
+  std::vector<Found> found() && {
+    std::vector<Found> out;
+    for (auto& [key, entry] : found_) out.push_back(std::move(entry));
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Found& a, const Found& b) { return a.weight > b.weight; });
+    return out;
+  }
+
+ private:
+  /// As the rule of cost/sharding.hpp divides: attention by heads, tables by rows.
+  void add_parts(const graph::OpGraph& graph, core::OpId id, int degree,
+                 const std::vector<std::int64_t>& sizes) {
+    const graph::Operator& op = graph.op(id);
+    for (const auto how : {plan::Partition::output, plan::Partition::input}) {
+      if (op.kind == graph::OpKind::attention && how == plan::Partition::input) continue;
+      if (op.kind == graph::OpKind::embedding && how == plan::Partition::output) continue;
+      const cost::OpPart part = cost::op_part(op, how, 1.0 / degree);
+      if (cost::divided_shape(op, part)) note(graph, id, part, sizes);
+    }
+  }
+
+  void note(const graph::OpGraph& graph, core::OpId id, const cost::OpPart& part,
+            const std::vector<std::int64_t>& sizes) {
+    graph::Operator op = graph.op(id);
+    op.shape = cost::divided_shape(op, part).value_or(op.shape);
+    KernelItem item{op, cost::key_of(op, number_), cost::part_work(graph, id, number_, part), {}, 1};
+    for (const cost::Pass pass : kAllPasses)
+      item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
+    const double weight = reference_time(item);
+    Found& entry = found_.try_emplace(item.key, Found{item, op.kept_bytes, 0, {1}}).first->second;
+    join(entry.item.work, item.work);
+    for (std::size_t i = 0; i < cost::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
+    entry.weight += weight;
+    entry.sizes.insert(sizes.begin(), sizes.end());
+  }
+
+  cluster::Precision number_;
+  std::int64_t most_;
+  std::map<cost::KernelKey, Found> found_;
+};
 
 /// Operands and their gradients, and what forward keeps.
 core::Bytes memory_of(const Found& found, std::int64_t samples) {
@@ -78,27 +111,40 @@ bool allowed(const Found& found, std::int64_t samples, const Roofline& roofline,
 
 }  // namespace
 
-std::vector<std::int64_t> batch_sizes(std::int64_t most) {
-  std::vector<std::int64_t> sizes = {1};
-  std::vector<std::pair<int, int>> gaps = {{0, static_cast<int>(std::lround(std::log2(most)))}};
-  if (most > 1) sizes.push_back(most);
+std::vector<std::int64_t> ends_first(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> out = {sizes.front()};
+  std::vector<std::pair<std::size_t, std::size_t>> gaps = {{0, sizes.size() - 1}};
+  if (sizes.size() > 1) out.push_back(sizes.back());
   for (std::size_t i = 0; i < gaps.size(); ++i) {
     const auto [low, high] = gaps[i];
     if (high - low < 2) continue;
-    const int middle = (low + high) / 2;
-    sizes.push_back(std::int64_t{1} << middle);
+    const std::size_t middle = (low + high) / 2;
+    out.push_back(sizes[middle]);
     gaps.insert(gaps.end(), {{middle, high}, {low, middle}});
   }
-  return sizes;
+  return out;
+}
+
+std::vector<std::int64_t> batch_sizes(std::int64_t most) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t samples = 1; samples <= most; samples *= 2) sizes.push_back(samples);
+  return ends_first(sizes);
 }
 
 std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision number,
                                      const Roofline& roofline, const WorkLimits& limits) {
+  Finder finder(number, limits.most_samples);
+  for (const NamedModel& model : models) finder.add(model);
+  const std::vector<Found> found = std::move(finder).found();
+  std::vector<std::vector<std::int64_t>> sizes;
+  for (const Found& entry : found) sizes.push_back(ends_first({entry.sizes.begin(), entry.sizes.end()}));
+  std::size_t turns = 0;
+  for (const auto& own : sizes) turns = std::max(turns, own.size());
   std::vector<KernelItem> items;
-  const std::vector<Found> found = distinct(models, number);
-  for (const std::int64_t samples : batch_sizes(limits.most_samples))
-    for (const Found& entry : found)
-      if (allowed(entry, samples, roofline, limits)) items.emplace_back(entry.item).samples = samples;
+  for (std::size_t turn = 0; turn < turns; ++turn)
+    for (std::size_t f = 0; f < found.size(); ++f)
+      if (turn < sizes[f].size() && allowed(found[f], sizes[f][turn], roofline, limits))
+        items.emplace_back(found[f].item).samples = sizes[f][turn];
   return items;
 }
 

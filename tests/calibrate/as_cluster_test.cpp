@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/cost/calibrated.hpp"
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 
 using namespace penstock;
@@ -17,12 +18,12 @@ TEST_CASE("several of the measured device are a cluster it is not foreign to") {
   CHECK(cost::CalibratedCosts(calibration).foreign(cluster).empty());
   for (std::size_t to = 1; to < 4; ++to)
     CHECK(cluster.route(DeviceId(0), DeviceId(to)).time(core::Bytes(1'000'000'000)).value() ==
-          doctest::Approx(0.05001));
+          support::near(0.05001));
   const auto& type = cluster.type(DeviceId(3));
   CHECK(type.memory == core::Bytes(4'000'000'000));
-  CHECK(type.memory_bandwidth.value() == doctest::Approx(1e11));
-  CHECK(type.peak[0].value() == doctest::Approx(1e12));
-  CHECK(type.launch_overhead.value() == doctest::Approx(3e-6));
+  CHECK(type.memory_bandwidth.value() == support::near(1e11));
+  CHECK(type.peak[0].value() == support::near(1e12));
+  CHECK(type.launch_overhead.value() == support::near(3e-6));
   CHECK(cluster.node(DeviceId(0)) == cluster.node(DeviceId(3)));
 }
 
@@ -44,8 +45,8 @@ TEST_CASE("messages are as long as copies between devices were") {
                        {cost::LinkKind::peer_copy, 2, {at(1000), at(100'000), at(10'000'000)}, {}}};
   const auto line = calibrate::peer_line(calibration);
   REQUIRE(line);
-  CHECK(line->latency == doctest::Approx(2e-6));
-  CHECK(1 / line->per_byte == doctest::Approx(10e9));
+  CHECK(line->latency == support::near(2e-6));
+  CHECK(1 / line->per_byte == support::near(10e9));
 }
 
 TEST_CASE("GPUs that send each other messages have a memory each, partitions of one share it") {

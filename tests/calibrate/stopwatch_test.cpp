@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "scripted.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using calibrate::Stopwatch;
@@ -32,28 +33,28 @@ double us(core::Seconds time) {
 TEST_CASE("cold times follow an eviction each, back-to-back times none") {
   Bench b;
   b.script.duration = [](const Script& s) { return s.cold ? 5e-3 : 1e-3; };
-  CHECK(us(b.stopwatch.cold(b.body).median) == doctest::Approx(5000));
+  CHECK(us(b.stopwatch.cold(b.body).median) == support::near(5000));
   CHECK(b.script.evictions == 10);
-  CHECK(us(b.stopwatch.back_to_back(b.body).median) == doctest::Approx(1000));
+  CHECK(us(b.stopwatch.back_to_back(b.body).median) == support::near(1000));
   CHECK(b.script.evictions == 10);
 }
 
 TEST_CASE("short work is bundled, and the bundle's time divided") {
   Bench b;
   b.script.duration = [](const Script&) { return 3e-6; };
-  CHECK(us(b.stopwatch.back_to_back(b.body).median) == doctest::Approx(3));
+  CHECK(us(b.stopwatch.back_to_back(b.body).median) == support::near(3));
   CHECK(b.script.bundles == std::vector<int>{67});  // 200 us / 3 us, rounded up
   b.script.duration = [](const Script&) { return 20e-6; };
   b.stopwatch.back_to_back(b.body);
   CHECK(b.script.bundles.size() == 1);  // 20 us are long enough
-  CHECK(us(b.stopwatch.unbundled(b.body).median) == doctest::Approx(20));
+  CHECK(us(b.stopwatch.unbundled(b.body).median) == support::near(20));
 }
 
 // 64, 32, 16, 8, 4, 2, 1, 1, 1: six halvings, then two runs that gain nothing.
 TEST_CASE("warm-up ends when runs gain no more") {
   Bench b;
   b.script.duration = [](const Script& s) { return std::max(1e-3, 64e-3 * std::pow(0.5, s.runs)); };
-  CHECK(us(b.stopwatch.warm_up(b.body)) == doctest::Approx(1000));
+  CHECK(us(b.stopwatch.warm_up(b.body)) == support::near(1000));
   CHECK(b.script.runs == 9);
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("outliers widen p90, not the median") {
     return s.runs % 7 == 0 ? 50e-3 : 1e-3 * (1 + 0.01 * (s.runs % 3));
   };
   const cost::Timing t = b.stopwatch.unbundled(b.body);
-  CHECK(us(t.median) == doctest::Approx(1010).epsilon(0.011));
+  CHECK(us(t.median) == support::near(1010, 0.011));
   CHECK(us(t.p90) > 10'000);
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("throttled timings are thrown away") {
     return s.runs >= 4 && s.runs <= 6 ? 2e-3 : 1e-3;
   };  // after three runs of warm-up
   const cost::Timing t = b.stopwatch.unbundled(b.body);
-  CHECK(us(t.p90) == doctest::Approx(1000));
+  CHECK(us(t.p90) == support::near(1000));
   CHECK(t.count == 10);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/layers.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using calibrate::KernelItem;
@@ -54,6 +55,29 @@ TEST_CASE("equal operators are one item, and the heaviest comes first") {
   CHECK(items[1].key == cost::key_of(models[0].graph.op(core::OpId(2)), kFp32));
 }
 
+TEST_CASE("a model's own sizes, the ends first, and always one sample") {
+  NamedModel one = three_layers();
+  one.samples = {3, 6, 12};
+  CHECK(names(calibrate::kernel_items({&one, 1}, kFp32, kRoofline, kLoose)) ==
+        std::vector<std::string>{"c x 1", "a x 1", "c x 12", "a x 12", "c x 3", "a x 3", "c x 6", "a x 6"});
+}
+
+// Two devices have half of the outputs, or of the inputs, of each layer: of a and b alike, and of c.
+TEST_CASE("parts that tensor-parallel groups make are kernels, with the work that costs ask them for") {
+  NamedModel model = three_layers();
+  model.samples = {1};
+  model.tensor_degrees = {2};
+  const auto items = calibrate::kernel_items({&model, 1}, kFp32, kRoofline, kLoose);
+  std::set<std::pair<std::int64_t, std::int64_t>> extents;
+  for (const KernelItem& item : items)
+    extents.emplace(*graph::extent(item.key.shape, "in"), *graph::extent(item.key.shape, "out"));
+  CHECK(extents ==
+        std::set<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {8, 64}, {8, 4}, {4, 8}, {8, 32}, {4, 64}});
+  for (const KernelItem& item : items)
+    if (item.key.shape == cost::Shape{{"rows", 1}, {"in", 8}, {"out", 32}})
+      CHECK(item.work.weights == core::Bytes(4 * 8 * 32));
+}
+
 TEST_CASE("a kernel of two models is measured once, and inputs and views not at all") {
   const std::vector<NamedModel> once = {three_layers()}, twice = {three_layers(), three_layers()};
   CHECK(names(calibrate::kernel_items(once, kFp32, kRoofline, kLoose)) ==
@@ -86,11 +110,11 @@ TEST_CASE("the time to measure is that of warm-up and timings") {
   item.work = {{core::Flops(1e11), {}, {}}, core::Bytes(3'000'000), core::Bytes(0)};
   item.passes = {true, false, false};
   CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
-        doctest::Approx(0.006 + 1.2 + 10 + 1.21 + 10.1));
+        support::near(0.006 + 1.2 + 10 + 1.21 + 10.1));
   item.work.flops[0] = core::Flops(1e8);  // 1 ms: half a second each way, whatever it takes
   CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
-        doctest::Approx(0.006 + 0.5 + 0.004 + 0.5 + 0.044));
+        support::near(0.006 + 0.5 + 0.004 + 0.5 + 0.044));
   item.work.flops[0] = core::Flops(1e12);  // 10 s: ten timings would pass the cap of 15 s
   CHECK(calibrate::measuring_time(item, kRoofline, {}).value() ==
-        doctest::Approx(0.006 + 10.2 + 15 + 10.21 + 15));
+        support::near(0.006 + 10.2 + 15 + 10.21 + 15));
 }

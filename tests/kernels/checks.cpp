@@ -7,6 +7,7 @@
 #include "kernels/cases.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
+#include "support/near.hpp"
 
 namespace penstock::test {
 
@@ -101,7 +102,7 @@ void check_master(Backend& backend, Number number) {
 void check_first_step_of_adam(Backend& backend) {
   const Run r = run(backend, {.kind = Kind::adam, .rate = 0.5f}, Number::fp32, 1);
   for (std::size_t i = 0; i < r.after.size(); ++i)
-    CHECK(std::abs(r.after[i] - r.before[i]) == doctest::Approx(0.5).epsilon(1e-4));
+    CHECK(std::abs(r.after[i] - r.before[i]) == support::near(0.5, 1e-4));
 }
 
 }  // namespace
@@ -150,8 +151,7 @@ void check_tables_are_added_to(Backend& backend) {
     const auto once = trial.gradients().parameters[0];
     trial.run(Pass::weight_gradient);
     const auto twice = trial.gradients().parameters[0];
-    for (std::size_t i = 0; i < once.size(); ++i)
-      CHECK(twice[i] == doctest::Approx(2 * once[i]).epsilon(1e-5));
+    for (std::size_t i = 0; i < once.size(); ++i) CHECK(twice[i] == support::near(2 * once[i], 1e-5));
   }
 }
 

@@ -81,8 +81,8 @@ int check_gradients(const graph::OpGraph& graph, std::int64_t samples) {
       const double length = std::sqrt(dot(direction, direction));
       REQUIRE(std::isfinite(length));
       for (double& d : direction) d /= length;
-      CHECK(slope(host, graph, run, *run.parameters(id)[i], direction) ==
-            doctest::Approx(length).epsilon(0.02));
+      const double found = slope(host, graph, run, *run.parameters(id)[i], direction);
+      CHECK(std::abs(found - length) <= 1e-4 + 0.02 * length);  // the loss is rounded to fp32
     }
   }
   return checked;

@@ -11,6 +11,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"
+#include "support/skip.hpp"
 
 using namespace penstock;
 using kernels::Number;
@@ -69,7 +70,7 @@ TEST_CASE("host kernels agree with float64") {
 TEST_CASE("host kernels in bf16 agree to its precision where the processor has it") {
   const auto host = kernels::open_device("host", 1);
   if (!host->supports(Number::bf16)) {
-    MESSAGE("skipped: no AVX-512");
+    support::skip("no AVX-512");
     return;
   }
   for (const graph::Operator& op : test::kernel_cases()) check_kernel(*host, op, 3, Number::bf16);

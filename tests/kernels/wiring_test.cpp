@@ -8,6 +8,7 @@
 
 #include "models/layers.hpp"
 #include "penstock/core/error.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -81,6 +82,6 @@ TEST_CASE("activations work in place where nobody needs what was there") {
 
 // A table of 11 rows of 3: uniform in [-1, 1), since the square of that has mean 1/3. A bias: variance 1.
 TEST_CASE("parameters reach as far as keeps the size of sums") {
-  CHECK(kernels::reach({"weights", {11, 3}}) == doctest::Approx(1));
-  CHECK(kernels::reach({"bias", {11}}) == doctest::Approx(std::sqrt(3.0)));
+  CHECK(kernels::reach({"weights", {11, 3}}) == support::near(1));
+  CHECK(kernels::reach({"bias", {11}}) == support::near(std::sqrt(3.0)));
 }

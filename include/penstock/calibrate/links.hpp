@@ -29,7 +29,8 @@ cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes);
 cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t product, core::Bytes copy,
                                cluster::Precision number);
 
-/// Puts the point into the calibration's link of that kind and rank count, and fits it anew.
+/// Puts the point into the calibration's link of that kind and rank count, and fits it anew. Of two timings
+/// of one size the less noisy counts.
 void add_point(cost::Calibration& calibration, cost::LinkKind kind, int ranks, const cost::LinkPoint& point);
 bool has_point(const cost::Calibration& calibration, cost::LinkKind kind, int ranks, core::Bytes bytes);
 

@@ -31,23 +31,35 @@ class Survey {
 
   /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated.
   std::vector<Job> ceilings();
-  /// Kernels at one sample, whole models, links, and then the other batch sizes; then all kernels again in
-  /// further rounds, so that what slows the machine for a while spoils one visit of a point, not its median.
-  /// Estimates follow from the ceilings.
+  /// Kernels at one sample, whole models, links up to a megabyte, the other batch sizes, and larger links;
+  /// then all kernels again in further rounds, so that what slows the machine for a while spoils one visit of
+  /// a point, not its median. Estimates follow from the ceilings.
   std::vector<Job> jobs(const Roofline& roofline);
+  /// Once more what is noisy so far (calibrate/doubts.hpp): passes of kernels, and messages, of whose two
+  /// timings the steadier stays.
+  std::vector<Job> repeats(const cost::Calibration& calibration, const Roofline& roofline);
 
   std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
 
  private:
   Job kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline);
   Job model_job(const NamedModel& model, const Roofline& roofline);
-  void add_links(std::vector<Job>& jobs, const Roofline& roofline);
+  /// Two views at once; messages of more than `above` bytes, up to `most`.
+  void add_views(std::vector<Job>& jobs);
+  void add_links(std::vector<Job>& jobs, const Roofline& roofline, std::int64_t above, std::int64_t most);
+  std::vector<KernelItem> items(const Roofline& roofline) const;
+  Job repeated_kernel(const KernelItem& item, const Roofline& roofline);
+  Job repeated_link(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
+  std::vector<cost::LinkKind> link_kinds() const;
+  int ranks_of(cost::LinkKind kind) const;
   Job link_job(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
   Job sharing_job();
   Job overlap_job();
   Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
               std::function<void(cost::Calibration&, Stopwatch&)> measure);
-  void measure_kernel(const KernelItem& item, std::size_t round, cost::Calibration& calibration);
+  /// Those passes of which `wanted` says so.
+  void measure_kernel(const KernelItem& item, cost::Calibration& calibration,
+                      const std::function<bool(cost::Pass)>& wanted);
   /// Of two views of the device; of all peers.
   LinkBench views();
   LinkBench peers();

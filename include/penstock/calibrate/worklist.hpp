@@ -14,6 +14,8 @@ struct NamedModel {
   std::string name;
   std::map<std::string, std::string> parameters;  ///< that differ from the model's defaults
   graph::OpGraph graph;
+  std::vector<std::int64_t> samples{};  ///< ascending; empty: powers of two up to WorkLimits::most_samples
+  std::vector<int> tensor_degrees{};    ///< of groups that divide operators: parts are kernels of their own
 };
 
 /// One distinct kernel of the models at one number of samples.
@@ -26,20 +28,23 @@ struct KernelItem {
 };
 
 struct WorkLimits {
-  std::int64_t most_samples = 64;  ///< powers of two up to it
+  std::int64_t most_samples = 64;  ///< powers of two up to it, of models that do not say
   core::Bytes memory;              ///< of all operands together
   core::Seconds longest{0.25};     ///< of a pass, by the roofline: utilisation is flat beyond; one sample is
                                    ///< measured in any case
 };
 
-/// Every distinct kernel of the models times the powers of two that the limits allow. First all at one
-/// sample, then all at the most, then the sizes between, so that what a budget cuts off are points that can
-/// be interpolated: 1, 64, 8, 16, 2, 32, 4. Of one size, those first that hold the greatest share of the
+/// Every distinct kernel of the models, and of the parts that tensor-parallel groups make of operators, times
+/// the numbers of samples that the limits allow. First all at one sample, then each at the most, then the
+/// sizes between, so that what a budget cuts off are points that can be interpolated: 1, 64, 8, 16, 2, 32, 4.
+/// Of one turn, those first that hold the greatest share of the
 /// models' time on a device that does ten FLOPs per byte; so the order is the same everywhere.
 std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision number,
                                      const Roofline& roofline, const WorkLimits& limits);
 
-/// Powers of two up to `most` (a power of two), the ends first, then always the middle of the widest gap.
+/// The same sizes, the ends first, then always the middle of the widest gap. At least one, ascending.
+std::vector<std::int64_t> ends_first(const std::vector<std::int64_t>& sizes);
+/// So the powers of two up to `most` (a power of two).
 std::vector<std::int64_t> batch_sizes(std::int64_t most);
 
 /// How long one way of timing is expected to take when a run takes `run`: warm-up, then timings.

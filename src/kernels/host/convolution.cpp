@@ -7,9 +7,9 @@ namespace penstock::kernels::host {
 namespace {
 
 using dnnl::algorithm;
-using Forward = dnnl::convolution_forward;
-using ToInput = dnnl::convolution_backward_data;
-using ToWeights = dnnl::convolution_backward_weights;
+using ConvolutionForward = dnnl::convolution_forward;
+using ConvolutionToInput = dnnl::convolution_backward_data;
+using ConvolutionToWeights = dnnl::convolution_backward_weights;
 
 /// Layouts as the operands have them, and left to the library.
 struct Layouts {
@@ -37,9 +37,10 @@ Desc any(const Desc& layout) {
   return {layout.dims(), layout.data_type(), Tag::any};
 }
 
-Forward::primitive_desc forward_of(const Program& program, const Layouts& l) {
-  const Forward::desc what(dnnl::prop_kind::forward_training, algorithm::convolution_direct, any(l.x),
-                           any(l.weights), l.bias, any(l.y), l.stride, l.padding, l.padding);
+ConvolutionForward::primitive_desc forward_of(const Program& program, const Layouts& l) {
+  const ConvolutionForward::desc what(dnnl::prop_kind::forward_training, algorithm::convolution_direct,
+                                      any(l.x), any(l.weights), l.bias, any(l.y), l.stride, l.padding,
+                                      l.padding);
   return {what, own_scratchpad(), program.engine()};
 }
 
@@ -56,9 +57,10 @@ void convolution_forward(Program& program, const Layouts& l) {
 }
 
 void convolution_input_gradient(Program& program, const Layouts& l) {
-  const ToInput::desc what(algorithm::convolution_direct, any(l.x), any(l.weights), any(l.y), l.stride,
-                           l.padding, l.padding);
-  const ToInput::primitive_desc description(what, own_scratchpad(), program.engine(), forward_of(program, l));
+  const ConvolutionToInput::desc what(algorithm::convolution_direct, any(l.x), any(l.weights), any(l.y),
+                                      l.stride, l.padding, l.padding);
+  const ConvolutionToInput::primitive_desc description(what, own_scratchpad(), program.engine(),
+                                                       forward_of(program, l));
   const Laid y = program.bring({kOutputGradient, l.y}, description.diff_dst_desc());
   const Laid weights = program.bring({parameter(0), l.weights}, description.weights_desc());
   const Laid result{input_gradient(0), l.x}, x = program.prepare(result, description.diff_src_desc());
@@ -68,10 +70,10 @@ void convolution_input_gradient(Program& program, const Layouts& l) {
 }
 
 void convolution_weight_gradient(Program& program, const Layouts& l) {
-  const ToWeights::desc what(algorithm::convolution_direct, any(l.x), any(l.weights), l.bias, any(l.y),
-                             l.stride, l.padding, l.padding);
-  const ToWeights::primitive_desc description(what, own_scratchpad(), program.engine(),
-                                              forward_of(program, l));
+  const ConvolutionToWeights::desc what(algorithm::convolution_direct, any(l.x), any(l.weights), l.bias,
+                                        any(l.y), l.stride, l.padding, l.padding);
+  const ConvolutionToWeights::primitive_desc description(what, own_scratchpad(), program.engine(),
+                                                         forward_of(program, l));
   const Laid x = program.bring({input(0), l.x}, description.src_desc());
   const Laid y = program.bring({kOutputGradient, l.y}, description.diff_dst_desc());
   const Laid result{parameter_gradient(0), l.weights};

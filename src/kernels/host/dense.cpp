@@ -3,14 +3,14 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Forward = dnnl::inner_product_forward;
-using ToInput = dnnl::inner_product_backward_data;
-using ToWeights = dnnl::inner_product_backward_weights;
+using DenseForward = dnnl::inner_product_forward;
+using DenseToInput = dnnl::inner_product_backward_data;
+using DenseToWeights = dnnl::inner_product_backward_weights;
 
-Forward::primitive_desc forward_of(const Program& program, const Dense& d,
-                                   const dnnl::primitive_attr& attributes) {
-  return {Forward::desc(dnnl::prop_kind::forward_training, d.x(), d.weights(), d.shift(), d.y()), attributes,
-          program.engine()};
+DenseForward::primitive_desc forward_of(const Program& program, const Dense& d,
+                                        const dnnl::primitive_attr& attributes) {
+  return {DenseForward::desc(dnnl::prop_kind::forward_training, d.x(), d.weights(), d.shift(), d.y()),
+          attributes, program.engine()};
 }
 
 }  // namespace
@@ -27,8 +27,9 @@ void dense_forward(Program& program, const Dense& d, Where x, Where weights, Whe
 
 void dense_input_gradient(Program& program, const Dense& d, Where y_gradient, Where weights,
                           Where x_gradient) {
-  const ToInput::primitive_desc description(ToInput::desc(d.x(), d.weights(), d.y()), own_scratchpad(),
-                                            program.engine(), forward_of(program, d, own_scratchpad()));
+  const DenseToInput::primitive_desc description(DenseToInput::desc(d.x(), d.weights(), d.y()),
+                                                 own_scratchpad(), program.engine(),
+                                                 forward_of(program, d, own_scratchpad()));
   program.primitive(description, {{DNNL_ARG_DIFF_DST, {y_gradient, d.y()}},
                                   {DNNL_ARG_WEIGHTS, {weights, d.weights()}},
                                   {DNNL_ARG_DIFF_SRC, {x_gradient, d.x()}}});
@@ -36,9 +37,9 @@ void dense_input_gradient(Program& program, const Dense& d, Where y_gradient, Wh
 
 void dense_weight_gradient(Program& program, const Dense& d, Where x, Where y_gradient,
                            Where weights_gradient, Where bias_gradient) {
-  const ToWeights::primitive_desc description(ToWeights::desc(d.x(), d.weights(), d.shift(), d.y()),
-                                              own_scratchpad(), program.engine(),
-                                              forward_of(program, d, own_scratchpad()));
+  const DenseToWeights::primitive_desc description(DenseToWeights::desc(d.x(), d.weights(), d.shift(), d.y()),
+                                                   own_scratchpad(), program.engine(),
+                                                   forward_of(program, d, own_scratchpad()));
   std::vector<std::pair<int, Laid>> arguments = {{DNNL_ARG_SRC, {x, d.x()}},
                                                  {DNNL_ARG_DIFF_DST, {y_gradient, d.y()}},
                                                  {DNNL_ARG_DIFF_WEIGHTS, {weights_gradient, d.weights()}}};

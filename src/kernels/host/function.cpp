@@ -6,8 +6,8 @@ namespace penstock::kernels::host {
 namespace {
 
 using dnnl::algorithm;
-using Forward = dnnl::eltwise_forward;
-using Backward = dnnl::eltwise_backward;
+using FunctionForward = dnnl::eltwise_forward;
+using FunctionBackward = dnnl::eltwise_backward;
 
 algorithm forward_algorithm(Function function) {
   switch (function) {
@@ -48,18 +48,19 @@ dnnl::post_ops fused(Function function) {
 }
 
 void function_forward(Program& program, Function function, const Desc& layout, Where x, Where y) {
-  const Forward::desc what(dnnl::prop_kind::forward_training, forward_algorithm(function), layout, 0, 0);
-  program.primitive(Forward::primitive_desc(what, own_scratchpad(), program.engine()),
+  const FunctionForward::desc what(dnnl::prop_kind::forward_training, forward_algorithm(function), layout, 0,
+                                   0);
+  program.primitive(FunctionForward::primitive_desc(what, own_scratchpad(), program.engine()),
                     {{DNNL_ARG_SRC, {x, layout}}, {DNNL_ARG_DST, {y, layout}}});
 }
 
 void function_gradient(Program& program, Function function, const Desc& layout, Where known, Where y_gradient,
                        Where x_gradient) {
   const algorithm how = backward_algorithm(function);
-  const Forward::primitive_desc hint(Forward::desc(dnnl::prop_kind::forward_training, how, layout, 0, 0),
-                                     program.engine());
-  const Backward::primitive_desc description(Backward::desc(how, layout, layout, 0, 0), own_scratchpad(),
-                                             program.engine(), hint);
+  const FunctionForward::primitive_desc hint(
+      FunctionForward::desc(dnnl::prop_kind::forward_training, how, layout, 0, 0), program.engine());
+  const FunctionBackward::primitive_desc description(FunctionBackward::desc(how, layout, layout, 0, 0),
+                                                     own_scratchpad(), program.engine(), hint);
   program.primitive(description, {{from_output(function) ? DNNL_ARG_DST : DNNL_ARG_SRC, {known, layout}},
                                   {DNNL_ARG_DIFF_DST, {y_gradient, layout}},
                                   {DNNL_ARG_DIFF_SRC, {x_gradient, layout}}});

@@ -6,10 +6,10 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Forward = dnnl::pooling_forward;
-using Backward = dnnl::pooling_backward;
+using PoolForward = dnnl::pooling_forward;
+using PoolBackward = dnnl::pooling_backward;
 
-Dims dims(const std::array<std::int64_t, 2>& axes) {
+Dims pool_dims(const std::array<std::int64_t, 2>& axes) {
   return {axes[0], axes[1]};
 }
 
@@ -21,12 +21,12 @@ void build_pool(Draft& draft) {
   const Desc x({draft.samples, w.channels, w.image[0], w.image[1]}, draft.type, Tag::nhwc);
   const Desc y({draft.samples, w.channels, w.output(0), w.output(1)}, draft.type, Tag::nhwc);
   const auto how = p.average ? dnnl::algorithm::pooling_avg_include_padding : dnnl::algorithm::pooling_max;
-  const Dims stride = dims(w.stride), kernel = dims(w.kernel), padding = dims(w.padding);
-  const Forward::primitive_desc forward(
-      Forward::desc(dnnl::prop_kind::forward_training, how, x, y, stride, kernel, padding, padding),
+  const Dims stride = pool_dims(w.stride), kernel = pool_dims(w.kernel), padding = pool_dims(w.padding);
+  const PoolForward::primitive_desc forward(
+      PoolForward::desc(dnnl::prop_kind::forward_training, how, x, y, stride, kernel, padding, padding),
       own_scratchpad(), draft.forward.engine());
-  const Backward::primitive_desc backward(Backward::desc(how, x, y, stride, kernel, padding, padding),
-                                          own_scratchpad(), draft.input_gradient.engine(), forward);
+  const PoolBackward::primitive_desc backward(PoolBackward::desc(how, x, y, stride, kernel, padding, padding),
+                                              own_scratchpad(), draft.input_gradient.engine(), forward);
   std::vector<std::pair<int, Laid>> there = {{DNNL_ARG_SRC, {input(0), x}}, {DNNL_ARG_DST, {kOutput, y}}};
   std::vector<std::pair<int, Laid>> back = {{DNNL_ARG_DIFF_DST, {kOutputGradient, y}},
                                             {DNNL_ARG_DIFF_SRC, {input_gradient(0), x}}};

@@ -5,11 +5,12 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Forward = dnnl::softmax_forward;
-using Backward = dnnl::softmax_backward;
+using SoftmaxForward = dnnl::softmax_forward;
+using SoftmaxBackward = dnnl::softmax_backward;
 
-Forward::primitive_desc forward_of(const Program& program, const Desc& layout) {
-  return {Forward::desc(dnnl::prop_kind::forward_training, layout, 1), own_scratchpad(), program.engine()};
+SoftmaxForward::primitive_desc forward_of(const Program& program, const Desc& layout) {
+  return {SoftmaxForward::desc(dnnl::prop_kind::forward_training, layout, 1), own_scratchpad(),
+          program.engine()};
 }
 
 }  // namespace
@@ -19,8 +20,9 @@ void softmax_forward(Program& program, const Desc& layout, Where x, Where y) {
 }
 
 void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gradient, Where x_gradient) {
-  const Backward::primitive_desc description(Backward::desc(layout, layout, 1), own_scratchpad(),
-                                             program.engine(), forward_of(program, layout));
+  const SoftmaxBackward::primitive_desc description(SoftmaxBackward::desc(layout, layout, 1),
+                                                    own_scratchpad(), program.engine(),
+                                                    forward_of(program, layout));
   program.primitive(description, {{DNNL_ARG_DST, {y, layout}},
                                   {DNNL_ARG_DIFF_DST, {y_gradient, layout}},
                                   {DNNL_ARG_DIFF_SRC, {x_gradient, layout}}});

@@ -1,0 +1,11 @@
+// The one name that the library shows.
+
+#include "cuda/module.hpp"
+
+#include "cuda/backend.hpp"
+
+extern "C" {
+[[gnu::visibility("default")]] extern const penstock::kernels::CudaModule penstock_cuda;
+const penstock::kernels::CudaModule penstock_cuda{penstock::kernels::cuda_devices,
+                                                  penstock::kernels::open_cuda};
+}
