@@ -29,10 +29,10 @@ std::vector<std::byte> read(Backend& backend, const kernels::Buffer& buffer) {
 }
 
 /// The region's part of its buffer, in numbers.
-struct Part {
+struct RegionPart {
   std::size_t first, count;
 };
-Part part(const Region& region) {
+RegionPart part(const Region& region) {
   const std::int64_t each = kernels::size(region.buffer->element());
   return {static_cast<std::size_t>(region.offset.value() / each),
           static_cast<std::size_t>(region.bytes.value() / each)};

@@ -9,11 +9,13 @@ namespace {
 
 constexpr std::size_t kSliceBytes = std::size_t{4} << 20, kMostSlices = 16;
 
-/// Part q of n of so many numbers, or slice q of a part: from `start` on.
-struct Part {
-  Part(std::size_t numbers, std::size_t n, std::size_t q)
+/// Slice q of n of so many numbers, or of another slice: from `start` on.
+struct RingSlice {
+  RingSlice(std::size_t numbers, std::size_t n, std::size_t q)
       : start(numbers * q / n), count(numbers * (q + 1) / n - start) {}
-  Part(const Part& whole, std::size_t n, std::size_t q) : Part(whole.count, n, q) { start += whole.start; }
+  RingSlice(const RingSlice& whole, std::size_t n, std::size_t q) : RingSlice(whole.count, n, q) {
+    start += whole.start;
+  }
   std::size_t start, count;
 };
 
@@ -41,7 +43,8 @@ std::vector<Parcel> Ring::parcels(const std::vector<core::DeviceId>& devices) co
   std::vector<Parcel> out;
   for (std::size_t move = 0; move < moves(); ++move)
     for (std::size_t i = 0; i < replicas_; ++i) {
-      const Part slice(Part(bytes_, replicas_, part_of(move / slices_, i)), slices_, move % slices_);
+      const RingSlice slice(RingSlice(bytes_, replicas_, part_of(move / slices_, i)), slices_,
+                            move % slices_);
       const auto size = static_cast<std::int64_t>(std::max<std::size_t>(1, slice.count));
       out.push_back({devices[i], devices[(i + 1) % replicas_], core::Bytes(size)});
     }
@@ -78,27 +81,27 @@ class Ring::Member {
   }
 
  private:
-  Part slice(std::size_t move, std::size_t sender) const {
-    const Part part(gradients_.size(), ring_.replicas_, ring_.part_of(move / ring_.slices_, sender));
+  RingSlice slice(std::size_t move, std::size_t sender) const {
+    const RingSlice part(gradients_.size(), ring_.replicas_, ring_.part_of(move / ring_.slices_, sender));
     return {part, ring_.slices_, move % ring_.slices_};
   }
   bool adds(std::size_t move) const { return move / ring_.slices_ + 1 < ring_.replicas_; }
   /// Nobody waits for what it brings.
   bool ends(std::size_t move) const { return move + ring_.slices_ >= ring_.moves(); }
   /// Cut as the gradients are.
-  Pieces in_sums(const Part& part) const {
+  Pieces in_sums(const RingSlice& part) const {
     return laid_out(gradients_.part(part.start, part.count), scratch_.sums,
                     scratch_.sums->data() + part.start);
   }
 
   void begin(std::size_t move) const {
-    const Part given = slice(move, member_), taken = slice(move, before_);
+    const RingSlice given = slice(move, member_), taken = slice(move, before_);
     links_.send(ring_.parcel(move, member_),
                 move < ring_.slices_ ? gradients_.part(given.start, given.count) : in_sums(given));
     links_.open(ring_.parcel(move, before_), [pieces = target(move, taken)] { return pieces; });
   }
 
-  Pieces target(std::size_t move, const Part& taken) const {
+  Pieces target(std::size_t move, const RingSlice& taken) const {
     const Pieces own = gradients_.part(taken.start, taken.count);
     const auto& room = scratch_.rooms[move % 2];
     if (adds(move)) return laid_out(own, room, room->data());
@@ -106,7 +109,7 @@ class Ring::Member {
   }
 
   void end(std::size_t move) const {
-    const Part taken = slice(move, before_);
+    const RingSlice taken = slice(move, before_);
     const Pieces own = gradients_.part(taken.start, taken.count);
     float* const sums = scratch_.sums->data() + taken.start;
     if (adds(move)) add(own, scratch_.rooms[move % 2]->data(), sums);
@@ -135,7 +138,7 @@ void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
   const std::size_t before = (member + replicas_ - 1) % replicas_;
   for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
     const bool adds = step + 1 < replicas_;
-    const Part given(values.size(), replicas_, part_of(step, member)),
+    const RingSlice given(values.size(), replicas_, part_of(step, member)),
         taken(values.size(), replicas_, part_of(step, before));
     Numbers& to = adds ? room : values;
     links.send(parcel(step, member), values.piece(given.start, given.count));
@@ -157,7 +160,7 @@ void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
   for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t before = (i + n - 1) % n;
-      const Part part(values[i]->size(), n, ring.part_of(step, before));
+      const RingSlice part(values[i]->size(), n, ring.part_of(step, before));
       kernels::Stream& stream = values[i]->stream();
       stream.wait(*done[before]);
       if (step + 1 < n) {
@@ -175,7 +178,7 @@ void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
 void Ring::sum(std::vector<std::vector<float>>& values) {
   const std::size_t n = values.size();
   for (std::size_t q = 0; q < n; ++q) {
-    const Part part(values.front().size(), n, q);
+    const RingSlice part(values.front().size(), n, q);
     for (std::size_t i = part.start; i < part.start + part.count; ++i) {
       float total = values[q][i];
       for (std::size_t k = 1; k < n; ++k) total += values[(q + k) % n][i];

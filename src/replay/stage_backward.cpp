@@ -4,7 +4,6 @@
 namespace penstock::replay {
 
 using core::OpId;
-using kernels::Pass;
 using plan::MemoryKind;
 
 void StageRun::backward(std::int32_t micro_batch, const Received& received, int version, bool split) {
@@ -76,7 +75,7 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   kernels::Operands joined;
   joined.inputs = {shown.get(), rest.get()};
   joined.output = whole.get();
-  run(k, Pass::forward, joined, id);
+  run(k, kernels::Pass::forward, joined, id);
   add_term(state, source, cut, whole);
 }
 
@@ -91,7 +90,7 @@ void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
   kernels::Operands all = operands(state, id, version);
   all.output_gradient = gradient.get();
   for (const Lease& term : terms) all.input_gradients.push_back(term.get());
-  run(k, Pass::input_gradient, all, id);
+  run(k, kernels::Pass::input_gradient, all, id);
   hand_up(state, id, terms);
 }
 
@@ -122,7 +121,7 @@ void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
   kernels::Operands all = operands(state, id, version);
   all.output_gradient = gradient.get();
   for (const Lease& term : terms) all.parameter_gradients.push_back(term.get());
-  run(kernel(id, state.samples.count), Pass::weight_gradient, all, id);
+  run(kernel(id, state.samples.count), kernels::Pass::weight_gradient, all, id);
   for (std::size_t i = 0; i < terms.size(); ++i)
     if (!parameters[i].slot.added)
       device_.backend.add(*sums[weights_.place(parameters[i].owner)], *terms[i], *device_.stream);
@@ -137,7 +136,8 @@ void StageRun::go_before_sum(InFlight& state, OpId id) {
   operands.input_gradients = {before.get()};
   operands.output = state.tensors.at(id).get();
   operands.output_gradient = after.get();
-  run(device_.kernels.of(*device_.part(id).after, state.samples.count), Pass::input_gradient, operands, id);
+  run(device_.kernels.of(*device_.part(id).after, state.samples.count), kernels::Pass::input_gradient,
+      operands, id);
   state.gradients[id] = {{Cut(), before}};
 }
 

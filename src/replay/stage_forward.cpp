@@ -4,7 +4,6 @@ namespace penstock::replay {
 
 using core::OpId;
 using graph::OpKind;
-using kernels::Pass;
 using plan::MemoryKind;
 
 void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version) {
@@ -42,7 +41,7 @@ void StageRun::compute(InFlight& state, OpId id, int version, MemoryKind kind) {
       in_place_.contains(id) ? input(state, id, 0) : acquire(k.slots().output, kind, id);
   state.sums.erase(id);
   state.kept[id] = acquire(k.slots().kept, kind, id);
-  run(k, Pass::forward, operands(state, id, version), id);
+  run(k, kernels::Pass::forward, operands(state, id, version), id);
   if (part.sums_output)
     all_reduce(device_, {output},
                device_.time(cost::own_collectives(device_.graph, id, part.how).forward, state.samples.count));
@@ -56,7 +55,7 @@ void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
   kernels::Operands operands;
   operands.inputs = {sum.get()};
   operands.output = output.get();
-  run(k, Pass::forward, operands, id);
+  run(k, kernels::Pass::forward, operands, id);
 }
 
 /// A view of all is another name. Of a part: a concat's input gradient takes its output gradient apart.
@@ -72,7 +71,7 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
   kernels::Operands parts;
   parts.inputs = parts.input_gradients = {part.get(), rest.get()};
   parts.output = parts.output_gradient = whole.get();
-  run(k, Pass::input_gradient, parts, id);
+  run(k, kernels::Pass::input_gradient, parts, id);
   state.tensors[id] = part;
 }
 

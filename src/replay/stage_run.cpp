@@ -10,7 +10,6 @@ namespace penstock::replay {
 using core::OpId;
 using graph::OpKind;
 using graph::Vertex;
-using kernels::Pass;
 using kernels::Slot;
 using plan::MemoryKind;
 
@@ -58,6 +57,7 @@ void StageRun::note_collectives() {
 
 void StageRun::prepare(Samples samples) {
   for (const OpId id : own_) {
+    device_.setup.stop.check();
     if (device_.graph.op(id).kind == OpKind::input) data_.input(id, samples);
     if (has_kernel(id) || shows_part(id)) kernel(id, samples.count);
     if (device_.part(id).after) device_.kernels.of(*device_.part(id).after, samples.count);
@@ -140,8 +140,9 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
 /// What the cost model counts (cost::has_pass), and what a gradient further up cannot do without.
 bool StageRun::runs_input_gradient(OpId id, std::int64_t samples) {
   kernels::Kernel& k = kernel(id, samples);
-  return k.has(Pass::input_gradient) && (device_.wire(id).trains_above || !k.slots().handed.empty() ||
-                                         cost::has_pass(device_.graph.op(id), cost::Pass::input_gradient));
+  return k.has(kernels::Pass::input_gradient) &&
+         (device_.wire(id).trains_above || !k.slots().handed.empty() ||
+          cost::has_pass(device_.graph.op(id), cost::Pass::input_gradient));
 }
 
 kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version) const {
@@ -159,8 +160,9 @@ kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version
   return out;
 }
 
-void StageRun::run(kernels::Kernel& kernel, Pass pass, const kernels::Operands& operands, OpId id) {
+void StageRun::run(kernels::Kernel& kernel, kernels::Pass pass, const kernels::Operands& operands, OpId id) {
   const auto where = [&] { return fmt::format("operator '{}': {}: ", device_.name(id), name(pass)); };
+  device_.setup.stop.check();
   device_.pool->touch(kernel.workspace(pass), MemoryKind::workspace, device_.name(id));
   try {
     kernel.run(pass, operands, *device_.stream);

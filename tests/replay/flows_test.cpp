@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/random.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 #include "support/water_filling.hpp"
 
@@ -63,11 +64,11 @@ TEST_CASE("messages share a cable, and what one leaves goes to the other") {
   const auto when = ends(flows);
   REQUIRE(when.size() == 3);
   CHECK(when[0].first == 2);
-  CHECK(when[0].second == doctest::Approx(1));
+  CHECK(when[0].second == support::near(1));
   CHECK(when[1].first == 0);
-  CHECK(when[1].second == doctest::Approx(2));
+  CHECK(when[1].second == support::near(2));
   CHECK(when[2].first == 1);
-  CHECK(when[2].second == doctest::Approx(4));
+  CHECK(when[2].second == support::near(4));
 }
 
 TEST_CASE("random messages over two nodes end when the slow twin says") {
@@ -104,6 +105,6 @@ TEST_CASE("random messages over two nodes end when the slow twin says") {
     go_on(1e9);
     const auto expected = support::fair_ends(set);
     for (std::size_t f = 0; f < pairs.size(); ++f)
-      CHECK(ended[f] == doctest::Approx(static_cast<double>(expected[f]) * 1e-12).epsilon(1e-9));
+      CHECK(ended[f] == support::near(static_cast<double>(expected[f]) * 1e-12, 1e-9));
   }
 }

@@ -16,6 +16,7 @@
 #include "replay/parallel.hpp"
 #include "replay/recomposed.hpp"
 #include "replay/relay.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using core::DeviceId;
@@ -192,10 +193,10 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
         const replay::Interval& when = record_at(records, d, p);
         const bool forward = i.pass == schedule::Pass::forward;
         CHECK((when.end - when.start).value() ==
-              doctest::Approx((forward ? told.forward : told.backward()).value()).epsilon(1e-9));
+              support::near((forward ? told.forward : told.backward()).value(), 1e-9));
         CHECK(when.end > when.start);
         CHECK(records.iterations[0].collectives[d][p].value() ==
-              doctest::Approx((when.end - when.start).value()));
+              support::near((when.end - when.start).value()));
       }
   }
 }
@@ -212,7 +213,7 @@ TEST_CASE("groups side by side and taking turns: the same weights, bit by bit, a
   double loss = 0;
   for (const auto& part : records.losses)
     if (!part.empty()) loss += part[0];
-  CHECK(loss == doctest::Approx(one.workers[0]->losses()[0]).epsilon(1e-5));
+  CHECK(loss == support::near(one.workers[0]->losses()[0], 1e-5));
 }
 
 TEST_CASE("side by side a throttled collective takes its time") {

@@ -20,6 +20,8 @@
 #include "replay/parallel.hpp"
 #include "replay/recomposed.hpp"
 #include "replay/traced.hpp"
+#include "support/near.hpp"
+#include "support/skip.hpp"
 
 using namespace penstock;
 using replay::test::Cut;
@@ -130,8 +132,7 @@ TEST_CASE("side by side no device holds gradients any longer than one at a time 
   for (const char* family : {"pipedream", "pipedream_2bw"}) {
     CAPTURE(std::string(family));
     const CutModel model = replay::test::cut_model(
-        small_chain(),
-        {.schedule = family, .rank = {0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
+        small_chain(), {.schedule = family, .rank = {0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
     const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
     Team together(model, program), alone(model, program);
     run_parallel(program, model.problem(), model.plan, together.workers, two_iterations(),
@@ -247,7 +248,7 @@ TEST_CASE("side by side every device has a place of its own, and all are of the 
 TEST_CASE("two partitions of a GPU train as one device does") {
   const auto present = kernels::devices_present();
   if (std::ranges::find(present, "cuda:0") == present.end()) {
-    MESSAGE("skipped: there is no CUDA device");
+    support::skip("there is no CUDA device");
     return;
   }
   for (const std::size_t replicas : {1, 2}) {
@@ -270,8 +271,8 @@ TEST_CASE("two partitions of a GPU train as one device does") {
     const auto expected = hosts.weights(), together = whole.weights();
     for (std::size_t i = 0; i < expected.size(); ++i)
       for (std::size_t k = 0; k < expected[i].size(); ++k) {
-        CHECK(apart[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-4));
-        CHECK(together[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-4));
+        CHECK(apart[i][k] == support::near(expected[i][k], 1e-4));
+        CHECK(together[i][k] == support::near(expected[i][k], 1e-4));
       }
   }
 }

@@ -14,6 +14,7 @@
 #include "replay/recomposed.hpp"
 #include "replay/ring.hpp"
 #include "replay/traced.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -127,7 +128,7 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
       for (std::size_t i = 0; i < numbers; ++i) {
         double sum = 0;
         for (std::size_t d = 0; d < count; ++d) sum += 1.0 / static_cast<double>(d + i + 1);
-        CHECK(fakes.list[0]->summed.at(core::StageId(0))[i] == doctest::Approx(sum).epsilon(1e-6));
+        CHECK(fakes.list[0]->summed.at(core::StageId(0))[i] == support::near(sum, 1e-6));
       }
     }
 }
@@ -156,7 +157,7 @@ TEST_CASE("three replicas hand slices on while they add others") {
   for (const std::size_t i : {0, 1'000'000, 2'100'000, 4'200'001, 6'300'000}) {
     double sum = 0;
     for (std::size_t d = 0; d < 3; ++d) sum += 1.0 / static_cast<double>(d + i + 1);
-    CHECK(sums[i] == doctest::Approx(sum).epsilon(1e-6));
+    CHECK(sums[i] == support::near(sum, 1e-6));
   }
 }
 

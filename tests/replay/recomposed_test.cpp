@@ -13,6 +13,7 @@
 #include "replay/cases.hpp"
 #include "replay/fake_worker.hpp"
 #include "replay/traced.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using replay::Instruction;
@@ -90,8 +91,8 @@ double difference(const trace::Trace& a, const trace::Trace& b) {
 TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
   // Four stages, eight micro-batches, 1 s forward, 2 s backward: 11 * 3 s.
   const Case c = replay::test::even_chain("1f1b", Placement::row, 4, 8);
-  CHECK(seconds(replayed(c).iteration) == doctest::Approx(33).epsilon(1e-9));
-  CHECK(seconds(replayed(c, 3).iteration) == doctest::Approx(33).epsilon(1e-9));
+  CHECK(seconds(replayed(c).iteration) == support::near(33, 1e-9));
+  CHECK(seconds(replayed(c, 3).iteration) == support::near(33, 1e-9));
 }
 
 TEST_CASE("with the simulator's durations every task is when the simulator says") {
@@ -104,7 +105,7 @@ TEST_CASE("with the simulator's durations every task is when the simulator says"
     const Case c = replay::test::random_case(family, seed);
     const trace::Trace ours = replayed(c), simulated = sim::simulate(c.problem(), c.plan, c.order);
     CHECK(ours.mini_batches == simulated.mini_batches);
-    CHECK(seconds(ours.iteration) == doctest::Approx(seconds(simulated.iteration)).epsilon(1e-9));
+    CHECK(seconds(ours.iteration) == support::near(seconds(simulated.iteration), 1e-9));
     const double off = difference(ours, simulated);
     CHECK(off >= 0);
     CHECK(off < 1e-8 * seconds(length(simulated)));
@@ -185,7 +186,7 @@ TEST_CASE("by a real clock the makespan is that of the passes as they were timed
   // The trace is that of the iteration of median time.
   auto times = result.iterations;
   std::sort(times.begin(), times.end());
-  CHECK(seconds(result.trace.iteration) == doctest::Approx(times[2].value()).epsilon(1e-9));
+  CHECK(seconds(result.trace.iteration) == support::near(times[2].value(), 1e-9));
 }
 
 TEST_CASE("iterations have bounds") {

@@ -19,6 +19,7 @@
 #include "replay/recomposed.hpp"
 #include "replay/shared_model.hpp"
 #include "replay/traced.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using core::DeviceId;
@@ -152,7 +153,7 @@ void check_simulated(const CutModel& m) {
   CHECK(std::ranges::any_of(simulated.spans, &Span::shared));
   CHECK(sums(replayed) == sums(simulated));
   CHECK(to_seconds(replayed.iteration).value() ==
-        doctest::Approx(to_seconds(simulated.iteration).value()).epsilon(1e-9));
+        support::near(to_seconds(simulated.iteration).value(), 1e-9));
   CHECK(sim::trace_faults(m.problem(), m.plan, order, simulated) == std::vector<std::string>{});
 }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <set>
 
 #include "check_training.hpp"
@@ -14,6 +15,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "round_robin.hpp"
 #include "shared_model.hpp"
+#include "support/skip.hpp"
 
 using namespace penstock;
 using replay::test::Accuracy;
@@ -103,7 +105,7 @@ TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
 TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its sums") {
   const auto host = kernels::open_device("host", 1);
   if (!host->supports(kernels::Number::bf16)) {
-    MESSAGE("skipped: the host does not compute in bf16");
+    support::skip("the host does not compute in bf16");
     return;
   }
   const CutModel cut = cut_model(small_chain(), {.schedule = "zb_h1", .rank = {0, 1}, .mini_batch = 8});
@@ -173,7 +175,20 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
       {.replicas = 2},
   };
   for (const auto& [name, given] : replay::test::small_zoo())
-    for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 3e-5});
+    for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 1e-4});
+}
+
+TEST_CASE("asked to stop, a device draws no weights and begins no other kernel") {
+  const auto host = kernels::open_device("host", 1);
+  const CutModel model = cut_model(small_chain(), {.rank = {0, 1}, .mini_batch = 8});
+  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  std::atomic<bool> stop{false};
+  const replay::TrainingSetup setup{.stop = core::StopToken(&stop)};
+  replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);
+  stop = true;
+  CHECK_THROWS_AS(run.run(), core::Interrupted);
+  CHECK_THROWS_AS(replay::test::RoundRobin(*host, model.problem(), model.plan, program, setup),
+                  core::Interrupted);
 }
 
 TEST_CASE("operators tied within a stage add to one gradient") {
@@ -200,18 +215,18 @@ TEST_CASE("operators tied across stages keep equal copies, and train as on one d
         CAPTURE(plan::name(optimizer));
         cut.optimizer = optimizer;
         cut.sequential = true;
-        check_training(replay::test::shared_model(name, cut, replicas), {1, 2e-5, 4, 1e-2f});
+        check_training(replay::test::shared_model(name, cut, replicas), {1, 1e-4, 4, 1e-2f});
       }
   check_training(replay::test::crossed_chain(), {1, 1e-5, 4});
 }
 
 TEST_SUITE("slow") {
+  // BERT is among those over groups of two devices (tensor_parallel_test.cpp): each costs half a minute.
   TEST_CASE("large models of the zoo") {
     const auto sgd = plan::Optimizer::sgd;
-    check_zoo("bert", {{"sequence", "8"}}, {.replicas = 2, .optimizer = sgd}, {4, 3e-4, 1});
     check_zoo("resnet50", {{"resolution", "64"}}, {}, {2});
     check_zoo("inception_v3", {{"resolution", "75"}}, {.schedule = "zb_h1", .replicas = 2}, {1});
     check_zoo("vgg16", {}, {.rank = {0, 1}, .mini_batch = 2, .micro_batch = 1, .optimizer = sgd},
-              {2, 3e-5, 1});
+              {2, 1e-4, 1});
   }
 }

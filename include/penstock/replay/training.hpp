@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "penstock/core/stop.hpp"
 #include "penstock/kernels/number.hpp"
 #include "penstock/kernels/update_rule.hpp"
 
@@ -16,6 +17,7 @@ struct TrainingSetup {
   kernels::Number number = kernels::Number::fp32;
   kernels::UpdateRule rule{};  ///< its kind is the plan's optimizer
   bool losses = false;         ///< workers keep what they lose; reading it takes time
+  core::StopToken stop{};  ///< asked before every kernel, and before weights, samples and targets are drawn
 };
 
 }  // namespace penstock::replay
