@@ -1,10 +1,10 @@
 #include "penstock/report/cell_data.hpp"
 
-#include <zlib.h>
-
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
-#include "base64.hpp"
+#include "packed.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock::report {
@@ -23,15 +23,18 @@ std::vector<std::size_t> indices(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
-Json stages(const plan::Plan& plan) {
+Json stages(const CellData& cell) {
   Json out = Json::array();
-  for (const plan::Stage& stage : plan.stages)
+  for (const plan::Stage& stage : cell.plan.stages) {
+    Json operators = Json::array();
+    for (const core::OpId op : stage.operators) operators.push_back(cell.operators.at(op.index()));
     out.push_back({{"devices", indices(stage.devices)},
-                   {"operators", stage.operators.size()},
-                   {"micro_batch", stage.micro_batch},
+                   {"operators", std::move(operators)},
+                   {"micro_batch", plan::samples_per_device(cell.plan, stage)},
                    {"tensor_parallel", stage.tensor_parallel},
                    {"zero", stage.zero},
                    {"recompute", stage.recompute}});
+  }
   return out;
 }
 
@@ -48,8 +51,22 @@ core::Bytes held(const trace::MemoryByKind& memory) {
   return out;
 }
 
-Json memory(const std::vector<trace::MemoryPoint>& points) {
-  Json out = Json::array();
+/// Flat lists of numbers, each time counted from the one before. Compute: kind, stage, micro-batch, start,
+/// duration. Communication: the same, then bytes. Memory: time, activations, buffers.
+struct FoldedLane {
+  std::vector<std::int64_t> compute, communication, memory;
+  core::Bytes capacity, fixed, peak;
+  core::Seconds busy, exposed;
+  std::vector<std::int64_t> peers;      ///< of communication, -1 for an all-reduce; not compared
+  std::vector<core::DeviceId> devices;  ///< whose lane it is; not compared
+
+  auto content() const {
+    return std::tie(compute, communication, memory, capacity, fixed, peak, busy, exposed);
+  }
+};
+
+std::vector<std::int64_t> memory(const std::vector<trace::MemoryPoint>& points) {
+  std::vector<std::int64_t> out;
   core::Picoseconds before;
   for (const trace::MemoryPoint& point : points) {
     for (const std::int64_t n :
@@ -60,42 +77,82 @@ Json memory(const std::vector<trace::MemoryPoint>& points) {
   return out;
 }
 
-Json devices(const trace::Trace& trace) {
-  const trace::Summary summary = trace::summarise(trace);
-  Json out = Json::array();
-  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-    const trace::DeviceTrace& device = trace.devices[d];
-    out.push_back({{"capacity", device.capacity.value()},
-                   {"fixed", held(device.fixed).value()},
-                   {"peak", summary.devices[d].peak.value()},
-                   {"busy_s", summary.devices[d].busy.value()},
-                   {"exposed_s", summary.devices[d].exposed_communication.value()},
-                   {"memory", memory(device.memory)},
-                   {"compute", Json::array()},
-                   {"communication", Json::array()}});
-  }
-  return out;
-}
-
-/// Compute: kind, stage, micro-batch, start, duration. Communication the same, then peer (-1: all-reduce)
-/// and bytes.
-void add_spans(const trace::Trace& trace, Json& devices) {
-  std::vector<core::Picoseconds> compute(devices.size()), communication(devices.size());
+void add_spans(const trace::Trace& trace, std::vector<FoldedLane>& lanes) {
+  std::vector<core::Picoseconds> compute(lanes.size()), communication(lanes.size());
   for (const Span& span : trace.spans) {
     const bool computes = trace::computes(span.kind);
     const std::size_t d = span.device.index();
     core::Picoseconds& before = (computes ? compute : communication)[d];
-    Json& list = devices[d][computes ? "compute" : "communication"];
+    auto& list = computes ? lanes[d].compute : lanes[d].communication;
     for (const std::int64_t n : {kind(span), static_cast<std::int64_t>(span.stage.index()),
                                  static_cast<std::int64_t>(span.micro_batch), (span.start - before).value(),
                                  (span.end - span.start).value()})
       list.push_back(n);
     if (!computes) {
-      list.push_back(span.peer.valid() ? static_cast<std::int64_t>(span.peer.index()) : -1);
       list.push_back(span.bytes.value());
+      lanes[d].peers.push_back(span.peer.valid() ? static_cast<std::int64_t>(span.peer.index()) : -1);
     }
     before = span.start;
   }
+}
+
+std::vector<FoldedLane> lane_of_each_device(const trace::Trace& trace) {
+  const trace::Summary summary = trace::summarise(trace);
+  std::vector<FoldedLane> out(trace.devices.size());
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    const trace::DeviceTrace& device = trace.devices[d];
+    const trace::DeviceSummary& sums = summary.devices[d];
+    out[d] = {{},
+              {},
+              memory(device.memory),
+              device.capacity,
+              held(device.fixed),
+              sums.peak,
+              sums.busy,
+              sums.exposed_communication,
+              {},
+              {core::DeviceId(d)}};
+  }
+  add_spans(trace, out);
+  return out;
+}
+
+/// Devices that do alike share the lane of the first, whose place it keeps.
+std::vector<FoldedLane> folded(const trace::Trace& trace) {
+  const auto less = [](const FoldedLane* a, const FoldedLane* b) { return a->content() < b->content(); };
+  std::vector<FoldedLane> all = lane_of_each_device(trace), out;
+  std::map<const FoldedLane*, std::size_t, decltype(less)> place(less);
+  for (const FoldedLane& lane : all) {
+    const auto [found, fresh] = place.emplace(&lane, place.size());
+    if (fresh)
+      out.push_back(lane);
+    else
+      out[found->second].devices.push_back(lane.devices.front());
+  }
+  return out;
+}
+
+std::size_t spans(const std::vector<FoldedLane>& lanes) {
+  constexpr std::size_t kComputeWidth = 5;
+  std::size_t out = 0;
+  for (const FoldedLane& lane : lanes) out += lane.compute.size() / kComputeWidth + lane.peers.size();
+  return out;
+}
+
+Json json(const std::vector<FoldedLane>& lanes) {
+  Json out = Json::array();
+  for (const FoldedLane& lane : lanes)
+    out.push_back({{"devices", indices(lane.devices)},
+                   {"capacity", lane.capacity.value()},
+                   {"fixed", lane.fixed.value()},
+                   {"peak", lane.peak.value()},
+                   {"busy_s", lane.busy.value()},
+                   {"exposed_s", lane.exposed.value()},
+                   {"memory", lane.memory},
+                   {"compute", lane.compute},
+                   {"communication", lane.communication},
+                   {"peers", lane.peers}});
+  return out;
 }
 
 Json path(const std::vector<PathPart>& parts) {
@@ -116,22 +173,7 @@ Json shares(const std::vector<PathShare>& all) {
   return out;
 }
 
-std::string deflated(const std::string& text) {
-  std::string out(compressBound(text.size()), '\0');
-  uLongf size = out.size();
-  const int fault =
-      compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
-                text.size(), Z_DEFAULT_COMPRESSION);
-  core::require(fault == Z_OK, "a buffer of compressBound() bytes is large enough");
-  out.resize(size);
-  return out;
-}
-
-}  // namespace
-
-std::string to_json(const CellData& cell) {
-  Json lanes = devices(cell.trace);
-  add_spans(cell.trace, lanes);
+std::string text(const CellData& cell, const std::vector<FoldedLane>& lanes) {
   Json kinds = Json::array();
   for (std::size_t k = 0; k < trace::kTaskKinds; ++k)
     kinds.push_back(std::string(trace::name(static_cast<trace::TaskKind>(k))));
@@ -139,18 +181,28 @@ std::string to_json(const CellData& cell) {
                     {"length", trace::length(cell.trace).value()},
                     {"mini_batches", cell.trace.mini_batches},
                     {"kinds", kinds},
-                    {"stages", stages(cell.plan)},
+                    {"stages", stages(cell)},
                     {"edges", edges(cell.boundaries)},
-                    {"devices", std::move(lanes)},
+                    {"lanes", json(lanes)},
                     {"path", path(cell.path)},
                     {"shares", shares(cell.shares)}};
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+}  // namespace
+
+std::size_t drawn_spans(const trace::Trace& trace) {
+  return spans(folded(trace));
+}
+
+std::string to_json(const CellData& cell) {
+  return text(cell, folded(cell.trace));
+}
+
 std::string packed(const CellData& cell) {
-  core::require(cell.trace.spans.size() <= kMostSpansOfPage,
-                "a cell of a page has a bounded number of spans");
-  return base64(deflated(to_json(cell)));
+  const std::vector<FoldedLane> lanes = folded(cell.trace);
+  core::require(spans(lanes) <= kMostSpansOfPage, "a cell of a page has a bounded number of spans");
+  return packed(text(cell, lanes));
 }
 
 }  // namespace penstock::report

@@ -14,7 +14,7 @@
 namespace penstock::report {
 namespace {
 
-using Row = std::vector<std::string>;
+using ClaimRow = std::vector<std::string>;
 
 std::size_t index_of(const Rows& rows, const std::string& column) {
   const auto it = std::find(rows.columns.begin(), rows.columns.end(), column);
@@ -23,7 +23,7 @@ std::size_t index_of(const Rows& rows, const std::string& column) {
   return static_cast<std::size_t>(it - rows.columns.begin());
 }
 
-const std::string& cell(const Rows& rows, const Row& row, const std::string& column) {
+const std::string& cell(const Rows& rows, const ClaimRow& row, const std::string& column) {
   return row[index_of(rows, column)];
 }
 
@@ -38,7 +38,7 @@ bool is_axis(const Rows& rows, const std::string& column) {
   return std::find(rows.axes.begin(), rows.axes.end(), column) != rows.axes.end();
 }
 
-bool meets(const Rows& rows, const Row& row, const Selector& selector, bool axes_only = false) {
+bool meets(const Rows& rows, const ClaimRow& row, const Selector& selector, bool axes_only = false) {
   return std::all_of(selector.begin(), selector.end(), [&](const auto& entry) {
     const auto& [column, texts] = entry;
     if (axes_only && !is_axis(rows, column)) return true;
@@ -46,7 +46,7 @@ bool meets(const Rows& rows, const Row& row, const Selector& selector, bool axes
   });
 }
 
-bool agree(const Rows& rows, const Row& a, const Row& b, const std::vector<std::string>& columns) {
+bool agree(const Rows& rows, const ClaimRow& a, const ClaimRow& b, const std::vector<std::string>& columns) {
   return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
     return cell(rows, a, column) == cell(rows, b, column);
   });
@@ -62,16 +62,16 @@ std::vector<std::string> shared(const Measure& measure, const Rows& rows) {
 }
 
 /// The rows of `over`, of those that differ in `best` alone the one with the largest value.
-std::vector<const Row*> bases(const Measure& measure, const Rows& rows) {
+std::vector<const ClaimRow*> bases(const Measure& measure, const Rows& rows) {
   std::vector<std::string> others = rows.axes;
   std::erase(others, measure.best);
-  const auto value = [&](const Row& row) {
+  const auto value = [&](const ClaimRow& row) {
     return number(cell(rows, row, measure.column)).value_or(-INFINITY);
   };
-  std::vector<const Row*> out;
-  for (const Row& row : rows.cells) {
+  std::vector<const ClaimRow*> out;
+  for (const ClaimRow& row : rows.cells) {
     if (!meets(rows, row, *measure.over)) continue;
-    const auto same = std::find_if(out.begin(), out.end(), [&](const Row* other) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const ClaimRow* other) {
       return !measure.best.empty() && agree(rows, row, *other, others);
     });
     if (same == out.end())
@@ -83,26 +83,26 @@ std::vector<const Row*> bases(const Measure& measure, const Rows& rows) {
 }
 
 struct Value {
-  const Row* row;  ///< of the numerator
+  const ClaimRow* row;  ///< of the numerator
   double value;
 };
 
 /// The values before `along`; `missing` counts those that a row without a number leaves out.
 std::vector<Value> raw_values(const Measure& measure, const Rows& rows, std::size_t& missing) {
   std::vector<Value> out;
-  const auto keep = [&](const Row& row, std::optional<double> value) {
+  const auto keep = [&](const ClaimRow& row, std::optional<double> value) {
     if (value && std::isfinite(*value))
       out.push_back({&row, *value});
     else
       ++missing;
   };
   const auto same = shared(measure, rows);
-  const auto over = measure.over ? bases(measure, rows) : std::vector<const Row*>{};
-  for (const Row& row : rows.cells) {
+  const auto over = measure.over ? bases(measure, rows) : std::vector<const ClaimRow*>{};
+  for (const ClaimRow& row : rows.cells) {
     if (!meets(rows, row, measure.of)) continue;
     const auto value = number(cell(rows, row, measure.column));
     if (!measure.over) keep(row, value);
-    for (const Row* other : over) {
+    for (const ClaimRow* other : over) {
       if (!agree(rows, row, *other, same)) continue;
       const auto base = number(cell(rows, *other, measure.column));
       keep(row, value && base ? std::optional(*value / *base) : std::nullopt);
@@ -188,7 +188,7 @@ Verdict verdict(const Claim& claim, Interval ours) {
 
 void check_selector(const Rows& rows, const Selector& selector) {
   for (const auto& [column, texts] : selector) index_of(rows, column);
-  const auto met = [&](const Row& row) { return meets(rows, row, selector, true); };
+  const auto met = [&](const ClaimRow& row) { return meets(rows, row, selector, true); };
   if (std::none_of(rows.cells.begin(), rows.cells.end(), met)) {
     std::string words;
     for (const auto& [column, texts] : selector)

@@ -14,7 +14,7 @@ namespace penstock::report {
 namespace {
 
 /// What the rows of one problem agree in: all but the planner.
-About problem(const CellResult& row) {
+About problem_of(const CellResult& row) {
   CellResult out = row;
   out.planner.clear();
   return about(out);
@@ -26,51 +26,68 @@ using Baselines = std::map<About, double>;
 Baselines baselines(std::span<const CellResult> rows, const std::string& planner) {
   Baselines out;
   for (const CellResult& row : rows)
-    if (row.planner == planner && row.samples_per_s) out.emplace(problem(row), *row.samples_per_s);
+    if (row.planner == planner && row.samples_per_s) out.emplace(problem_of(row), *row.samples_per_s);
   return out;
 }
 
 std::optional<double> ratio(const Baselines& bases, const CellResult& row, const std::string& baseline) {
   if (!row.samples_per_s || row.planner == baseline) return std::nullopt;
-  const auto base = bases.find(problem(row));
+  const auto base = bases.find(problem_of(row));
   return base == bases.end() ? std::nullopt : std::optional(*row.samples_per_s / base->second);
 }
 
 /// Columns that only some tables have.
-struct Extra {
-  bool setting = false, measured = false;
+struct ExtraColumns {
+  bool setting = false, tokens = false, measured = false;
 };
 
+/// The problem, the answer, how good it is; then how it was found.
 std::vector<std::string> cells(const CellResult& row, const std::optional<double>& times,
-                               const Extra& extra) {
+                               const ExtraColumns& extra) {
   std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
                                   std::to_string(row.mini_batch)};
-  if (extra.setting) out.push_back(row.setting);
-  for (std::string cell :
-       {row.planner, row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row),
-        times ? fmt::format("{:.2f}x", *times) : "", shown::number(row.stages), shown::number(row.depth),
-        shown::number(row.micro_batch), shown::percent(row.bubble), shown::decimal(row.optimism, 3),
-        shown::percent(row.gap), shown::bytes(row.peak_memory_bytes)})
-    out.push_back(std::move(cell));
-  if (extra.measured) out.push_back(shown::time(row.search_s));
+  const auto add = [&out](std::string cell) { out.push_back(std::move(cell)); };
+  if (extra.setting) add(row.setting);
+  add(row.planner);
+  add(row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row));
+  add(times ? fmt::format("{:.2f}x", *times) : "");
+  add(shown::text(row.strategy));
+  if (extra.tokens) add(shown::decimal(row.tokens_per_s, 0));
+  add(shown::decimal(row.tflops_per_device, 2));
+  add(shown::percent(row.mfu));
+  add(shown::percent(row.bubble));
+  add(shown::bytes(row.peak_memory_bytes));
+  add(shown::percent(row.gap));
+  add(shown::error(row.estimate_error));
+  if (extra.measured) add(shown::time(row.search_s));
   return out;
 }
 
-std::vector<Column> columns(const Extra& extra) {
-  std::vector<Column> out = {{"model"}, {"cluster"}, {"GPUs", Align::right}, {"mini-batch", Align::right}};
-  if (extra.setting) out.push_back({"setting"});
-  out.push_back({"planner"});
-  for (const char* name :
-       {"samples/s", "ratio", "stages", "depth", "micro-batch", "bubble", "optimism", "gap", "peak memory"})
-    out.push_back({name, Align::right});
-  if (extra.measured) out.push_back({"search", Align::right});
+std::vector<Column> columns(const ExtraColumns& extra) {
+  const Align left = Align::left, right = Align::right;
+  std::vector<Column> out = {
+      {.title = "model", .folds = true}, {"cluster", left, 7}, {"GPUs", right}, {"mini-batch", right, 9}};
+  if (extra.setting) out.push_back({.title = "setting", .folds = true});
+  for (const Column& column :
+       {Column{"planner"}, {"samples/s", right}, {"ratio", right, 10}, {"strategy", left, 0, true}})
+    out.push_back(column);
+  if (extra.tokens) out.push_back({"tokens/s", right, 2});
+  for (const Column& column : {Column{"TFLOP/s/GPU", right, 3},
+                               {"MFU", right, 6},
+                               {"bubble", right, 5},
+                               {"memory", right, 8},
+                               {"gap", right, 4},
+                               {"est. error", right, 1}})
+    out.push_back(column);
+  if (extra.measured) out.push_back({"search", right, 7});
   return out;
 }
 
 }  // namespace
 
-std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured) {
-  const Extra extra{shown::any_setting(rows), measured};
+std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured,
+                       const Screen& screen) {
+  const ExtraColumns extra{shown::any_setting(rows), shown::any_tokens(rows), measured};
   Table table(columns(extra));
   const CellResult* best = nullptr;
   double largest = 0;
@@ -83,7 +100,7 @@ std::string comparison(std::span<const CellResult> rows, const std::string& base
       best = &row;
     }
   }
-  std::string out = table.text();
+  std::string out = table.text(screen);
   if (best)
     out += fmt::format("\nLargest ratio: {} is {:.2f} times {} ({} on {} devices, mini-batch {}).\n",
                        best->planner, largest, baseline, best->model, best->devices, best->mini_batch);

@@ -1,5 +1,7 @@
 #include "csv_reader.hpp"
 
+#include "csv.hpp"
+
 namespace penstock::report {
 
 char CsvReader::take() {
@@ -9,9 +11,14 @@ char CsvReader::take() {
   return c;
 }
 
-/// Stops at the comma or line end behind the field.
 void CsvReader::read_field() {
   std::string& field = fields_.emplace_back();
+  read_text(field);
+  if (field.starts_with('\'') && like_formula(field)) field.erase(0, 1);
+}
+
+/// Stops at the comma or line end behind the field.
+void CsvReader::read_text(std::string& field) {
   for (bool quoted = false; !rest_.empty();) {
     if (!quoted && (rest_.front() == ',' || rest_.front() == '\n' || rest_.starts_with("\r\n"))) return;
     const char c = take();

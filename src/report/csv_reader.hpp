@@ -8,6 +8,7 @@
 namespace penstock::report {
 
 /// Lines end with LF or CR LF; a field in quotes may go over several, and "" in it is one quote.
+/// The apostrophe that csv_cell puts before text like a formula is taken off.
 class CsvReader {
  public:
   explicit CsvReader(std::string_view text) : rest_(text) {}
@@ -20,6 +21,7 @@ class CsvReader {
 
  private:
   void read_field();
+  void read_text(std::string& field);
   char take();
   std::string_view rest_;
   std::vector<std::string> fields_;

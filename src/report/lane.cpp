@@ -19,9 +19,9 @@ constexpr Tenths kPool = 2 * kPixel;  ///< width within which thin spans are dra
 constexpr Tenths kDigit = 65;         ///< width of a digit in the labels' font, generously
 
 /// Turns spans of one row, in order of time, into boxes.
-class Row {
+class LaneRow {
  public:
-  Row(const Scale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
+  LaneRow(const Scale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
 
   void add(Paint paint, const Span& span, bool later = false) {
     const Tenths x = time_.at(span.start), end = time_.at(span.end);
@@ -67,9 +67,9 @@ class Row {
 };
 
 /// The rows of one lane; each is free of overlaps except for concurrent transfers.
-struct Rows {
-  Row compute, all_reduce, sent, received;
-  explicit Rows(const Scale& time)
+struct LaneRows {
+  LaneRow compute, all_reduce, sent, received;
+  explicit LaneRows(const Scale& time)
       : compute(time, 1), all_reduce(time, kPixel), sent(time, kPixel / 2), received(time, kPixel / 2) {}
 };
 
@@ -90,7 +90,7 @@ Paint paint(TaskKind compute) {
   }
 }
 
-void append(std::vector<Box>& boxes, Row&& row) {
+void append(std::vector<Box>& boxes, LaneRow&& row) {
   const std::vector<Box> more = std::move(row).finish();
   boxes.insert(boxes.end(), more.begin(), more.end());
 }
@@ -163,13 +163,13 @@ static bool later(const trace::DeviceTrace& device, const Span& span) {
 }
 
 std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
-  std::vector<Rows> rows(trace.devices.size(), Rows(time));
-  const auto row_of = [&](core::DeviceId device) -> Rows& {
+  std::vector<LaneRows> rows(trace.devices.size(), LaneRows(time));
+  const auto row_of = [&](core::DeviceId device) -> LaneRows& {
     core::require(device.valid() && device.index() < rows.size(), "a span names devices of its trace");
     return rows[device.index()];
   };
   for (const Span& span : trace.spans) {
-    Rows& own = row_of(span.device);
+    LaneRows& own = row_of(span.device);
     if (computes(span.kind))
       own.compute.add(paint(span.kind), span, later(trace.devices[span.device.index()], span));
     if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
@@ -181,7 +181,7 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
   for (std::size_t d = 0; d < rows.size(); ++d) {
     out[d].boxes = std::move(rows[d].compute).finish();
     out[d].labels = labels(out[d].boxes);
-    for (Row* row : {&rows[d].all_reduce, &rows[d].sent, &rows[d].received})
+    for (LaneRow* row : {&rows[d].all_reduce, &rows[d].sent, &rows[d].received})
       append(out[d].boxes, std::move(*row));
     out[d].memory = memory(trace.devices[d], time);
   }

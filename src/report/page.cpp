@@ -5,24 +5,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "columns.hpp"
+#include "packed.hpp"
 #include "page_assets.hpp"
-#include "page_table.hpp"
+#include "page_columns.hpp"
+#include "page_headline.hpp"
 #include "penstock/core/error.hpp"
-#include "shown.hpp"
 #include "svg.hpp"
 
 namespace penstock::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// JSON inside a script element ends at "</script" wherever that stands, so no "<" may.
-std::string in_script(const std::string& json) {
-  std::string out;
-  for (const char c : json) out += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return out;
-}
 
 /// The frame with each {{name}} replaced. What is put in is not looked at again.
 std::string filled(std::string_view frame, const std::map<std::string, std::string, std::less<>>& parts) {
@@ -45,32 +38,22 @@ std::string provenance(const Provenance& p) {
                              p.compiler));
 }
 
-/// Of a cell that another run than the page's may have searched.
-std::string origin(const CellResult& row) {
-  return row.date.empty() ? "" : fmt::format(" Searched {} on {}.", row.date, row.hardware);
+std::string paragraph(std::string_view style, const std::string& text) {
+  return text.empty() ? "" : fmt::format("<p class=\"{}\">{}</p>\n", style, escaped(text));
 }
 
-/// What a section says before, and without, any drawing.
-std::string figures(const CellResult& row) {
-  if (!row.iteration_s) return row.status + "." + origin(row);
-  return fmt::format(
-      "{} samples/s, iteration {}, {} stages, depth {}, schedule {}, bubble {}, peak memory {}.{}{}",
-      shown::decimal(row.samples_per_s, 1), shown::time(row.iteration_s), shown::number(row.stages),
-      shown::number(row.depth), row.schedule.value_or("-"), shown::percent(row.bubble),
-      shown::bytes(row.peak_memory_bytes), row.status == "ok" ? "" : " " + row.status + ".", origin(row));
-}
-
-std::string section(std::size_t i, const CellResult& row, const PageCell& cell) {
-  std::string out = fmt::format("<details id=\"cell-{}\"><summary><h3>{}</h3></summary>\n<p>{}</p>\n", i,
-                                escaped(heading(row)), escaped(figures(row)));
-  if (!cell.note.empty()) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(cell.note));
-  if (!cell.data.empty()) out += fmt::format("<script type=\"text/plain\">{}</script>\n", cell.data);
-  return out + "</details>\n";
-}
-
-std::string sections(const Page& page) {
+std::string headlines(const Page& page) {
   std::string out;
-  for (std::size_t i = 0; i < page.cells.size(); ++i) out += section(i, page.results.rows[i], page.cells[i]);
+  for (const std::string& line : headline(page)) out += paragraph("headline", line);
+  return out;
+}
+
+/// What page/cell.js unpacks when a plan is opened.
+std::string drawings(const std::vector<PageCell>& cells) {
+  std::string out;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (!cells[i].data.empty())
+      out += fmt::format("<script type=\"text/plain\" id=\"data-{}\">{}</script>\n", i, cells[i].data);
   return out;
 }
 
@@ -86,6 +69,18 @@ std::string validation(const std::vector<ValidationRow>& rows) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string claims(const std::vector<PageClaim>& all) {
+  Json out = Json::array();
+  for (const PageClaim& claim : all)
+    out.push_back({{"claim", claim.claim},
+                   {"source", claim.source},
+                   {"paper", claim.paper},
+                   {"ours", claim.ours},
+                   {"verdict", claim.verdict},
+                   {"reason", claim.reason}});
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string scripts() {
   std::string out = "'use strict';\n";
   for (const std::string_view script : assets::kScripts) out += script;
@@ -96,15 +91,16 @@ std::string scripts() {
 
 std::string to_html(const Page& page) {
   core::require(page.cells.size() == page.results.rows.size(), "a page has one cell for each row");
-  const auto& [rows, from] = page.results;
   return filled(assets::kFrame, {{"title", escaped(page.title)},
                                  {"style", std::string(assets::kStyle)},
-                                 {"provenance", provenance(from)},
-                                 {"without rows", rows.empty() ? " hidden" : ""},
-                                 {"table", table_content(rows)},
-                                 {"cells", sections(page)},
-                                 {"results", in_script(to_json(rows, from, kAll))},
-                                 {"validation", in_script(validation(page.validation))},
+                                 {"summary", paragraph("summary", page.summary)},
+                                 {"headline", headlines(page)},
+                                 {"provenance", provenance(page.results.provenance)},
+                                 {"advice", paragraph("note", page.advice)},
+                                 {"drawings", drawings(page.cells)},
+                                 {"rows", packed(columns_json(page))},
+                                 {"validation", packed(validation(page.validation))},
+                                 {"claims", packed(claims(page.claims))},
                                  {"script", scripts()}});
 }
 

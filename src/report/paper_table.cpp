@@ -8,31 +8,48 @@
 namespace penstock::report {
 namespace {
 
-struct Column {
+struct PaperColumn {
   std::string_view title;
   bool number;
 };
-constexpr std::string_view kSetting = "setting";  ///< the one that only some tables have
-constexpr Column kColumns[] = {{"model", false},     {"cluster", false}, {"devices", true},
-                               {"mini-batch", true}, {kSetting, false},  {"planner", false},
-                               {"samples/s", true},  {"stages", true},   {"micro-batch", true},
-                               {"bubble", true},     {"gap", true},      {"peak memory", true}};
+constexpr std::string_view kSetting = "setting", kTokens = "tokens/s";  ///< those that only some tables have
+constexpr PaperColumn kColumns[] = {
+    {"model", false},    {"cluster", false},    {"devices", true},   {"mini-batch", true},
+    {kSetting, false},   {"planner", false},    {"samples/s", true}, {kTokens, true},
+    {"PP", true},        {"DP", true},          {"TP", true},        {"ZeRO", true},
+    {"recompute", true}, {"micro-batch", true}, {"schedule", false}, {"TFLOP/s/GPU", true},
+    {"MFU", true},       {"bubble", true},      {"gap", true},       {"peak memory", true}};
 
-std::vector<Column> columns(bool setting) {
-  std::vector<Column> out;
-  for (const Column& column : kColumns)
-    if (setting || column.title != kSetting) out.push_back(column);
+/// Whether a table of the rows has those.
+struct PaperExtra {
+  bool setting = false, tokens = false;
+  explicit PaperExtra(std::span<const CellResult> rows)
+      : setting(shown::any_setting(rows)), tokens(shown::any_tokens(rows)) {}
+  bool lacks(std::string_view title) const {
+    return (title == kSetting && !setting) || (title == kTokens && !tokens);
+  }
+};
+
+std::vector<PaperColumn> shown_columns(const PaperExtra& extra) {
+  std::vector<PaperColumn> out;
+  for (const PaperColumn& column : kColumns)
+    if (!extra.lacks(column.title)) out.push_back(column);
   return out;
 }
 
-std::vector<std::string> cells(const CellResult& row, bool setting) {
+std::vector<std::string> cells(const CellResult& row, const PaperExtra& extra) {
   std::vector<std::string> out = {row.model, row.cluster, std::to_string(row.devices),
                                   std::to_string(row.mini_batch)};
-  if (setting) out.push_back(row.setting);
+  if (extra.setting) out.push_back(row.setting);
+  out.push_back(row.planner);
+  out.push_back(row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row));
+  if (extra.tokens) out.push_back(shown::decimal(row.tokens_per_s, 0));
   for (std::string cell :
-       {row.planner, row.samples_per_s ? shown::decimal(row.samples_per_s, 1) : shown::status(row),
-        shown::number(row.stages), shown::number(row.micro_batch), shown::percent(row.bubble),
-        shown::percent(row.gap), shown::bytes(row.peak_memory_bytes)})
+       {shown::number(row.pipeline_parallel), shown::extent(row.data_parallel),
+        shown::extent(row.tensor_parallel), shown::extent(row.zero), shown::recompute(row),
+        shown::extent(row.micro_batch), shown::text(row.schedule), shown::decimal(row.tflops_per_device, 2),
+        shown::percent(row.mfu), shown::percent(row.bubble), shown::percent(row.gap),
+        shown::bytes(row.peak_memory_bytes)})
     out.push_back(std::move(cell));
   return out;
 }
@@ -86,9 +103,9 @@ std::string joined(const std::vector<std::string>& cells, const char* between, E
   return out;
 }
 
-std::vector<std::string> titles(const std::vector<Column>& columns) {
+std::vector<std::string> titles(const std::vector<PaperColumn>& columns) {
   std::vector<std::string> out;
-  for (const Column& column : columns) out.emplace_back(column.title);
+  for (const PaperColumn& column : columns) out.emplace_back(column.title);
   return out;
 }
 
@@ -98,12 +115,12 @@ std::string to_markdown(std::span<const CellResult> rows) {
   const auto line = [](const std::vector<std::string>& cells) {
     return "| " + joined(cells, " | ", [](const auto& cell) { return markdown(cell); }) + " |\n";
   };
-  const bool setting = shown::any_setting(rows);
-  const auto wanted = columns(setting);
+  const PaperExtra extra(rows);
+  const auto wanted = shown_columns(extra);
   std::string out = line(titles(wanted)) + '|';
-  for (const Column& column : wanted) out += column.number ? " ---: |" : " --- |";
+  for (const PaperColumn& column : wanted) out += column.number ? " ---: |" : " --- |";
   out += '\n';
-  for (const CellResult& row : rows) out += line(cells(row, setting));
+  for (const CellResult& row : rows) out += line(cells(row, extra));
   return out;
 }
 
@@ -111,12 +128,12 @@ std::string to_latex(std::span<const CellResult> rows) {
   const auto line = [](const std::vector<std::string>& cells) {
     return joined(cells, " & ", [](const auto& cell) { return latex(cell); }) + " \\\\\n";
   };
-  const bool setting = shown::any_setting(rows);
-  const auto wanted = columns(setting);
+  const PaperExtra extra(rows);
+  const auto wanted = shown_columns(extra);
   std::string out = "\\begin{tabular}{";
-  for (const Column& column : wanted) out += column.number ? 'r' : 'l';
+  for (const PaperColumn& column : wanted) out += column.number ? 'r' : 'l';
   out += "}\n\\toprule\n" + line(titles(wanted)) + "\\midrule\n";
-  for (const CellResult& row : rows) out += line(cells(row, setting));
+  for (const CellResult& row : rows) out += line(cells(row, extra));
   return out + "\\bottomrule\n\\end{tabular}\n";
 }
 

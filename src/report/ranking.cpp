@@ -10,22 +10,37 @@
 namespace penstock::report {
 namespace {
 
-std::vector<std::string> cells(const CellResult& row) {
-  return {row.planner,
-          shown::decimal(row.samples_per_s, 1),
-          row.schedule.value_or("-"),
-          shown::number(row.stages),
-          shown::number(row.depth),
-          shown::number(row.micro_batch),
-          shown::time(row.estimate_s),
-          shown::time(row.iteration_s),
-          shown::decimal(row.optimism, 3),
-          shown::percent(row.gap),
-          shown::bytes(row.peak_memory_bytes),
-          shown::time(row.search_s),
-          shown::number(row.states),
-          shown::bytes(row.search_memory_bytes),
-          shown::status(row)};
+std::vector<Column> columns(bool tokens) {
+  const Align right = Align::right;
+  std::vector<Column> out = {
+      {"planner"}, {"samples/s", right}, {.title = "strategy", .leaves = 10, .folds = true}};
+  if (tokens) out.push_back({"tokens/s", right, 3});
+  for (const Column& column : {Column{"TFLOP/s/GPU", right, 4},
+                               {"MFU", right, 7},
+                               {"memory", right, 9},
+                               {"estimated", right, 5},
+                               {"simulated", right, 8},
+                               {"est. error", right, 6},
+                               {"gap", right, 6},
+                               {"search", right, 9},
+                               {"states", right, 1},
+                               {"search memory", right, 2}})
+    out.push_back(column);
+  out.push_back({"status"});
+  return out;
+}
+
+std::vector<std::string> cells(const CellResult& row, bool tokens) {
+  std::vector<std::string> out = {row.planner, shown::decimal(row.samples_per_s, 1),
+                                  shown::text(row.strategy)};
+  if (tokens) out.push_back(shown::decimal(row.tokens_per_s, 0));
+  for (std::string cell :
+       {shown::decimal(row.tflops_per_device, 2), shown::percent(row.mfu),
+        shown::bytes(row.peak_memory_bytes), shown::time(row.estimate_s), shown::time(row.iteration_s),
+        shown::error(row.estimate_error), shown::percent(row.gap), shown::time(row.search_s),
+        shown::number(row.states), shown::bytes(row.search_memory_bytes), shown::status(row)})
+    out.push_back(std::move(cell));
+  return out;
 }
 
 }  // namespace
@@ -37,29 +52,15 @@ std::vector<CellResult> ranked(std::vector<CellResult> rows) {
   return rows;
 }
 
-std::string ranking(const std::vector<CellResult>& rows) {
-  const Align right = Align::right;
-  Table table({{"planner"},
-               {"samples/s", right},
-               {"schedule"},
-               {"stages", right},
-               {"depth", right},
-               {"micro-batch", right},
-               {"estimated", right},
-               {"simulated", right},
-               {"optimism", right},
-               {"gap", right},
-               {"memory", right},
-               {"search", right},
-               {"states", right},
-               {"search memory", right},
-               {"status"}});
+std::string ranking(const std::vector<CellResult>& rows, const Screen& screen) {
+  const bool tokens = shown::any_tokens(rows);
+  Table table(columns(tokens));
   std::string reasons;
   for (const CellResult& row : rows) {
-    table.add(cells(row));
+    table.add(cells(row, tokens));
     if (row.status != "ok") reasons += fmt::format("{}: {}\n", row.planner, row.status);
   }
-  return table.text() + (reasons.empty() ? "" : "\n" + reasons);
+  return table.text(screen) + (reasons.empty() ? "" : "\n" + reasons);
 }
 
 }  // namespace penstock::report

@@ -9,6 +9,7 @@
 #include "columns.hpp"
 #include "csv_reader.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/json_text.hpp"
 
 namespace penstock::report {
 namespace {
@@ -22,6 +23,11 @@ void read(const Json& value, std::int64_t& out) {
   if (!value.is_number_integer()) throw std::invalid_argument("expected a whole number");
   out = value.get<std::int64_t>();
 }
+void read(const Json& value, plan::Extent& out) {
+  const auto extent = plan::parse_extent(value.is_string() ? value.get<std::string>() : value.dump());
+  if (!extent) throw std::invalid_argument("expected a whole number, or two such as 1-4");
+  out = *extent;
+}
 void read(const Json& value, double& out) {
   out = value.get<double>();
 }
@@ -32,6 +38,12 @@ void read(const Json& value, std::optional<T>& out) {
 
 void read_field(const std::string& field, std::string& out) {
   out = field;
+}
+void read_field(const std::string& field, plan::Extent& out) {
+  const auto extent = plan::parse_extent(field);
+  if (!extent)
+    throw std::invalid_argument("expected a whole number, or two such as 1-4, not '" + field + "'");
+  out = *extent;
 }
 template <class Number>
 void read_field(const std::string& field, Number& out) {
@@ -50,15 +62,11 @@ template <class F>
 void at_place(const core::Place& place, F&& reading) {
   try {
     reading();
-  } catch (const std::exception& e) {
+  } catch (const Json::exception& e) {
+    throw core::BadInput(place, e.what());
+  } catch (const std::invalid_argument& e) {
     throw core::BadInput(place, e.what());
   }
-}
-
-Json parsed(const std::string& text, const std::string& file) {
-  Json out;
-  at_place({file, 0, ""}, [&] { out = Json::parse(text); });
-  return out;
 }
 
 void need(bool there, const char* key, const core::Place& where) {
@@ -129,11 +137,11 @@ class Record {
 }  // namespace
 
 CellResult parse_record(const std::string& text) {
-  return read_row(parsed(text, ""), {"", 0, "row"});
+  return read_row(core::parse_json<Json>(text, ""), {"", 0, "row"});
 }
 
 Results parse_results(const std::string& text, const std::string& file) {
-  const Json json = parsed(text, file);
+  const Json json = core::parse_json<Json>(text, file);
   if (!json.is_object() || !json.contains("results") || !json["results"].is_array())
     throw core::BadInput({file, 0, "results"}, "this is no results file: expected a list of results");
   Results out;
@@ -145,7 +153,7 @@ Results parse_results(const std::string& text, const std::string& file) {
 }
 
 Provenance parse_provenance(const std::string& text, const std::string& file) {
-  return read_provenance(parsed(text, file), {file, 0, ""});
+  return read_provenance(core::parse_json<Json>(text, file), {file, 0, ""});
 }
 
 void add_columns(std::vector<CellResult>& rows, const std::string& csv, const std::string& file) {

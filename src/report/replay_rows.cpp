@@ -7,6 +7,7 @@
 #include "agreement.hpp"
 #include "csv.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/json_text.hpp"
 
 namespace penstock::report {
 namespace {
@@ -130,7 +131,7 @@ std::string to_json(const ReplayTable& table, const Provenance& provenance) {
 std::vector<ReplayRow> parse_replay_rows(const std::string& text, const std::string& file) {
   std::vector<ReplayRow> out;
   try {
-    const Json all = Json::parse(text);
+    const Json all = core::parse_json<Json>(text, file);
     for (const Json& row : all.at("results")) each_field(out.emplace_back(), FromJson{row});
   } catch (const Json::exception& e) {
     throw core::BadInput({file, 0, fmt::format("results[{}]", out.empty() ? 0 : out.size() - 1)},

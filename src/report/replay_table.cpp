@@ -5,6 +5,7 @@
 
 #include "agreement.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
 
 namespace penstock::report {
@@ -16,9 +17,6 @@ std::string time(double seconds) {
 std::string bytes(double count) {
   return core::show(core::Bytes(std::llround(count)));
 }
-std::string percent(double share) {
-  return fmt::format("{:+.1f} %", share * 100);
-}
 
 std::vector<std::string> cells(const ReplayRow& row) {
   return {row.plan,
@@ -28,36 +26,36 @@ std::vector<std::string> cells(const ReplayRow& row) {
           time(row.measured.median),
           fmt::format("{:.1f} %", row.measured.noise() * 100),
           time(row.simulated_s),
-          percent(row.error()),
+          difference(row.error()),
           bytes(row.peak.measured),
           bytes(row.peak.simulated),
-          percent(row.peak.error()),
+          difference(row.peak.error()),
           row.noisy() ? "noisy" : ""};
 }
 
-std::string body(const std::vector<ReplayRow>& rows) {
+std::string body(const std::vector<ReplayRow>& rows, const Screen& screen) {
   const Align right = Align::right;
-  Table table({{"plan"},
-               {"devices", right},
-               {"schedule"},
-               {"manner"},
+  Table table({{.title = "plan", .folds = true},
+               {"devices", right, 3},
+               {"schedule", Align::left, 2},
+               {"manner", Align::left, 1},
                {"measured", right},
                {"+-", right},
                {"simulated", right},
                {"error", right},
-               {"peak", right},
-               {"simulated", right},
-               {"error", right},
+               {"peak", right, 5},
+               {"simulated", right, 4},
+               {"error", right, 6},
                {""}});
   for (const ReplayRow& row : rows) table.add(cells(row));
-  return table.text();
+  return table.text(screen);
 }
 
 /// "44 plans: iteration time off by 2.3 % in the mean, -7.1 % at worst; peak memory by ...".
 std::string in_words(const std::string& which, const Agreement& a) {
   return fmt::format(
       "{}: iteration time off by {:.1f} % in the mean, {} at worst; peak memory by {:.1f} % and {}\n", which,
-      a.time.mean_error * 100, percent(a.time.worst), a.peak.mean_error * 100, percent(a.peak.worst));
+      a.time.mean_error * 100, difference(a.time.worst), a.peak.mean_error * 100, difference(a.peak.worst));
 }
 
 std::string counted(std::int64_t count) {
@@ -112,8 +110,8 @@ Agreement agreement(std::span<const ReplayRow> rows) {
   return out;
 }
 
-std::string replay_table(const ReplayTable& table) {
-  std::string out = body(table.rows);
+std::string replay_table(const ReplayTable& table, const Screen& screen) {
+  std::string out = body(table.rows, screen);
   if (!table.rows.empty()) out += '\n' + accuracy(table.rows) + rankings(table.rows);
   if (!table.left_out.empty()) out += fmt::format("\n{} left out:\n", counted(std::ssize(table.left_out)));
   for (const LeftOut& left : table.left_out) out += fmt::format("  {}: {}\n", left.plan, left.reason);

@@ -16,6 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 using report::csv_cell;
+std::string csv_cell(const plan::Extent& extent) {
+  return plan::text(extent);
+}
 template <class T>
 std::string csv_cell(const std::optional<T>& value) {
   return value ? csv_cell(*value) : "";
@@ -40,6 +43,10 @@ Json json(const std::string& text) {
 }
 Json json(std::int64_t number) {
   return number;
+}
+/// A number where there is only one.
+Json json(const plan::Extent& extent) {
+  return extent.least == extent.most ? Json(extent.most) : Json(plan::text(extent));
 }
 Json json(double number) {
   return std::isfinite(number) ? Json(number) : Json();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/report/difference.hpp"
 #include "penstock/report/results.hpp"
 
 namespace penstock::report::shown {
@@ -16,11 +17,25 @@ namespace penstock::report::shown {
 inline std::string number(const std::optional<std::int64_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
+inline std::string text(const std::optional<std::string>& value) {
+  return value.value_or("-");
+}
+inline std::string extent(const std::optional<plan::Extent>& value) {
+  return value ? plan::text(*value) : "-";
+}
+/// "3/4": of its stages.
+inline std::string recompute(const CellResult& row) {
+  return row.recompute ? fmt::format("{}/{}", *row.recompute, row.stages.value_or(0)) : "-";
+}
 inline std::string decimal(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:.{}f}", *value, digits) : "-";
 }
 inline std::string percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f}%", *share * 100) : "-";
+}
+/// With its sign: "+4.9%"; of nothing "0.0%".
+inline std::string error(const std::optional<double>& share) {
+  return share ? difference(*share, "%") : "-";
 }
 inline std::string time(const std::optional<double>& seconds) {
   return seconds ? core::show(core::Seconds(*seconds)) : "-";
@@ -35,6 +50,10 @@ inline std::string status(const CellResult& row) {
 /// Whether a table of these rows needs a column for it.
 inline bool any_setting(std::span<const CellResult> rows) {
   return std::any_of(rows.begin(), rows.end(), [](const CellResult& row) { return !row.setting.empty(); });
+}
+inline bool any_tokens(std::span<const CellResult> rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const CellResult& row) { return row.tokens_per_s.has_value(); });
 }
 
 }  // namespace penstock::report::shown

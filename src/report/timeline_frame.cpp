@@ -85,13 +85,14 @@ std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
 
 std::string heading(const Scene& scene) {
   const trace::Summary& s = scene.summary;
-  const auto& [width, title, step, items] = scene.style;
+  const auto& [width, title, step, items, bubble] = scene.style;
   const double per_step = s.samples_per_second * to_seconds(step).value();
   std::string line = step.value() > 0 ? fmt::format("iteration {:.10g} steps · {:.3g} {}/step",
                                                     scene.trace.iteration / step, per_step, items)
                                       : fmt::format("iteration {} · {:.1f} {}/s", show(s.iteration),
                                                     s.samples_per_second, items);
-  line += fmt::format(" · bubble {:.1f} %", 100 * s.bubble);
+  line += fmt::format(" · bubble {:.1f} %{}", 100 * bubble.value_or(s.bubble),
+                      bubble ? " of the longest rank span" : "");
   if (scene.shows(TaskKind::transfer) || scene.shows(TaskKind::all_reduce))
     line += fmt::format(" · exposed communication {:.1f} %", 100 * s.exposed_communication);
   if (scene.layout.memory > 0) line += fmt::format(" · peak memory {}", show(s.peak_memory));
@@ -108,7 +109,7 @@ std::string time_axis(const Scene& scene) {
                                      ? std::pair(scene.style.step.value(), std::string_view("steps"))
                                      : time_unit(length(scene.trace));
   const std::int64_t step = nice_step(length(scene.trace));
-  const int bottom = scene.layout.top(scene.trace.devices.size());
+  const int bottom = scene.layout.top(scene.lanes);
   std::string out;
   const std::int64_t end = length(scene.trace).value();
   for (std::int64_t t = 0; t <= end; t += step) {

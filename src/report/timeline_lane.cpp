@@ -142,17 +142,21 @@ std::string stage_names(const trace::DeviceTrace& device) {
 }
 
 /// Who, on the left; how busy and how full, on the right.
-std::string captions(const Scene& scene, std::size_t d) {
+std::string captions(const Scene& scene, const Drawn& drawn) {
+  const std::size_t d = drawn.devices.front();
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
   const Layout& layout = scene.layout;
-  const int upper = layout.top(d) + layout.boxes / 2 + 4;
-  const int lower = layout.top(d) + layout.lane() - layout.memory / 2 + 4;
+  const int upper = layout.top(drawn.place) + layout.boxes / 2 + 4;
+  const int lower = layout.top(drawn.place) + layout.lane() - layout.memory / 2 + 4;
   const bool memory = layout.memory > 0;
   const int right = layout.width - Layout::kRight + 10;
   const bool over = summary.peak > device.capacity;
-  std::string out = text_element(8, upper, "name", fmt::format("device {}", d));
-  if (memory && !device.stages.empty()) out += text_element(8, lower, "quiet", stage_names(device));
+  std::string out = text_element(8, upper, "name", drawn.name);
+  if (memory && drawn.devices.size() > 1)
+    out += text_element(8, lower, "quiet", fmt::format("{} alike", drawn.devices.size()));
+  else if (memory && !device.stages.empty())
+    out += text_element(8, lower, "quiet", stage_names(device));
   if (scene.trace.iteration.value() > 0)
     out += text_element(right, upper, "quiet",
                         fmt::format("busy {:.0f} %", 100 * (summary.busy / scene.summary.iteration)));
@@ -163,11 +167,11 @@ std::string captions(const Scene& scene, std::size_t d) {
 
 }  // namespace
 
-std::string lane_picture(const Scene& scene, std::size_t device, const Lane& lane) {
-  return captions(scene, device) +
-         fmt::format("<g transform=\"translate({} {})\">\n", Layout::kLeft, scene.layout.top(device)) +
-         boxes(scene.layout, lane) + numbers(scene.layout, lane.labels) + memory(scene, device, lane.memory) +
-         "</g>\n";
+std::string lane_picture(const Scene& scene, const Drawn& drawn, const Lane& lane) {
+  return captions(scene, drawn) +
+         fmt::format("<g transform=\"translate({} {})\">\n", Layout::kLeft, scene.layout.top(drawn.place)) +
+         boxes(scene.layout, lane) + numbers(scene.layout, lane.labels) +
+         memory(scene, drawn.devices.front(), lane.memory) + "</g>\n";
 }
 
 }  // namespace penstock::report

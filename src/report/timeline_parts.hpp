@@ -30,6 +30,7 @@ struct Scene {
   Layout layout;
   Scale time;
   std::vector<trace::OutOfMemory> failures = {};
+  std::size_t lanes = 0;  ///< that are drawn
   bool shows(trace::TaskKind kind) const {
     return std::any_of(trace.spans.begin(), trace.spans.end(), [&](const auto& s) { return s.kind == kind; });
   }
@@ -38,6 +39,12 @@ struct Scene {
 std::string heading(const Scene& scene);
 std::string legend(const Scene& scene);     ///< of what is in the picture
 std::string time_axis(const Scene& scene);  ///< ticks above and below, grid lines behind the lanes
-std::string lane_picture(const Scene& scene, std::size_t device, const Lane& lane);
+/// Devices whose lanes look the same, drawn once, at a place counted from above.
+struct Drawn {
+  std::size_t place = 0;
+  std::vector<std::size_t> devices;
+  std::string name{};  ///< of these devices
+};
+std::string lane_picture(const Scene& scene, const Drawn& drawn, const Lane& lane);
 
 }  // namespace penstock::report

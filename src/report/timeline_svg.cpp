@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "timeline_parts.hpp"
 
@@ -26,6 +27,30 @@ Layout layout_for(int width, const std::vector<trace::DeviceTrace>& devices) {
   return out;
 }
 
+/// More devices than this are drawn with those as one that look alike.
+constexpr std::size_t kMostApart = 32;
+
+/// "device 3"; of several that look alike "8-15", or the first and the last.
+std::string name_of(const std::vector<std::size_t>& devices) {
+  if (devices.size() == 1) return fmt::format("device {}", devices.front());
+  const bool row = devices.back() - devices.front() + 1 == devices.size();
+  return fmt::format("{}{}{}", devices.front(), row ? "-" : " … ", devices.back());
+}
+
+std::vector<Drawn> drawn_lanes(const Scene& scene, const std::vector<Lane>& lanes) {
+  std::vector<Drawn> out;
+  std::map<std::string, std::size_t> seen;  // by what is drawn at the top
+  for (std::size_t d = 0; d < lanes.size(); ++d) {
+    const bool alone = lanes.size() <= kMostApart;
+    const auto [found, fresh] =
+        seen.emplace(alone ? std::to_string(d) : lane_picture(scene, {0, {d}, ""}, lanes[d]), out.size());
+    if (fresh) out.push_back({out.size(), {}, ""});
+    out[found->second].devices.push_back(d);
+  }
+  for (Drawn& lane : out) lane.name = name_of(lane.devices);
+  return out;
+}
+
 /// Blue and orange stay apart for every kind of colour vision, and in grey.
 constexpr std::string_view kStyle = R"(<style>
 text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
@@ -46,14 +71,16 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 std::string to_svg(const trace::Trace& trace, const TimelineStyle& style) {
   const Layout layout = layout_for(style.width, trace.devices);
   const Scale time{static_cast<double>(length(trace).value()), layout.plot() * kPixel};
-  const Scene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
+  Scene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
+  const std::vector<Lane> all = lanes(trace, time);
+  const std::vector<Drawn> drawn = drawn_lanes(scene, all);
+  scene.lanes = drawn.size();
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}"
       "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",
-      layout.width, layout.top(trace.devices.size()) + Layout::kBottom, kStyle);
+      layout.width, layout.top(drawn.size()) + Layout::kBottom, kStyle);
   out += heading(scene) + legend(scene) + time_axis(scene);
-  const auto drawn = lanes(trace, time);
-  for (std::size_t d = 0; d < drawn.size(); ++d) out += lane_picture(scene, d, drawn[d]);
+  for (const Drawn& lane : drawn) out += lane_picture(scene, lane, all[lane.devices.front()]);
   return out + "</svg>\n";
 }
 

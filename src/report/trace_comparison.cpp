@@ -7,6 +7,7 @@
 
 #include "csv.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
 
 namespace penstock::report {
@@ -23,7 +24,7 @@ std::string bytes(double count) {
   return core::show(core::Bytes(std::llround(count)));
 }
 std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:+.1f} %", share * 100) : "-";
+  return std::isfinite(share) ? difference(share) : "-";
 }
 
 template <class Show>
@@ -31,7 +32,7 @@ void add(Table& table, const std::string& where, const std::string& what, const 
   table.add({where, what, show(pair.measured), show(pair.simulated), percent(pair.error())});
 }
 
-std::string quantities(const Comparison& c) {
+std::string quantities(const Comparison& c, const Screen& screen) {
   const Align right = Align::right;
   Table table({{""}, {""}, {"measured", right}, {"simulated", right}, {"error", right}});
   add(table, "all", "iteration", c.iteration, time);
@@ -45,10 +46,10 @@ std::string quantities(const Comparison& c) {
     add(table, "", "exposed communication", stage.exposed, time);
     add(table, "", "peak memory", stage.peak, bytes);
   }
-  return table.text();
+  return table.text(screen);
 }
 
-std::string kinds(const Comparison& c) {
+std::string kinds(const Comparison& c, const Screen& screen) {
   const Align right = Align::right;
   Table table({{"tasks"},
                {"count", right},
@@ -56,13 +57,13 @@ std::string kinds(const Comparison& c) {
                {"simulated", right},
                {"error", right},
                {"mean |error|", right},
-               {"worst", right},
-               {"start off by", right}});
+               {"worst", right, 2},
+               {"start off by", right, 1}});
   for (const trace::KindPair& kind : c.kinds)
     table.add({std::string(name(kind.kind)), std::to_string(kind.count), time(kind.total.measured),
                time(kind.total.simulated), percent(kind.total.error()),
                fmt::format("{:.1f} %", kind.mean_error * 100), percent(kind.worst), time(kind.start_shift)});
-  return table.text();
+  return table.text(screen);
 }
 
 std::string headline(const ReplayRow& row) {
@@ -119,8 +120,8 @@ std::string id(core::DeviceId device) {
 
 }  // namespace
 
-std::string comparison_table(const ReplayRow& row, const Comparison& comparison) {
-  return headline(row) + '\n' + quantities(comparison) + '\n' + kinds(comparison);
+std::string comparison_table(const ReplayRow& row, const Comparison& comparison, const Screen& screen) {
+  return headline(row) + '\n' + quantities(comparison, screen) + '\n' + kinds(comparison, screen);
 }
 
 std::string comparison_csv(const Comparison& comparison) {

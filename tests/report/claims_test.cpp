@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using report::Claim;
@@ -50,12 +51,12 @@ std::string fault(const Claim& claim) {
 TEST_CASE("a ratio pairs rows that agree in every axis that its base does not name") {
   // On 4 devices 150 / 100 = 1.5, on 8 devices 240 / 200 = 1.2; never 240 / 100.
   const auto all = report::judge(ratio({1.2, 1.5}, Reduction::all), rows());
-  CHECK(all.ours->low == doctest::Approx(1.2));
-  CHECK(all.ours->high == doctest::Approx(1.5));
+  CHECK(all.ours->low == support::near(1.2));
+  CHECK(all.ours->high == support::near(1.5));
   CHECK(all.values == 2);
-  CHECK(report::judge(ratio({}, Reduction::max), rows()).ours->low == doctest::Approx(1.5));
-  CHECK(report::judge(ratio({}, Reduction::min), rows()).ours->high == doctest::Approx(1.2));
-  CHECK(report::judge(ratio({}, Reduction::mean), rows()).ours->low == doctest::Approx(1.35));
+  CHECK(report::judge(ratio({}, Reduction::max), rows()).ours->low == support::near(1.5));
+  CHECK(report::judge(ratio({}, Reduction::min), rows()).ours->high == support::near(1.2));
+  CHECK(report::judge(ratio({}, Reduction::mean), rows()).ours->low == support::near(1.35));
   CHECK(report::judge(ratio({}, Reduction::count), rows()).ours->low == 2);
   auto wins = ratio({0.5, 0.5}, Reduction::wins);
   wins.even = 1.3;  // 1.5 is above, 1.2 is not
@@ -69,14 +70,14 @@ TEST_CASE("rows agree in the columns a claim names, if it names any") {
   claim.measure.of["devices"] = {"8"};
   claim.measure.over->insert({"devices", {"4"}});
   claim.measure.same = {};
-  CHECK(report::judge(claim, rows()).ours->low == doctest::Approx(2.4));  // 240 / 100
+  CHECK(report::judge(claim, rows()).ours->low == support::near(2.4));  // 240 / 100
 }
 
 TEST_CASE("with best, only the fastest base counts") {
   auto claim = ratio({}, Reduction::all);
   claim.measure.best = "devices";  // a is fastest on 8 devices; b there makes 240 / 200
   CHECK(report::judge(claim, rows()).values == 1);
-  CHECK(report::judge(claim, rows()).ours->low == doctest::Approx(1.2));
+  CHECK(report::judge(claim, rows()).ours->low == support::near(1.2));
 }
 
 TEST_CASE("the verdict, on both sides of each boundary") {
@@ -117,12 +118,12 @@ TEST_CASE("a row without a value is missing; without any there is no verdict, bu
 TEST_CASE("along a column each value is divided by the one before") {
   auto claim = ratio({}, Reduction::all);
   claim.measure.along = {"devices"};
-  CHECK(report::judge(claim, rows()).ours->low == doctest::Approx(1.2 / 1.5));  // the ratio falls
+  CHECK(report::judge(claim, rows()).ours->low == support::near(1.2 / 1.5));  // the ratio falls
   claim.measure = {"speed", {{"planner", {"a", "b"}}}, {}, {}, "", {"devices"}, Reduction::all};
   const auto each = report::judge(claim, rows());  // 200 / 100 and 240 / 150, one step per planner
   CHECK(each.values == 2);
-  CHECK(each.ours->low == doctest::Approx(1.6));
-  CHECK(each.ours->high == doctest::Approx(2));
+  CHECK(each.ours->low == support::near(1.6));
+  CHECK(each.ours->high == support::near(2));
   auto grown = rows();  // the size grows with the devices
   grown.columns.push_back("size"), grown.axes.push_back("size");
   for (auto& row : grown.cells) row.push_back(row[1] == "4" ? "40" : "80");

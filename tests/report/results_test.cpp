@@ -14,8 +14,17 @@ using namespace penstock::report;
 namespace {
 
 CellResult solved() {
-  return {"mmt", "summit", 8,     "graphpipe", 64,          4,    5,  3,  "1f1b", 0.1,        0.25, 0.4,
-          0.2,   0.25,     256.0, 1.0 / 3,     17179869184, 1e-7, {}, 12, 4096,   "analytic", "ok"};
+  CellResult row;
+  row.model = "mmt", row.cluster = "summit", row.devices = 8, row.planner = "graphpipe", row.mini_batch = 64;
+  row.strategy = "PP4 (5 stages, depth 3) x DP1-4, 1F1B, mb 4";
+  row.pipeline_parallel = 4, row.data_parallel = {1, 4}, row.tensor_parallel = {1, 1}, row.zero = {0, 0};
+  row.recompute = 2, row.micro_batch = {4, 4}, row.stages = 5, row.depth = 3, row.schedule = "1f1b";
+  row.estimate_s = 0.1, row.iteration_s = 0.25, row.estimate_error = -0.6;
+  row.lower_bound_s = 0.2, row.gap = 0.25, row.samples_per_s = 256.0, row.tokens_per_s = 512.0;
+  row.tflops_per_device = 7.5, row.mfu = 0.5, row.bubble = 1.0 / 3, row.peak_memory_bytes = 17179869184;
+  row.search_s = 1e-7, row.states = 12, row.search_memory_bytes = 4096, row.costs = "analytic";
+  row.status = "ok";
+  return row;
 }
 
 CellResult failed() {
@@ -30,14 +39,15 @@ CellResult failed() {
 
 TEST_CASE("the CSV has fixed columns, shortest numbers and RFC 4180 quotes") {
   const CellResult rows[] = {solved(), failed()};
-  CHECK(to_csv(rows) ==
-        "model,cluster,devices,planner,mini_batch,micro_batch,stages,depth,schedule,estimate_s,iteration_s,"
-        "optimism,"
-        "lower_bound_s,gap,samples_per_s,bubble,peak_memory_bytes,search_s,judging_s,states,search_memory_"
-        "bytes,costs,status\n"
-        "mmt,summit,8,graphpipe,64,4,5,3,1f1b,0.1,0.25,0.4,0.2,0.25,256,0.3333333333333333,17179869184,1e-07,"
-        ",12,4096,analytic,ok\n"
-        "\"candle, \"\"uno\"\"\",summit,0,,0,,,,,,,,,,,,,,,,,,\"infeasible: stage 0\nneeds more\"\n");
+  CHECK(
+      to_csv(rows) ==
+      "model,cluster,devices,planner,mini_batch,strategy,pipeline_parallel,data_parallel,tensor_parallel,"
+      "zero,recompute,micro_batch,stages,depth,schedule,estimate_s,iteration_s,estimate_error,"
+      "lower_bound_s,gap,samples_per_s,tokens_per_s,tflops_per_device,mfu,bubble,peak_memory_bytes,search_s,"
+      "judging_s,states,search_memory_bytes,costs,status\n"
+      "mmt,summit,8,graphpipe,64,\"PP4 (5 stages, depth 3) x DP1-4, 1F1B, mb 4\",4,1-4,1,0,2,4,5,3,1f1b,0.1,"
+      "0.25,-0.6,0.2,0.25,256,512,7.5,0.5,0.3333333333333333,17179869184,1e-07,,12,4096,analytic,ok\n"
+      "\"candle, \"\"uno\"\"\",summit,0,,0,,,,,,,,,,,,,,,,,,,,,,,,,,,\"infeasible: stage 0\nneeds more\"\n");
 }
 
 TEST_CASE("an empty first cell still keeps its comma") {
@@ -45,7 +55,7 @@ TEST_CASE("an empty first cell still keeps its comma") {
   std::istringstream lines(to_csv(rows));
   std::string header, row;
   std::getline(lines, header), std::getline(lines, row);
-  CHECK(row == ",,0,,0,,,,,,,,,,,,,,,,,,");
+  CHECK(row == ",,0,,0" + std::string(27, ','));
 }
 
 TEST_CASE("JSON carries the provenance and null for what is missing") {
@@ -91,6 +101,21 @@ TEST_CASE("JSON reads back: the same rows and provenance give the same text") {
   CHECK(to_csv(back.rows) == to_csv(rows));
 }
 
+TEST_CASE("what stages differ in is a number where they do not, else the least and the most") {
+  const CellResult rows[] = {solved()};
+  const auto json = nlohmann::json::parse(to_json(rows, {}))["results"][0];
+  CHECK(json["micro_batch"] == 4);
+  CHECK(json["data_parallel"] == "1-4");
+  const CellResult back = parse_record(to_record(rows[0]));
+  CHECK(back.data_parallel == penstock::plan::Extent{1, 4});
+  CHECK(back.micro_batch == penstock::plan::Extent{4, 4});
+  for (const char* text : {"", "-", "4-", "4-1", "1-4x", "-1", "1.5"}) {
+    auto odd = json;
+    odd["micro_batch"] = text;
+    CHECK_THROWS_AS(parse_record(odd.dump()), penstock::core::BadInput);
+  }
+}
+
 TEST_CASE("a results file with a fault is refused with its place") {
   const auto fault = [](const std::string& text) -> std::string {
     try {
@@ -114,7 +139,7 @@ TEST_CASE("a results file with a fault is refused with its place") {
   CHECK(fault("{\"provenance\": {\"version\": 1}, \"results\": []}").find("r.json: provenance.version: ") ==
         0);
   CHECK(fault("{\"provenance\": {}, \"results\": []}").find("r.json: provenance: 'version' is missing") == 0);
-  CHECK(fault("{").find("r.json: ") == 0);
+  CHECK(fault("{").find("r.json:1: not valid JSON") == 0);
 }
 
 TEST_CASE("what lasts and what was measured are apart, each with what the row is about") {
@@ -128,7 +153,7 @@ TEST_CASE("what lasts and what was measured are apart, each with what the row is
         "model,cluster,devices,planner,mini_batch,setting,search_s,judging_s,search_memory_bytes,date,"
         "hardware\n"
         "mmt,summit,8,graphpipe,64,network=fifo,1e-07,,4096,2000-01-01T00:00:00Z,\n");
-  CHECK(to_csv(rows, lasting).starts_with("model,cluster,devices,planner,mini_batch,setting,micro_batch,"));
+  CHECK(to_csv(rows, lasting).starts_with("model,cluster,devices,planner,mini_batch,setting,strategy,"));
   CHECK(to_csv(rows, lasting).find("search_s") == std::string::npos);
   CHECK(nlohmann::json::parse(rows_json(rows, lasting))["results"][0]["setting"] == "network=fifo");
 }

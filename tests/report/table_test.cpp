@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "penstock/core/error.hpp"
 
 using namespace penstock::report;
@@ -28,27 +31,71 @@ TEST_CASE("columns are as wide as their widest cell and lines end without blanks
   CHECK(left.text() == "a  b\n-  -\nx\n");
 }
 
-TEST_CASE("box lines enclose the same cells") {
-  CHECK(two_rows().text(Border::box) ==
-        "┌───────────┬───────────┐\n"
-        "│ planner   │ samples/s │\n"
-        "├───────────┼───────────┤\n"
-        "│ dp        │       9.5 │\n"
-        "│ hand-made │     120.0 │\n"
-        "└───────────┴───────────┘\n");
-}
-
-TEST_CASE("width counts what a terminal shows, not bytes") {
-  CHECK(display_width("3 µs") == 4);       // the micro sign is two bytes
-  CHECK(display_width("e\u0301") == 1);    // a combining accent takes no cell
-  CHECK(display_width("段階") == 4);       // two wide characters
-  CHECK(display_width("\xc3") == 1);       // a broken sequence still takes its place
-  CHECK(display_width("\xe2\x82z") == 3);  // two stray bytes and a z
-}
-
 TEST_CASE("a cell never breaks the line, and a row of the wrong length is our bug") {
   Table table({{"status"}});
   table.add({"two\nlines"});
   CHECK(table.text() == "status\n---------\ntwo lines\n");
   CHECK_THROWS_AS(table.add({"a", "b"}), penstock::core::Error);
+}
+
+namespace {
+
+/// Ten cells of names, three numbers of six, words of forty.
+Table wide() {
+  Table table({{"planner"},
+               {.title = "time", .align = Align::right},
+               {.title = "depth", .align = Align::right, .leaves = 2},
+               {.title = "states", .align = Align::right, .leaves = 1},
+               {.title = "what it is", .folds = true}});
+  table.add({"first_plan", "123.45", "4", "999999", "words that take a little more than one line"});
+  return table;
+}
+
+std::size_t widest(const std::string& text) {
+  std::size_t out = 0;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out = std::max(out, display_width(line));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("words fold first, then columns leave in their order and are named") {
+  CHECK(wide().text({80, "--wide shows them"}) == wide().text());
+  CHECK(wide().text({60, ""}) ==
+        "planner       time  depth  states  what it is\n"
+        "----------  ------  -----  ------  -------------------------\n"
+        "first_plan  123.45      4  999999  words that take a little\n"
+        "                                   more than one line\n");
+  CHECK(wide().text({50, "--wide shows them"}) ==
+        "planner       time  depth  what it is\n"
+        "----------  ------  -----  -----------------------\n"
+        "first_plan  123.45      4  words that take a\n"
+        "                           little more than one\n"
+        "                           line\n"
+        "no room for: states (--wide shows them)\n");
+  CHECK(wide().text({25, ""}) ==
+        "planner       time\n"
+        "----------  ------\n"
+        "first_plan  123.45\n"
+        "no room for: depth,\n"
+        "states, what it is\n");
+  CHECK(wide().text({6, ""}) ==
+        "planne\n"
+        "r\n"
+        "------\n"
+        "first_\n"
+        "plan\n"
+        "no\n"
+        "room\n"
+        "for:\n"
+        "time,\n"
+        "depth,\n"
+        "states\n"
+        ", what\n"
+        "it is\n");
+}
+
+TEST_CASE("no table is wider than its screen") {
+  for (std::size_t width = 1; width < 100; ++width) CHECK(widest(wide().text({width, "--wide"})) <= width);
 }

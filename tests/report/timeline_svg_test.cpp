@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "support/drawn_trace.hpp"
 #include "support/golden.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 
@@ -71,8 +72,8 @@ TEST_CASE("spans thinner than a pixel keep their share of the width") {
   const trace::Trace trace = support::drawn_trace({.stages = 4, .micro_batches = 2000});
   const std::string svg = report::to_svg(trace, {.width = 1230});
   const double forward = 20.0 / to_seconds(trace.iteration).value() * 1000;
-  CHECK(drawn_width(svg, "forward") == doctest::Approx(forward).epsilon(0.1));
-  CHECK(drawn_width(svg, "backward") == doctest::Approx(2 * forward).epsilon(0.1));
+  CHECK(drawn_width(svg, "forward") == support::near(forward, 0.1));
+  CHECK(drawn_width(svg, "backward") == support::near(2 * forward, 0.1));
 }
 
 TEST_CASE("concurrent transfers are drawn as one mark") {
@@ -157,14 +158,50 @@ TEST_CASE("a schedule without a model: halves of a backward apart, time in steps
   add(trace::TaskKind::input_gradient, 1, 2);
   add(trace::TaskKind::weight_gradient, 2, 5);
   const std::string svg = report::to_svg(trace, {.width = 1230, .step = step, .items = "micro-batches"});
-  CHECK(drawn_width(svg, "forward") == doctest::Approx(199.5));
-  CHECK(drawn_width(svg, "input_gradient") == doctest::Approx(199.5));
-  CHECK(drawn_width(svg, "weight_gradient") == doctest::Approx(599.5));
+  CHECK(drawn_width(svg, "forward") == support::near(199.5));
+  CHECK(drawn_width(svg, "input_gradient") == support::near(199.5));
+  CHECK(drawn_width(svg, "weight_gradient") == support::near(599.5));
   CHECK(contains(svg, ">iteration 5 steps · 0.2 micro-batches/step · bubble 0.0 %<"));
+  const report::TimelineStyle own{1280, "", step, "micro-batches", 0.125};
+  CHECK(contains(report::to_svg(trace, own), "micro-batches/step · bubble 12.5 % of the longest rank span<"));
   CHECK(contains(svg, ">5 steps<"));
   CHECK(contains(svg, ">weight gradient<"));
   for (const char* absent : {"memory", "all-reduce", "sending", ">backward<", " 0 B"})
     CHECK_FALSE(contains(svg, absent));
+}
+
+TEST_CASE("of more than 32 devices those that look alike are drawn once") {
+  const auto copies = [](std::size_t count) {
+    trace::Trace trace = support::drawn_trace({.stages = 2, .micro_batches = 3});
+    const trace::Trace once = trace;
+    for (std::size_t c = 1; c < count; ++c) {
+      trace.devices.insert(trace.devices.end(), once.devices.begin(), once.devices.end());
+      for (trace::Span span : once.spans) {
+        span.device = core::DeviceId(span.device.index() + 2 * c);
+        if (span.peer.valid()) span.peer = core::DeviceId(span.peer.index() + 2 * c);
+        trace.spans.push_back(span);
+      }
+    }
+    return trace;
+  };
+  const auto lanes = [](const std::string& svg) {
+    std::size_t out = 0;
+    for (std::size_t at = svg.find("<g class=\"number\""); at != svg.npos; at = svg.find("<g class=\"number\"", at + 1))
+      ++out;
+    return out;
+  };
+  const std::string few = report::to_svg(copies(16)), many = report::to_svg(copies(256));
+  CHECK(lanes(few) == 32);
+  CHECK(lanes(many) == 2);
+  CHECK(contains(many, ">0 … 510<"));
+  CHECK(contains(many, ">256 alike<"));
+  CHECK(contains(few, ">device 31<"));
+
+  trace::Trace other = copies(256);
+  other.spans.front().end += other.iteration / std::int64_t{3};
+  const std::string three = report::to_svg(other);
+  CHECK(lanes(three) == 3);
+  CHECK(contains(three, ">device 0<"));
 }
 
 TEST_CASE("a title is text, never markup") {

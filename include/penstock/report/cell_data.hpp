@@ -28,6 +28,7 @@ struct PathShare {
 
 struct CellData {
   plan::Plan plan;
+  std::vector<std::string> operators;      ///< names, indexed by OpId
   std::vector<plan::Boundary> boundaries;  ///< of its stages
   trace::Trace trace;
   std::vector<PathPart> path;  ///< by time
@@ -37,12 +38,16 @@ struct CellData {
 /// More spans than this have no place in a page.
 inline constexpr std::size_t kMostSpansOfPage = 200'000;
 
+/// Spans that a page draws of the trace: of devices that do alike, those of the first.
+std::size_t drawn_spans(const trace::Trace& trace);
+
 /// JSON (page/cell.js reads it), deflated (RFC 1950), in base64: no character in it means anything to HTML.
-/// Requires at most kMostSpansOfPage spans.
+/// Requires drawn_spans() of at most kMostSpansOfPage.
 std::string packed(const CellData& cell);
 
-/// The JSON itself. Times are whole picoseconds, sizes bytes. Computations and transfers are flat lists of
-/// numbers in order of time, each start counted from the one before.
+/// The JSON itself. Times are whole picoseconds, sizes bytes. A lane is one device, or several that compute,
+/// send and hold the same at the same times, but for whom they send to. Computations and transfers are flat
+/// lists of numbers in order of time, each start counted from the one before.
 std::string to_json(const CellData& cell);
 
 }  // namespace penstock::report

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "penstock/report/lines.hpp"
 #include "penstock/report/results.hpp"
 
 namespace penstock::report {
@@ -11,6 +12,7 @@ namespace penstock::report {
 /// All rows as one table, grouped by problem (model, cluster, devices, mini-batch, and setting where rows
 /// have one). With a baseline, rows of other planners show their throughput ratio to it; a last line states
 /// the largest ratio and where. Search times, which no two runs share, only when `measured`.
-std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured);
+std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured,
+                       const Screen& screen = {});
 
 }  // namespace penstock::report

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/report/lines.hpp"
 #include "penstock/report/results.hpp"
 
 namespace penstock::report {
@@ -11,8 +12,9 @@ namespace penstock::report {
 /// By simulated throughput, falling; equal ones and those without a plan in the given order, the latter last.
 std::vector<CellResult> ranked(std::vector<CellResult> rows);
 
-/// One line per row: planner, schedule, stages, micro-batch, estimated and simulated iteration, optimism, gap
-/// to the lower bound, memory, search; below the table the reasons of rows whose status is not "ok".
-std::string ranking(const std::vector<CellResult>& rows);
+/// One line per row: planner, throughput, strategy, utilisation, memory, estimated and simulated iteration
+/// and the estimate's error, gap to the lower bound, search; below the table the reasons of rows whose status
+/// is not "ok".
+std::string ranking(const std::vector<CellResult>& rows, const Screen& screen = {});
 
 }  // namespace penstock::report

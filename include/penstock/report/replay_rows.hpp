@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/core/statistics.hpp"
+#include "penstock/report/lines.hpp"
 #include "penstock/report/results.hpp"
 #include "penstock/trace/comparison.hpp"
 
@@ -61,6 +62,6 @@ std::vector<ReplayRow> parse_replay_rows(const std::string& text, const std::str
 
 /// For people: a line per plan, then mean and worst error of time and memory, noisy plans told apart, and
 /// Kendall's tau of the ranking over all plans and over those of one (model, devices).
-std::string replay_table(const ReplayTable& table);
+std::string replay_table(const ReplayTable& table, const Screen& screen = {});
 
 }  // namespace penstock::report

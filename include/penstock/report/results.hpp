@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "penstock/plan/strategy.hpp"
 #include "penstock/report/rows.hpp"
 
 namespace penstock::report {
@@ -20,20 +21,29 @@ struct CellResult {
   std::int64_t devices = 0;
   std::string planner;
   std::int64_t mini_batch = 0;                    ///< samples per iteration
-  std::optional<std::int64_t> micro_batch;        ///< samples
-  std::optional<std::int64_t> stages;             ///< number of stages
-  std::optional<std::int64_t> depth;              ///< stages on the longest path
-  std::optional<std::string> schedule;            ///< the plan's
+  std::optional<std::string> strategy;            ///< the plan in one line (plan::in_words)
+  std::optional<std::int64_t> pipeline_parallel;  ///< as plan::Strategy has them, all to `schedule`
+  std::optional<plan::Extent> data_parallel;
+  std::optional<plan::Extent> tensor_parallel;
+  std::optional<plan::Extent> zero;
+  std::optional<std::int64_t> recompute;    ///< stages that do
+  std::optional<plan::Extent> micro_batch;  ///< samples that a replica takes at a time
+  std::optional<std::int64_t> stages;       ///< number of stages
+  std::optional<std::int64_t> depth;        ///< stages on the longest path
+  std::optional<std::string> schedule;
   std::optional<double> estimate_s;               ///< iteration time the planner expects
   std::optional<double> iteration_s;              ///< iteration time of the trace
-  std::optional<double> optimism;                 ///< estimate_s / iteration_s
+  std::optional<double> estimate_error;           ///< estimate_s / iteration_s - 1: above 0 expected too long
   std::optional<double> lower_bound_s;            ///< no plan of its family is faster (score::bound_for)
   std::optional<double> gap;                      ///< iteration_s / lower_bound_s - 1
   std::optional<double> samples_per_s;            ///< mini_batch / iteration_s
+  std::optional<double> tokens_per_s;             ///< of models with attention (graph::tokens)
+  std::optional<double> tflops_per_device;        ///< model TFLOP/s of a device, in the mean over devices
+  std::optional<double> mfu;                      ///< model FLOPs utilisation (cost::Utilisation), 0 to 1
   std::optional<double> bubble;                   ///< idle share of compute, 0 to 1
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
-  std::optional<double> search_s;      ///< wall time of the planner, its judging of candidates included;
-                                       ///< cells run side by side share the cores
+  std::optional<double> search_s;      ///< wall time of the planner, its judging of candidates included, also
+                                       ///< where it found nothing; cells run side by side share the cores
   std::optional<double> judging_s;     ///< of that, simulating candidates, summed over threads
   std::optional<std::int64_t> states;  ///< table rows the planner computed
   std::optional<std::int64_t>

@@ -3,20 +3,21 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "penstock/report/lines.hpp"
 
 namespace penstock::report {
 
 enum class Align : std::uint8_t { left, right };
-enum class Border : std::uint8_t {
-  rule,  ///< plain ASCII: a rule of dashes under the header
-  box,   ///< UTF-8 box lines all around
-};
 
 struct Column {
   std::string title;
   Align align = Align::left;
+  /// Where the screen is narrow, columns with 1 leave first, then those with 2, and so on; then those with 0,
+  /// the rightmost first. The first column stays.
+  int leaves = 0;
+  bool folds = false;  ///< words, which may take several lines
 };
 
 /// Collects rows, then lays them out; columns are as wide as their widest cell on the screen.
@@ -25,15 +26,13 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   /// One cell per column. Line breaks and other control characters are shown as blanks.
   void add(std::vector<std::string> cells);
-  /// Lines end in '\n' and never in blanks.
-  std::string text(Border border = Border::rule) const;
+  /// Lines end in '\n' and never in blanks. On a narrow screen columns of words fold, others leave, and a
+  /// last line names these.
+  std::string text(const Screen& screen = {}) const;
 
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-/// Terminal cells that UTF-8 text takes: combining marks take none, East Asian wide characters two.
-std::size_t display_width(std::string_view text);
 
 }  // namespace penstock::report

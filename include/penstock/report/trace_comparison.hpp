@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "penstock/report/lines.hpp"
 #include "penstock/report/replay_rows.hpp"
 
 namespace penstock::report {
 
 /// For people: the iteration with its interval, exposed communication and peak memory in total and per stage,
 /// durations and starts by kind of task.
-std::string comparison_table(const ReplayRow& row, const trace::Comparison& comparison);
+std::string comparison_table(const ReplayRow& row, const trace::Comparison& comparison,
+                             const Screen& screen = {});
 
 /// A line per task: kind,device,peer,stage,micro_batch, then start and duration, measured and simulated, in
 /// seconds, and error, of the duration. What concerns a whole stage has micro-batch -1, what is no transfer

@@ -1,11 +1,4 @@
-// One plan's section: its data is unpacked and drawn when the section is first opened.
-
-/** Undoes report::packed(). */
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return JSON.parse(await new Response(stream).text());
-}
+// One row's section: all that is known of it; its data is unpacked and drawn when the section is first opened.
 
 /** Flat lists of numbers, `width` each, whose number `at` counts on from the one before. */
 function records(numbers, width, at, make) {
@@ -13,19 +6,20 @@ function records(numbers, width, at, make) {
   let time = 0;
   for (let i = 0; i < numbers.length; i += width) {
     time += numbers[i + at];
-    out.push(make(numbers.slice(i, i + width), time));
+    out.push(make(numbers.slice(i, i + width), time, i / width));
   }
   return out;
 }
 
-/** Parts of the path on one device that follow each other without a break, as one. */
-function stretches(path) {
+/** Parts of the path in one lane that follow each other without a break, as one. */
+function stretches(path, laneOf) {
   const out = [];
   for (const [device, , start, end] of path) {
+    const lane = laneOf.get(device);
     const last = out[out.length - 1];
-    if (device < 0) continue;
-    if (last && last.device === device && last.end === start) last.end = end;
-    else out.push({ device, start, end });
+    if (lane === undefined) continue;
+    if (last && last.lane === lane && last.end === start) last.end = end;
+    else out.push({ lane, start, end });
   }
   return out;
 }
@@ -33,14 +27,16 @@ function stretches(path) {
 /** What report::to_json(CellData) says, with its lists as objects. */
 function expand(cell) {
   const kinds = cell.kinds.map((kind) => kind.replace(/[^a-z]/g, '_'));  // names of classes
-  const span = ([kind, stage, micro, , takes, peer = -1, bytes = 0], start) =>
-    ({ kind: kinds[kind], stage, micro, start, end: start + takes, peer, bytes });
-  for (const device of cell.devices) {
-    device.compute = records(device.compute, 5, 3, span);
-    device.communication = records(device.communication, 7, 3, span);
-    device.memory = records(device.memory, 3, 0, ([, activations, buffers], time) => ({ time, moving: activations + buffers }));
-  }
-  cell.stretches = stretches(cell.path);
+  const span = ([kind, stage, micro, , takes, bytes = 0], start) =>
+    ({ kind: kinds[kind], stage, micro, start, end: start + takes, peer: -1, bytes });
+  const laneOf = new Map();
+  cell.lanes.forEach((lane, l) => {
+    lane.compute = records(lane.compute, 5, 3, span);
+    lane.communication = records(lane.communication, 6, 3, (numbers, start, i) => ({ ...span(numbers, start), peer: lane.peers[i] }));
+    lane.memory = records(lane.memory, 3, 0, ([, activations, buffers], time) => ({ time, moving: activations + buffers }));
+    lane.devices.forEach((device) => laneOf.set(device, l));
+  });
+  cell.stretches = stretches(cell.path, laneOf);
   return cell;
 }
 
@@ -56,15 +52,20 @@ function criticalPath(cell) {
 }
 
 class Section {
-  constructor(details) {
-    this.details = details;
-    this.data = details.querySelector('script');
-    details.addEventListener('toggle', () => { if (details.open) this.open(); });
+  constructor({ study, columns }, row) {
+    this.row = row;
+    const known = columns.filter((column) => row[column.name] !== null && row[column.name] !== undefined);
+    const values = html('dl', { class: 'values' }, ...known.map((column) =>
+      html('div', {}, html('dt', { title: column.meaning }, column.title), html('dd', {}, shown(column, row[column.name])))));
+    this.details = html('details', { id: `cell-${row.index}` }, html('summary', {}, html('h3', {}, study.heading(row))), values,
+      ...(row.note ? [html('p', { class: 'note' }, row.note)] : []));
+    this.details.addEventListener('toggle', () => { if (this.details.open) this.open(); });
   }
 
   /** Reads the data, once. */
   async read() {
-    if (this.data && !this.cell) this.cell = expand(await unpack(this.data.textContent));
+    this.reading ??= unpack(`data-${this.row.index}`).then((data) => { if (data) this.cell = expand(data); });
+    await this.reading;
   }
 
   async open() {
@@ -73,12 +74,12 @@ class Section {
     this.draw();
   }
 
-  /** Does nothing before the data is read. */
+  /** Does nothing before the data is read, and without any. */
   draw() {
     if (!this.cell || this.timeline) return;
     this.timeline = new Timeline(this.cell);
     this.graph = html('div', {});
-    this.details.append(this.graph, this.timeline.element, criticalPath(this.cell), deviceShares(this.cell));
+    this.details.append(this.graph, stageTable(this.cell), this.timeline.element, criticalPath(this.cell), deviceShares(this.cell));
     this.fit();
     new ResizeObserver(() => this.fit()).observe(this.details);
   }

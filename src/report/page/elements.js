@@ -15,18 +15,25 @@ function label(x, y, style, text) {
   return svg('text', { x, y, class: style }, text);
 }
 
-/** Three significant digits with the largest unit that leaves at least one before the point. */
-function inUnits(value, units) {
-  const [size, name] = units.find(([least]) => Math.abs(value) >= least) || units[units.length - 1];
+const kTimes = [[1e12, 's'], [1e9, 'ms'], [1e6, 'µs'], [1e3, 'ns'], [1, 'ps']];
+const kBytes = [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']];
+
+function unitOf(value, units) {
+  return units.find(([least]) => Math.abs(value) >= least) || units[units.length - 1];
+}
+/** Three significant digits with the largest unit that leaves at least one before the point; without zeros at the end if short. */
+function inUnits(value, units, short = true) {
+  const [size, name] = unitOf(value, units);
   const count = value / size;
-  return `${count >= 100 ? Math.round(count) : Number(count.toPrecision(3))} ${name}`;
+  const digits = count.toPrecision(3);
+  return `${Math.abs(count) >= 100 ? Math.round(count) : short ? Number(digits) : digits} ${name}`;
 }
 /** Of picoseconds. */
 function inTime(ps) {
-  return ps === 0 ? '0 s' : inUnits(ps, [[1e12, 's'], [1e9, 'ms'], [1e6, 'µs'], [1e3, 'ns'], [1, 'ps']]);
+  return ps === 0 ? '0 s' : inUnits(ps, kTimes);
 }
 function inBytes(bytes) {
-  return inUnits(bytes, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]);
+  return inUnits(bytes, kBytes);
 }
 function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
@@ -43,7 +50,7 @@ function tableOf(columns, rows) {
   const style = (number) => (number ? { class: 'number' } : {});
   const head = columns.map(([title, , number]) => html('th', { scope: 'col', ...style(number) }, title));
   const lines = rows.map((row) =>
-    html('tr', {}, ...columns.map(([, show, number]) => html('td', style(number), show(row)))));
+    html('tr', {}, ...columns.map(([title, show, number]) => html('td', { 'data-title': title, ...style(number) }, show(row)))));
   return html('div', { class: 'scroll' },
     html('table', {}, html('thead', {}, html('tr', {}, ...head)), html('tbody', {}, ...lines)));
 }

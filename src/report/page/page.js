@@ -1,6 +1,6 @@
 // Brings the page to life.
 
-const kMostPrinted = 40;
+const kMostListed = 40;
 
 /** Lines for areas that colour alone should not tell apart; in the page once. */
 function addHatch() {
@@ -9,41 +9,75 @@ function addHatch() {
     svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse' }, lines)));
 }
 
+/** Sections of rows, made when they are asked for; in the page in the order of the rows. */
+class Sections {
+  constructor(table) {
+    Object.assign(this, { table, made: new Map(), list: document.getElementById('opened') });
+    if (table.rows.length <= kMostListed) table.rows.forEach((row) => this.get(row.index));
+  }
+  get(index) {
+    if (!this.made.has(index) && this.table.rows[index]) {
+      const section = new Section(this.table, this.table.rows[index]);
+      const next = [...this.made.keys()].filter((other) => other > index).sort((a, b) => a - b)[0];
+      this.list.insertBefore(section.details, next === undefined ? null : this.made.get(next).details);
+      this.made.set(index, section);
+    }
+    return this.made.get(index);
+  }
+  all() { return [...this.made.values()]; }
+}
+
 /** Opens the section that the address names, and moves there. */
 async function follow(sections) {
-  const section = sections.get(location.hash.slice(1));
+  const named = /^#cell-(\d+)$/.exec(location.hash);
+  const section = named && sections.get(Number(named[1]));
   if (!section) return;
   await section.open();
   section.details.scrollIntoView();
   section.details.querySelector('summary').focus({ preventScroll: true });
 }
 
-/** A page with few plans is printed whole; for that their data is read ahead, as printing does not wait. */
+/** A page with few rows is printed whole; for that their data is read ahead, as printing does not wait. */
 async function preparePrinting(sections) {
-  if (sections.size > kMostPrinted) return;
-  for (const section of sections.values()) await section.read();
   let opened = [];
   addEventListener('beforeprint', () => {
-    opened = [...sections.values()].filter((section) => !section.details.open);
+    if (sections.table.rows.length > kMostListed) return;
+    opened = sections.all().filter((section) => !section.details.open);
     for (const section of opened) {
       section.details.open = true;
       section.draw();
     }
   });
   addEventListener('afterprint', () => opened.forEach((section) => { section.details.open = false; }));
+  if (sections.table.rows.length <= kMostListed) for (const section of sections.all()) await section.read();
+}
+
+async function startRows() {
+  const table = readTable(await unpack('rows-data'));
+  if (!table.rows.length) return;
+  const comparison = new Comparison(table);
+  document.getElementById('rows').hidden = false;
+  document.getElementById('cells').hidden = false;
+  new ResultsTable(table);
+  startStandings(table);
+  document.getElementById('how').textContent = table.rows.length > kMostListed ? 'Press the first cell of a row in the table, or a point of a chart: the row opens here.' : 'Open one to see all that is known of it.';
+  const sections = new Sections(table);
+  addEventListener('hashchange', () => follow(sections));
+  // A row that is pressed once more is moved to once more, though the address stays.
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest('a[href^="#cell-"]');
+    if (link && link.getAttribute('href') === location.hash) follow(sections);
+  });
+  await follow(sections);
+  await preparePrinting(sections);
 }
 
 async function startPage() {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
   addHatch();
-  startTable();
-  startPlanners(read('results-data').results);
-  startValidation(read('validation-data'));
-  const all = [...document.querySelectorAll('#cells details')].map((details) => [details.id, new Section(details)]);
-  const sections = new Map(all);
-  addEventListener('hashchange', () => follow(sections));
-  await follow(sections);
-  await preparePrinting(sections);
+  startClaims(await unpack('claims-data'));
+  startValidation(await unpack('validation-data'));
+  await startRows();
+  document.body.dataset.ready = 'yes';
 }
 
 startPage();

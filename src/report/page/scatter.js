@@ -5,15 +5,6 @@ function logScale(low, high, from, to) {
   return (x) => from + (to - from) * (Math.log(x / low) / span);
 }
 
-/** 1, 2 and 5 times the powers of ten between. */
-function logTicks(low, high) {
-  const out = [];
-  for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10)
-    for (const factor of [1, 2, 5])
-      if (factor * decade >= low && factor * decade <= high) out.push(factor * decade);
-  return out;
-}
-
 function scatterAxes(low, high, x, y, size) {
   const lines = logTicks(low, high).flatMap((t) => [
     svg('path', { class: 'grid', d: `M${x(t)} ${y(low)}V${y(high)}M${x(low)} ${y(t)}H${x(high)}` }),
@@ -50,5 +41,6 @@ function startValidation(rows) {
     html('p', { class: 'quiet' }, `Iteration times of ${rows.length} plans: on the line the simulation is right, in the shaded band within 10 %; bars span low to high of the measurements. Half of the errors are at most ${percent(errors[Math.floor((errors.length - 1) / 2)])}, the largest is ${percent(errors[errors.length - 1])}.`),
     html('div', { class: 'beside' }, scatter(rows), tableOf([['Plan', (row) => row.plan], ['Measured', time('measured'), true], ['Low', time('low'), true],
       ['High', time('high'), true], ['Simulated', time('simulated'), true], ['Error', (row) => percent(row.error), true]], rows)));
+  section.querySelector('table').classList.add('wrapped');
   section.hidden = false;
 }

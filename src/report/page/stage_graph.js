@@ -2,23 +2,12 @@
 
 const kNames = 104;
 
-/** "0", "0-3", "0, 2, 5-6". */
-function ranges(numbers) {
-  const out = [];
-  for (const n of [...numbers].sort((a, b) => a - b)) {
-    const last = out[out.length - 1];
-    if (last && last[1] === n - 1) last[1] = n;
-    else out.push([n, n]);
-  }
-  return out.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(', ');
-}
-
 /** Compute time of each stage in an iteration, ps: of its busiest device. */
 function stageTimes(cell) {
   const times = cell.stages.map(() => 0);
-  for (const device of cell.devices) {
+  for (const lane of cell.lanes) {
     const own = cell.stages.map(() => 0);
-    for (const span of device.compute) own[span.stage] += span.end - span.start;
+    for (const span of lane.compute) own[span.stage] += span.end - span.start;
     own.forEach((time, s) => { times[s] = Math.max(times[s], time / cell.mini_batches); });
   }
   return times;
@@ -52,8 +41,8 @@ function stageBox(place, s, x, pitch) {
   const extras = [stage.tensor_parallel > 1 ? `tensor-parallel ${stage.tensor_parallel}` : '',
     stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? 'recomputes' : ''].filter(Boolean);
   const about = [`stage ${s} on devices ${ranges(stage.devices)}`, `computes ${inTime(place.time)} per iteration`,
-    `${stage.operators} operators`, `micro-batch ${stage.micro_batch}`, ...extras].join(', ');
-  const text = [`${s} · ${inTime(place.time)}`, String(s), ''].find((t) => 6.6 * t.length + 2 < width);
+    `${stage.operators.length} operators`, `micro-batch ${stage.micro_batch}`, ...extras].join(', ');
+  const text = [`${s} · ${inTime(place.time)}`, String(s), ''].find((t) => 6.6 * t.length + 2 < width) || '';
   return svg('g', {}, svg('title', {}, about), svg('rect', { class: 'stage', x: left, y, width, height: 22, rx: 3 }),
     label(left + width / 2, y + 15, 'middle', text));
 }

@@ -1,47 +1,122 @@
-// The table of results: sorted by a press on a head, narrowed by words.
+// The table of results: the columns that matter and fit, sorted by a press on a head, narrowed by words, a hundred
+// rows at a time.
 
-function sortKey(row, column) {
-  const cell = row.cells[column];
-  if (!cell.classList.contains('number')) return cell.textContent;
-  return cell.dataset.value === undefined ? null : Number(cell.dataset.value);
-}
+const kRowsAtOnce = 100;
+const kDetail = 100;  // columns of this priority are in a row's own section alone
+const kMinor = 20;    // from this priority on, what all rows share is not worth a word
+const kKept = 2;      // up to this priority a column is never left out for want of room
 
 /** Rows without a value stay last; equal ones keep their order. */
-function sortRows(rows, column, falling) {
-  const keyed = rows.map((row) => [sortKey(row, column), row]);
-  const order = (a, b) => (typeof a === 'string' ? a.localeCompare(b, 'en', { numeric: true }) : a - b);
-  keyed.sort(([a], [b]) => {
+function sorted(rows, column, falling) {
+  const order = isNumber(column) ? (a, b) => parseFloat(a) - parseFloat(b) : new Intl.Collator('en', { numeric: true }).compare;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [one[column.name], other[column.name]];
     if (a === null || b === null) return (a === null) - (b === null);
     return falling ? order(b, a) : order(a, b);
   });
-  return keyed.map(([, row]) => row);
 }
 
-function sortBy(table, column) {
-  const heads = [...table.tHead.rows[0].cells];
-  const falling = heads[column].getAttribute('aria-sort') === 'ascending';
-  heads.forEach((head) => head.setAttribute('aria-sort', 'none'));
-  heads[column].setAttribute('aria-sort', falling ? 'descending' : 'ascending');
-  table.tBodies[0].append(...sortRows([...table.tBodies[0].rows], column, falling));
-}
-
-function narrow(table, words, count) {
-  let shown = 0;
-  for (const row of table.tBodies[0].rows) {
-    const text = row.textContent.toLowerCase();
-    row.hidden = !words.every((word) => text.includes(word));
-    shown += !row.hidden;
+class ResultsTable {
+  constructor({ study, columns, rows }) {
+    Object.assign(this, { study, rows, order: rows, most: kRowsAtOnce, width: 0 });
+    const values = (column) => new Set(rows.map((row) => row[column.name]));
+    this.told = columns.filter((column) => [...values(column)].some((value) => value !== null));
+    this.same = rows.length > 1 ? this.told.filter((column) => column.priority > 0 && values(column).size === 1) : [];
+    this.table = document.getElementById('results');
+    this.box = this.table.parentElement;
+    this.count = document.getElementById('shown');
+    this.listen();
+    this.sayWhatIsSame();
+    this.renew();
+    new ResizeObserver(() => { if (this.box.clientWidth !== this.width) this.draw(); }).observe(this.box);
   }
-  count.textContent = `${shown} of ${table.tBodies[0].rows.length} rows`;
-}
 
-function startTable() {
-  const table = document.getElementById('results');
-  const filter = document.getElementById('filter');
-  const count = document.getElementById('shown');
-  const renew = () => narrow(table, filter.value.toLowerCase().split(/\s+/), count);
-  [...table.tHead.rows[0].cells].forEach((head, column) =>
-    head.firstChild.addEventListener('click', () => sortBy(table, column)));
-  filter.addEventListener('input', renew);
-  renew();
+  listen() {
+    const on = (id, kind, action) => document.getElementById(id).addEventListener(kind, action);
+    on('filter', 'input', (event) => {
+      this.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+      this.most = kRowsAtOnce;
+      this.renew();
+    });
+    on('every-column', 'change', (event) => { this.every = event.target.checked; this.draw(); });
+    on('more', 'click', () => { this.most += kRowsAtOnce; this.draw(); });
+  }
+
+  /** What all rows share needs no column. */
+  sayWhatIsSame() {
+    const parts = this.same.filter((column) => column.priority < kMinor)
+      .map((column) => `${column.title} ${shown(column, this.rows[0][column.name])}`);
+    if (parts.length) document.getElementById('same').textContent = `The same in all rows: ${parts.join(', ')}.`;
+  }
+
+  text(row) {
+    row.text ??= this.told.filter((column) => column.priority < kDetail || column.name === 'status')
+      .map((column) => row[column.name]).join(' ').toLowerCase();
+    return row.text;
+  }
+
+  renew() {
+    const words = this.words || [];
+    const kept = words.length ? this.rows.filter((row) => words.every((word) => this.text(row).includes(word))) : this.rows;
+    this.order = this.sort ? sorted(kept, this.sort, this.falling) : kept;
+    this.draw();
+  }
+
+  sortBy(column) {
+    this.falling = this.sort === column && !this.falling;
+    this.sort = column;
+    this.renew();
+    [...this.table.tHead.rows[0].cells].find((head) => head.dataset.name === column.name)?.firstChild.focus();
+  }
+
+  /** All columns are measured once; those of the lowest priority number that fit side by side stay. */
+  draw() {
+    this.width = this.box.clientWidth;
+    const candidates = this.told.filter((column) => this.every || (column.priority < kDetail && !this.same.includes(column)));
+    this.table.className = 'measuring';
+    this.fill(candidates, false);
+    const widths = [...this.table.tHead.rows[0].cells].map((head) => head.getBoundingClientRect().width);
+    this.table.className = '';
+    let left = this.width;
+    const fits = new Set([...candidates.keys()].sort((a, b) => candidates[a].priority - candidates[b].priority).filter((c) => {
+      if (!this.every && candidates[c].priority > kKept && widths[c] > left) return false;
+      left -= widths[c];
+      return true;
+    }));
+    this.fill(candidates.filter((_, c) => fits.has(c)), true);
+    this.sayHowMany(candidates.length - fits.size);
+  }
+
+  fill(columns, reasons) {
+    const rows = this.order.slice(0, this.most);
+    this.table.replaceChildren(html('thead', {}, html('tr', {}, ...columns.map((column) => this.head(column)))),
+      html('tbody', {}, ...rows.flatMap((row) => this.lines(row, columns, reasons))));
+  }
+
+  head(column) {
+    const order = this.falling ? 'descending' : 'ascending';
+    const button = html('button', { type: 'button', title: column.meaning }, column.title);
+    button.addEventListener('click', () => this.sortBy(column));
+    return html('th', { scope: 'col', 'data-name': column.name, 'aria-sort': this.sort === column ? order : 'none',
+      ...(isNumber(column) ? { class: 'number' } : {}) }, button);
+  }
+
+  /** A row, and below it why it has no plan, or only a part of one. */
+  lines(row, columns, reasons) {
+    const cells = columns.map((column, c) => html('td', { class: isNumber(column) ? 'number' : 'text' },
+      c === 0 ? html('a', { href: `#cell-${row.index}` }, shown(column, row[column.name])) : shown(column, row[column.name])));
+    const line = html('tr', {}, ...cells);
+    if (!reasons || !row.status || row.status === 'ok') return [line];
+    line.className = 'explained';
+    return [line, html('tr', { class: 'reason' }, html('td', { colspan: columns.length }, row.status))];
+  }
+
+  sayHowMany(hidden) {
+    const number = (x) => x.toLocaleString('en');
+    const [seen, all] = [Math.min(this.most, this.order.length), this.order.length];
+    const rows = all === this.rows.length ? `${number(all)} rows` : `${number(all)} of ${number(this.rows.length)} rows`;
+    this.count.textContent = `${rows}${seen < all ? `, the first ${number(seen)} shown` : ''}${hidden ? `; ${hidden} more columns do not fit` : ''}`;
+    document.getElementById('more').hidden = seen === all;
+    document.getElementById('more').textContent = `Show ${number(Math.min(kRowsAtOnce, all - seen))} more rows`;
+  }
 }

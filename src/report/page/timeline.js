@@ -1,7 +1,8 @@
 // What every device did when: computations with their micro-batches, communication, memory, the critical path.
-// Drawn anew for the stretch of time in view; spans too thin to see are passed over.
+// Devices that do alike share a lane. Drawn anew for the stretch of time in view; spans too thin to see are passed over.
 
 const kLane = { left: 112, right: 8, top: 22, compute: 20, communication: 7, memory: 22, gap: 9 };
+const kMostLanes = 48;  // more are drawn when asked for
 const kLaneHeight = kLane.compute + kLane.communication + kLane.memory + 2;
 
 class Timeline {
@@ -11,12 +12,13 @@ class Timeline {
     this.to = cell.length;
     this.showPath = true;
     this.width = 1000;
-    this.most = Math.max(...cell.devices.map((device) => device.peak), 1) * 1.08;
+    this.lanes = cell.lanes.slice(0, kMostLanes);
+    this.most = Math.max(...cell.lanes.map((lane) => lane.peak), 1) * 1.08;
     this.drawing = svg('svg', { class: 'drawing timeline', tabindex: 0, role: 'application',
       'aria-label': 'timeline; plus and minus zoom, arrow keys move, 0 shows everything' });
     this.telling = html('p', { class: 'telling quiet', 'aria-live': 'polite' },
       'Point at a box for its times. Ctrl + wheel zooms and dragging moves, as do the keys + − ← → and 0.');
-    this.element = html('div', {}, html('h4', {}, cell.mini_batches > 1 ? `Timeline of ${cell.mini_batches} mini-batches` : 'Timeline'), this.toolbar(), this.meaning(), this.telling, this.drawing);
+    this.element = html('div', {}, html('h4', {}, cell.mini_batches > 1 ? `Timeline of ${cell.mini_batches} mini-batches` : 'Timeline'), this.toolbar(), this.meaning(), this.telling, this.drawing, ...this.rest());
     this.listen();
   }
 
@@ -35,14 +37,23 @@ class Timeline {
       html('label', {}, path, ' critical path'));
   }
 
+  /** The lanes that are not drawn at first. */
+  rest() {
+    const all = this.cell.lanes.length;
+    if (all <= kMostLanes) return [];
+    const button = html('button', { type: 'button' }, `Draw all ${all} lanes, not the first ${kMostLanes}`);
+    button.addEventListener('click', () => { this.lanes = this.cell.lanes; button.remove(); this.draw(); });
+    return [button];
+  }
+
   meaning() {
     const words = { forward: 'forward', backward: 'backward', input_gradient: 'input gradient', weight_gradient: 'weight gradient',
       recompute: 'recomputation', step: 'optimizer step', transfer: 'sending', all_reduce: 'all-reduce' };
     const styles = { weight_gradient: 'weight_gradient+hatch', recompute: 'recompute+hatch', all_reduce: 'all_reduce+hatch' };
-    const spans = this.cell.devices.flatMap((device) => [device.compute, device.communication]).flat();
+    const spans = this.cell.lanes.flatMap((lane) => [lane.compute, lane.communication]).flat();
     const seen = new Set(spans.map((span) => span.kind));
     const kinds = Object.keys(words).filter((kind) => seen.has(kind));
-    const limits = this.cell.devices.some((device) => this.nearCapacity(device)) ? [['capacity', 'device memory']] : [];
+    const limits = this.cell.lanes.some((lane) => this.nearCapacity(lane)) ? [['capacity', 'device memory']] : [];
     return legend([...kinds.map((kind) => [styles[kind] || kind, words[kind]]), ['fixed', 'memory: weights, optimizer, workspace'],
       ['held', 'memory: activations, buffers'], ...limits, ['path', 'critical path'],
       ['path between', 'the same between devices']]);
@@ -89,7 +100,7 @@ class Timeline {
 
   plot() { return this.width - kLane.left - kLane.right; }
   x(time) { return kLane.left + this.plot() * ((time - this.from) / (this.to - this.from)); }
-  y(device) { return kLane.top + device * (kLaneHeight + kLane.gap); }
+  y(lane) { return kLane.top + lane * (kLaneHeight + kLane.gap); }
   timeAt(event) {
     const box = this.drawing.getBoundingClientRect();
     const x = (event.clientX - box.left) * (this.width / box.width);
@@ -105,28 +116,27 @@ class Timeline {
     }
     const box = this.drawing.getBoundingClientRect();
     const y = (event.clientY - box.top) * (this.width / box.width) - kLane.top;
-    const device = Math.floor(y / (kLaneHeight + kLane.gap));
-    if (this.cell.devices[device]) this.tell(device, this.timeAt(event), y - device * (kLaneHeight + kLane.gap));
+    const lane = Math.floor(y / (kLaneHeight + kLane.gap));
+    if (this.lanes[lane]) this.tell(this.lanes[lane], this.timeAt(event), y - lane * (kLaneHeight + kLane.gap));
   }
 
-  /** Says what the device does at that time: what the pointer is on, by its height in the lane. */
-  tell(device, time, height) {
-    const lane = this.cell.devices[device];
+  /** Says what a lane's devices do at that time: what the pointer is on, by its height in the lane. */
+  tell(lane, time, height) {
     const spans = height < kLane.compute ? lane.compute : lane.communication;
     const span = height > kLane.compute + kLane.communication ? null : spans.find((s) => s.start <= time && time < s.end);
-    this.telling.textContent = `device ${device}, ${inTime(Math.max(time, 0))}: ${span ? spanInWords(span) : memoryInWords(lane, time)}`;
+    this.telling.textContent = `${namesOf(lane.devices)}, ${inTime(Math.max(time, 0))}: ${span ? spanInWords(span) : memoryInWords(lane, time)}`;
   }
 
   draw() {
-    const { devices } = this.cell;
-    const height = this.y(devices.length);
+    const { lanes } = this;
+    const height = this.y(lanes.length);
     this.drawing.setAttribute('viewBox', `0 0 ${this.width} ${height}`);
     const clip = `clip-${Timeline.drawn += 1}`;
-    const plot = svg('g', { 'clip-path': `url(#${clip})` }, ...devices.flatMap((device, d) => this.lane(device, this.y(d))));
+    const plot = svg('g', { 'clip-path': `url(#${clip})` }, ...lanes.flatMap((lane, l) => this.lane(lane, this.y(l))));
     if (this.showPath) plot.append(...this.path());
     this.drawing.replaceChildren(
       svg('clipPath', { id: clip }, svg('rect', { x: kLane.left, width: this.plot(), height })),
-      ...this.axis(height), ...devices.flatMap((device, d) => this.name(device, d)), plot);
+      ...this.axis(height), ...lanes.flatMap((lane, l) => this.name(lane, this.y(l))), plot);
   }
 
   axis(height) {
@@ -141,16 +151,20 @@ class Timeline {
     return [[1e12, 's'], [1e9, 'ms'], [1e6, 'µs'], [1e3, 'ns']].find(([size]) => this.cell.length >= 2 * size) || [1, 'ps'];
   }
 
-  name(device, d) {
-    return [label(0, this.y(d) + 14, '', `device ${d}`), label(0, this.y(d) + 38, 'quiet', `peak ${inBytes(device.peak)}`),
-      ...(device.capacity ? [label(0, this.y(d) + 51, 'quiet', `of ${inBytes(device.capacity)}`)] : [])];
+  name({ devices, peak, capacity }, y) {
+    const all = ranges(devices);
+    const words = devices.length === 1 ? `device ${all}` : `devices ${all.length > 9 ? `${all.slice(0, 8)}…` : all}`;
+    return [svg('text', { x: 0, y: y + 12 }, svg('title', {}, namesOf(devices)), words),
+      ...(devices.length > 1 ? [label(0, y + 25, '', `${devices.length} alike`)] : []),
+      label(0, y + 38, 'quiet', `peak ${inBytes(peak)}`),
+      ...(capacity ? [label(0, y + 51, 'quiet', `of ${inBytes(capacity)}`)] : [])];
   }
 
-  lane(device, y) {
+  lane(lane, y) {
     const below = y + kLane.compute;
     return [svg('rect', { class: 'idle', x: kLane.left, y, width: this.plot(), height: kLane.compute }),
-      ...this.boxes(device.compute, y, kLane.compute), ...this.boxes(device.communication, below + 1, kLane.communication - 1),
-      ...this.numbers(device.compute, y + 14), ...this.memory(device, below + kLane.communication + kLane.memory + 2)];
+      ...this.boxes(lane.compute, y, kLane.compute), ...this.boxes(lane.communication, below + 1, kLane.communication - 1),
+      ...this.numbers(lane.compute, y + 14), ...this.memory(lane, below + kLane.communication + kLane.memory + 2)];
   }
 
   /** One path per kind; spans that end on the pixel where the last one did are passed over. */
@@ -181,25 +195,25 @@ class Timeline {
   }
 
   /** Fixed memory as a band, what comes and goes on top of it, its highest level in each pixel. */
-  memory(device, bottom) {
+  memory(lane, bottom) {
     const height = (bytes) => kLane.memory * (bytes / this.most);
     const end = this.width - kLane.right;
     const band = (bytes, style) => svg('rect', { class: style, x: kLane.left, y: bottom - height(bytes), width: this.plot(), height: height(bytes) });
     let d = `M${kLane.left} ${bottom}`;
-    for (const [x, bytes] of this.levels(device)) d += `H${x.toFixed(1)}V${(bottom - height(bytes)).toFixed(1)}`;
-    const out = [svg('path', { class: 'held', d: `${d}H${end}V${bottom}Z` }), band(device.fixed, 'fixed')];
-    if (this.nearCapacity(device))
-      out.push(svg('path', { class: 'capacity', d: `M${kLane.left} ${bottom - height(device.capacity)}H${end}` }));
+    for (const [x, bytes] of this.levels(lane)) d += `H${x.toFixed(1)}V${(bottom - height(bytes)).toFixed(1)}`;
+    const out = [svg('path', { class: 'held', d: `${d}H${end}V${bottom}Z` }), band(lane.fixed, 'fixed')];
+    if (this.nearCapacity(lane))
+      out.push(svg('path', { class: 'capacity', d: `M${kLane.left} ${bottom - height(lane.capacity)}H${end}` }));
     return out;
   }
   /** Whether the line of the device's capacity is within the picture. */
-  nearCapacity(device) { return device.capacity > 0 && device.capacity <= this.most; }
-  levels(device) {
+  nearCapacity(lane) { return lane.capacity > 0 && lane.capacity <= this.most; }
+  levels(lane) {
     const out = [];
-    for (const point of device.memory) {
+    for (const point of lane.memory) {
       if (point.time >= this.to) break;
       const x = Math.max(this.x(point.time), kLane.left);
-      const bytes = device.fixed + point.moving;
+      const bytes = lane.fixed + point.moving;
       const last = out[out.length - 1];
       if (last && x === kLane.left) last[1] = bytes;
       else if (last && x - last[0] < 0.5) last[1] = Math.max(last[1], bytes);
@@ -208,15 +222,15 @@ class Timeline {
     return out;
   }
 
-  /** A frame around each stretch on one device, dashed lines from stretch to stretch. */
+  /** A frame around each stretch in one lane, dashed lines from stretch to stretch. */
   path() {
     let [frames, lines] = ['', ''];
-    const seen = this.cell.stretches.filter(({ start, end }) => end >= this.from && start <= this.to);
-    seen.forEach(({ device, start, end }, i) => {
-      const [a, b, y] = [this.x(start), this.x(end), this.y(device)];
+    const seen = this.cell.stretches.filter(({ lane, start, end }) => lane < this.lanes.length && end >= this.from && start <= this.to);
+    seen.forEach(({ lane, start, end }, i) => {
+      const [a, b, y] = [this.x(start), this.x(end), this.y(lane)];
       frames += `M${a.toFixed(1)} ${y}H${b.toFixed(1)}V${y + kLane.compute}H${a.toFixed(1)}Z`;
       const next = seen[i + 1];
-      if (next) lines += `M${b.toFixed(1)} ${y + kLane.compute / 2}L${this.x(next.start).toFixed(1)} ${this.y(next.device) + kLane.compute / 2}`;
+      if (next) lines += `M${b.toFixed(1)} ${y + kLane.compute / 2}L${this.x(next.start).toFixed(1)} ${this.y(next.lane) + kLane.compute / 2}`;
     });
     return [svg('path', { class: 'path between', d: lines }), svg('path', { class: 'path', d: frames })];
   }
@@ -230,7 +244,7 @@ function spanInWords(span) {
   const peer = span.peer >= 0 ? ` to device ${span.peer}` : '';
   return `${what} ${whom}${peer}${bytes}, from ${inTime(span.start)}, takes ${inTime(span.end - span.start)}`;
 }
-function memoryInWords(device, time) {
-  const last = device.memory.filter((point) => point.time <= time).pop();
-  return `holds ${inBytes(device.fixed + (last ? last.moving : 0))}`;
+function memoryInWords(lane, time) {
+  const last = lane.memory.filter((point) => point.time <= time).pop();
+  return `holds ${inBytes(lane.fixed + (last ? last.moving : 0))}`;
 }
