@@ -52,6 +52,9 @@ void read_compression(const Yaml& node, Cell& cell) {
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
 }
+void read_pipeline_micro_batch(const Yaml& node, Cell& cell) {
+  cell.pipeline_micro_batch = node.integer(1, plan::kMostSamples);
+}
 void read_search(const Yaml& node, Cell& cell) {
   constexpr std::int64_t kMost = 64;
   node.only({"per_stage_micro_batch", "any_degree", "k"});
@@ -63,7 +66,7 @@ void read_search(const Yaml& node, Cell& cell) {
 void read_schedule(const Yaml& node, const fs::path& folder, Cell& cell) {
   const std::string name = node.text();
   if (name == "planned") return;
-  const bool file = name.ends_with(".csv");
+  const bool file = is_order_file(name);
   if (!file) at_node(node, [&] { schedule::grid_family(name); });
   cell.schedule = file ? (folder / name).lexically_normal().string() : name;
 }
@@ -96,6 +99,7 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
                                        {{"optimizer", read_optimizer},
                                         {"compression", read_compression},
                                         {"micro_batch", read_micro_batch},
+                                        {"pipeline_micro_batch", read_pipeline_micro_batch},
                                         {"search", read_search},
                                         {"schedule", schedule}});
   const auto simulation = root.find("simulation");

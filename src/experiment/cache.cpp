@@ -6,22 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "overwrite.hpp"
 #include "penstock/core/files.hpp"
 
 namespace penstock::experiment {
-namespace {
-
 namespace fs = std::filesystem;
-
-/// In place: the file keeps its lock.
-void overwrite(const std::string& path, const std::string& content) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << content;
-  out.close();
-  if (!out) throw core::BadInput("cannot write file '" + path + "'");
-}
-
-}  // namespace
 
 std::optional<Entry> Cache::find(const std::string& key) const {
   std::error_code fault;
@@ -31,6 +20,11 @@ std::optional<Entry> Cache::find(const std::string& key) const {
   } catch (const core::BadInput&) {  // cannot be read: as good as none
     return std::nullopt;
   }
+}
+
+void Cache::forget(const std::string& key) const {
+  std::error_code fault;  // it stays: as good as found
+  fs::remove(whole(key), fault);
 }
 
 /// An unfinished part is as many bytes long as there were attempts; longer, if the last one died writing.

@@ -19,6 +19,9 @@ class Cache {
   /// Nothing when there is none, or it is damaged.
   std::optional<Entry> find(const std::string& key) const;
 
+  /// Takes the entry out, where there is one.
+  void forget(const std::string& key) const;
+
   /// How often the cell was begun and not finished: by processes that died, or were interrupted.
   std::size_t attempts(const std::string& key) const;
 

@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/cost/utilisation.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/graph/work.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
+#include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/imperfection.hpp"
@@ -22,20 +26,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view kOutOfMemory = "out of memory: ";
+
 void check(const cost::Problem& problem, const plan::Plan& plan) {
   const auto faults = score::faults(problem, plan);
   if (!faults.empty())
     throw core::Error(core::ExitCode::internal,
                       "planner " + plan.planner + " made an invalid plan: " + faults.front());
-}
-
-/// Of one replica of a stage over an iteration.
-core::Seconds compute_of(const cost::Problem& problem, const plan::Stage& stage, std::size_t replica) {
-  const std::int64_t replicas = stage.replicas(), r = static_cast<std::int64_t>(replica);
-  const std::int64_t share = stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas;
-  const cost::OpTime time = cost::stage_time(problem, stage, stage.operators, replica, share).total();
-  const core::Seconds again = stage.recompute ? time.forward : core::Seconds(0);
-  return (time.total() + again) * static_cast<double>(problem.training.mini_batch / stage.micro_batch);
 }
 
 /// Calls planners' evaluations and counts their seconds, over all threads.
@@ -55,27 +52,49 @@ class TimedJudge {
   std::atomic<std::int64_t> nanoseconds_{0};
 };
 
-/// The planner's answer, and in the row what it took.
+/// Puts what a search took into the row when it ends, by an answer or by an error.
+class SearchMeter {
+ public:
+  SearchMeter(const TimedJudge& judge, bool alone, report::CellResult& row)
+      : judge_(judge), row_(row), begin_(Clock::now()) {
+    if (alone) memory_.emplace();
+  }
+  ~SearchMeter() {
+    row_.search_s = std::chrono::duration<double>(Clock::now() - begin_).count();
+    row_.judging_s = judge_.seconds();
+    if (const auto bytes = memory_ ? memory_->growth() : std::nullopt)
+      row_.search_memory_bytes = bytes->value();
+  }
+  SearchMeter(const SearchMeter&) = delete;
+  SearchMeter& operator=(const SearchMeter&) = delete;
+
+ private:
+  const TimedJudge& judge_;
+  report::CellResult& row_;
+  std::optional<core::PeakMemory> memory_;
+  Clock::time_point begin_;
+};
+
+/// The planner's answer, and in the row what it took, also when there is none.
 planners::SearchResult measured_search(const cost::Problem& problem, const planners::PlannerChoice& planner,
                                        const SearchSetting& setting, core::StopToken stop,
                                        report::CellResult& row) {
   const auto& info = planners::planner(planner.name);
   planners::check_options(info, planner.options);
-  std::optional<core::PeakMemory> memory;
-  if (setting.alone) memory.emplace();
-  const auto begin = Clock::now();
   sim::SimulationOptions judge = setting.simulation;
   judge.stop = stop;
   planners::SearchOptions options = setting.options;
   options.own = planner.options;
   TimedJudge timed(simulated_time(problem, judge));
   options.evaluate = [&](const plan::Plan& plan) { return timed(plan); };
-  options.at_least = [&](const plan::Plan& plan) { return busiest_compute(problem, plan); };
-  planners::SearchResult found = info.plan(problem, options, stop);
-  row.search_s = std::chrono::duration<double>(Clock::now() - begin).count();
-  row.judging_s = timed.seconds();
+  options.at_least = [&](const plan::Plan& plan) {
+    return score::least_iteration(problem, plan, reduction(judge));
+  };
+  planners::SearchResult found = [&] {
+    const SearchMeter meter(timed, setting.alone, row);
+    return info.plan(problem, options, stop);
+  }();
   row.states = static_cast<std::int64_t>(found.states);
-  if (const auto bytes = memory ? memory->growth() : std::nullopt) row.search_memory_bytes = bytes->value();
   if (found.estimate) row.estimate_s = found.estimate->value();
   return found;
 }
@@ -101,7 +120,76 @@ std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan
   return score::bound_for(problem, plan, reduction(simulation)).time.value();
 }
 
+void describe_plan(const plan::Strategy& strategy, report::CellResult& row) {
+  row.strategy = plan::in_words(strategy);
+  row.pipeline_parallel = strategy.pipeline_parallel;
+  row.data_parallel = strategy.data_parallel;
+  row.tensor_parallel = strategy.tensor_parallel;
+  row.zero = strategy.zero;
+  row.recompute = strategy.recomputing;
+  row.micro_batch = strategy.micro_batch;
+  row.stages = strategy.stages;
+  row.depth = strategy.depth;
+  row.schedule = strategy.schedule;
+}
+
+void add_rates(const cost::Problem& problem, double samples_per_second, report::CellResult& row) {
+  row.samples_per_s = samples_per_second;
+  if (const auto tokens = graph::tokens(problem.graph))
+    row.tokens_per_s = samples_per_second * static_cast<double>(*tokens);
+  const auto used = cost::utilisation(problem.graph, problem.cluster, samples_per_second);
+  if (used.flops_per_device > 0) row.tflops_per_device = used.flops_per_device * 1e-12;
+  if (used.mfu > 0) row.mfu = used.mfu;
+}
+
+/// As search(); what is known of the row stands in it whatever happens.
+CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, const Cell& cell,
+                        const SearchSetting& setting, core::StopToken stop) {
+  if (setting.time_limit) stop = stop.within(*setting.time_limit);
+  std::optional<core::MemoryWatch> watch;
+  if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
+  row = describe(problem, cell);
+  planners::SearchResult found = measured_search(problem, cell.planner, setting, stop, row);
+  found.plan.model = cell.model;
+  found.plan.cluster = cell.cluster;
+  found.plan.planner = row.planner;
+  check(problem, found.plan);
+  if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
+  sim::SimulationOptions world = setting.simulation;
+  if (setting.imperfection) world.imperfection = setting.imperfection;
+  CellOutcome out = evaluate(problem, found.plan, row, world);
+  if (!found.complete)
+    out.row.status =
+        fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
+  return out;
+}
+
+/// The row with the reason where there is no plan; other errors pass through.
+CellOutcome try_search_into(report::CellResult& row, const cost::Problem& problem, const Cell& cell,
+                            const SearchSetting& setting, core::StopToken stop) {
+  try {
+    return search_into(row, problem, cell, setting, stop);
+  } catch (const core::Infeasible& e) {
+    row.status = std::string("infeasible: ") + e.what();
+  } catch (const core::TimedOut& e) {
+    row.status = std::string("timed out: ") + e.what();
+  } catch (const core::MemoryFull& e) {
+    row.status = std::string("memory full: ") + e.what();
+  } catch (const core::Error& e) {
+    if (e.code() != core::ExitCode::limit) throw;
+    row.status = std::string("limit: ") + e.what();
+  }
+  return {row, {}, {}, {}};
+}
+
 }  // namespace
+
+void check_length(core::Picoseconds iteration) {
+  if (iteration.value() > 0) return;
+  throw core::Error(
+      core::ExitCode::limit,
+      "an iteration takes less than a picosecond, the simulator's unit: the costs are next to nothing");
+}
 
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                const sim::SimulationOptions& simulation) {
@@ -116,16 +204,6 @@ void reschedule(plan::Plan& plan, const std::string& schedule) {
     stage.in_flight = 0;
     if (schedule != "1f1b") stage.k = 1;
   }
-}
-
-core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan) {
-  core::Seconds most(0);
-  if (plan::asynchronous(plan)) return most;
-  for (const plan::Stage& stage : plan.stages)
-    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r)
-      most = std::max(most, compute_of(problem, stage, r));
-  constexpr double kRounding = 1 - 1e-9;  // the simulator counts whole picoseconds
-  return most * kRounding;
 }
 
 score::Reduction reduction(const sim::SimulationOptions& simulation) {
@@ -158,17 +236,17 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
   out.row = std::move(row);
   out.plan = plan;
   out.trace = sim::simulate(problem, plan, score::order_of(problem, plan), simulation);
+  check_length(out.trace->iteration);
   out.summary = trace::summarise(*out.trace);
-  out.row.micro_batch = plan.stages.front().micro_batch;
-  out.row.stages = static_cast<std::int64_t>(plan.stages.size());
-  out.row.depth = stages.depth();
-  out.row.schedule = plan.schedule;
+  describe_plan(plan::strategy(plan, stages.depth()), out.row);
   if (!out.row.estimate_s) out.row.estimate_s = score::estimate(problem, plan, stages).iteration.value();
   out.row.iteration_s = out.summary->iteration.value();
-  out.row.optimism = *out.row.estimate_s / *out.row.iteration_s;
+  out.row.estimate_error = *out.row.estimate_s / *out.row.iteration_s - 1;
   out.row.lower_bound_s = lower_bound(problem, plan, simulation);
-  if (out.row.lower_bound_s.value_or(0) > 0) out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
-  out.row.samples_per_s = out.summary->samples_per_second;
+  constexpr double kPicosecond = 1e-12;  // a bound below says nothing
+  if (out.row.lower_bound_s.value_or(0) >= kPicosecond)
+    out.row.gap = *out.row.iteration_s / *out.row.lower_bound_s - 1;
+  add_rates(problem, out.summary->samples_per_second, out.row);
   out.row.bubble = out.summary->bubble;
   out.row.peak_memory_bytes = out.summary->peak_memory.value();
   out.row.status = "ok";
@@ -177,73 +255,77 @@ CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, repor
 
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop) {
-  if (setting.time_limit) stop = stop.within(*setting.time_limit);
-  std::optional<core::MemoryWatch> watch;
-  if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
-  report::CellResult row = describe(problem, cell);
-  planners::SearchResult found = measured_search(problem, cell.planner, setting, stop, row);
-  found.plan.model = cell.model;
-  found.plan.cluster = cell.cluster;
-  found.plan.planner = row.planner;
-  check(problem, found.plan);
-  if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
-  sim::SimulationOptions world = setting.simulation;
-  if (setting.imperfection) world.imperfection = setting.imperfection;
-  CellOutcome out = evaluate(problem, found.plan, std::move(row), world);
-  if (!found.complete)
-    out.row.status =
-        fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
-  return out;
+  report::CellResult row;
+  return search_into(row, problem, cell, setting, stop);
 }
 
 CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                        core::StopToken stop) {
-  report::CellResult row = describe(problem, cell);
-  try {
-    return search(problem, cell, setting, stop);
-  } catch (const core::Infeasible& e) {
-    row.status = std::string("infeasible: ") + e.what();
-  } catch (const core::TimedOut& e) {
-    row.status = std::string("timed out: ") + e.what();
-  } catch (const core::MemoryFull& e) {
-    row.status = std::string("memory full: ") + e.what();
-  } catch (const core::Error& e) {
-    if (e.code() != core::ExitCode::limit) throw;
-    row.status = std::string("limit: ") + e.what();
-  }
-  return {row, {}, {}, {}};
+  report::CellResult row;
+  return try_search_into(row, problem, cell, setting, stop);
 }
 
-CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop) {
-  const graph::OpGraph graph = load_model(cell.model);
-  const cluster::Cluster cluster = load_cluster(cell.cluster);
+namespace {
+
+/// As run_cell(); what is known of the row stands in it whatever happens.
+CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell& cell,
+                          const cost::CostModel& costs, core::StopToken stop) {
+  const graph::OpGraph& graph = spec.inputs->model(cell.model);
+  const cluster::Cluster& cluster = spec.inputs->cluster(cell.cluster);
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
   SearchSetting setting{{}, cell.simulation, spec.time_limit};
   setting.options.micro_batch = cell.micro_batch;
+  setting.options.pipeline_micro_batch = cell.pipeline_micro_batch;
   setting.options.per_stage_micro_batch = cell.search.per_stage_micro_batch;
   setting.options.any_degree = cell.search.any_degree;
   setting.options.k = cell.search.k;
   setting.options.judge_by_estimate = !spec.choose_by_simulation;
   std::optional<sim::Imperfection> imperfection;
-  if (cell.imperfection) imperfection = sim::load_imperfection(*cell.imperfection, cluster);
+  if (cell.imperfection) imperfection = spec.inputs->imperfection(*cell.imperfection, cell.cluster);
   setting.imperfection = imperfection ? &*imperfection : nullptr;
   setting.memory_limit = spec.memory_limit;
   setting.alone = spec.memory_limit.has_value();
-  return try_search(problem, cell, setting, stop);
+  return try_search_into(row, problem, cell, setting, stop);
+}
+
+}  // namespace
+
+CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop) {
+  report::CellResult row;
+  return run_cell_into(row, spec, cell, costs, stop);
 }
 
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop) {
   report::CellResult row = describe(cell);
+  const auto failed = [&](std::string status) {
+    row.status = std::move(status);
+    return CellOutcome{row, {}, {}, {}};
+  };
   try {
-    return run_cell(spec, cell, costs, stop);
+    return run_cell_into(row, spec, cell, costs, stop);
   } catch (const core::Interrupted&) {
     throw;
   } catch (const core::BadInput& e) {
-    row.status = std::string("bad input: ") + e.what();
+    return failed(std::string("bad input: ") + e.what());
+  } catch (const std::bad_alloc&) {
+    return failed(std::string(kOutOfMemory) + "the cell needs more than there is");
   } catch (const std::exception& e) {
-    row.status = std::string("internal: ") + e.what();
+    return failed(std::string("internal: ") + e.what());
   }
-  return {row, {}, {}, {}};
+}
+
+bool lasting(const report::CellResult& row) {
+  return row.status == "ok" || row.status.starts_with("infeasible: ") || row.status.starts_with("limit: ");
+}
+
+bool out_of_memory(const report::CellResult& row) {
+  return row.status.starts_with(kOutOfMemory);
+}
+
+report::CellResult without_plan(const Cell& cell, std::string status) {
+  report::CellResult row = describe(cell);
+  row.status = std::move(status);
+  return row;
 }
 
 }  // namespace penstock::experiment

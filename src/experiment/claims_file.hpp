@@ -1,5 +1,5 @@
 #pragma once
-// The `claims:` of an experiment file (experiments/README.md describes the form).
+// The `claims:` of an experiment file (docs/formats/experiment.md describes the form).
 
 #include <span>
 

@@ -67,12 +67,12 @@ std::string timeline(const CellOutcome& outcome) {
 
 }  // namespace
 
-Entry entry_of(const Cell& cell, const CellOutcome& outcome) {
+Entry entry_of(const Snapshot& inputs, const Cell& cell, const CellOutcome& outcome) {
   Entry entry{report::parse_record(report::to_record(outcome.row)), {}, {}, {}};  // as it will be read back
   if (!outcome.plan) return entry;
-  const cluster::Cluster cluster = load_cluster(cell.cluster);
-  entry.plan = plan::to_yaml(load_model(cell.model), *outcome.plan);
-  report::write_track_events(*outcome.trace, &cluster, [&](std::string_view bytes) { entry.trace += bytes; });
+  entry.plan = plan::to_yaml(inputs.model(cell.model), *outcome.plan);
+  report::write_track_events(*outcome.trace, &inputs.cluster(cell.cluster),
+                             [&](std::string_view bytes) { entry.trace += bytes; });
   entry.timeline = timeline(outcome);
   return entry;
 }

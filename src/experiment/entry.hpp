@@ -16,7 +16,7 @@ struct Entry {
   std::string timeline;  ///< SVG
 };
 
-Entry entry_of(const Cell& cell, const CellOutcome& outcome);
+Entry entry_of(const Snapshot& inputs, const Cell& cell, const CellOutcome& outcome);
 
 /// The key, each part with its length, and a digest of all that.
 std::string encode(const Entry& entry, const std::string& key);

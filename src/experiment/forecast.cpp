@@ -3,15 +3,20 @@
 #include "cache.hpp"
 #include "penstock/core/digest.hpp"
 #include "resolved.hpp"
+#include "selection.hpp"
 
 namespace penstock::experiment {
 
 std::vector<Forecast> forecast(const Spec& spec, const RunOptions& options) {
   const Cache cache(options.cache_folder());
+  const std::vector<bool> wanted = fitting(options.only, spec.cells);
   std::vector<Forecast> out;
-  for (const Cell& cell : spec.cells) {
+  for (std::size_t i = 0; i < spec.cells.size(); ++i) {
+    if (!wanted[i]) continue;
+    const Cell& cell = spec.cells[i];
     const auto entry = cache.find(core::digest(resolved(spec, cell, options.program)));
-    out.push_back({cell_name(cell), entry ? entry->row.status : "", cache.seconds(cell_name(cell))});
+    out.push_back({cell_name(cell), entry ? entry->row.status : "", !entry || !lasting(entry->row),
+                   cache.seconds(cell_name(cell))});
   }
   return out;
 }

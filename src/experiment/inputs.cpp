@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/cost/calibrated.hpp"
-#include "penstock/cost/profile.hpp"
+#include "penstock/experiment/snapshot.hpp"
 #include "penstock/graph/graph_file.hpp"
 
 namespace penstock::experiment {
@@ -18,7 +19,11 @@ bool is_model_file(const std::string& name) {
 }
 
 graph::OpGraph load_model(const plan::ModelRef& model) {
-  if (!is_model_file(model.name)) return models::build(model.name, model.parameters);
+  if (!is_model_file(model.name)) {
+    if (model.name.find('.') != std::string::npos && std::filesystem::exists(model.name))
+      throw core::BadInput(model.name + " is no model file: the names of these end in .json or .yaml");
+    return models::build(model.name, model.parameters);
+  }
   if (!model.parameters.empty())
     throw core::BadInput("model file '" + model.name +
                          "' takes no parameters; they are for models of the zoo");
@@ -32,10 +37,7 @@ cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
 
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {
   if (!path) return std::make_shared<cost::AnalyticCosts>();
-  const std::string text = core::read_file(*path);
-  if (cost::is_calibration(text))
-    return std::make_shared<cost::CalibratedCosts>(cost::parse_calibration(text, *path));
-  return std::make_shared<cost::ProfileCosts>(cost::parse_profile(text, *path));
+  return parse_costs(core::read_file(*path), *path);
 }
 
 void check_device(const cost::CostModel& costs, const cluster::Cluster& cluster) {

@@ -5,27 +5,28 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/json_text.hpp"
 
 namespace penstock::experiment {
 namespace {
 
 /// What validate writes has rows of another kind, and its provenance in the same file.
 report::Results provenance_of_validation(const std::string& file) {
-  try {
-    return {
-        {},
-        report::parse_provenance(nlohmann::json::parse(core::read_file(file)).at("provenance").dump(), file)};
-  } catch (const nlohmann::json::exception& e) {
-    throw core::BadInput({file, 0, "provenance"}, e.what());
-  }
+  const auto json = core::parse_json<nlohmann::json>(core::read_file(file), file);
+  const auto provenance = json.find("provenance");
+  if (provenance == json.end()) throw core::BadInput({file, 0, "provenance"}, "is missing");
+  return {{}, report::parse_provenance(provenance->dump(), file)};
 }
 
-/// Rows about schedules alone have neither planner nor plan.
-void refuse_schedules(const std::string& text, const std::string& file) {
-  const nlohmann::json::json_pointer pipeline("/results/0/pipeline");
-  if (nlohmann::json::parse(text, nullptr, false).contains(pipeline))
-    throw core::BadInput({file, 0, ""},
-                         "is about schedules alone; its table is in table.txt and results.csv");
+/// The first row's keys, which a study's results.json begins with, tell.
+bool about_schedules(const std::string& text) {
+  return text.substr(0, text.find('}')).find("\"pipeline\":") != text.npos;
+}
+
+/// Empty where a row has no value.
+std::string cell_text(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 }  // namespace
@@ -34,14 +35,45 @@ report::Results load_results(const std::string& folder) {
   const std::string validation = folder + "/validation.json";
   if (!std::filesystem::exists(folder + "/results.json") && std::filesystem::exists(validation))
     return provenance_of_validation(validation);
-  const std::string results = folder + "/results.json", timings = folder + "/timings.csv",
-                    provenance = folder + "/provenance.json";
+  if (std::filesystem::is_directory(folder) && !std::filesystem::exists(folder + "/results.json"))
+    throw core::BadInput(folder +
+                         " is no results folder: it has no results.json, which `penstock run` writes");
+  const std::string results = folder + "/results.json", timings = folder + "/timings.csv";
   const std::string text = core::read_file(results);
-  refuse_schedules(text, results);
+  if (about_schedules(text))
+    throw core::BadInput({results, 0, ""},
+                         "is about schedules alone; its table is in table.txt and results.csv, and "
+                         "`penstock report` makes a page of it");
   report::Results out = report::parse_results(text, results);
   if (std::filesystem::exists(timings)) report::add_columns(out.rows, core::read_file(timings), timings);
-  if (out.provenance.version.empty())
-    out.provenance = report::parse_provenance(core::read_file(provenance), provenance);
+  if (out.provenance.version.empty()) out.provenance = load_provenance(folder);
+  return out;
+}
+
+report::Provenance load_provenance(const std::string& folder) {
+  const std::string file = folder + "/provenance.json";
+  return report::parse_provenance(core::read_file(file), file);
+}
+
+bool holds_schedules(const std::string& folder) {
+  const std::string file = folder + "/results.json";
+  return std::filesystem::exists(file) && about_schedules(core::read_file(file));
+}
+
+report::Rows load_schedules(const std::string& folder) {
+  using Json = nlohmann::ordered_json;
+  const std::string file = folder + "/results.json";
+  report::Rows out{{}, {"schedule", "pipeline", "ranks", "micro_batches"}, {}};
+  const Json json = core::parse_json<Json>(core::read_file(file), file);
+  try {
+    for (const auto& [name, value] : json.at("results").at(0).items()) out.columns.push_back(name);
+    for (const Json& row : json.at("results")) {
+      auto& cells = out.cells.emplace_back();
+      for (const std::string& name : out.columns) cells.push_back(cell_text(row.at(name)));
+    }
+  } catch (const Json::exception& e) {
+    throw core::BadInput({file, 0, "results"}, e.what());
+  }
   return out;
 }
 

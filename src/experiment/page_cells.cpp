@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <sstream>
 
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
@@ -20,6 +21,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/explain.hpp"
+#include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "resolved.hpp"
 
@@ -30,9 +32,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShown = 10;         ///< resources on the critical path
 constexpr std::size_t kSimulatedAnew = 3;  ///< of these, with what the iteration would be without them
-/// Beyond this a page is slow to open; later rows have no drawings then.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+/// Drawings of a page: beyond this it is slow to open, and rows that nobody looks at first have none.
+constexpr std::size_t kMostBytes = std::size_t{10} << 20;
+constexpr std::size_t kBatch = 64;  ///< plans told side by side
 
+/// Every plans/NAME.yaml of the folder.
 std::vector<std::string> plan_files(const std::string& folder) {
   std::vector<std::string> out;
   std::error_code none;  // a folder without plans is a table
@@ -42,11 +46,61 @@ std::vector<std::string> plan_files(const std::string& folder) {
   return out;
 }
 
+/// The fastest plan of each problem, then the second of each, and so on; rows without a plan are left out.
+std::vector<std::size_t> worth_seeing(const std::vector<report::CellResult>& rows) {
+  std::map<report::About, std::vector<std::size_t>> problems;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].iteration_s) continue;
+    report::CellResult problem = rows[i];
+    problem.planner.clear();
+    problems[report::about(problem)].push_back(i);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;
+  for (auto& [problem, all] : problems) {
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+      return *rows[a].iteration_s < *rows[b].iteration_s;
+    });
+    for (std::size_t rank = 0; rank < all.size(); ++rank) ranked.emplace_back(rank, all[rank]);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::size_t> out;
+  for (const auto& [rank, row] : ranked) out.push_back(row);
+  return out;
+}
+
+/// As cell_name: what the row's own plan file is called.
+std::string plan_name(const report::CellResult& row) {
+  Cell cell;
+  std::istringstream model(row.model), setting(row.setting);
+  model >> cell.model.name;
+  const auto split = [](const std::string& word) {
+    const std::size_t at = std::min(word.find('='), word.size());
+    return std::pair(word.substr(0, at), word.substr(std::min(at + 1, word.size())));
+  };
+  for (std::string word; model >> word;) cell.model.parameters.insert(split(word));
+  for (std::string word; setting >> word;) cell.setting.push_back(split(word));
+  cell.cluster = {row.cluster, static_cast<int>(row.devices)};
+  cell.planner.name = row.planner;
+  cell.training.mini_batch = row.mini_batch;
+  return cell_name(cell);
+}
+
+/// Files in the order their rows are worth seeing in; those that no row's name leads to come last.
+std::vector<std::string> in_order(std::vector<std::string> files,
+                                  const std::vector<report::CellResult>& rows) {
+  std::map<std::string, std::string> by_name;
+  for (const std::string& file : files) by_name.emplace(fs::path(file).stem().string(), file);
+  std::vector<std::string> out;
+  for (const std::size_t row : worth_seeing(rows))
+    if (const auto found = by_name.extract(plan_name(rows[row]))) out.push_back(found.mapped());
+  for (const auto& [name, file] : by_name) out.push_back(file);
+  return out;
+}
+
 void add_path(const sim::Explanation& explanation, report::CellData& out) {
   for (const sim::PathEntry& entry : explanation.path) {
     report::PathPart part{{}, std::string(name(entry.kind)), entry.start, entry.end};
-    if (entry.resource.kind == sim::Resource::Kind::device)
-      part.device = core::DeviceId(entry.resource.index);
+    if (entry.device.valid()) part.device = entry.device;
     out.path.push_back(std::move(part));
   }
   for (const sim::ResourceShare& share : explanation.shares)
@@ -63,20 +117,27 @@ void check(const cost::Problem& problem, plan::Plan& plan) {
   refuse(score::rule_faults(problem, plan));
 }
 
+std::vector<std::string> names(const graph::OpGraph& graph) {
+  std::vector<std::string> out;
+  for (std::size_t v = 0; v < graph.size(); ++v) out.push_back(graph.op(core::OpId(v)).name);
+  return out;
+}
+
 report::CellData told(const cost::Problem& problem, const plan::Plan& plan,
                       const sim::SimulationOptions& simulation) {
   const auto order = score::order_of(problem, plan);
   report::CellData out{plan,
+                       names(problem.graph),
                        plan::StageGraph(problem.graph, plan).boundaries(),
                        sim::simulate(problem, plan, order, simulation),
                        {},
                        {}};
-  if (out.trace.spans.size() > report::kMostSpansOfPage)
+  if (const std::size_t spans = report::drawn_spans(out.trace); spans > report::kMostSpansOfPage)
     throw core::Error(
         core::ExitCode::limit,
         fmt::format("its timeline of {} spans is too large for a page; penstock simulate draws it "
                     "with --svg and --perfetto",
-                    out.trace.spans.size()));
+                    spans));
   add_path(sim::explain(problem, plan, order, simulation, kSimulatedAnew), out);
   return out;
 }
@@ -118,22 +179,21 @@ Judgement judgement(const std::string& plan_file) {
 
 class Teller {
  public:
-  Teller(const std::vector<report::CellResult>& rows, core::StopToken stop) : rows_(rows), stop_(stop) {
-    for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(report::about(rows[i]), i);
+  Teller(const std::vector<report::CellResult>& rows, core::StopToken stop)
+      : rows_(rows), stop_(stop), cells_(rows.size()), known_(rows.size()) {
+    for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(key(rows[i]), i);
   }
 
+  /// Batch by batch until the page is full, so that the outcome does not depend on threads.
   std::vector<report::PageCell> tell(const std::vector<std::string>& files) {
-    std::vector<Told> told(files.size());
-    core::parallel_for(files.size(), [&](std::size_t i) { told[i] = tell_safely(files[i]); });
-    stop_.check();
-    std::vector<report::PageCell> cells(rows_.size());
-    std::string fault;
-    for (Told& one : told) {  // of two files for one row the last counts, whatever the threads did
-      if (one.row) cells[*one.row] = std::move(one.cell);
-      if (fault.empty()) fault = one.fault;
+    for (std::size_t from = 0; from < files.size() && bytes_ <= kMostBytes; from += kBatch) {
+      std::vector<Told> told(std::min(kBatch, files.size() - from));
+      core::parallel_for(told.size(), [&](std::size_t i) { told[i] = tell_safely(files[from + i]); });
+      stop_.check();
+      for (Told& one : told) keep(std::move(one));
     }
-    finish(cells, fault);
-    return cells;
+    if (!files.empty()) say_why();
+    return std::move(cells_);
   }
 
  private:
@@ -158,13 +218,18 @@ class Teller {
     plan.cluster = head.cluster;
     Judgement judged = judgement(file);
     judged.simulation.stop = stop_;
-    report::CellResult row = describe({plan.model, plan.cluster, {}, plan.training, {}});
+    Cell cell{plan.model, plan.cluster, {}, plan.training, {}};
+    cell.imperfection = judged.imperfection;
+    report::CellResult row = describe(cell);
     row.planner = plan.planner;
     row.setting = judged.setting;
-    const auto found = index_.find(report::about(row));
+    const auto found = index_.find(key(row));
     if (found == index_.end()) return {};
     const auto costs = costs_.get(judged.costs);
     const cost::Problem problem{graph, cluster, *costs, plan.training, judged.memory};
+    std::optional<sim::Imperfection> imperfection;
+    if (judged.imperfection) imperfection = sim::load_imperfection(*judged.imperfection, cluster);
+    judged.simulation.imperfection = imperfection ? &*imperfection : nullptr;
     return {found->second, simulated(problem, plan, judged.simulation, rows_[found->second]), ""};
   }
 
@@ -189,18 +254,35 @@ class Teller {
         core::show(now), core::show(core::Seconds(*row.iteration_s)));
   }
 
-  /// Keeps the page within its size, and says of rows that have neither data nor note why.
-  void finish(std::vector<report::PageCell>& cells, const std::string& fault) const {
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      report::PageCell& cell = cells[i];
-      bytes += cell.data.size();
-      if (!cell.data.empty() && bytes > kMostBytes)
-        cell = {"",
-                "No drawings: the page would become too large. A results folder of fewer cells shows them."};
-      if (!cell.data.empty() || !cell.note.empty() || !rows_[i].iteration_s) continue;
-      cell.note = fault.empty() ? "No drawings: plans/ has no plan of this row."
-                                : "No drawings: a plan file cannot be used. " + fault;
+  /// A model file counts by its name: where it lies reads differently from elsewhere.
+  static report::About key(report::CellResult row) {
+    if (is_model_file(row.model)) row.model = fs::path(row.model).filename().string();
+    return report::about(row);
+  }
+
+  /// Of two files for one row the first counts.
+  void keep(Told told) {
+    if (fault_.empty()) fault_ = told.fault;
+    if (!told.row || known_[*told.row]) return;
+    if (bytes_ + told.cell.data.size() > kMostBytes) {
+      bytes_ = kMostBytes + 1;
+      return;
+    }
+    bytes_ += told.cell.data.size();
+    known_[*told.row] = true;
+    cells_[*told.row] = std::move(told.cell);
+  }
+
+  /// Of rows that have neither data nor note.
+  void say_why() {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (known_[i] || !rows_[i].iteration_s) continue;
+      cells_[i].note =
+          bytes_ > kMostBytes
+              ? "No drawings: the page would become too large, and the fastest plans of each problem come "
+                "first. `penstock simulate` draws any plan with --svg."
+          : fault_.empty() ? "No drawings: plans/ has no plan of this row."
+                           : "No drawings: a plan file cannot be used. " + fault_;
     }
   }
 
@@ -208,13 +290,17 @@ class Teller {
   core::StopToken stop_;
   std::map<report::About, std::size_t> index_;
   CostShelf costs_;
+  std::vector<report::PageCell> cells_;
+  std::vector<bool> known_;  ///< cells that have been told
+  std::size_t bytes_ = 0;    ///< of drawings
+  std::string fault_;        ///< of the first file that cannot be used
 };
 
 }  // namespace
 
 std::vector<report::PageCell> page_cells(const std::string& folder,
                                          const std::vector<report::CellResult>& rows, core::StopToken stop) {
-  return Teller(rows, stop).tell(plan_files(folder));
+  return Teller(rows, stop).tell(in_order(plan_files(folder), rows));
 }
 
 }  // namespace penstock::experiment

@@ -22,12 +22,13 @@ class Crew {
       : backends_(program.devices.size()), owned_(program.devices.size()) {
     const auto* processes = setting.options.processes;
     const kernels::MachineShare share = replay::share_of_machine(program, processes);
+    replay::TrainingSetup training = setting.training;
+    training.stop = setting.options.stop;
     for (std::size_t d = 0, at_work = 0; d < program.devices.size(); ++d) {
       if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d))))
         continue;
       backends_[d] = kernels::open_device(kernels::device_for(setting.device, at_work++, share), 1);
-      owned_[d] =
-          replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, setting.training);
+      owned_[d] = replay::make_worker(*backends_[d], problem, plan, core::DeviceId(d), program, training);
     }
   }
 

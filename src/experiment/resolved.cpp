@@ -4,80 +4,91 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "penstock/core/digest.hpp"
-#include "penstock/core/files.hpp"
-#include "penstock/experiment/inputs.hpp"
-#include "penstock/graph/graph_file.hpp"
+#include "penstock/core/json_text.hpp"
+#include "penstock/core/paths.hpp"
+#include "penstock/experiment/snapshot.hpp"
 
 namespace penstock::experiment {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json model(const plan::ModelRef& ref) {
-  return {{"name", ref.name},
-          {"parameters", ref.parameters},
-          {"content", core::digest(graph::to_json(load_model(ref)))}};
+void put(OrderedJson::object_t&) {}
+template <class Value, class... Rest>
+void put(OrderedJson::object_t& object, const char* key, Value&& value, Rest&&... rest) {
+  object.emplace_back(key, OrderedJson(std::forward<Value>(value)));
+  put(object, std::forward<Rest>(rest)...);
 }
 
-Json cluster(const plan::ClusterRef& ref) {
-  return {{"file", ref.name}, {"devices", ref.devices}, {"content", core::digest(core::read_file(ref.name))}};
+/// Keys, each followed by its value. In the library's own lists of pairs every pair becomes an array first,
+/// which takes three times as long, and this is done for each cell of a grid.
+template <class... Parts>
+OrderedJson object(Parts&&... parts) {
+  OrderedJson::object_t out;
+  out.reserve(sizeof...(parts) / 2);
+  put(out, std::forward<Parts>(parts)...);
+  return out;
 }
 
-Json file_or(const std::optional<std::string>& file, const Json& otherwise) {
+OrderedJson model(const Snapshot& inputs, const plan::ModelRef& ref) {
+  return object("name", ref.name, "parameters", ref.parameters, "content", inputs.digest(ref));
+}
+
+OrderedJson cluster(const Snapshot& inputs, const plan::ClusterRef& ref) {
+  return object("file", ref.name, "devices", ref.devices, "content", inputs.digest(ref));
+}
+
+OrderedJson file_or(const Snapshot& inputs, const std::optional<std::string>& file,
+                    const OrderedJson& otherwise) {
   if (!file) return otherwise;
-  return {{"file", *file}, {"content", core::digest(core::read_file(*file))}};
+  return object("file", *file, "content", inputs.digest(*file));
 }
 
-Json search(const Search& search) {
-  return {{"per_stage_micro_batch", search.per_stage_micro_batch},
-          {"any_degree", search.any_degree},
-          {"k", search.k}};
+OrderedJson search(const Search& search) {
+  return object("per_stage_micro_batch", search.per_stage_micro_batch, "any_degree", search.any_degree, "k",
+                search.k);
 }
 
 /// A family, or a file.
-Json schedule(const std::string& name) {
-  if (name.ends_with(".csv")) return file_or(name, {});
+OrderedJson schedule(const Snapshot& inputs, const std::string& name) {
+  if (is_order_file(name)) return file_or(inputs, name, {});
   return name.empty() ? "planned" : name;
 }
 
-Json training(const plan::Training& training) {
-  return {
-      {"mini_batch", training.mini_batch},
-      {"optimizer", plan::name(training.optimizer)},
-      {"compression",
-       {{"gradients", training.compression.gradients}, {"activations", training.compression.activations}}}};
+OrderedJson training(const plan::Training& training) {
+  return object(
+      "mini_batch", training.mini_batch, "optimizer", plan::name(training.optimizer), "compression",
+      object("gradients", training.compression.gradients, "activations", training.compression.activations));
 }
 
-Json simulation(const sim::SimulationOptions& options) {
-  return {{"network", sim::name(options.network)},
-          {"collective", sim::name(options.collective)},
-          {"bucket_bytes", options.bucket.value()}};
+OrderedJson simulation(const sim::SimulationOptions& options) {
+  return object("network", sim::name(options.network), "collective", sim::name(options.collective),
+                "bucket_bytes", options.bucket.value());
 }
 
-Json memory(const cost::MemoryRule& rule) {
-  return {{"weight_copies", rule.weight_copies},
-          {"gradient_copies", rule.gradient_copies},
-          {"activation_copies", rule.activation_copies},
-          {"optimizer_state", rule.optimizer_state},
-          {"transient", rule.transient}};
+OrderedJson memory(const cost::MemoryRule& rule) {
+  return object("weight_copies", rule.weight_copies, "gradient_copies", rule.gradient_copies,
+                "activation_copies", rule.activation_copies, "optimizer_state", rule.optimizer_state,
+                "transient", rule.transient);
 }
 
-std::optional<std::string> read_costs(const Json& costs) {
-  if (costs == "analytic") return std::nullopt;
-  return costs.at("file").get<std::string>();
+/// Nothing where no file is named.
+std::optional<std::string> read_file_of(const OrderedJson& part, const std::string& file) {
+  if (!part.is_object()) return std::nullopt;
+  return core::path_from(file, part.at("file").get<std::string>());
 }
 
-std::int64_t read_number(const Json& object, const char* key, std::int64_t most) {
-  const Json& value = object.at(key);
+std::int64_t read_number(const OrderedJson& object, const char* key, std::int64_t most) {
+  const OrderedJson& value = object.at(key);
   const auto number = value.is_number_integer() ? value.get<std::int64_t>() : -1;
   if (number < 0 || number > most)
     throw core::BadInput({"", 0, key}, fmt::format("expected a whole number from 0 to {}", most));
   return number;
 }
 
-sim::SimulationOptions read_simulation(const Json& simulation) {
+sim::SimulationOptions read_simulation(const OrderedJson& simulation) {
   sim::SimulationOptions out;
   out.network = sim::network_model(simulation.at("network").get<std::string>());
   out.collective = sim::collective(simulation.at("collective").get<std::string>());
@@ -85,7 +96,7 @@ sim::SimulationOptions read_simulation(const Json& simulation) {
   return out;
 }
 
-cost::MemoryRule read_memory(const Json& memory) {
+cost::MemoryRule read_memory(const OrderedJson& memory) {
   cost::MemoryRule out;
   out.weight_copies = read_number(memory, "weight_copies", kMostCopies);
   out.gradient_copies = read_number(memory, "gradient_copies", kMostCopies);
@@ -95,39 +106,50 @@ cost::MemoryRule read_memory(const Json& memory) {
   return out;
 }
 
+OrderedJson or_null(const std::optional<std::int64_t>& value) {
+  return value ? OrderedJson(*value) : OrderedJson();
+}
 template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(value->value()) : Json();
+OrderedJson or_null(const std::optional<T>& value) {
+  return value ? OrderedJson(value->value()) : OrderedJson();
 }
 
 }  // namespace
 
 std::string resolved(const Spec& spec, const Cell& cell, const std::string& program) {
-  const Json out = {{"program", program},
-                    {"model", model(cell.model)},
-                    {"cluster", cluster(cell.cluster)},
-                    {"imperfection", file_or(cell.imperfection, {})},
-                    {"costs", file_or(spec.costs, "analytic")},
-                    {"planner", {{"name", cell.planner.name}, {"options", cell.planner.options}}},
-                    {"search", search(cell.search)},
-                    {"schedule", schedule(cell.schedule)},
-                    {"training", training(cell.training)},
-                    {"micro_batch", cell.micro_batch ? Json(*cell.micro_batch) : Json()},
-                    {"choose_by", spec.choose_by_simulation ? "simulation" : "estimate"},
-                    {"simulation", simulation(cell.simulation)},
-                    {"memory", memory(spec.memory)},
-                    {"time_limit_s", or_null(spec.time_limit)},
-                    {"memory_limit_bytes", or_null(spec.memory_limit)},
-                    {"setting", setting_text(cell)}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  const Snapshot& inputs = *spec.inputs;
+  const OrderedJson out = object(
+      "program", program, "model", model(inputs, cell.model), "cluster", cluster(inputs, cell.cluster),
+      "imperfection", file_or(inputs, cell.imperfection, {}), "costs",
+      file_or(inputs, spec.costs, "analytic"), "planner",
+      object("name", cell.planner.name, "options", cell.planner.options), "search", search(cell.search),
+      "schedule", schedule(inputs, cell.schedule), "training", training(cell.training), "micro_batch",
+      or_null(cell.micro_batch), "pipeline_micro_batch", or_null(cell.pipeline_micro_batch), "choose_by",
+      spec.choose_by_simulation ? "simulation" : "estimate", "simulation", simulation(cell.simulation),
+      "memory", memory(spec.memory), "time_limit_s", or_null(spec.time_limit), "memory_limit_bytes",
+      or_null(spec.memory_limit), "setting", setting_text(cell));
+  return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 
-Judgement parse_judgement(const std::string& text, const std::string& file) try {
-  const Json json = Json::parse(text);
-  return {read_costs(json.at("costs")), read_simulation(json.at("simulation")),
-          read_memory(json.at("memory")), json.at("setting").get<std::string>()};
-} catch (const std::exception& e) {
-  throw core::BadInput({file, 0, ""}, e.what());
+std::string resolved_for(const std::string& file, const std::string& resolved) {
+  OrderedJson out = OrderedJson::parse(resolved);
+  for (const char* key : {"cluster", "imperfection", "costs", "schedule"})
+    if (OrderedJson& part = out[key]; part.is_object())
+      part["file"] = core::path_for(file, part.at("file").get<std::string>());
+  return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
+}
+
+Judgement parse_judgement(const std::string& text, const std::string& file) {
+  const OrderedJson json = core::parse_json<OrderedJson>(text, file);
+  try {
+    return {read_file_of(json.at("costs"), file), read_simulation(json.at("simulation")),
+            read_memory(json.at("memory")), json.at("setting").get<std::string>(),
+            read_file_of(json.value("imperfection", OrderedJson()), file)};
+  } catch (const OrderedJson::exception& e) {
+    throw core::BadInput({file, 0, ""}, e.what());
+  } catch (const core::BadInput& e) {
+    throw core::BadInput({file, 0, ""}, e.what());
+  }
 }
 
 }  // namespace penstock::experiment

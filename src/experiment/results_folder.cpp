@@ -1,7 +1,14 @@
 #include "results_folder.hpp"
 
+#include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+#include <vector>
 
+#include "overwrite.hpp"
+#include "owner.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/report/comparison.hpp"
 
@@ -12,9 +19,15 @@ namespace fs = std::filesystem;
 
 constexpr report::Columns kLasting{.axes = true, .results = true, .measured = false, .origin = false};
 constexpr report::Columns kTimings{.axes = true, .results = false, .measured = true, .origin = true};
+constexpr const char *kWriting = "writing ", *kFinished = "finished ";
+
+/// Locked by the leader, who also says in it which job it leads and how far that is.
+std::string lock_file(const std::string& folder) {
+  return folder + "/.cache/writer";
+}
 
 core::FileLock sole_writer(const std::string& folder) {
-  auto lock = core::FileLock::take(folder + "/.cache/writer");
+  auto lock = core::FileLock::take(lock_file(folder));
   if (!lock) throw core::BadInput("another run is writing into " + folder + "/");
   return std::move(*lock);
 }
@@ -24,31 +37,100 @@ void sweep(const std::string& folder) {
   std::error_code fault;
   for (const char* part : {"", "/cells", "/plans", "/traces", "/timelines"})
     for (const auto& entry : fs::directory_iterator(folder + part, fault))
-      if (entry.path().extension() == ".tmp") fs::remove(entry.path(), fault);
+      if (core::is_left_behind(entry.path().string())) fs::remove(entry.path(), fault);
+}
+
+std::string content(const std::string& file) {
+  try {
+    return core::read_file(file);
+  } catch (const core::BadInput&) {  // not there yet
+    return "";
+  }
 }
 
 }  // namespace
 
-ResultsFolder::ResultsFolder(std::string folder) : folder_(std::move(folder)), lock_(sole_writer(folder_)) {
+std::string provenance_json(const report::Provenance& provenance, const std::string& summary) {
+  auto json = nlohmann::ordered_json::parse(report::to_json(provenance));
+  if (!summary.empty()) json["summary"] = summary;
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+ResultsFolder::ResultsFolder(std::string folder, const Spec& spec, std::string job)
+    : folder_(std::move(folder)), job_(std::move(job)), lock_(sole_writer(folder_)) {
+  own(folder_, spec.name, spec.summary);
+  tell(kWriting);
   sweep(folder_);
 }
 
 void ResultsFolder::write_cell(const std::string& name, const std::string& resolved,
                                const Entry& entry) const {
   core::write_file(folder_ + "/cells/" + name + ".json", resolved);
-  if (entry.plan.empty()) return;
+  if (entry.plan.empty()) return remove_plan(name);
   core::write_file(folder_ + "/plans/" + name + ".yaml", entry.plan);
   core::write_file(folder_ + "/traces/" + name + ".pftrace", entry.trace);
   core::write_file(folder_ + "/timelines/" + name + ".svg", entry.timeline);
 }
 
 void ResultsFolder::write_tables(std::span<const report::CellResult> rows, const std::string& baseline,
-                                 const report::Provenance& provenance) const {
+                                 const std::string& provenance) const {
   core::write_file(folder_ + "/results.csv", report::to_csv(rows, kLasting));
   core::write_file(folder_ + "/results.json", report::rows_json(rows, kLasting));
   core::write_file(folder_ + "/table.txt", report::comparison(rows, baseline, false));
   core::write_file(folder_ + "/timings.csv", report::to_csv(rows, kTimings));
-  core::write_file(folder_ + "/provenance.json", report::to_json(provenance));
+  core::write_file(folder_ + "/provenance.json", provenance);
+}
+
+/// A cell's configuration is always there: a plan without one is somebody's own.
+std::size_t ResultsFolder::remove_others(std::span<const std::string> names) const {
+  const std::set<std::string> kept(names.begin(), names.end());
+  std::vector<std::string> others;
+  std::error_code fault;
+  for (const auto& entry : fs::directory_iterator(folder_ + "/cells", fault))
+    if (entry.path().extension() == ".json" && !kept.contains(entry.path().stem().string()))
+      others.push_back(entry.path().stem().string());
+  for (const std::string& name : others) {
+    remove_plan(name);
+    remove("/cells/" + name + ".json");
+  }
+  return others.size();
+}
+
+void ResultsFolder::remove_plan(const std::string& name) const {
+  remove("/plans/" + name + ".yaml");
+  remove("/traces/" + name + ".pftrace");
+  remove("/timelines/" + name + ".svg");
+}
+
+void ResultsFolder::remove(const std::string& file) const {
+  std::error_code fault;
+  fs::remove(folder_ + file, fault);
+  if (fault) throw core::BadInput("cannot remove file '" + folder_ + file + "'");
+}
+
+void ResultsFolder::finished() const {
+  sweep(folder_);  // a leader that died just now was still counted among the living when this one took over
+  tell(kFinished);
+}
+
+/// In place: the file keeps its lock.
+void ResultsFolder::tell(const char* state) const {
+  overwrite(lock_file(folder_), state + job_);
+}
+
+bool await_leader(const std::string& folder, const std::string& job, core::StopToken stop) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience(30);
+  constexpr std::chrono::milliseconds kPause(50);
+  const auto end = Clock::now() + kPatience;
+  for (; !stop.requested(); std::this_thread::sleep_for(kPause)) {
+    const std::string state = content(lock_file(folder));
+    if (state == kFinished + job) return true;
+    if (state != kWriting + job && Clock::now() < end) continue;  // asks for the lock only once it has begun
+    const auto lock = core::FileLock::take(lock_file(folder));
+    if (lock) return content(lock_file(folder)) == kFinished + job;  // it may have been just now
+  }
+  return true;
 }
 
 }  // namespace penstock::experiment

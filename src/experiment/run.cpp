@@ -7,14 +7,18 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "cache.hpp"
 #include "claims_file.hpp"
+#include "owner.hpp"
 #include "penstock/core/digest.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "resolved.hpp"
 #include "results_folder.hpp"
+#include "selection.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -27,60 +31,100 @@ class Runner {
       : spec_(spec),
         options_(options),
         stop_(stop),
-        costs_(load_costs(spec.costs)),
+        costs_(spec.inputs->costs(spec.costs)),
         cache_(options.cache_folder()),
+        wanted_(fitting(options.only, spec.cells)),
         rows_(spec.cells.size()) {
     for (const Cell& cell : spec.cells) {
       resolved_.push_back(resolved(spec, cell, options.program));
       keys_.push_back(core::digest(resolved_.back()));
     }
-    if (options.leader) folder_.emplace(options.folder);
+    if (options.leader)
+      folder_.emplace(options.folder, spec, options.job);
+    else
+      check_owner(options.folder, spec.name);
   }
 
   RunOutcome run() {
-    do pass();
+    bool first = options_.leader;
+    do pass(std::exchange(first, false));
     while (wait_for_others());
-    RunOutcome out{finished(), stop_.requested(), ""};
+    RunOutcome out{finished(), stop_.requested()};
     if (fault_ && out.rows.empty()) std::rethrow_exception(fault_);  // nothing to keep, nothing to overwrite
-    if (folder_) {
-      folder_->write_tables(out.rows, spec_.baseline, options_.provenance);
-      remove_claims(options_.folder);  // they were about other rows
-    }
+    if (folder_) write(out);
     if (fault_) std::rethrow_exception(fault_);
-    if (folder_ && out.rows.size() == rows_.size())
-      out.claims =
-          write_claims(options_.folder, spec_.name, spec_.summary, spec_.claims, report::to_rows(out.rows));
-    return out;
+    if (folder_) conclude(out);
+    out.led = folder_.has_value();
+    const bool waits = !out.led && !options_.job.empty() && !out.interrupted;
+    return waits && !await_leader(options_.folder, options_.job, stop_) && take_over() ? run() : out;
   }
 
  private:
-  /// Visits every cell that is not done, those first that no process has failed to finish.
-  void pass() {
+  /// Visits every cell that is not done, those first that no process has failed to finish. `again`: what has
+  /// no lasting row is run again, in the leader's first pass; later such rows are of processes beside it.
+  void pass(bool again) {
     std::vector<std::size_t> order, attempts(rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i)
       if (!rows_[i]) order.push_back(i), attempts[i] = cache_.attempts(keys_[i]);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return attempts[a] < attempts[b]; });
     std::atomic<std::size_t> next{0};  // oneTBB does not promise any order
-    const auto visit_next = [&](std::size_t) { visit(order[next++]); };
+    const auto visit_next = [&](std::size_t) { visit(order[next++], again); };
     if (spec_.memory_limit)
       for (std::size_t i = 0; i < order.size(); ++i) visit_next(i);
     else
       core::parallel_for(order.size(), visit_next);
   }
 
+  /// The leader has died: one of the others does again what is the leader's, with all cells in the cache.
+  bool take_over() {
+    try {
+      folder_.emplace(options_.folder, spec_, options_.job);
+    } catch (const core::BadInput&) {  // another one was faster
+      if (!await_leader(options_.folder, options_.job, stop_)) throw;
+      return false;
+    }
+    std::fill(rows_.begin(), rows_.end(), std::nullopt);
+    return true;
+  }
+
+  void write(RunOutcome& out) const {
+    folder_->write_tables(out.rows, spec_.baseline, provenance_json(options_.provenance, spec_.summary));
+    remove_claims(options_.folder);  // they were about other rows
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (rows_[i]) names.push_back(cell_name(spec_.cells[i]));
+    out.removed = folder_->remove_others(names);
+  }
+
+  void conclude(RunOutcome& out) const {
+    if (out.rows.size() == rows_.size())
+      out.claims =
+          write_claims(options_.folder, spec_.name, spec_.summary, spec_.claims, report::to_rows(out.rows));
+    folder_->finished();
+  }
+
+  /// Of the cells that are wanted, how many have no row.
+  std::size_t missing() const {
+    std::size_t out = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) out += wanted_[i] && !rows_[i];
+    return out;
+  }
+
   /// Only the leader stays for cells in others' hands.
   bool wait_for_others() {
-    const bool all = std::all_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.has_value(); });
-    if (all || !options_.leader || stop_.requested() || failed()) return false;
+    if (!missing() || !folder_ || stop_.requested() || failed()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return true;
   }
 
-  void visit(std::size_t i) {
+  void visit(std::size_t i, bool again) {
     if (stop_.requested() || failed()) return;
     try {
-      if (const auto entry = cache_.find(keys_[i])) return finish(i, *entry, true);
+      const auto entry = cache_.find(keys_[i]);
+      if (entry && (!again || !wanted_[i] || lasting(entry->row))) return finish(i, *entry, true);
+      if (!wanted_[i]) return;
+      if (entry) cache_.forget(keys_[i]);
       auto claim = cache_.claim(keys_[i]);
       if (claim) finish(i, compute(i, std::move(*claim)), false);
     } catch (const core::Interrupted&) {  // not finished: leaves no row
@@ -92,22 +136,39 @@ class Runner {
 
   Entry compute(std::size_t i, Cache::Claim claim) {
     const Cell& cell = spec_.cells[i];
+    if (options_.began) options_.began(describe(cell));
     const auto begin = Clock::now();
-    CellOutcome outcome = try_cell(spec_, cell, *costs_, stop_);
-    outcome.row.date = options_.provenance.date;
-    outcome.row.hardware = options_.provenance.hardware;
-    Entry entry = entry_of(cell, outcome);
+    Entry entry = entry_for(cell);
+    entry.row.date = options_.provenance.date;
+    entry.row.hardware = options_.provenance.hardware;
     cache_.remember(cell_name(cell), std::chrono::duration<double>(Clock::now() - begin).count());
-    cache_.store(std::move(claim), entry);
+    if (!out_of_memory(entry.row)) cache_.store(std::move(claim), entry);  // another process may have more
     return entry;
   }
 
+  std::string path(const char* part, const Cell& cell, const char* ending) const {
+    return options_.folder + "/" + part + "/" + cell_name(cell) + ending;
+  }
+
+  Entry entry_for(const Cell& cell) {
+    CellOutcome outcome = try_cell(spec_, cell, *costs_, stop_);
+    if (is_order_file(cell.schedule) && !spec_.inputs->unchanged(cell.schedule))
+      return {
+          without_plan(cell, "bad input: " + cell.schedule + " has changed since the run began"), {}, {}, {}};
+    if (outcome.plan) outcome.plan = plan::written_to(path("plans", cell, ".yaml"), *outcome.plan);
+    return entry_of(*spec_.inputs, cell, outcome);
+  }
+
   void finish(std::size_t i, const Entry& entry, bool cached) {
-    if (folder_) folder_->write_cell(cell_name(spec_.cells[i]), resolved_[i], entry);
+    const Cell& cell = spec_.cells[i];
+    if (folder_)
+      folder_->write_cell(cell_name(cell), resolved_for(path("cells", cell, ".json"), resolved_[i]), entry);
     const std::lock_guard lock(mutex_);
     rows_[i] = entry.row;
+    if (!wanted_[i]) return;
     ++done_;
-    if (options_.progress) options_.progress(done_, rows_.size(), entry.row, cached);
+    const auto total = static_cast<std::size_t>(std::count(wanted_.begin(), wanted_.end(), true));
+    if (options_.progress) options_.progress(done_, total, entry.row, cached);
   }
 
   bool failed() {
@@ -129,6 +190,7 @@ class Runner {
   Cache cache_;
   std::optional<ResultsFolder> folder_;  ///< of the leader
   std::vector<std::string> resolved_, keys_;
+  std::vector<bool> wanted_;
   std::vector<std::optional<report::CellResult>> rows_;
   std::size_t done_ = 0;
   std::exception_ptr fault_;

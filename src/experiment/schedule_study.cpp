@@ -10,12 +10,14 @@
 #include "claims_file.hpp"
 #include "name.hpp"
 #include "overrides.hpp"
+#include "owner.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/schedule/weight_versions.hpp"
 #include "penstock/sim/grid.hpp"
+#include "results_folder.hpp"
 #include "selection.hpp"
 
 namespace penstock::experiment {
@@ -221,26 +223,50 @@ std::vector<std::string> row_of(const ScheduleCell& cell) {
   return out;
 }
 
-std::string table(const report::Rows& rows) {
+/// As people read it, in five digits; all of them stand in results.csv.
+std::string shown(const std::string& column, const std::string& cell) {
+  if (cell.empty()) return "";
+  if (column == "bubble") return fmt::format("{:.2f}%", std::stod(cell) * 100);
+  return column.ends_with("_s") || column == "peak_live" ? fmt::format("{:.5g}", std::stod(cell)) : cell;
+}
+
+/// "bubble_s" is the time of the bubble, in seconds.
+std::string title(std::string column) {
+  if (column == "bubble_s") return "bubble time, s";
+  if (column.ends_with("_s")) return column.substr(0, column.size() - 2) + ", s";
+  std::replace(column.begin(), column.end(), '_', column == "micro_batches" ? '-' : ' ');
+  return column;
+}
+
+std::string table(const report::Rows& rows, const report::Screen& screen = {}) {
   std::vector<report::Column> columns;
   for (const std::string& name : rows.columns) {
     const bool words = name == "schedule" || name == "pipeline" || name == "status";
-    columns.push_back({name, words ? report::Align::left : report::Align::right});
+    columns.push_back({title(name), words ? report::Align::left : report::Align::right});
+    columns.back().folds = name == "schedule" || name == "status";
   }
   report::Table out(std::move(columns));
-  for (const auto& cells : rows.cells) out.add(cells);
-  return out.text();
+  for (std::vector<std::string> cells : rows.cells) {
+    for (std::size_t c = 0; c < cells.size(); ++c) cells[c] = shown(rows.columns[c], cells[c]);
+    out.add(std::move(cells));
+  }
+  return out.text(screen);
 }
 
 }  // namespace
 
-bool is_schedule_study(const std::string& path) {
-  const Yaml root = Yaml::load(path);
+bool is_schedule_study(const std::string& text, const std::string& path) {
+  const Yaml root = Yaml::parse(text, path);
   return root.is_map() && root.find("pipelines").has_value();
 }
 
 ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides) {
-  Yaml root = Yaml::load(path);
+  return parse_schedule_study(core::read_file(path), path, overrides);
+}
+
+ScheduleStudy parse_schedule_study(const std::string& text, const std::string& path,
+                                   const Overrides& overrides) {
+  Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
   root.only({"experiment", "summary", "schedules", "pipelines", "include", "exclude", "claims"});
   ScheduleStudy study;
@@ -263,13 +289,15 @@ report::Rows run_cells(const ScheduleStudy& study) {
   return out;
 }
 
-std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance) {
+std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance,
+                const report::Screen& screen) {
+  own(folder, study.name, study.summary);
   const report::Rows rows = run_cells(study);
-  const std::string shown = table(rows);
+  const std::string shown = table(rows, screen);
   core::write_file(folder + "/results.csv", report::to_csv(rows));
   core::write_file(folder + "/results.json", report::rows_json(rows));
-  core::write_file(folder + "/provenance.json", report::to_json(provenance));
-  core::write_file(folder + "/table.txt", shown);
+  core::write_file(folder + "/provenance.json", provenance_json(provenance, study.summary));
+  core::write_file(folder + "/table.txt", table(rows));
   const std::string claims = write_claims(folder, study.name, study.summary, study.claims, rows);
   return claims.empty() ? shown : shown + "\n" + claims;
 }

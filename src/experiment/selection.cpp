@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "at_node.hpp"
 #include "penstock/core/spelling.hpp"
 
 namespace penstock::experiment {
@@ -23,17 +24,26 @@ Values values_of(const Cell& cell) {
   return out;
 }
 
+std::vector<Values> values_of(const std::vector<Cell>& cells) {
+  std::vector<Values> out;
+  for (const Cell& cell : cells) out.push_back(values_of(cell));
+  return out;
+}
+
 /// An item of include or exclude.
 using Wanted = std::map<std::string, std::vector<std::string>>;
+
+void check_axis(const std::string& key, const Values& known) {
+  if (known.contains(key)) return;
+  std::vector<std::string> keys;
+  for (const auto& [name, unused] : known) keys.push_back(name);
+  throw core::BadInput("the grid has no such axis; " + core::did_you_mean(key, keys));
+}
 
 Wanted read_item(const Yaml& node, const Values& known) {
   Wanted out;
   for (const auto& [key, value] : node.entries()) {
-    if (!known.contains(key)) {
-      std::vector<std::string> keys;
-      for (const auto& [name, unused] : known) keys.push_back(name);
-      value.fail("the grid has no such axis; " + core::did_you_mean(key, keys));
-    }
+    at_node(value, [&] { check_axis(key, known); });
     if (value.is_scalar())
       out[key] = {value.text()};
     else
@@ -49,15 +59,33 @@ bool fits(const Wanted& wanted, const Values& values) {
   });
 }
 
+/// "model=mmt,devices=8"
+Wanted read_item(std::string_view text, const Values& known) {
+  Wanted out;
+  for (std::size_t end = 0; end != text.npos; text.remove_prefix(end == text.npos ? 0 : end + 1)) {
+    const std::string_view part = text.substr(0, end = text.find(','));
+    const std::size_t equals = part.find('=');
+    if (equals == part.npos) throw core::BadInput("expected AXIS=VALUE, several with commas between");
+    const std::string key(part.substr(0, equals));
+    check_axis(key, known);
+    out[key].emplace_back(part.substr(equals + 1));
+  }
+  return out;
+}
+
+void add_fitting(const Wanted& wanted, const std::vector<Values>& grid, std::vector<bool>& out) {
+  bool any = false;
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    if (fits(wanted, grid[i])) out[i] = any = true;
+  if (!any) throw core::BadInput("no cell of the grid is like that");
+}
+
 /// [i]: whether some item of the list fits the i-th cell.
 std::vector<bool> fitted(const Yaml& list, const std::vector<Values>& grid) {
   std::vector<bool> out(grid.size());
   for (const Yaml& node : list.items()) {
     const Wanted wanted = read_item(node, grid.front());
-    bool any = false;
-    for (std::size_t i = 0; i < grid.size(); ++i)
-      if (fits(wanted, grid[i])) out[i] = any = true;
-    if (!any) node.fail("no cell of the grid is like that");
+    at_node(node, [&] { add_fitting(wanted, grid, out); });
   }
   return out;
 }
@@ -75,10 +103,19 @@ std::vector<bool> wanted(const Yaml& root, const std::vector<Values>& grid) {
   return out;
 }
 
+std::vector<bool> fitting(const std::vector<std::string>& texts, const std::vector<Cell>& cells) {
+  std::vector<bool> out(cells.size(), texts.empty());
+  const std::vector<Values> values = texts.empty() ? std::vector<Values>{} : values_of(cells);
+  for (const std::string& text : texts) try {
+      add_fitting(read_item(std::string_view(text), values.front()), values, out);
+    } catch (const core::BadInput& e) {
+      throw core::BadInput(fmt::format("--only {}: {}", text, e.what()));
+    }
+  return out;
+}
+
 std::vector<Cell> select(const Yaml& root, const std::vector<Cell>& grid) {
-  std::vector<Values> values;
-  for (const Cell& cell : grid) values.push_back(values_of(cell));
-  const std::vector<bool> keep = wanted(root, values);
+  const std::vector<bool> keep = wanted(root, values_of(grid));
   std::vector<Cell> out;
   for (std::size_t i = 0; i < grid.size(); ++i)
     if (keep[i]) out.push_back(grid[i]);

@@ -19,6 +19,10 @@ using Values = std::map<std::string, std::string>;
 /// item that fits no cell.
 std::vector<bool> wanted(const core::Yaml& root, const std::vector<Values>& grid);
 
+/// [i]: whether some of the texts, "model=mmt,devices=8", fits the i-th cell; without any, all do. Throws
+/// BadInput as wanted does.
+std::vector<bool> fitting(const std::vector<std::string>& texts, const std::vector<Cell>& cells);
+
 /// The wanted cells of a grid, by model, cluster, devices, mini_batch, planner and the further axes of the
 /// file.
 std::vector<Cell> select(const core::Yaml& root, const std::vector<Cell>& grid);

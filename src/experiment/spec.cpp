@@ -11,10 +11,13 @@
 #include "claims_file.hpp"
 #include "name.hpp"
 #include "overrides.hpp"
+#include "penstock/cluster/catalogue.hpp"
+#include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/shapes.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "selection.hpp"
@@ -40,7 +43,7 @@ std::vector<std::int64_t> numbers(const Yaml& node, std::int64_t most) {
   return out;
 }
 
-ModelAxis read_model(const Yaml& node, const fs::path& folder) {
+ModelAxis read_model(const Yaml& node, const fs::path& folder, const Snapshot& inputs) {
   node.only({"name", "parameters", "mini_batch", "mini_batch_per_device"});
   ModelAxis axis;
   axis.model.name = node.at("name").text();
@@ -48,7 +51,7 @@ ModelAxis read_model(const Yaml& node, const fs::path& folder) {
     axis.model.name = (folder / axis.model.name).lexically_normal().string();
   if (const auto parameters = node.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
-  at_node(node, [&] { return load_model(axis.model); });
+  at_node(node, [&] { inputs.model(axis.model); });
   const auto total = node.find("mini_batch"), each = node.find("mini_batch_per_device");
   if (total.has_value() == each.has_value()) node.fail("give either mini_batch or mini_batch_per_device");
   axis.per_device = each.has_value();
@@ -59,11 +62,11 @@ ModelAxis read_model(const Yaml& node, const fs::path& folder) {
 /// A profile must know every operator before anything runs, a calibration the devices.
 void check_costs(const Yaml& node, const Spec& spec, bool allow_foreign) {
   at_node(node, [&] {
-    const auto costs = load_costs(spec.costs);
+    const auto costs = spec.inputs->costs(spec.costs);
     for (const Cell& cell : spec.cells)
-      if (!allow_foreign) check_device(*costs, load_cluster(cell.cluster));
+      if (!allow_foreign) check_device(*costs, spec.inputs->cluster(cell.cluster));
     for (const Cell& cell : spec.cells) {
-      const auto graph = load_model(cell.model);
+      const auto& graph = spec.inputs->model(cell.model);
       for (std::size_t v = 0; v < graph.size(); ++v) costs->op_time(graph, core::OpId(v), {}, 1);
     }
   });
@@ -87,33 +90,39 @@ struct World {
 
 /// It must go with all the device counts.
 std::optional<std::string> read_imperfection(const Yaml& node, const fs::path& folder,
-                                             const std::vector<plan::ClusterRef>& clusters) {
+                                             const std::vector<plan::ClusterRef>& clusters,
+                                             const Snapshot& inputs) {
   const auto file = node.find("imperfection");
   if (!file) return std::nullopt;
   const std::string path = (folder / file->text()).lexically_normal().string();
-  for (const plan::ClusterRef& ref : clusters)
-    at_node(*file, [&] { sim::load_imperfection(path, load_cluster(ref)); });
+  for (const plan::ClusterRef& ref : clusters) at_node(*file, [&] { inputs.imperfection(path, ref); });
   return path;
 }
 
-std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder) {
-  node.only({"file", "devices", "imperfection"});
-  const std::string path = (folder / node.at("file").text()).lexically_normal().string();
-  const auto all = at_node(node.at("file"), [&] { return cluster::load_cluster(path); });
+std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder, const Snapshot& inputs) {
+  node.only({"name", "file", "devices", "imperfection"});
+  const auto name = node.find("name");
+  if (name.has_value() == node.find("file").has_value()) node.fail("give either name or file");
+  const std::string path =
+      name ? name->text() : (folder / node.at("file").text()).lexically_normal().string();
+  if (name && cluster::is_file_name(path)) name->fail("expected a cluster's name; a file is told as file");
+  const std::size_t all = at_node(name ? *name : node.at("file"), [&] {
+    return inputs.cluster({path, 0}).size();
+  });
   std::vector<plan::ClusterRef> out;
   if (const auto devices = node.find("devices"))
-    for (std::int64_t n : numbers(*devices, static_cast<std::int64_t>(all.size())))
+    for (std::int64_t n : numbers(*devices, static_cast<std::int64_t>(all)))
       out.push_back({path, static_cast<int>(n)});
   else
-    out.push_back({path, static_cast<int>(all.size())});
+    out.push_back({path, static_cast<int>(all)});
   return out;
 }
 
-std::vector<World> read_worlds(const Yaml& root, const fs::path& folder) {
+std::vector<World> read_worlds(const Yaml& root, const fs::path& folder, const Snapshot& inputs) {
   std::vector<World> out;
   for (const Yaml& node : root.at("clusters").items()) {
-    const auto clusters = read_cluster(node, folder);
-    const auto imperfection = read_imperfection(node, folder, clusters);
+    const auto clusters = read_cluster(node, folder, inputs);
+    const auto imperfection = read_imperfection(node, folder, clusters, inputs);
     for (const auto& cluster : clusters) out.push_back({cluster, imperfection});
   }
   return out;
@@ -167,9 +176,9 @@ void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
 void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
                const std::vector<planners::PlannerChoice>& planners) {
   const auto settings = read_axes(root, folder);
-  const std::vector<World> worlds = read_worlds(root, folder);
+  const std::vector<World> worlds = read_worlds(root, folder, *spec.inputs);
   for (const Yaml& node : root.at("models").items()) {
-    const ModelAxis axis = read_model(node, folder);
+    const ModelAxis axis = read_model(node, folder, *spec.inputs);
     for (const World& world : worlds) {
       check_samples(node, axis, world.cluster.devices);
       if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
@@ -191,11 +200,17 @@ report::Rows rows_to_come(const Spec& spec) {
 
 /// Pinned sizes.
 void check_micro_batches(const Yaml& root, const Spec& spec) {
-  for (const Cell& cell : spec.cells)
-    if (cell.micro_batch && cell.training.mini_batch % *cell.micro_batch != 0)
-      root.at("micro_batch")
-          .fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *cell.micro_batch,
-                            cell.training.mini_batch, cell.model.name));
+  const auto check = [&](const Cell& cell, const std::optional<std::int64_t>& size, const char* key) {
+    if (size && cell.training.mini_batch % *size != 0)
+      root.at(key).fail(fmt::format("micro-batch {} does not divide the mini-batch {} of {}", *size,
+                                    cell.training.mini_batch, cell.model.name));
+  };
+  for (const Cell& cell : spec.cells) {
+    check(cell, cell.micro_batch, "micro_batch");
+    check(cell, cell.pipeline_micro_batch, "pipeline_micro_batch");
+    if (cell.micro_batch && cell.pipeline_micro_batch)
+      root.at("pipeline_micro_batch").fail("micro_batch pins the same thing: give one of them");
+  }
 }
 
 cost::MemoryRule read_memory(const Yaml& node) {
@@ -237,13 +252,21 @@ Spec load_spec(const std::string& path, const Overrides& overrides) {
   return parse_spec(core::read_file(path), path, overrides);
 }
 
-Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
+namespace {
+
+enum class Costs : std::uint8_t { checked, ignored };
+
+Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, Costs costs) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
-  root.only({"experiment",  "summary",     "models", "clusters",   "planners",   "optimizer",
-             "compression", "micro_batch", "search", "schedule",   "costs",      "allow_foreign",
-             "choose_by",   "baseline",    "memory", "simulation", "time_limit", "memory_limit",
-             "include",     "exclude",     "claims"});
+  root.only({"experiment",    "summary",     "models",
+             "clusters",      "planners",    "optimizer",
+             "compression",   "micro_batch", "pipeline_micro_batch",
+             "search",        "schedule",    "costs",
+             "allow_foreign", "choose_by",   "baseline",
+             "memory",        "simulation",  "time_limit",
+             "memory_limit",  "include",     "exclude",
+             "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = read_name(root.at("experiment"));
@@ -254,10 +277,20 @@ Spec parse_spec(const std::string& text, const std::string& path, const Override
   const auto foreign = root.find("allow_foreign");
   const bool allowed = foreign && foreign->flag();
   if (foreign && !spec.costs) foreign->fail("belongs to costs, and there are none");
-  if (spec.costs) check_costs(root.at("costs"), spec, allowed);
+  if (spec.costs && costs == Costs::checked) check_costs(root.at("costs"), spec, allowed);
   check_micro_batches(root, spec);
   spec.claims = read_claims(root, rows_to_come(spec));
   return spec;
+}
+
+}  // namespace
+
+Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
+  return parse(text, path, overrides, Costs::checked);
+}
+
+Spec load_grid(const std::string& path) {
+  return parse(core::read_file(path), path, {}, Costs::ignored);
 }
 
 std::string world_name(const Cell& cell) {
@@ -280,7 +313,10 @@ std::string cell_name(const Cell& cell) {
   for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
-  return name;
+  constexpr std::size_t kMost = 200;  // file systems take 255 bytes, endings included
+  if (name.size() <= kMost) return name;
+  const std::string digest = "-" + core::digest(name);
+  return name.substr(0, kMost - digest.size()) + digest;
 }
 
 }  // namespace penstock::experiment

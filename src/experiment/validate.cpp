@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
 
+#include "owner.hpp"
 #include "penstock/core/digest.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "selection.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -20,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// A cell on its way to a row.
-struct Candidate {
+struct PlanToReplay {
   std::string name;
   std::optional<plan::Plan> plan;
   std::string reason;       ///< why it has no row
@@ -41,22 +44,30 @@ class Validation {
   Validation(const Spec& spec, const cost::CostModel& costs, const ValidateOptions& options,
              core::StopToken stop)
       : spec_(spec), costs_(costs), options_(options), stop_(stop), candidates_(spec.cells.size()) {
+    const std::vector<bool> wanted = fitting(options.only, spec.cells);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i]) order_.push_back(i);
     options_.replay.options.stop = stop;
   }
 
   ValidateOutcome run() {
-    core::parallel_for(candidates_.size(), [this](std::size_t i) { make_plan(i); });
+    own(options_.folder, spec_.name, spec_.summary);
+    std::atomic<std::size_t> planned{0};
+    core::parallel_for(candidates_.size(), [&](std::size_t i) {
+      make_plan(i);
+      if (options_.planned && !stop_.requested()) options_.planned(++planned, candidates_.size());
+    });
     take_over();
     if (!stop_.requested()) write();
     begin_ = Clock::now();
-    for (std::size_t i = 0; i < candidates_.size() && !stop_.requested(); ++i)
-      if (open(candidates_[i])) replay(i);
+    for (const std::size_t i : order_)
+      if (!stop_.requested() && open(candidates_[i])) replay(i);
     return {table(), stop_.requested(), failed_};
   }
 
  private:
   void make_plan(std::size_t i) {
-    Candidate& out = candidates_[i];
+    PlanToReplay& out = candidates_[i];
     const Cell& cell = spec_.cells[i];
     out.name = cell_name(cell);
     if (stop_.requested()) return;
@@ -64,19 +75,20 @@ class Validation {
       const CellOutcome found = run_cell(spec_, cell, costs_, stop_);
       out.plan = found.plan;
       out.reason = found.row.status;
-      if (out.plan) keep(out, plan::to_yaml(load_model(cell.model), *out.plan), found);
+      if (out.plan) keep(out, spec_.inputs->model(cell.model), found);
     } catch (const core::Interrupted&) {  // not planned: neither row nor reason
     }
   }
 
-  void keep(Candidate& out, const std::string& text, const CellOutcome& found) {
+  void keep(PlanToReplay& out, const graph::OpGraph& graph, const CellOutcome& found) {
+    const std::string path = fmt::format("{}/plans/{}.yaml", options_.folder, out.name);
     out.reason.clear();
-    out.fingerprint = core::checksum(text + options_.conditions);
+    out.fingerprint = core::checksum(plan::to_yaml(graph, *out.plan) + options_.conditions);
     out.busy = busy(found);
-    core::write_file(fmt::format("{}/plans/{}.yaml", options_.folder, out.name), text);
+    core::write_file(path, plan::to_yaml(graph, plan::written_to(path, *out.plan)));
   }
 
-  static bool open(const Candidate& candidate) {
+  static bool open(const PlanToReplay& candidate) {
     return candidate.plan && !candidate.row && candidate.reason.empty();
   }
 
@@ -88,16 +100,17 @@ class Validation {
     for (auto& row :
          report::parse_replay_rows(core::read_file(file("validation.json")), file("validation.json")))
       known[row.plan] = row;
-    for (Candidate& candidate : candidates_)
+    for (PlanToReplay& candidate : candidates_)
       if (const auto row = known.find(candidate.name);
           row != known.end() && row->second.fingerprint == candidate.fingerprint)
         candidate.row = row->second;
   }
 
   void replay(std::size_t i) {
-    Candidate& candidate = candidates_[i];
+    PlanToReplay& candidate = candidates_[i];
     report::ReplayRow stamp;
     options_.stamp(stamp);
+    if (options_.began) options_.began(candidate.name);
     try {
       candidate.row = measured(spec_.cells[i], candidate);
       candidate.row->load = stamp.load;
@@ -116,9 +129,9 @@ class Validation {
     if (candidate.row) report_progress(*candidate.row);
   }
 
-  report::ReplayRow measured(const Cell& cell, const Candidate& candidate) const {
-    const graph::OpGraph graph = load_model(cell.model);
-    const cluster::Cluster cluster = load_cluster(cell.cluster);
+  report::ReplayRow measured(const Cell& cell, const PlanToReplay& candidate) const {
+    const graph::OpGraph& graph = spec_.inputs->model(cell.model);
+    const cluster::Cluster& cluster = spec_.inputs->cluster(cell.cluster);
     const cost::Problem problem{graph, cluster, costs_, cell.training, spec_.memory};
     report::ReplayRow out = replay_plan(problem, *candidate.plan, cell.simulation, options_.replay).row;
     out.plan = candidate.name;
@@ -129,15 +142,15 @@ class Validation {
   void report_progress(const report::ReplayRow& row) const {
     core::Seconds rest;
     std::size_t waiting = 0;
-    for (const Candidate& candidate : candidates_)
-      if (open(candidate)) rest += candidate.busy, ++waiting;
+    for (const std::size_t i : order_)
+      if (open(candidates_[i])) rest += candidates_[i].busy, ++waiting;
     const core::Seconds elapsed(std::chrono::duration<double>(Clock::now() - begin_).count());
-    options_.progress({candidates_.size() - waiting, candidates_.size(), elapsed * (rest / worked_), row});
+    options_.progress({order_.size() - waiting, order_.size(), elapsed * (rest / worked_), row});
   }
 
   report::ReplayTable table() const {
     report::ReplayTable out{{}, {}, options_.setting};
-    for (const Candidate& candidate : candidates_) {
+    for (const PlanToReplay& candidate : candidates_) {
       if (candidate.row) out.rows.push_back(*candidate.row);
       if (!candidate.reason.empty()) out.left_out.push_back({candidate.name, candidate.reason});
     }
@@ -155,8 +168,9 @@ class Validation {
   const cost::CostModel& costs_;
   ValidateOptions options_;
   core::StopToken stop_;
-  std::vector<Candidate> candidates_;
-  core::Seconds worked_;  ///< busy time of the plans replayed so far
+  std::vector<PlanToReplay> candidates_;
+  std::vector<std::size_t> order_;  ///< those to replay; rows of others are taken over
+  core::Seconds worked_;            ///< busy time of the plans replayed so far
   bool failed_ = false;
   Clock::time_point begin_;  ///< of the first replay
 };

@@ -7,6 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/schedule_study.hpp"
+#include "support/checkout.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -34,20 +35,20 @@ TEST_CASE(
   CHECK_THROWS_AS(experiment::results_index(scratch.path("none")), core::BadInput);
 }
 
-TEST_CASE("a row is counted, however deep it is") {
+TEST_CASE("a row that nests without end is refused") {
   const support::Scratch scratch("index_deep");
   constexpr std::size_t kDeep = 1'000'000;
   core::write_file(scratch.path("a/results.json"),
                    R"({"results": [)" + std::string(kDeep, '[') + std::string(kDeep, ']') + "]}");
-  CHECK(experiment::results_index(scratch.path("")).find("| [a](a/) |  | 1 |") != std::string::npos);
+  CHECK_THROWS_AS(experiment::results_index(scratch.path("")), core::BadInput);
 }
 
 TEST_CASE("every experiment file can run, its claims have rows, and it is named after its results folder") {
-  for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_SOURCE "/experiments")) {
+  for (const auto& entry : std::filesystem::directory_iterator(support::checkout("/experiments"))) {
     const std::string file = entry.path().string();
     if (entry.path().extension() != ".yaml") continue;
     CAPTURE(file);
-    const bool schedules = experiment::is_schedule_study(file);
+    const bool schedules = experiment::is_schedule_study(core::read_file(file), file);
     const std::string name =
         schedules ? experiment::load_schedule_study(file).name : experiment::load_spec(file).name;
     CHECK(name == entry.path().stem().string());

@@ -7,6 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/run.hpp"
+#include "support/checkout.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -20,7 +21,7 @@ experiment::Spec two_settings() {
   return experiment::parse_spec(
       "experiment: small\nmodels: [{name: case_study, mini_batch: [32]}]\n"
       "clusters: [{file: summit.yaml, devices: [4]}]\nplanners: [spp, graphpipe]\noptimizer: [sgd, adam]\n",
-      PENSTOCK_SOURCE "/experiments/clusters/small.yaml");
+      support::checkout("/experiments/clusters/small.yaml"));
 }
 
 }  // namespace
@@ -70,13 +71,42 @@ TEST_CASE("a validation has no rows of that kind, but a provenance") {
   CHECK_THROWS_AS(experiment::load_results(scratch.path(".")), core::BadInput);
 }
 
-TEST_CASE("a study of schedules has no plans to report, and says so") {
+TEST_CASE("a study of schedules has rows of its own, and no plans to load") {
   const support::Scratch scratch("load_results");
   core::write_file(scratch.path("results.json"),
-                   R"({"results": [{"schedule": "1f1b", "pipeline": "x", "status": "ok"}]})");
-  CHECK_THROWS_WITH_AS(experiment::load_results(scratch.path(".")),
-                       (scratch.path("./results.json") +
-                        ": is about schedules alone; its table is in table.txt and results.csv")
-                           .c_str(),
-                       core::BadInput);
+                   R"({"results": [{"schedule": "1f1b", "pipeline": "x", "bubble": 0.25, "status": "ok"}]})");
+  CHECK_THROWS_WITH_AS(
+      experiment::load_results(scratch.path(".")),
+      (scratch.path("./results.json") +
+       ": is about schedules alone; its table is in table.txt and results.csv, and `penstock "
+       "report` makes a page of it")
+          .c_str(),
+      core::BadInput);
+  CHECK(experiment::holds_schedules(scratch.path(".")));
+  const report::Rows rows = experiment::load_schedules(scratch.path("."));
+  CHECK(rows.columns == std::vector<std::string>{"schedule", "pipeline", "bubble", "status"});
+  CHECK(rows.cells == std::vector<std::vector<std::string>>{{"1f1b", "x", "0.25", "ok"}});
+}
+
+TEST_CASE("the page of a committed study of schedules has its rows, its summary and its claims") {
+  const report::Page page = experiment::load_page(support::checkout("/results/zero_bubble"), {});
+  CHECK(page.results.rows.empty());
+  CHECK(page.schedules.cells.size() == 42);
+  CHECK(page.summary == "Zero Bubble Table 5, bubble rates of six schedules");
+  REQUIRE(page.claims.size() > 1);
+  CHECK(page.claims[0].paper == "0.2431");
+  CHECK(page.claims[1].verdict == "not reproduced");
+  CHECK_FALSE(page.claims[1].reason.empty());
+}
+
+TEST_CASE("a run keeps what its experiment is about beside who ran it") {
+  const support::Scratch scratch("load_summary");
+  experiment::Spec spec = two_settings();
+  spec.summary = "rows against graphs";
+  experiment::run(spec, {scratch.path("out"), {}, {}}, {});
+  const report::Page page = experiment::load_page(scratch.path("out"), {});
+  CHECK(page.summary == "rows against graphs");
+  CHECK(page.results.rows.size() == 4);
+  CHECK_FALSE(page.cells[0].data.empty());
+  CHECK(page.advice.empty());
 }

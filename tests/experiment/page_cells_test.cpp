@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/load_results.hpp"
 #include "penstock/experiment/run.hpp"
+#include "support/checkout.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -19,7 +21,7 @@ experiment::Spec small_spec() {
   for (const char* planner : {"spp", "graphpipe"}) {
     experiment::Cell cell;
     cell.model.name = "case_study";
-    cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4};
+    cell.cluster = {support::checkout("/experiments/clusters/summit.yaml"), 4};
     cell.planner.name = planner;
     cell.training.mini_batch = 32;
     spec.cells.push_back(cell);
@@ -70,10 +72,31 @@ TEST_CASE("each plan of a run is told in its row's cell, and takes the time the 
     CHECK(other[1].data.empty());
     CHECK(other[1].note.find("No drawings: a plan file cannot be used") == 0);
   }
-  SUBCASE("a folder without plans still has a cell for every row") {
-    fs::remove_all(scratch.path("out") + "/plans");
+  SUBCASE("a row whose plan is gone says so") {
+    fs::remove(scratch.path("out") + "/plans/" + experiment::cell_name(spec.cells[1]) + ".yaml");
     const auto other = experiment::page_cells(scratch.path("out"), rows, {});
-    CHECK(other[0].note.find("No drawings: plans/ has no plan of this row") == 0);
+    CHECK(other[0].data == cells[0].data);
+    CHECK(other[1].note.find("No drawings: plans/ has no plan of this row") == 0);
+  }
+  SUBCASE("a folder without plans has empty cells, and its page says how to get plans") {
+    fs::remove_all(scratch.path("out") + "/plans");
+    for (const auto& cell : experiment::page_cells(scratch.path("out"), rows, {})) {
+      CHECK(cell.data.empty());
+      CHECK(cell.note.empty());
+    }
+    CHECK(experiment::load_page(scratch.path("out"), {}).advice.find("this folder has no plans") !=
+          std::string::npos);
+  }
+  SUBCASE("plans under other names find their rows too") {
+    int number = 0;
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(scratch.path("out") + "/plans"))
+      files.push_back(entry.path());
+    for (const fs::path& file : files)
+      fs::rename(file, file.parent_path() / (std::to_string(number++) + ".yaml"));
+    const auto other = experiment::page_cells(scratch.path("out"), rows, {});
+    CHECK(other[0].data == cells[0].data);
+    CHECK(other[1].data == cells[1].data);
   }
 }
 
@@ -84,7 +107,7 @@ TEST_CASE("each plan is simulated as its own cell was, and finds the row of its 
       "devices: "
       "[8]}]\nplanners: [graphpipe]\nmemory: {activation_copies: 2}\nsimulation: {network: [fair, fifo], "
       "collective: [closed_form, ring]}\n",
-      PENSTOCK_SOURCE "/experiments/clusters/settings.yaml");
+      support::checkout("/experiments/clusters/settings.yaml"));
   const auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
   REQUIRE(rows.size() == 4);
   CHECK(*rows[0].iteration_s != *rows[2].iteration_s);  // fair, fifo
@@ -106,5 +129,18 @@ TEST_CASE("each plan is simulated as its own cell was, and finds the row of its 
     CHECK(other[1].data == cells[1].data);
     CHECK(other[2].data.empty());
     CHECK(other[2].note.find("No drawings: a plan file cannot be used") == 0);
+  }
+}
+
+TEST_CASE("a plan in an imperfect world is drawn as it ran there") {
+  const support::Scratch scratch("page_imperfect");
+  experiment::Spec spec = small_spec();
+  for (experiment::Cell& cell : spec.cells)
+    cell.imperfection = support::checkout("/experiments/imperfect/slow_device.yaml");
+  const auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
+  REQUIRE(rows[0].cluster == "summit~slow_device");
+  for (const auto& cell : experiment::page_cells(scratch.path("out"), rows, {})) {
+    CHECK(!cell.data.empty());
+    CHECK(cell.note.empty());
   }
 }

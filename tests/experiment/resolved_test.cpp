@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
+#include "support/checkout.hpp"
 
 using namespace penstock;
 
@@ -11,7 +12,7 @@ namespace {
 experiment::Cell small_cell() {
   experiment::Cell cell;
   cell.model.name = "case_study";
-  cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4};
+  cell.cluster = {support::checkout("/experiments/clusters/summit.yaml"), 4};
   cell.planner.name = "spp";
   cell.training.mini_batch = 32;
   return cell;
@@ -65,7 +66,7 @@ TEST_CASE("costs are a file or analytic") {
 TEST_CASE("a fault names the file and the key") {
   const std::string text = experiment::resolved({}, small_cell(), "");
   CHECK(fault(text).empty());
-  CHECK(fault("{").find("c.json: ") == 0);
+  CHECK(fault("{").find("c.json:1: not valid JSON") == 0);
   CHECK(fault("{}").find("c.json: ") == 0);
   CHECK(fault("{}").find("costs") != std::string::npos);
   const std::string copies = "\"weight_copies\": 1";

@@ -1,11 +1,15 @@
 #include "penstock/experiment/run.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <tbb/global_control.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <new>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
@@ -14,6 +18,8 @@
 #include "penstock/experiment/forecast.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/score/least_iteration.hpp"
+#include "support/checkout.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -29,7 +35,7 @@ experiment::Spec small_spec() {
     for (const char* planner : {"spp", "graphpipe"}) {
       experiment::Cell cell;
       cell.model.name = model;
-      cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4};
+      cell.cluster = {support::checkout("/experiments/clusters/summit.yaml"), 4};
       cell.planner.name = planner;
       cell.training.mini_batch = 32;
       spec.cells.push_back(cell);
@@ -92,8 +98,8 @@ TEST_CASE("a run leaves a complete results folder, the same for any number of th
     const auto outcome = experiment::run(small_spec(), {folder, {}, {}}, {});
     REQUIRE(outcome.rows.size() == 4);
     for (const auto& row : outcome.rows) CHECK(row.status == "ok");
-    CHECK(files(folder) ==
-          5 + 4 * 4);  // three of results, timings, provenance; configuration, plan, trace, timeline per cell
+    CHECK(files(folder) == 6 + 4 * 4);  // three of results, experiment, timings, provenance; configuration,
+                                        // plan, trace, timeline per cell
     const std::string all = timeless(outcome.rows) +
                             core::read_file(folder + "/plans/case_study-summit-4-graphpipe-32.yaml") +
                             core::read_file(folder + "/traces/candle_uno-summit-4-spp-32.pftrace");
@@ -107,7 +113,14 @@ TEST_CASE("a row says how far the planner's estimate and the lower bound are fro
   const auto row = experiment::run_cell(spec, spec.cells[1], cost::AnalyticCosts(), {}).row;
   CHECK(*row.schedule == "1f1b");
   CHECK(*row.states > 0);
-  CHECK(*row.optimism == *row.estimate_s / *row.iteration_s);
+  CHECK(*row.estimate_error == *row.estimate_s / *row.iteration_s - 1);
+  CHECK(*row.strategy == "PP" + std::to_string(*row.pipeline_parallel) +
+                             (*row.depth < *row.stages ? " (depth " + std::to_string(*row.depth) + ")" : "") +
+                             (row.data_parallel->most > 1 ? " x DP" + plan::text(*row.data_parallel) : "") +
+                             ", 1F1B, mb " + plan::text(*row.micro_batch));
+  CHECK(*row.tflops_per_device > 0);
+  CHECK(*row.mfu > 0);
+  CHECK(*row.mfu < 1);
   CHECK(*row.lower_bound_s > 0);
   CHECK(*row.gap >= 0);
   CHECK(*row.gap == *row.iteration_s / *row.lower_bound_s - 1);
@@ -130,13 +143,39 @@ TEST_CASE("a search without time is a row that says so, one with time enough is 
   const auto late = experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {});
   CHECK(late.row.status == "timed out: the time limit is over, and no plan was found until then");
   CHECK_FALSE(late.plan);
+  CHECK(late.row.search_s.has_value());
+  CHECK(late.row.judging_s.has_value());
   spec.time_limit = core::Seconds(600);
   CHECK(experiment::run_cell(spec, spec.cells[0], cost::AnalyticCosts(), {}).row.status == "ok");
 }
 
+TEST_CASE("cells that fail have a search time: no room, another order without room, a wrong option") {
+  const auto graph = experiment::load_model({"mmt", {}});
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 4});
+  const cost::AnalyticCosts costs;
+  const cost::Problem huge{graph, cluster, costs, {1 << 20, plan::Optimizer::adam}};
+  experiment::Cell cell{{"mmt", {}}, {"summit.yaml", 4}, {"single_device"}, huge.training, {}};
+  const auto infeasible = experiment::try_search(huge, cell, {}, {}).row;
+  CHECK(infeasible.status.starts_with("infeasible: "));
+  CHECK(infeasible.search_s.has_value());
+  CHECK_FALSE(infeasible.states.has_value());
+  const cost::Problem small{graph, cluster, costs, {8, plan::Optimizer::sgd}};
+  cell = {{"mmt", {}}, {"summit.yaml", 4}, {"data_parallel"}, small.training, {}};
+  cell.schedule = "zbv";  // wants two stages on each of its ranks
+  const auto unordered = experiment::try_search(small, cell, {}, {}).row;
+  CHECK(unordered.status.starts_with("infeasible: "));
+  CHECK(unordered.search_s.has_value());
+  CHECK(unordered.states.has_value());
+  auto spec = small_spec();
+  spec.cells[0].search.k = 0;
+  const auto wrong = experiment::try_cell(spec, spec.cells[0], costs, {}).row;
+  CHECK(wrong.status.starts_with("bad input: "));
+  CHECK(wrong.search_s.has_value());
+}
+
 TEST_CASE("a search that runs alone knows its memory, and may have a limit on it") {
   const auto graph = experiment::load_model({"mmt", {}});
-  const auto cluster = experiment::load_cluster({PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4});
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 4});
   const cost::AnalyticCosts costs;
   const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::sgd}};
   const experiment::Cell cell{{"mmt", {}}, {"summit.yaml", 4}, {"spp"}, problem.training, {}};
@@ -164,7 +203,7 @@ TEST_CASE("a planner's options are the file's, and part of its name in rows, pla
 
 TEST_CASE("a plan whose busiest device computes too long is not simulated, and would not have been chosen") {
   const auto graph = experiment::load_model({"dlrm", {}});
-  const auto cluster = experiment::load_cluster({PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 8});
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 8});
   const cost::AnalyticCosts costs;
   const cost::Problem problem{graph, cluster, costs, {1024, plan::Optimizer::sgd}};
   for (const char* planner : {"spp", "graphpipe"}) {
@@ -176,11 +215,13 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
       options.evaluate = [&](const plan::Plan& plan) {
         ++calls[with_bound];
         const auto time = simulated(plan);
-        CHECK(time >= experiment::busiest_compute(problem, plan));
+        CHECK(time >= score::least_iteration(problem, plan, score::Reduction::closed_form));
         return time;
       };
       if (with_bound)
-        options.at_least = [&](const auto& plan) { return experiment::busiest_compute(problem, plan); };
+        options.at_least = [&](const auto& plan) {
+          return score::least_iteration(problem, plan, score::Reduction::closed_form);
+        };
       plans[with_bound] = plan::to_yaml(graph, planners::planner(planner).plan(problem, options, {}).plan);
     }
     CHECK(plans[0] == plans[1]);
@@ -191,7 +232,7 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
 
 TEST_CASE("no simulated time is below the busiest group's compute, though each device does a part of it") {
   const auto graph = experiment::load_model({"case_study", {{"layers", "1"}}});
-  const auto cluster = experiment::load_cluster({PENSTOCK_SOURCE "/experiments/clusters/summit.yaml", 4});
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 4});
   const cost::AnalyticCosts costs;
   const cost::Problem problem{graph, cluster, costs, {4, plan::Optimizer::sgd}};
   const auto simulated = experiment::simulated_time(problem, {});
@@ -201,7 +242,7 @@ TEST_CASE("no simulated time is below the busiest group's compute, though each d
     options.evaluate = [&](const plan::Plan& plan) {
       divided += plan.stages.front().tensor_parallel > 1;
       const auto time = simulated(plan);
-      CHECK(time >= experiment::busiest_compute(problem, plan));
+      CHECK(time >= score::least_iteration(problem, plan, score::Reduction::closed_form));
       return time;
     };
     planners::planner(planner).plan(problem, options, {});
@@ -240,7 +281,7 @@ TEST_CASE("an interrupted run keeps the finished cells, whole files only") {
   const auto outcome = experiment::run(small_spec(), options, core::StopToken(&stop));
   CHECK(outcome.interrupted);
   CHECK(outcome.rows.size() == 2);
-  CHECK(files(scratch.path("r")) == 5 + 2 * 4);
+  CHECK(files(scratch.path("r")) == 6 + 2 * 4);
 }
 
 TEST_CASE("a cell is run once: the second run finds all, the same files and the same search times") {
@@ -271,7 +312,7 @@ TEST_CASE("a cell is run once: the second run finds all, the same files and the 
 TEST_CASE("whatever decides a cell's result decides whether it is found again") {
   const support::Scratch scratch("run_keys");
   core::write_file(scratch.path("c.yaml"),
-                   core::read_file(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml"));
+                   core::read_file(support::checkout("/experiments/clusters/summit.yaml")));
   core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
   core::write_file(scratch.path("order.csv"), "0F0,0B0\n");
   auto spec = small_spec();
@@ -316,8 +357,105 @@ TEST_CASE("whatever decides a cell's result decides whether it is found again") 
   CHECK_FALSE(is_cached());
   options.program = "";
   core::write_file(scratch.path("c.yaml"), core::read_file(scratch.path("c.yaml")) + "# a comment\n");
+  CHECK(is_cached());  // this experiment has read the file
+  spec.inputs = std::make_shared<experiment::Snapshot>();
   CHECK_FALSE(is_cached());
   CHECK(experiment::forecast(spec, options)[0].seconds);  // what it took is known all the same
+}
+
+TEST_CASE("a file that is edited during a run and put back has no part in it") {
+  const support::Scratch scratch("run_edited");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  const std::string file = scratch.path("c.yaml");
+  const std::string content = core::read_file(support::checkout("/experiments/clusters/summit.yaml"));
+  core::write_file(file, content);
+  const auto spec = [&] {
+    experiment::Spec out = small_spec();
+    for (auto& cell : out.cells) cell.cluster.name = file;
+    return out;
+  };
+  experiment::run(spec(), {scratch.path("undisturbed"), {}, {}}, {});
+
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [&](std::size_t done, auto&&...) {
+    const std::size_t speed = content.find("15.7TFLOP/s");
+    REQUIRE(speed != std::string::npos);
+    core::write_file(file, done < 4 ? std::string(content).replace(speed, 4, "1.57") : content);
+  };
+  experiment::run(spec(), options, {});
+  CHECK(core::read_file(file) == content);
+  options.progress = [](auto&&, auto&&, auto&&, bool cached) { CHECK(cached); };
+  experiment::run(spec(), options, {});
+  CHECK(lasting_files(scratch.path("r")) == lasting_files(scratch.path("undisturbed")));
+}
+
+TEST_CASE("a cell whose order was written while the run read it is a failure, and run again") {
+  const support::Scratch scratch("run_order_edited");
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  const std::string file = scratch.path("order.csv");
+  core::write_file(file, "0F0,0B0\n");
+  const auto spec = [&] {
+    experiment::Spec out = small_spec();
+    for (auto& cell : out.cells) {
+      cell.planner.name = "single_device";
+      cell.cluster.devices = 1;
+      cell.micro_batch = 32;
+    }
+    out.cells = {out.cells[0], out.cells[2]};
+    out.cells[1].schedule = file;
+    return out;
+  };
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.progress = [&](auto&&...) {  // the same content once more, a little later
+    fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));
+  };
+  const auto edited = experiment::run(spec(), options, {}).rows;
+  CHECK(edited[0].status == "ok");
+  CHECK(edited[1].status == "bad input: " + file + " has changed since the run began");
+  options.progress = {};
+  CHECK(experiment::run(spec(), options, {}).rows[1].status == "ok");
+}
+
+TEST_CASE("a cell that hit a limit is run again by the next run, one that has its answer is not") {
+  const support::Scratch scratch("run_again");
+  auto spec = small_spec();
+  spec.time_limit = core::Seconds(0);
+  spec.cells[0].training.mini_batch = 1;
+  spec.cells[0].cluster.devices = 32;  // found infeasible before the clock is looked at
+  spec.cells[0].planner = planners::planner_choice("gpipe_equal");
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  std::size_t ran = 0;
+  options.progress = [&](auto&&, auto&&, auto&&, bool cached) { ran += !cached; };
+  const auto rows = experiment::run(spec, options, {}).rows;
+  std::size_t again = 0;
+  for (const auto& row : rows) again += row.status.starts_with("timed out: ");
+  REQUIRE(again >= 3);
+  std::size_t to_run = 0;
+  for (const auto& cell : experiment::forecast(spec, options)) {
+    CHECK_FALSE(cell.status.empty());
+    to_run += cell.run;
+  }
+  CHECK(to_run == again);
+  CHECK(ran == 4);
+  experiment::run(spec, options, {});
+  CHECK(ran == 4 + again);
+  options.leader = false;  // beside a leader: what it has is taken
+  experiment::run(spec, options, {});
+  CHECK(ran == 4 + again);
+}
+
+TEST_CASE("want of memory is said as such, is no defect and no answer") {
+  struct Greedy : cost::CostModel {
+    cost::OpTime op_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType&,
+                         std::int64_t) const override {
+      throw std::bad_alloc();
+    }
+  };
+  const auto spec = small_spec();
+  const auto row = experiment::try_cell(spec, spec.cells[0], Greedy(), {}).row;
+  CHECK(row.status == "out of memory: the cell needs more than there is");
+  CHECK(experiment::out_of_memory(row));
+  CHECK_FALSE(experiment::lasting(row));
 }
 
 TEST_CASE("a cell that fails is a row with its reason, and costs no other") {
@@ -351,7 +489,7 @@ TEST_CASE("a follower runs cells and writes no results; the leader finds them") 
   options.leader = true;
   options.progress = [](auto&&, auto&&, auto&&, bool cached) { CHECK(cached); };
   CHECK(experiment::run(small_spec(), options, {}).rows.size() == 4);
-  CHECK(files(scratch.path("r")) == 5 + 4 * 4);
+  CHECK(files(scratch.path("r")) == 6 + 4 * 4);
 }
 
 TEST_CASE("a cell that took processes down is tried last, so that it costs no other") {
@@ -384,14 +522,96 @@ TEST_CASE("a cell that took processes down is tried last, so that it costs no ot
 
 TEST_CASE("what a killed run left half written goes, and two leaders do not write into one folder") {
   const support::Scratch scratch("run_leftover");
-  core::write_file(scratch.path("r/plans/x.yaml.123.0.tmp"), "half");
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  waitpid(dead, nullptr, 0);
+  core::write_file(scratch.path("r/plans/.penstock-" + std::to_string(dead) + "-0123456789abcdef.tmp"),
+                   "half");
+  core::write_file(scratch.path("r/plans/notes.tmp"), "a stranger's");
   const auto spec = small_spec();
   experiment::RunOptions options{scratch.path("r"), {}, {}};
   options.progress = [&](auto&&...) {
     CHECK_THROWS_AS(experiment::run(spec, {scratch.path("r"), {}, {}}, {}), core::BadInput);
   };
   CHECK(experiment::run(spec, options, {}).rows.size() == 4);
-  CHECK(files(scratch.path("r")) == 5 + 4 * 4);
+  CHECK(fs::remove(scratch.path("r/plans/notes.tmp")));
+  CHECK(files(scratch.path("r")) == 6 + 4 * 4);
+}
+
+TEST_CASE("the results of one experiment do not go over those of another") {
+  const support::Scratch scratch("run_occupied");
+  auto spec = small_spec();
+  spec.summary = "four cells";
+  const experiment::RunOptions options{scratch.path("r"), {}, {}};
+  experiment::run(spec, options, {});
+  CHECK(core::read_file(scratch.path("r/experiment.json")) ==
+        "{\n  \"experiment\": \"small\",\n  \"summary\": \"four cells\"\n}\n");
+  const auto before = lasting_files(scratch.path("r"));
+  spec.name = "other";
+  spec.cells.resize(1);
+  std::string said;
+  try {
+    experiment::run(spec, options, {});
+  } catch (const core::Error& e) {
+    CHECK(e.code() == experiment::kOccupied);
+    said = e.what();
+  }
+  CHECK(said.find("'small'") != said.npos);
+  CHECK(said.find("'other'") != said.npos);
+  CHECK(lasting_files(scratch.path("r")) == before);
+}
+
+TEST_CASE("files of cells that have no row any more go, those of others stay") {
+  const support::Scratch scratch("run_others");
+  auto spec = small_spec();
+  const experiment::RunOptions options{scratch.path("r"), {}, {}};
+  CHECK(experiment::run(spec, options, {}).removed == 0);
+  core::write_file(scratch.path("r/plans/mine.yaml"), "a: 1\n");
+  spec.cells.resize(2);
+  CHECK(experiment::run(spec, options, {}).removed == 2);
+  CHECK(fs::exists(scratch.path("r/plans/mine.yaml")));
+  CHECK(files(scratch.path("r")) == 6 + 2 * 4 + 1);
+  spec.time_limit = core::Seconds(0);  // the same cells, without plans
+  CHECK(experiment::run(spec, options, {}).removed == 0);
+  CHECK(files(scratch.path("r")) == 6 + 2 * 1 + 1);
+}
+
+TEST_CASE("some cells are run, the others taken from the cache or left out") {
+  const support::Scratch scratch("run_only");
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  std::vector<std::string> ran;
+  options.began = [&](const report::CellResult& row) { ran.push_back(row.model + " " + row.planner); };
+  std::size_t total = 0;
+  options.progress = [&](std::size_t, std::size_t of, auto&&...) { total = of; };
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+  options.only = {"model=candle_uno,planner=spp"};
+  CHECK(experiment::forecast(small_spec(), options).size() == 1);
+  CHECK(experiment::run(small_spec(), options, {}).rows.size() == 1);
+  CHECK(total == 1);
+  options.only = {"model=case_study,planner=spp", "model=case_study,planner=graphpipe"};
+  CHECK(experiment::run(small_spec(), options, {}).rows.size() == 3);
+  CHECK(total == 2);
+  CHECK(ran == std::vector<std::string>{"candle_uno spp", "case_study spp", "case_study graphpipe"});
+  CHECK(files(scratch.path("r")) == 6 + 3 * 4);
+  for (const char* wrong : {"planer=spp", "planner=gpipe", "planner", ""}) {
+    options.only = {wrong};
+    CHECK_THROWS_AS(experiment::run(small_spec(), options, {}), core::BadInput);
+  }
+}
+
+TEST_CASE("a process beside a leader that has died does its part") {
+  const support::Scratch scratch("run_leader");
+  experiment::RunOptions options{scratch.path("r"), {}, {}};
+  options.job = "job 7";
+  experiment::run(small_spec(), options, {});
+  options.leader = false;
+  CHECK(experiment::run(small_spec(), options, {}).rows.size() == 4);
+  fs::remove(scratch.path("r/results.csv"));
+  CHECK_FALSE(experiment::run(small_spec(), options, {}).led);
+  CHECK_FALSE(fs::exists(scratch.path("r/results.csv")));
+  core::write_file(scratch.path("r/.cache/writer"), "writing job 7");  // and nobody holds it
+  CHECK(experiment::run(small_spec(), options, {}).led);
+  CHECK(files(scratch.path("r")) == 6 + 4 * 4);
 }
 
 TEST_CASE("simulated time as the judge never chooses a slower plan") {

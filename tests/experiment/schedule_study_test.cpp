@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <regex>
+
 #include "penstock/core/files.hpp"
+#include "support/near.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
@@ -41,14 +44,24 @@ TEST_CASE("1F1B idles (p-1)(F+B) = 3 x 3 s, holds p; the zero-bubble one a third
       experiment::run_cells(study("schedules: [1f1b, zb_h1, interleaved_1f1b: {chunks: 2}]\n" + kPipeline));
   REQUIRE(rows.cells.size() == 6);
   for (std::size_t count : {0, 3}) {
-    CHECK(std::stod(cell(rows, count, "bubble_s")) == doctest::Approx(9));
+    CHECK(std::stod(cell(rows, count, "bubble_s")) == support::near(9));
     CHECK(cell(rows, count, "peak_live") == "4");
-    CHECK(std::stod(cell(rows, count + 1, "bubble_s")) == doctest::Approx(3));
-    CHECK(std::stod(cell(rows, count + 2, "bubble_s")) == doctest::Approx(4.5));
+    CHECK(std::stod(cell(rows, count + 1, "bubble_s")) == support::near(3));
+    CHECK(std::stod(cell(rows, count + 2, "bubble_s")) == support::near(4.5));
   }
+  const support::Scratch scratch("schedule_table");
+  const std::string shown = experiment::run(
+      study("schedules: [1f1b]\npipelines:\n  - {name: thirds, ranks: [3], micro_batches: [7], forward: "
+            "333333us, latency: 1us}\n"),
+      scratch.path("out"), {});
+  CHECK(shown.find("micro-batches  chunks  makespan, s  span, s  bubble  bubble time, s") !=
+        std::string::npos);
+  CHECK(shown.find("%  ") != std::string::npos);
+  CHECK_FALSE(std::regex_search(shown, std::regex("[0-9]{6}")));
+  CHECK(core::read_file(scratch.path("out/results.csv")).find("bubble_s") != std::string::npos);
   CHECK(cell(rows, 0, "micro_batches") == "4");
   CHECK(cell(rows, 3, "micro_batches") == "8");
-  CHECK(std::stod(cell(rows, 3, "span_s")) == doctest::Approx(9 + 8 * 3));
+  CHECK(std::stod(cell(rows, 3, "span_s")) == support::near(9 + 8 * 3));
   CHECK(cell(rows, 2, "schedule") == "interleaved_1f1b:chunks=2");
 }
 

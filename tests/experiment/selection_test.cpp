@@ -4,6 +4,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/spec.hpp"
+#include "support/checkout.hpp"
 
 using namespace penstock;
 using Names = std::vector<std::string>;
@@ -13,9 +14,9 @@ namespace {
 /// Line 1 experiment, 2 models, 3 clusters, 4 planners.
 std::string grid(const std::string& rest) {
   return "experiment: e\nmodels: [{name: case_study, mini_batch: [32, 64]}]\nclusters: "
-         "[{file: " PENSTOCK_SOURCE
-         "/experiments/clusters/summit.yaml, devices: [4, 8]}]\nplanners: [spp, graphpipe]\n" +
-         rest;
+         "[{file: " +
+         support::checkout("/experiments/clusters/summit.yaml") +
+         ", devices: [4, 8]}]\nplanners: [spp, graphpipe]\n" + rest;
 }
 
 experiment::Spec read(const std::string& rest, const experiment::Overrides& overrides = {}) {

@@ -7,13 +7,14 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "support/checkout.hpp"
 #include "support/scratch.hpp"
 
 using namespace penstock;
 
 namespace {
 
-const std::string kCluster = PENSTOCK_SOURCE "/experiments/clusters/summit.yaml";
+const std::string kCluster = support::checkout("/experiments/clusters/summit.yaml");
 
 std::string text(const std::string& models, const std::string& rest = "planners: [graphpipe]\n") {
   return "experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster + ", devices: [4, 8]}\n" +
@@ -33,6 +34,22 @@ std::string fault_of(const std::string& content) {
 }
 
 }  // namespace
+
+TEST_CASE("names of cells are short enough for files, and told apart all the same") {
+  experiment::Cell cell;
+  cell.model.name = "mmt";
+  cell.cluster = {"summit.yaml", 4};
+  cell.planner.name = "spp";
+  CHECK(experiment::cell_name(cell) == "mmt-summit-4-spp-1");
+  cell.setting = {{"search", std::string(400, 'a')}};
+  const std::string one = experiment::cell_name(cell);
+  cell.setting.front().second += 'b';
+  const std::string other = experiment::cell_name(cell);
+  CHECK(one.size() == 200);
+  CHECK(other.size() == 200);
+  CHECK(one != other);
+  CHECK(one.starts_with("mmt-summit-4-spp-1-search_aaa"));
+}
 
 TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of the file") {
   const support::Scratch scratch("spec_test");

@@ -48,18 +48,28 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 /// stopped. With a memory limit it must be the only search of the process.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
-/// The same; whatever goes wrong becomes a row: "bad input: ...", or "internal: ..." for a defect of ours or
-/// want of memory. Throws Interrupted alone.
+/// The same; whatever goes wrong becomes a row: "bad input: ...", "out of memory: ...", or "internal: ..."
+/// for a defect of ours. Throws Interrupted alone.
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
+
+/// Throws a limit's error unless it is above zero: what takes less than a picosecond, the simulator's unit,
+/// has no rate.
+void check_length(core::Picoseconds iteration);
+
+/// Whether the row is what its cell always gives: a plan that was searched to the end, none that fits, or
+/// what is too large for Penstock; not a limit on time or memory that was hit, and not a fault.
+bool lasting(const report::CellResult& row);
+
+/// The cell asked for more than the machine had just then.
+bool out_of_memory(const report::CellResult& row);
+
+/// A row that has only its status.
+report::CellResult without_plan(const Cell& cell, std::string status);
 
 /// Iteration time by simulation, as planners want it handed in: it ends with LimitHit where simulation.stop
 /// says so. The problem must outlive it.
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                const sim::SimulationOptions& simulation);
-
-/// Compute of a plan's busiest device in an iteration: its simulated time is never less, in a perfect world.
-/// Nothing is promised of plans without a flush: 0 s.
-core::Seconds busiest_compute(const cost::Problem& problem, const plan::Plan& plan);
 
 /// Another schedule for the same stages. What they held in flight, and in what runs, says nothing about it:
 /// in-flight counts become 0, to be derived anew, and k becomes 1 unless it is 1f1b.

@@ -11,11 +11,12 @@ namespace penstock::experiment {
 
 struct Forecast {
   std::string cell;               ///< cell_name
-  std::string status;             ///< of the row in the cache; empty: the cell is to be run
+  std::string status;             ///< of the row in the cache; empty: there is none
+  bool run = true;                ///< there is none, or it is tried again (lasting)
   std::optional<double> seconds;  ///< that it took when last run with this cache, by whatever program
 };
 
-/// One per cell, in the order of the file. Writes nothing.
+/// One per cell that is to be run, in the order of the file. Writes nothing.
 std::vector<Forecast> forecast(const Spec& spec, const RunOptions& options);
 
 }  // namespace penstock::experiment

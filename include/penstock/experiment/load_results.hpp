@@ -1,9 +1,10 @@
 #pragma once
-// What run() wrote of its rows, as one value.
+// What run() and validate() wrote, as one value.
 
 #include <string>
 
-#include "penstock/report/results.hpp"
+#include "penstock/core/stop.hpp"
+#include "penstock/report/page.hpp"
 
 namespace penstock::experiment {
 
@@ -11,5 +12,18 @@ namespace penstock::experiment {
 /// results.json holds its provenance itself, as that of `penstock compare` does. Of a folder that has a
 /// validation.json instead, the provenance alone. Throws BadInput.
 report::Results load_results(const std::string& folder);
+
+/// The folder's provenance.json. Throws BadInput.
+report::Provenance load_provenance(const std::string& folder);
+
+/// Whether the folder's rows are about schedules alone: what a schedule study wrote.
+bool holds_schedules(const std::string& folder);
+/// Those rows. Throws BadInput.
+report::Rows load_schedules(const std::string& folder);
+
+/// All that the page of the folder shows, its title aside: rows of planners or of schedules, drawings
+/// (page_cells), claims, validation, and what to do where there is nothing to draw. Throws BadInput, and
+/// Interrupted when stopped.
+report::Page load_page(const std::string& folder, core::StopToken stop);
 
 }  // namespace penstock::experiment

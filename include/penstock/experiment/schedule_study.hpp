@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/experiment/run.hpp"
+#include "penstock/report/lines.hpp"
 #include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::experiment {
@@ -25,19 +26,24 @@ struct ScheduleStudy {
   std::vector<report::Claim> claims;
 };
 
-/// Whether an experiment file has `pipelines`. Throws BadInput for what is no YAML.
-bool is_schedule_study(const std::string& path);
+/// Whether the text of an experiment file has `pipelines`. Throws BadInput for what is no YAML; `path` names
+/// it.
+bool is_schedule_study(const std::string& text, const std::string& path);
 
-/// File form (experiments/README.md). Throws BadInput with file, line and key.
+/// File form (docs/formats/experiment.md). Throws BadInput with file, line and key.
 ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides = {});
+/// The same from text; `path` names it in messages.
+ScheduleStudy parse_schedule_study(const std::string& text, const std::string& path,
+                                   const Overrides& overrides = {});
 
 /// One row per cell: schedule, pipeline, ranks, micro_batches, chunks; then makespan_s, span_s (of the
 /// longest rank), bubble (its idle share), bubble_s, peak_live (full-stage activations of the fullest rank),
 /// weight_versions (most on a rank) and status, "ok" or why the family cannot do this.
 report::Rows run_cells(const ScheduleStudy& study);
 
-/// Runs all and writes results.csv, results.json, provenance.json, table.txt, claims.csv and claims.json into the folder. The
-/// tables for a terminal.
-std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance);
+/// Runs all and writes results.csv, results.json, provenance.json, table.txt, claims.csv and claims.json into
+/// the folder. The tables for a screen.
+std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance,
+                const report::Screen& screen = {});
 
 }  // namespace penstock::experiment

@@ -2,12 +2,14 @@
 // An experiment file: what is compared on what.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "penstock/cost/stage_load.hpp"
+#include "penstock/experiment/snapshot.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/report/claims.hpp"
@@ -33,8 +35,9 @@ struct Cell {
   plan::ClusterRef cluster;
   planners::PlannerChoice planner;
   plan::Training training;
-  std::optional<std::int64_t> micro_batch;  ///< pinned; default: the planner sweeps
+  std::optional<std::int64_t> micro_batch;  ///< pinned, of a replica; default: the planner sweeps
   Search search{};
+  std::optional<std::int64_t> pipeline_micro_batch{};  ///< pinned instead, as planners::SearchOptions
   std::string schedule{};                     ///< the plan runs in this order instead of the planner's
   std::optional<std::string> imperfection{};  ///< file: the plan, made for a perfect world, runs in this one
   sim::SimulationOptions simulation{};
@@ -53,19 +56,20 @@ struct Spec {
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;  ///< model by model, devices, mini-batch, further axes, planner: as in the file
   std::vector<report::Claim> claims;
+  std::shared_ptr<const Snapshot> inputs = std::make_shared<Snapshot>();  ///< of its cells
 };
 
 /// "KEY=VALUE": a dotted path into the file (core::Yaml::set) and what shall stand there instead.
 using Overrides = std::vector<std::string>;
 
-/// File form (experiments/README.md). Throws BadInput with file, line and key; checks everything that can be
+/// File form (docs/formats/experiment.md). Throws BadInput with file, line and key; checks everything that can be
 /// checked before anything runs: models build, clusters load, device counts exist, micro-batches divide.
 Spec load_spec(const std::string& path, const Overrides& overrides = {});
 /// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});
 
 /// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner, model parameters and
-/// the setting are part of it.
+/// the setting are part of it. Long names end in a digest of all of it instead: at most 200 bytes.
 std::string cell_name(const Cell& cell);
 
 /// "summit", or "summit~bad_day" with an imperfection: what rows call the cluster.

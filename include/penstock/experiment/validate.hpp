@@ -25,6 +25,9 @@ struct ValidateOptions {
   std::string conditions;  ///< all that times depend on beside the plan, as text; rows of others are not kept
   std::function<void(report::ReplayRow&)> stamp;  ///< sets load and date before a plan is run
   std::function<void(const ValidateProgress&)> progress;
+  std::vector<std::string> only{};  ///< as in RunOptions: only these plans are replayed
+  std::function<void(std::size_t done, std::size_t total)> planned{};  ///< from any thread
+  std::function<void(const std::string& plan)> began{};                ///< to replay it
 };
 
 struct ValidateOutcome {

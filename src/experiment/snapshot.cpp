@@ -1,0 +1,133 @@
+#include "penstock/experiment/snapshot.hpp"
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "penstock/cluster/catalogue.hpp"
+#include "penstock/core/digest.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/cost/calibrated.hpp"
+#include "penstock/cost/profile.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/graph/graph_file.hpp"
+#include "penstock/sim/imperfection.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What was made for a key, once.
+template <class Key, class Value>
+class Memo {
+ public:
+  template <class Make>
+  const Value& get(const Key& key, Make&& make) {
+    const std::lock_guard lock(mutex_);
+    auto at = values_.find(key);
+    if (at == values_.end()) at = values_.emplace(key, make()).first;
+    return at->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, Value> values_;
+};
+
+struct File {
+  std::string text, digest;
+  fs::file_time_type written;
+};
+
+fs::file_time_type time_written(const std::string& path) {
+  std::error_code fault;  // a pipe whose other end is gone
+  return fs::last_write_time(path, fault);
+}
+
+File read(const std::string& path) {
+  const auto written = time_written(path);
+  std::string text = core::read_file(path);
+  const std::string digest = core::digest(text);
+  return {std::move(text), digest, written};
+}
+
+}  // namespace
+
+bool is_order_file(const std::string& schedule) {
+  return schedule.ends_with(".csv");
+}
+
+std::shared_ptr<const cost::CostModel> parse_costs(const std::string& text, const std::string& path) {
+  if (cost::is_calibration(text))
+    return std::make_shared<cost::CalibratedCosts>(cost::parse_calibration(text, path));
+  return std::make_shared<cost::ProfileCosts>(cost::parse_profile(text, path));
+}
+
+struct Snapshot::Memory {
+  using ModelKey = std::pair<std::string, std::map<std::string, std::string>>;
+  Memo<std::string, File> files;
+  Memo<ModelKey, graph::OpGraph> models;
+  Memo<ModelKey, std::string> digests;
+  Memo<std::pair<std::string, int>, cluster::Cluster> clusters;
+  Memo<std::string, std::shared_ptr<const cost::CostModel>> costs;
+
+  const File& file(const std::string& path) {
+    return files.get(path, [&] { return read(path); });
+  }
+  const File& cluster_file(const std::string& name) {
+    if (cluster::is_file_name(name)) return file(name);
+    return files.get("built in: " + name, [&] {
+      const std::string text = cluster::cluster_text(name);
+      return File{text, core::digest(text), {}};
+    });
+  }
+};
+
+Snapshot::Snapshot() : memory_(std::make_unique<Memory>()) {}
+Snapshot::~Snapshot() = default;
+
+const graph::OpGraph& Snapshot::model(const plan::ModelRef& ref) const {
+  return memory_->models.get({ref.name, ref.parameters}, [&] {
+    if (!is_model_file(ref.name) || !ref.parameters.empty()) return load_model(ref);
+    return graph::parse_graph(memory_->file(ref.name).text, ref.name);
+  });
+}
+
+const cluster::Cluster& Snapshot::cluster(const plan::ClusterRef& ref) const {
+  const auto& all = memory_->clusters.get(
+      {ref.name, 0}, [&] { return cluster::parse_cluster(memory_->cluster_file(ref.name).text, ref.name); });
+  if (ref.devices == 0) return all;
+  return memory_->clusters.get({ref.name, ref.devices}, [&] { return all.first(ref.devices); });
+}
+
+std::shared_ptr<const cost::CostModel> Snapshot::costs(const std::optional<std::string>& path) const {
+  if (!path) return load_costs(path);
+  return memory_->costs.get(*path, [&] { return parse_costs(memory_->file(*path).text, *path); });
+}
+
+sim::Imperfection Snapshot::imperfection(const std::string& path, const plan::ClusterRef& ref) const {
+  return sim::parse_imperfection(memory_->file(path).text, path, cluster(ref));
+}
+
+std::string Snapshot::digest(const std::string& path) const {
+  return memory_->file(path).digest;
+}
+
+std::string Snapshot::digest(const plan::ModelRef& ref) const {
+  if (is_model_file(ref.name)) return digest(ref.name);
+  return memory_->digests.get({ref.name, ref.parameters},
+                              [&] { return core::digest(graph::to_json(model(ref))); });
+}
+
+std::string Snapshot::digest(const plan::ClusterRef& ref) const {
+  return memory_->cluster_file(ref.name).digest;
+}
+
+bool Snapshot::unchanged(const std::string& path) const {
+  const File& known = memory_->file(path);
+  return time_written(path) == known.written && core::digest(core::read_file(path)) == known.digest;
+}
+
+}  // namespace penstock::experiment
