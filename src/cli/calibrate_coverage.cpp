@@ -12,7 +12,7 @@ namespace penstock::cli {
 namespace {
 
 using core::show;
-using cost::CalibratedCosts;
+using cost::EstimatedCosts;
 using cost::Origin;
 using report::Align;
 using report::Table;
@@ -24,10 +24,11 @@ struct Flags {
   std::vector<std::int64_t> micro_batches = {1, 8, 64};
   std::size_t worst = 10;
   bool json = false;
+  WideFlag wide;
 };
 
-std::string shares(const CalibratedCosts& costs, const graph::OpGraph& graph,
-                   const std::vector<std::int64_t>& micro_batches) {
+std::string shares(const EstimatedCosts& costs, const graph::OpGraph& graph,
+                   const std::vector<std::int64_t>& micro_batches, const report::Screen& screen) {
   std::vector<report::Column> columns = {{"samples", Align::right}, {"time", Align::right}};
   for (std::size_t i = 0; i < cost::kOrigins; ++i)
     columns.push_back({std::string(name(static_cast<Origin>(i))), Align::right});
@@ -42,7 +43,7 @@ std::string shares(const CalibratedCosts& costs, const graph::OpGraph& graph,
                                   coverage.time_share(static_cast<Origin>(i)) * 100));
     table.add(std::move(cells));
   }
-  return table.text();
+  return table.text(screen);
 }
 
 std::string in_words(const graph::Operator& op) {
@@ -52,18 +53,18 @@ std::string in_words(const graph::Operator& op) {
   return out;
 }
 
-std::string worst(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples,
-                  std::size_t most) {
+std::string worst(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples,
+                  std::size_t most, const report::Screen& screen) {
   const auto gaps = cost::gaps(costs, graph, samples);
   if (gaps.empty() || most == 0) return "";
-  Table table({{"operator"},
+  Table table({{.title = "operator", .folds = true},
                {"kind"},
-               {"shape"},
-               {"alike", Align::right},
+               {.title = "shape", .folds = true},
+               {"alike", Align::right, 3},
                {"origin"},
                {"time", Align::right},
-               {"from", Align::right},
-               {"to", Align::right}});
+               {"from", Align::right, 1},
+               {"to", Align::right, 2}});
   for (std::size_t i = 0; i < std::min(most, gaps.size()); ++i) {
     const cost::Gap& gap = gaps[i];
     const graph::Operator& op = graph.op(gap.op);
@@ -73,10 +74,10 @@ std::string worst(const CalibratedCosts& costs, const graph::OpGraph& graph, std
                show(gap.estimate.high() * alike)});
   }
   return fmt::format("\nnot measured, for {} samples: {} shapes, the most time first\n{}", samples,
-                     gaps.size(), table.text());
+                     gaps.size(), table.text(screen));
 }
 
-Json shares_json(const CalibratedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+Json shares_json(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
   const cost::Coverage coverage = cost::coverage(costs, graph, samples);
   Json out = {{"samples", samples}};
   for (std::size_t i = 0; i < cost::kOrigins; ++i)
@@ -100,7 +101,7 @@ Json gap_json(const graph::OpGraph& graph, const cost::Gap& gap) {
           {"to_s", (gap.estimate.high() * alike).value()}};
 }
 
-std::string json(const CalibratedCosts& costs, const graph::OpGraph& graph, const Flags& flags) {
+std::string json(const EstimatedCosts& costs, const graph::OpGraph& graph, const Flags& flags) {
   Json by_samples = Json::array(), listed = Json::array();
   for (const std::int64_t samples : flags.micro_batches)
     by_samples.push_back(shares_json(costs, graph, samples));
@@ -108,23 +109,26 @@ std::string json(const CalibratedCosts& costs, const graph::OpGraph& graph, cons
   for (std::size_t i = 0; i < std::min(flags.worst, gaps.size()); ++i)
     listed.push_back(gap_json(graph, gaps[i]));
   const Json out = {{"model", graph.name()},
-                    {"device", costs.calibration().identity.device},
+                    {"device", costs.measured_device().name},
                     {"micro_batches", by_samples},
                     {"not_measured",
                      {{"samples", flags.micro_batches.back()}, {"shapes", gaps.size()}, {"worst", listed}}}};
   return out.dump(2) + "\n";
 }
 
-std::string text(const CalibratedCosts& costs, const graph::OpGraph& graph, const Flags& flags) {
+std::string text(const EstimatedCosts& costs, const graph::OpGraph& graph, const Flags& flags,
+                 const report::Screen& screen) {
   return fmt::format("{} on {}: operators and share of time by origin\n{}{}", graph.name(),
-                     costs.calibration().identity.device, shares(costs, graph, flags.micro_batches),
-                     worst(costs, graph, flags.micro_batches.back(), flags.worst));
+                     costs.measured_device().name, shares(costs, graph, flags.micro_batches, screen),
+                     worst(costs, graph, flags.micro_batches.back(), flags.worst, screen));
 }
 
 core::ExitCode coverage(const Flags& flags) {
-  const CalibratedCosts costs(cost::load_calibration(flags.file));
+  const auto file = experiment::load_costs(flags.file);
+  const auto& costs = dynamic_cast<const EstimatedCosts&>(*file);  // as all that come from files
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
-  fmt::print("{}", flags.json ? json(costs, graph, flags) : text(costs, graph, flags));
+  const report::Screen screen = flags.wide.screen();
+  flags.json ? print(json(costs, graph, flags)) : print_page(text(costs, graph, flags, screen), screen);
   return core::ExitCode::done;
 }
 
@@ -132,9 +136,13 @@ core::ExitCode coverage(const Flags& flags) {
 
 void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
-      "coverage", "Say which operators of a model are measured, interpolated, extrapolated or analytic.");
+      "coverage", "Say which operators of a model a file of costs has measured, and which are estimates.");
   command->footer(
-      "An operator counts by its worst pass, time by pass. The list is about the last micro-batch size.\n\n"
+      "An operator counts by its worst pass, time by pass. The list is about the last micro-batch size.\n"
+      "Of a profile, batches below the smallest measured one are extrapolated too: a fixed part, and the "
+      "rest "
+      "in proportion\n"
+      "to the samples; the list says between which times.\n\n"
       "JSON is one object; every key is always there:\n"
       "  model, device\n"
       "  micro_batches  [{samples, measured, interpolated, extrapolated, analytic}],\n"
@@ -145,7 +153,9 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       "  penstock calibrate coverage results/hardware/host.yaml --model bert -p layers=12 --micro-batch "
       "1,4,16");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  command->add_option("FILE", flags->file, "the calibration, or a profile of operator times")
+      ->required()
+      ->type_name("FILE");
   flags->model.add(*command, true);
   command->add_option("--micro-batch", flags->micro_batches, "samples per device, with commas between")
       ->delimiter(',')
@@ -157,6 +167,7 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       ->type_name("N")
       ->capture_default_str();
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session&) { return coverage(*flags); }; });
 }
 

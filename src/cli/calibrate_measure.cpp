@@ -1,6 +1,6 @@
 // penstock calibrate: measures a device.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,11 +9,13 @@
 
 #include "calibrate_command.hpp"
 #include "device_identity.hpp"
-#include "models/catalogue.hpp"
+#include "penstock/calibrate/doubts.hpp"
 #include "penstock/calibrate/survey.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/core/spelling.hpp"
 #include "penstock/cost/leave_one_out.hpp"
+#include "penstock/experiment/shapes.hpp"
 #include "penstock/kernels/devices.hpp"
 
 namespace penstock::cli {
@@ -23,22 +25,60 @@ using calibrate::Job;
 using cost::Calibration;
 
 constexpr double kBudgetToSpend = 0.9;                  // estimates err; the rest of the budget absorbs it
+constexpr int kMostRepeats = 3;                         ///< of what is noisy
 constexpr std::size_t kMostRanks = 4, kMostPeers = 16;  ///< of collectives, on the host and elsewhere
 
 struct Flags {
   std::string device = "host", number = "fp32", budget, output;
-  std::vector<std::string> models;
+  std::vector<std::string> models, parameters;
+  std::string experiment;
   int threads = 0;
   std::size_t rounds = 3;
   bool plan = false;
 };
 
-std::vector<calibrate::NamedModel> load_models(const std::vector<std::string>& names) {
+calibrate::NamedModel named(const plan::ModelRef& ref) {
+  return {ref.name, ref.parameters, experiment::load_model(ref)};
+}
+
+/// With all shapes that its plans may run.
+std::vector<calibrate::NamedModel> models_of_experiment(const std::string& file) {
   std::vector<calibrate::NamedModel> out;
-  for (const models::ModelInfo& info : models::catalogue())
-    if (names.empty() || std::ranges::find(names, info.name) != names.end())
-      out.push_back({info.name, {}, models::build(info.name)});
+  for (const experiment::ModelShapes& shapes : experiment::shapes(experiment::load_grid(file))) {
+    calibrate::NamedModel model = named(shapes.model);
+    model.samples.assign(shapes.samples.begin(), shapes.samples.end());
+    model.tensor_degrees.assign(shapes.tensor_degrees.begin(), shapes.tensor_degrees.end());
+    out.push_back(std::move(model));
+  }
   return out;
+}
+
+CLI::Validator model_or_file() {
+  const std::vector<std::string> known = model_names();
+  return CLI::Validator(
+      [known](std::string& given) {
+        if (experiment::is_model_file(given) || std::ranges::find(known, given) != known.end())
+          return std::string();
+        return "'" + given + "' is unknown; " + core::did_you_mean(given, known);
+      },
+      "", fmt::format("{}", fmt::join(known, " ")));  // what shells offer
+}
+
+/// The zoo in its own order where nothing is named.
+std::vector<calibrate::NamedModel> load_models(const Flags& flags) {
+  if (!flags.experiment.empty()) return models_of_experiment(flags.experiment);
+  if (!flags.parameters.empty() && flags.models.size() != 1)
+    throw core::Error(core::ExitCode::usage, "-p belongs to one model: name just that one with --models");
+  std::vector<calibrate::NamedModel> out;
+  for (const std::string& name : flags.models.empty() ? model_names() : flags.models)
+    out.push_back(named(ModelFlags{name, flags.parameters}.ref()));
+  return out;
+}
+
+/// Without them no file is read again.
+bool has_ceilings(const cost::Ceilings& ceilings) {
+  return ceilings.copy.value() > 0 &&
+         std::ranges::any_of(ceilings.matmul, [](core::FlopRate rate) { return rate.value() > 0; });
 }
 
 /// What an earlier run of the same command has left, or nothing but the identity.
@@ -54,6 +94,8 @@ Calibration begin(const std::string& path, const cost::Identity& mine) {
   auto& details = found.identity.details;
   std::erase_if(details, [](const auto& detail) { return detail.first == "continued"; });
   details.emplace_back("continued", mine.date + " by " + mine.commit);
+  found.identity.load = std::max(theirs.load, mine.load);
+  calibrate::refit_impossible(found);
   return found;
 }
 
@@ -70,9 +112,9 @@ class ProgressLine {
     const core::Seconds left = end_ ? std::clamp(*end_ - now(), core::Seconds(0), p.left) : p.left;
     const std::string what = fmt::format("[{}/{}] {}; {} left", p.done, p.all, p.name, core::show(left));
     if (terminal_) {
-      fmt::print(stderr, "\r\033[K{}{}", what.substr(0, 100), p.done == p.all ? "\n" : "");
+      say_in_place(what, p.done == p.all);
     } else if ((now() - last_).value() > kPause) {
-      fmt::print(stderr, "{}\n", what);
+      say(what + "\n");
       last_ = now();
     }
   }
@@ -80,26 +122,30 @@ class ProgressLine {
  private:
   static constexpr double kPause = 10;  // s
   std::optional<core::Seconds> end_;    ///< of the budget
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  bool terminal_ = terminal_hears();
   core::Seconds last_ = now();
 };
 
 calibrate::Watch watch(const std::string& path, std::optional<core::Seconds> end) {
   const auto save = [path](const Calibration& calibration) {
-    if (!path.empty() && calibration.ceilings.copy.value() > 0)
+    if (!path.empty() && has_ceilings(calibration.ceilings))
       core::write_file(path, cost::to_yaml(calibration));
   };
   return {now, save,
           [line = std::make_shared<ProgressLine>(end)](const calibrate::Progress& p) { (*line)(p); }};
 }
 
-core::ExitCode report(const calibrate::Outcome& outcome, const Flags& flags, std::int64_t rejected) {
-  fmt::print("{} measured now, {} before, {} left out by the budget, {} refused\n", outcome.measured,
-             outcome.known, outcome.unmeasured.size(), outcome.refused.size());
-  for (const std::string& refusal : outcome.refused) fmt::print("  {}\n", refusal);
-  if (rejected > 0) fmt::print("{} timings were thrown away: the clock was low\n", rejected);
-  fmt::print("{}; penstock calibrate report {} shows it{}\n", flags.output, flags.output,
-             outcome.interrupted || !outcome.unmeasured.empty() ? ", the same command goes on" : "");
+core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated, const Flags& flags,
+                      std::int64_t rejected, const std::vector<std::string>& doubts) {
+  std::string page = fmt::format(
+      "{} measured now, {} before, {} left out by the budget, {} refused, {} repeated for their noise\n",
+      outcome.measured, outcome.known, outcome.unmeasured.size(), outcome.refused.size(), repeated);
+  for (const std::string& refusal : outcome.refused) page += "  " + refusal + "\n";
+  if (rejected > 0) page += fmt::format("{} timings were thrown away: the clock was low\n", rejected);
+  for (const std::string& doubt : doubts) page += "warning: " + doubt + "\n";
+  page += fmt::format("{}; penstock calibrate report {} shows it{}\n", flags.output, flags.output,
+                      outcome.interrupted || !outcome.unmeasured.empty() ? ", the same command goes on" : "");
+  print_page(page, screen());
   return outcome.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
 }
 
@@ -107,10 +153,10 @@ core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calib
   std::size_t open = 0;
   for (const Job& job : jobs) {
     if (job.done(calibration)) continue;
-    fmt::print("{:>9}  {}\n", core::show(job.estimate), job.name);
+    print(fmt::format("{:>9}  {}\n", core::show(job.estimate), job.name));
     ++open;
   }
-  fmt::print("{} measurements, about {}\n", open, core::show(time_left(jobs, calibration)));
+  print(fmt::format("{} measurements, about {}\n", open, core::show(time_left(jobs, calibration))));
   return core::ExitCode::done;
 }
 
@@ -130,13 +176,14 @@ class Measuring {
       : flags_(flags),
         backend_(kernels::open_device(flags.device, flags.threads)),
         clock_(calibrate::open_clock(flags.device)),
-        models_(load_models(flags.models)),
+        models_(load_models(flags)),
         calibration_(begin(flags.output, identity(*backend_, *clock_, session))),
         budget_(budget(flags)),
         start_(now()),
         stop_(session.stop()) {}
 
   core::ExitCode run() {
+    for (const std::string& doubt : calibrate::doubts(calibration_)) warn(doubt);
     const calibrate::Watch keep = watch(flags_.plan ? "" : flags_.output, end());
     calibrate::Survey roofs(request({}));
     const auto first = run_jobs(roofs.ceilings(), calibration_, std::nullopt, keep, stop_);
@@ -148,13 +195,20 @@ class Measuring {
   }
 
  private:
-  core::ExitCode measure(const calibrate::Survey& survey, const std::vector<Job>& jobs,
+  core::ExitCode measure(calibrate::Survey& survey, const std::vector<Job>& jobs,
                          const calibrate::Watch& keep) {
-    const auto outcome = run_jobs(jobs, calibration_, left(), keep, stop_);
+    auto outcome = run_jobs(jobs, calibration_, left(), keep, stop_);
+    std::size_t repeated = 0;
+    for (int turn = 0; turn < kMostRepeats && !outcome.interrupted; ++turn) {
+      const auto again =
+          run_jobs(survey.repeats(calibration_, roofline()), calibration_, left(), keep, stop_);
+      repeated += again.measured;
+      outcome.interrupted = again.interrupted;
+    }
     calibrate::refresh_model_sums(calibration_, models_);
     calibration_.leave_one_out = cost::leave_one_out(calibration_);
     keep.save(calibration_);
-    return report(outcome, flags_, survey.rejected());
+    return report(outcome, repeated, flags_, survey.rejected(), calibrate::doubts(calibration_));
   }
 
   cluster::Precision number() const { return cluster::precision(flags_.number); }
@@ -229,13 +283,21 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   calibrate.footer(
       "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
       "the models whole,\n"
-      "links, then the kernels at other batch sizes, powers of two up to 64 as memory allows, and then all "
-      "kernels again in\n"
-      "further rounds, of whose medians the median counts. The file is whole at any time;\n"
-      "after Ctrl-C, or when the budget is over, the same command goes on. Measure on a machine that does "
-      "nothing else.\n\n"
+      "small messages, then the kernels at other batch sizes, powers of two up to 64 as memory allows, large "
+      "messages, and\n"
+      "then all kernels again in further rounds, of whose medians the median counts; last, up to three "
+      "times, "
+      "what is noisy.\n"
+      "With --experiment the models, batch sizes and tensor-parallel parts of kernels are those that its "
+      "plans "
+      "may run.\n"
+      "The file is whole at any time; after Ctrl-C, or when the budget is over, the same command goes on. "
+      "Measure on a\n"
+      "machine that does nothing else: a load above 1, noise and poor predictions are told.\n\n"
       "Examples:\n"
       "  penstock calibrate --plan --models resnet50\n"
+      "  penstock calibrate --models gpt -p layers=2 --budget 5m -o host.yaml\n"
+      "  penstock calibrate --experiment experiments/validation_host.yaml --threads 1 -o core.yaml\n"
       "  penstock calibrate --budget 30m -o host.yaml\n"
       "  penstock calibrate verify host.yaml");
   calibrate
@@ -243,10 +305,23 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
                   "what to measure: host, cuda:0 and so on, or cuda:0/4: one of its four equal partitions")
       ->capture_default_str()
       ->type_name("NAME");
-  calibrate.add_option("--models", flags->models, "whose kernels; default: the whole zoo")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->check(one_of(model_names()));
+  auto* models = calibrate
+                     .add_option("--models", flags->models,
+                                 "whose kernels: networks of the zoo, or model files; default: the whole zoo")
+                     ->delimiter(',')
+                     ->type_name("NAME|FILE,...")
+                     ->check(model_or_file());
+  auto* parameters = calibrate
+                         .add_option("-p,--parameter", flags->parameters,
+                                     "a parameter of the one model that --models names; may be repeated")
+                         ->type_name("KEY=VALUE")
+                         ->allow_extra_args(false);
+  calibrate
+      .add_option("--experiment", flags->experiment,
+                  "an experiment file: the kernels that its plans may run, at their batch sizes")
+      ->type_name("FILE")
+      ->excludes(models)
+      ->excludes(parameters);
   calibrate.add_option("--number", flags->number, "format of numbers: fp32, tf32, bf16, fp16")
       ->capture_default_str()
       ->type_name("NAME")

@@ -5,9 +5,11 @@
 
 #include "calibrate_command.hpp"
 #include "calibration_json.hpp"
+#include "penstock/calibrate/doubts.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
+#include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
 
 namespace penstock::cli {
@@ -51,7 +53,7 @@ std::string kernels(const Calibration& c) {
                      c.kernels.size(), points, percent(cost::cold_share(c.models)));
 }
 
-std::string errors(const Calibration& c) {
+std::string errors(const Calibration& c, const report::Screen& screen) {
   const auto rows = c.leave_one_out.empty() ? cost::leave_one_out(c) : c.leave_one_out;
   if (rows.empty()) return "";
   const Align right = Align::right;
@@ -60,10 +62,11 @@ std::string errors(const Calibration& c) {
     table.add({std::string(name(row.kind)), std::string(name(row.fold)), std::to_string(row.count),
                percent(row.median), percent(row.p90)});
   return fmt::format("\nleave-one-out{}\n{}",
-                     c.leave_one_out.empty() ? ", computed now: the file has no table" : "", table.text());
+                     c.leave_one_out.empty() ? ", computed now: the file has no table" : "",
+                     table.text(screen));
 }
 
-std::string links(const Calibration& c) {
+std::string links(const Calibration& c, const report::Screen& screen) {
   if (c.links.empty()) return "";
   const Align right = Align::right;
   Table table(
@@ -74,7 +77,7 @@ std::string links(const Calibration& c) {
           {std::string(name(link.kind)), std::to_string(link.ranks), show(segment.from), show(segment.to),
            fmt::format("{:.3g} us", segment.latency.value * 1e6),
            segment.per_byte.value > 0 ? fmt::format("{:.3g} GB/s", 1e-9 / segment.per_byte.value) : "-"});
-  return "\n" + table.text();
+  return "\n" + table.text(screen);
 }
 
 std::string tests(const Calibration& c) {
@@ -96,43 +99,53 @@ std::string words(const cost::ModelSum& run) {
 }
 
 /// Each whole run, and the sums of its kernels beside it; the last with the share of the other models.
-std::string models(const Calibration& c) {
+std::string models(const Calibration& c, const report::Screen& screen) {
   if (c.models.empty()) return "";
   const Align right = Align::right;
-  Table table({{"model"},
+  Table table({{.title = "model", .folds = true},
                {"samples", right},
-               {"number"},
+               {"number", Align::left, 1},
                {"whole run", right},
                {"sum of kernels, cold", right},
-               {"back to back", right},
+               {"back to back", right, 2},
                {"estimated", right},
-               {"by other models", right}});
+               {"by other models", right, 3}});
   const double share = cost::cold_share(c.models);
   const auto held_out = cost::held_out_sums(c.models);
   for (std::size_t i = 0; i < c.models.size(); ++i) {
     const cost::ModelSum& run = c.models[i];
     const auto beside = [&](core::Seconds sum) {
-      return fmt::format("{} ({:+.1f} %)", show(sum), (sum / run.whole.median - 1) * 100);
+      return fmt::format("{} ({})", show(sum), report::difference(sum / run.whole.median - 1));
     };
     table.add({words(run), std::to_string(run.samples), std::string(name(run.number)), show(run.whole.median),
                beside(run.cold_sum), beside(run.back_to_back_sum),
                beside(cost::at_share(run.cold_sum, run.back_to_back_sum, share)), beside(held_out[i].sum)});
   }
-  return "\n" + table.text();
+  return "\n" + table.text(screen);
 }
 
 struct Flags {
   std::string file;
   bool json = false;
+  WideFlag wide;
 };
 
-std::string text(const Calibration& c) {
-  return identity(c) + ceilings(c) + kernels(c) + errors(c) + links(c) + tests(c) + models(c);
+std::string warnings(const Calibration& c) {
+  std::string out;
+  for (const std::string& doubt : calibrate::doubts(c)) out += fmt::format("warning: {}\n", doubt);
+  return out;
+}
+
+std::string text(const Calibration& c, const report::Screen& screen) {
+  return identity(c) + warnings(c) + ceilings(c) + kernels(c) + errors(c, screen) + links(c, screen) +
+         tests(c) + models(c, screen);
 }
 
 core::ExitCode report(const Flags& flags) {
-  const Calibration c = cost::load_calibration(flags.file);
-  fmt::print("{}", flags.json ? calibration_json(c) : text(c));
+  Calibration c = cost::load_calibration(flags.file);
+  calibrate::refit_impossible(c);
+  const report::Screen screen = flags.wide.screen();
+  flags.json ? print(calibration_json(c)) : print_page(text(c, screen), screen);
   return core::ExitCode::done;
 }
 
@@ -143,10 +156,11 @@ constexpr const char* kFooter =
     "was fitted,\n"
     "and whole models against the sums of their kernels: estimates lie between back-to-back and cold times, "
     "by a share\n"
-    "fitted to whole models.\n\n"
-    "JSON is one object; every key is always there, names end in their unit, and a rate that was not "
-    "measured is 0:\n"
+    "fitted to whole models. Warnings tell of a loaded machine, noisy timings and poor predictions.\n\n"
+    "In JSON names end in their unit, and a rate that was not measured is 0.\n\n"
+    "JSON is one object; every key is always there:\n"
     "  identity          {device, backend, memory_bytes, threads, load, date, commit, command, details}\n"
+    "  warnings\n"
     "  launch_overhead_s\n"
     "  ceilings          {copy_bytes_per_s, add_bytes_per_s, update_bytes_per_s, matmul_flop_per_s: {number: "
     "rate}}\n"
@@ -167,6 +181,7 @@ void add_calibrate_report(CLI::App& calibrate, Action& action) {
   auto flags = std::make_shared<Flags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session&) { return report(*flags); }; });
 }
 

@@ -7,6 +7,7 @@
 #include "penstock/calibrate/verify.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/kernels/devices.hpp"
+#include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
 
 namespace penstock::cli {
@@ -19,6 +20,7 @@ struct Flags {
   std::string file;
   std::size_t points = 12;
   bool json = false;
+  WideFlag wide;
 };
 
 std::string device_of(const kernels::Backend& backend) {
@@ -34,24 +36,24 @@ std::string shape_of(const cost::KernelKey& key) {
   return out;
 }
 
-std::string table(const std::vector<Recheck>& points) {
+std::string table(const std::vector<Recheck>& points, const report::Screen& screen) {
   report::Table out({{"kind"},
-                     {"shape"},
+                     {.title = "shape", .folds = true},
                      {"pass"},
                      {"samples", Align::right},
-                     {"before", Align::right},
-                     {"now", Align::right},
+                     {"before", Align::right, 1},
+                     {"now", Align::right, 2},
                      {"change", Align::right},
                      {""}});
   for (const Recheck& p : points)
     out.add({std::string(graph::name(p.key.kind)), shape_of(p.key), std::string(name(p.pass)),
              std::to_string(p.samples), core::show(p.before.median), core::show(p.now.median),
-             fmt::format("{:+.1f} %", p.change() * 100), p.off() ? "off" : ""});
-  return out.text();
+             report::difference(p.change()), p.off() ? "off" : ""});
+  return out.text(screen);
 }
 
-std::string text(const std::vector<Recheck>& points) {
-  return fmt::format("{}\n{}: {} of {} points are off by more than a tenth\n", table(points),
+std::string text(const std::vector<Recheck>& points, const report::Screen& screen) {
+  return fmt::format("{}\n{}: {} of {} points are off by more than a tenth\n", table(points, screen),
                      calibrate::drifted(points) ? "drifted" : "not drifted",
                      std::count_if(points.begin(), points.end(), [](const Recheck& p) { return p.off(); }),
                      points.size());
@@ -87,7 +89,8 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   const auto clock = calibrate::open_clock(id.backend);
   calibrate::Stopwatch stopwatch(*stream, *clock, {}, session.stop());
   calibrate::recheck(points, *backend, *stream, stopwatch);
-  fmt::print("{}", flags.json ? json(points) : text(points));
+  const report::Screen screen = flags.wide.screen();
+  flags.json ? print(json(points)) : print_page(text(points, screen), screen);
   return calibrate::drifted(points) ? core::ExitCode::drifted : core::ExitCode::done;
 }
 
@@ -112,6 +115,7 @@ void add_calibrate_verify(CLI::App& calibrate, Action& action) {
       ->check(CLI::Range(1, 10'000).description(""))
       ->type_name("N");
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "penstock/calibrate/doubts.hpp"
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 
@@ -94,10 +95,15 @@ Json model(const cost::ModelSum& sum) {
 }  // namespace
 
 std::string calibration_json(const Calibration& c) {
-  const Json out = {{"identity", identity(c.identity)},    {"launch_overhead_s", c.launch_overhead.value()},
-                    {"ceilings", ceilings(c.ceilings)},    {"kernels", kernels(c)},
-                    {"leave_one_out", errors(c)},          {"links", list(c.links, link)},
-                    {"sharing", list(c.sharing, sharing)}, {"overlap", list(c.overlap, overlap)},
+  const Json out = {{"identity", identity(c.identity)},
+                    {"warnings", calibrate::doubts(c)},
+                    {"launch_overhead_s", c.launch_overhead.value()},
+                    {"ceilings", ceilings(c.ceilings)},
+                    {"kernels", kernels(c)},
+                    {"leave_one_out", errors(c)},
+                    {"links", list(c.links, link)},
+                    {"sharing", list(c.sharing, sharing)},
+                    {"overlap", list(c.overlap, overlap)},
                     {"models", list(c.models, model)}};
   return out.dump(2) + "\n";
 }

@@ -39,9 +39,11 @@ plan::ModelRef ModelFlags::ref() const {
 }
 
 void ClusterFlags::add(CLI::App& command, bool required) {
-  auto* cluster =
-      command.add_option("--cluster", file, "a cluster file, such as experiments/clusters/summit.yaml")
-          ->type_name("FILE");
+  auto* cluster = command
+                      .add_option("--cluster", file,
+                                  "one that is built in (penstock clusters), or a cluster file (.yaml)")
+                      ->type_name("NAME|FILE")
+                      ->check(suggest(cluster_names()));
   if (required) cluster->required();
   command
       .add_option("--devices", devices,

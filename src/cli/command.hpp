@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "output.hpp"
 #include "penstock/core/stop.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/planners/planner.hpp"
@@ -30,6 +31,7 @@ void add_plan(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
+void add_clusters(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
@@ -40,6 +42,7 @@ void add_schedules(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_completions(CLI::App& app, Action& action);
 void add_manual(CLI::App& app, Action& action);
+void add_help(CLI::App& app, Action& action);
 
 /// --model NAME|FILE and -p key=value.
 struct ModelFlags {
@@ -49,13 +52,23 @@ struct ModelFlags {
   plan::ModelRef ref() const;  ///< throws BadInput for a parameter that is not key=value
 };
 
-/// --cluster FILE and --devices N.
+/// --cluster NAME|FILE and --devices N.
 struct ClusterFlags {
-  std::string file;
+  std::string file;  ///< or a name
   int devices = 0;
   void add(CLI::App& command, bool required);
   plan::ClusterRef ref() const { return {file, devices}; }
 };
+
+/// body(), whose input comes from the command line alone: what is bad there is a usage error.
+template <class Body>
+auto from_command_line(const Body& body) {
+  try {
+    return body();
+  } catch (const core::BadInput& e) {
+    throw core::Error(core::ExitCode::usage, e.what());
+  }
+}
 
 /// Whole numbers from 1 to the largest mini-batch Penstock handles; names of `known` with a hint otherwise.
 CLI::Validator samples();
@@ -67,6 +80,7 @@ CLI::Validator one_of(std::vector<std::string> known);
 CLI::Validator suggest(const std::vector<std::string>& known);
 std::vector<std::string> planner_names();
 std::vector<std::string> model_names();
+std::vector<std::string> cluster_names();   ///< built in
 std::vector<std::string> schedule_names();  ///< families
 
 /// --costs FILE and --allow-foreign.

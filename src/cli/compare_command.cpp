@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <sstream>
 
 #include "command.hpp"
+#include "file_set.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -20,7 +22,7 @@ struct Flags {
   ClusterFlags cluster;
   std::string planners = "all";
   std::string optimizer = "sgd";
-  std::int64_t mini_batch = 0;
+  std::int64_t mini_batch = 0, micro_batch = 0;
   CostFlags costs;
   std::string choose_by = "simulation";
   CompressionFlags compression;
@@ -31,6 +33,7 @@ struct Flags {
   std::string output;
   int threads = 0;
   bool json = false;
+  WideFlag wide;
 };
 
 using planners::PlannerChoice;
@@ -82,10 +85,10 @@ Outcome compare(const cost::Problem& problem, experiment::Cell cell,
       cell.planner = planner;
       add_row(problem, cell, setting, session, out);
       const auto& row = out.rows.back();
-      fmt::print(stderr, "[{}/{}] {}: {}\n", out.rows.size(), planners.size(), row.planner,
-                 row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
-                                                 core::show(core::Seconds(*row.search_s)))
-                                   : row.status);
+      say(fmt::format("[{}/{}] {}: {}\n", out.rows.size(), planners.size(), row.planner,
+                      row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
+                                                      core::show(core::Seconds(*row.search_s)))
+                                        : row.status));
     }
   } catch (const core::Interrupted&) {
     out.interrupted = true;
@@ -117,17 +120,32 @@ std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
   return what + "\n";
 }
 
+/// Where no planner found a plan, what `plan` would say of that one of them which came closest to one.
 core::ExitCode exit_code(const Outcome& outcome) {
   if (outcome.interrupted) return core::ExitCode::interrupted;
-  const auto& rows = outcome.rows;
-  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.iteration_s.has_value(); }))
-    return core::ExitCode::done;
-  return core::ExitCode::infeasible;
+  const auto any = [&](auto&& holds) { return std::ranges::any_of(outcome.rows, holds); };
+  const auto is = [](const char* kind) {
+    return [kind](const report::CellResult& row) { return row.status.starts_with(kind); };
+  };
+  if (any([](const auto& row) { return row.iteration_s.has_value(); })) return core::ExitCode::done;
+  if (any(is("timed out")) || any(is("memory full")) || any(is("limit"))) return core::ExitCode::limit;
+  return any(is("bad input")) && !any(is("infeasible")) ? core::ExitCode::bad_input
+                                                        : core::ExitCode::infeasible;
+}
+
+/// The first of them says who wrote them.
+constexpr std::array kEndings = {".json", ".txt", ".csv"};
+
+void check_output(const std::string& output) {
+  std::vector<std::string> files;
+  for (const char* ending : kEndings) files.push_back(output + ending);
+  check_replaceable(files, files.front(), "penstock compare");
 }
 
 core::ExitCode run(const Flags& flags, const Session& session) {
+  if (!flags.output.empty()) check_output(flags.output);
   const ThreadLimit limit(flags.threads);
-  const auto planners = chosen(flags.planners);
+  const auto planners = from_command_line([&] { return chosen(flags.planners); });
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
   const auto costs = flags.costs.load(cluster);
@@ -139,17 +157,18 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
+  if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
 
   const Outcome outcome = compare(problem, cell, planners, setting, session);
-  const std::string table =
-      heading(problem, cell, setting.simulation, outcome.families) + report::ranking(outcome.rows);
-  const std::string json = report::to_json(outcome.rows, provenance(session)),
-                    csv = report::to_csv(outcome.rows);
+  const std::string head = heading(problem, cell, setting.simulation, outcome.families);
+  const std::string table = head + report::ranking(outcome.rows), csv = report::to_csv(outcome.rows),
+                    json = report::to_json(outcome.rows, provenance(session));
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
   if (!flags.output.empty())
-    for (const auto& [ending, text] : {std::pair{".txt", &table}, {".csv", &csv}, {".json", &json}})
-      core::write_file(flags.output + ending, *text);
-  fmt::print("{}", flags.json ? json : table);
+    for (std::size_t i = 0; const std::string* text : {&json, &table, &csv})
+      core::write_file(flags.output + kEndings[i++], *text);
+  const report::Screen screen = flags.wide.screen();
+  flags.json ? print(json) : print_page(head + report::ranking(outcome.rows, screen), screen);
   return exit_code(outcome);
 }
 
@@ -160,21 +179,28 @@ std::vector<std::string> all_planners() {
 }
 
 constexpr const char* kFooter =
-    "Prints one line per planner, the fastest plan first: estimated and simulated iteration, optimism "
-    "(estimated over\n"
-    "simulated), the gap to a lower bound on the iteration of any plan that divides as much (nothing but "
-    "samples, with\n"
-    "ZeRO weights, with tensor parallelism operators), memory of the fullest device, search time, states\n"
-    "and growth of the process's memory during the search. Planners run one after the other, each on all "
-    "threads. One that\n"
-    "finds no plan, or cannot take the problem, has its reason below the table; exit code 20 when none "
-    "finds any.\n\n"
+    "Prints one line per planner, the fastest plan first: the plan's strategy (pipeline-, data- and "
+    "tensor-parallel\n"
+    "degrees, schedule, samples that a replica takes at a time, ZeRO stage, stages that recompute), model "
+    "FLOP/s of a GPU\n"
+    "and their share of its peak (MFU; recomputation counts as no work), memory of the fullest device, "
+    "estimated and\n"
+    "simulated iteration, how far the estimate is above (+) or below (-) the simulation, the gap to a lower "
+    "bound on the\n"
+    "iteration of any plan that divides as much (nothing but samples, with ZeRO weights, with tensor "
+    "parallelism\n"
+    "operators), search time, states and growth of the process's memory during the search. Planners run one "
+    "after the\n"
+    "other, each on all threads. One that finds no plan, or cannot take the problem, has its reason below "
+    "the table. When none\n"
+    "finds any, the exit code is the one `penstock plan` has: 31 at a limit, 20 when no plan fits, 11 for "
+    "bad input.\n\n"
     "Examples:\n"
-    "  penstock compare --model mmt --cluster experiments/clusters/summit.yaml --devices 16 --mini-batch "
+    "  penstock compare --model mmt --cluster summit --devices 16 --mini-batch "
     "256\n"
-    "  penstock compare --model dlrm --cluster experiments/clusters/dgx_a100.yaml --mini-batch 4096 \\\n"
+    "  penstock compare --model dlrm --cluster dgx_a100 --mini-batch 4096 \\\n"
     "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
-    "  penstock compare --model vgg16 --cluster experiments/clusters/summit.yaml --mini-batch 512 \\\n"
+    "  penstock compare --model vgg16 --cluster summit --mini-batch 512 \\\n"
     "      --planners all,piper:flush=true,pipedream:formula=code:straight=true";
 
 }  // namespace
@@ -202,6 +228,13 @@ void add_compare(CLI::App& app, Action& action) {
       ->check(one_of({"sgd", "momentum", "adam"}));
   flags->costs.add(*command);
   command
+      ->add_option("--micro-batch", flags->micro_batch,
+                   "pin the samples that a replica takes at a time, in every stage and with every planner; "
+                   "default: powers of two are\n"
+                   "tried")
+      ->check(samples())
+      ->type_name("b");
+  command
       ->add_option("--choose-by", flags->choose_by,
                    "simulation or estimate: how planners that try several plans pick one")
       ->capture_default_str()
@@ -212,10 +245,14 @@ void add_compare(CLI::App& app, Action& action) {
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);
   command->add_option("--csv", flags->csv, "write the table here as CSV")->type_name("FILE");
-  command->add_option("-o,--output", flags->output, "write PATH.txt, PATH.csv, and PATH.json with provenance")
+  command
+      ->add_option(
+          "-o,--output", flags->output,
+          "write PATH.txt, PATH.csv, and PATH.json with provenance; replaces only what compare wrote")
       ->type_name("PATH");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

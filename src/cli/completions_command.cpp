@@ -30,7 +30,7 @@ void add_completions(CLI::App& app, Action& action) {
       ->check(one_of({"bash", "zsh", "fish"}));
   command->callback([&app, shell, &action] {
     action = [&app, shell](const Session&) {
-      fmt::print("{}", script(*shell, command_syntax(app)));
+      print(script(*shell, command_syntax(app)));
       return core::ExitCode::done;
     };
   });

@@ -22,8 +22,8 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
-std::string shares_table(const Explanation& explanation) {
-  report::Table table({{"on the critical path"},
+std::string shares_table(const Explanation& explanation, const report::Screen& screen) {
+  report::Table table({{.title = "on the critical path", .folds = true},
                        {"time", Align::right},
                        {"share", Align::right},
                        {"iteration without it", Align::right},
@@ -34,7 +34,7 @@ std::string shares_table(const Explanation& explanation) {
     table.add({share.name, shown(share.time), percent(share.share),
                share.without ? shown(*share.without) : "", saved});
   }
-  return table.text();
+  return table.text(screen);
 }
 
 /// The run's longest part in words, and how much of the run it is where there are others.
@@ -54,17 +54,21 @@ std::string resource_name(const Explanation& explanation, const sim::Resource& r
   return "";
 }
 
-std::string path_table(const ExplainedRun& run) {
+std::string path_table(const ExplainedRun& run, const report::Screen& screen) {
   const Explanation& explanation = run.explanation;
-  report::Table table(
-      {{"from", Align::right}, {"to", Align::right}, {"kind"}, {"resource"}, {"what"}, {"after"}});
+  report::Table table({{"from", Align::right},
+                       {"to", Align::right, 2},
+                       {"kind"},
+                       {.title = "resource", .folds = true},
+                       {.title = "what", .folds = true},
+                       {"after", Align::left, 1}});
   for (const sim::PathRun& part : sim::compressed(explanation, run.entries)) {
     const auto &first = explanation.path[part.first], &main = explanation.path[part.main];
     table.add({shown(first.start), shown(explanation.path[part.last].end), std::string(name(main.kind)),
                resource_name(explanation, main.resource), words(explanation, part),
                std::string(name(first.cause))});
   }
-  return table.text();
+  return table.text(screen);
 }
 
 }  // namespace
@@ -73,7 +77,7 @@ void ExplainFlags::add(CLI::App& command) {
   option_ = command
                 .add_option(
                     "--explain", entries_,
-                    "print which devices, links and latencies the iteration's critical path is spent on, the "
+                    "print which stages, links and latencies the iteration's critical path is spent on, the "
                     "iteration without each of the first five, and the path in at most N lines; default: 20")
                 ->expected(0, 1)
                 ->default_str("20")
@@ -81,8 +85,8 @@ void ExplainFlags::add(CLI::App& command) {
                 ->type_name("[N]");
 }
 
-std::string explain_table(const ExplainedRun& run) {
-  return shares_table(run.explanation) + "\n" + path_table(run);
+std::string explain_table(const ExplainedRun& run, const report::Screen& screen) {
+  return shares_table(run.explanation, screen) + "\n" + path_table(run, screen);
 }
 
 nlohmann::ordered_json explain_json(const ExplainedRun& run) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
 
 namespace penstock::cli {
@@ -28,7 +29,7 @@ struct ExplainedRun {
 };
 
 /// Shares of the resources, then the critical path in at most so many lines.
-std::string explain_table(const ExplainedRun& run);
+std::string explain_table(const ExplainedRun& run, const report::Screen& screen);
 nlohmann::ordered_json explain_json(const ExplainedRun& run);
 
 }  // namespace penstock::cli

@@ -107,9 +107,10 @@ std::string grid_summary(const Grid& grid, const sim::GridResult& result, const 
   for (std::size_t r = 0; r < grid.ranks.size(); ++r)
     table.add({std::to_string(r), style.text(result.idle[r]),
                fmt::format("{:.4g}", result.peak_live[r] / grid.chunks())});
-  return fmt::format("{}\nmakespan {}, longest rank span {}, bubble {:.4f} of it; peak live in full stages\n",
-                     table.text(), style.text(result.makespan), style.text(result.longest_rank_span),
-                     result.bubble_rate);
+  return fmt::format(
+      "{}\nmakespan {}, longest rank span {}, bubble {:.2f} % of it; peak live in full stages\n",
+      table.text(), style.text(result.makespan), style.text(result.longest_rank_span),
+      result.bubble_rate * 100);
 }
 
 std::string weights_line(const schedule::WeightPolicy& policy, const schedule::WeightVersions& weights) {

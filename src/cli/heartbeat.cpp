@@ -4,9 +4,12 @@
 
 #include <chrono>
 
+#include "output.hpp"
+
 namespace penstock::cli {
 
-Heartbeat::Heartbeat(std::string who) : thread_([this, name = std::move(who)] { beat(name); }) {}
+Heartbeat::Heartbeat(std::string who, std::string does)
+    : thread_([this, what = std::move(who) + ": " + std::move(does)] { beat(what); }) {}
 
 Heartbeat::~Heartbeat() {
   {
@@ -17,11 +20,11 @@ Heartbeat::~Heartbeat() {
   thread_.join();
 }
 
-void Heartbeat::beat(const std::string& who) {
+void Heartbeat::beat(const std::string& what) {
   constexpr std::chrono::seconds kPause(5);
   std::unique_lock lock(mutex_);
   for (auto past = kPause; !over_.wait_for(lock, kPause, [this] { return done_; }); past += kPause)
-    fmt::print(stderr, "{}: searching for {} s\n", who, past.count());
+    say(fmt::format("{} {} s\n", what, past.count()));
 }
 
 }  // namespace penstock::cli

@@ -8,14 +8,14 @@
 
 namespace penstock::cli {
 
-/// While it lives, every five seconds: "graphpipe: searching for 10 s".
+/// While it lives, every five seconds: "graphpipe: searching for 10 s", or what else is done.
 class Heartbeat {
  public:
-  explicit Heartbeat(std::string who);
+  explicit Heartbeat(std::string who, std::string does = "searching for");
   ~Heartbeat();
 
  private:
-  void beat(const std::string& who);
+  void beat(const std::string& what);
 
   std::mutex mutex_;
   std::condition_variable over_;

@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/cell.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/repeat.hpp"
@@ -23,6 +24,7 @@ struct Statistic {
   const char* name;
   double Spread::*of;
 };
+/// Of the iteration's time.
 constexpr std::array<Statistic, 6> kStatistics = {{{"min", &Spread::min},
                                                    {"median", &Spread::median},
                                                    {"p90", &Spread::p90},
@@ -37,7 +39,6 @@ struct RunsSummary {
   std::int64_t mini_batch = 0;
   std::string costs;  ///< of operators
   Spread iteration;   ///< seconds
-  Spread samples_per_second;
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
 };
@@ -46,10 +47,11 @@ std::string table(const RunsSummary& summary) {
   report::Table out({{""}, {"iteration", report::Align::right}, {"samples/s", report::Align::right}});
   const Seconds perfect = summary.applied.perfect;
   out.add({"perfect world", show(perfect), fmt::format("{:.1f}", summary.throughput(perfect.value()))});
-  for (const Statistic& statistic : kStatistics)
-    out.add({statistic.name, show(Seconds(summary.iteration.*statistic.of)),
-             fmt::format("{:.1f}", summary.samples_per_second.*statistic.of)});
-  return fmt::format("{}\n{}, seeds {} to {}: {}; each column has quantiles of its own\n{}", out.text(),
+  for (const Statistic& statistic : kStatistics) {
+    const double seconds = summary.iteration.*statistic.of;
+    out.add({statistic.name, show(Seconds(seconds)), fmt::format("{:.1f}", summary.throughput(seconds))});
+  }
+  return fmt::format("{}\n{}, seeds {} to {}: {}; samples/s are those of the row's iteration\n{}", out.text(),
                      summary.applied.file, summary.applied.seed, summary.applied.seed + summary.runs - 1,
                      summary.applied.what,
                      summary.costs == "analytic" ? "" : "costs: " + summary.costs + "\n");
@@ -66,7 +68,7 @@ std::string json(const RunsSummary& summary) {
                                 {"perfect_samples_per_s", summary.throughput(perfect.value())}};
   for (const Statistic& statistic : kStatistics) {
     out["iteration_s"][statistic.name] = summary.iteration.*statistic.of;
-    out["samples_per_s"][statistic.name] = summary.samples_per_second.*statistic.of;
+    out["samples_per_s"][statistic.name] = summary.throughput(summary.iteration.*statistic.of);
   }
   return out.dump(2) + "\n";
 }
@@ -97,8 +99,7 @@ std::optional<sim::Imperfection> ImperfectionFlags::load(const cluster::Cluster&
 
 void warn_of_unmet(const sim::Imperfection& imperfection, const cluster::Cluster& cluster,
                    const trace::Trace& trace) {
-  for (const std::string& line : sim::unmet(imperfection, cluster, trace))
-    fmt::print(stderr, "penstock: warning: {}\n", line);
+  for (const std::string& line : sim::unmet(imperfection, cluster, trace)) warn(line);
 }
 
 AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfection& imperfection,
@@ -117,16 +118,16 @@ std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& pro
   RunsSummary summary;
   sim::SimulationOptions ideal = options;
   ideal.imperfection = nullptr;
-  const auto perfect = to_seconds(sim::simulate_time(problem, plan, order, ideal));
+  const core::Picoseconds length = sim::simulate_time(problem, plan, order, ideal);
+  experiment::check_length(length);
+  const auto perfect = to_seconds(length);
   summary.applied = applied(flags, *options.imperfection, perfect);
   summary.runs = flags.runs;
   summary.mini_batch = plan.training.mini_batch;
   summary.costs = cost::source_of(problem.costs, problem.cluster);
-  std::vector<double> seconds, throughput;
+  std::vector<double> seconds;
   for (const core::Picoseconds time : times) seconds.push_back(to_seconds(time).value());
-  for (const double time : seconds) throughput.push_back(summary.throughput(time));
   summary.iteration = sim::spread(seconds);
-  summary.samples_per_second = sim::spread(throughput);
   return as_json ? json(summary) : table(summary);
 }
 

@@ -26,8 +26,8 @@ void ImportOutputs::write(const Imported& imported) const {
     costs_file.commit();
   }
   model_file.commit();
-  fmt::print("{}: {} operators, {:.1f} M parameters\n", imported.model.name(), imported.model.size(),
-             static_cast<double>(imported.model.parameters()) * 1e-6);
+  print(fmt::format("{}: {} operators, {:.1f} M parameters\n", imported.model.name(), imported.model.size(),
+                    static_cast<double>(imported.model.parameters()) * 1e-6));
 }
 
 void add_import(CLI::App& app, Action& action) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "import_command.hpp"
@@ -9,6 +11,7 @@ namespace {
 struct Flags {
   std::string file;
   std::int64_t batch = 0;
+  bool all_layers = false;
   ImportOutputs outputs;
 };
 
@@ -24,9 +27,13 @@ cost::ProfileCosts profile(const graph::PipedreamGraph& graph, std::int64_t batc
 }
 
 core::ExitCode run(const Flags& flags) {
-  const auto graph = graph::load_pipedream_graph(flags.file);
+  const auto read = graph::load_pipedream_graph(flags.file);
+  const auto graph = flags.all_layers ? read : graph::without_idle(read);
   const std::string name = std::filesystem::path(flags.outputs.model).stem().string();
   flags.outputs.write({graph::to_op_graph(graph, name, flags.batch), profile(graph, flags.batch)});
+  if (graph.nodes.size() < read.nodes.size())
+    print(fmt::format("{} layers without work joined a neighbour (--all-layers keeps them)\n",
+                      read.nodes.size() - graph.nodes.size()));
   return core::ExitCode::done;
 }
 
@@ -38,19 +45,28 @@ void add_import_pipedream(CLI::App& import, Action& action) {
       "The file does not say for which mini-batch it was measured: 256 for AlexNet, 128 for VGG-16 and "
       "ResNet-50, 64 for\n"
       "ResNet-101 among those published. Times are known at that size only: of more samples they grow in "
-      "proportion, of\n"
-      "fewer a pass takes as long, so plan with micro-batches of at least that size.\n\n"
+      "proportion; of\n"
+      "fewer, launching a kernel stays and the rest shrinks in proportion, which says nothing of how badly "
+      "small batches use a\n"
+      "GPU (calibrate coverage tells such times). Layers without time and weights join their only neighbour "
+      "where no cut gets dearer by it, since they multiply the ways to cut the graph; but a device may then "
+      "lack a "
+      "stage.\n"
+      "The optimizer's answers, as its code counts: import with --all-layers, plan with --option "
+      "formula=code --option "
+      "reduce=round.\n\n"
       "Example:\n"
       "  penstock import pipedream-graph vgg16/graph.txt --batch 128 -o vgg16.json --costs vgg16.yaml\n"
       "  penstock plan --model vgg16.json --costs vgg16.yaml --planner pipedream --micro-batch 128 "
       "--mini-batch 1024 \\\n"
-      "      --cluster experiments/clusters/summit.yaml --devices 8");
+      "      --cluster summit --devices 8");
   auto flags = std::make_shared<Flags>();
   command->add_option("file", flags->file, "graph.txt")->required()->type_name("FILE");
   command->add_option("--batch", flags->batch, "samples of the mini-batch that was profiled")
       ->required()
       ->check(samples())
       ->type_name("B");
+  command->add_flag("--all-layers", flags->all_layers, "layers without time and weights stay by themselves");
   flags->outputs.add(*command);
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }

@@ -12,14 +12,22 @@ struct Flags {
   ImportOutputs outputs;
 };
 
-/// The file has one time for both passes; they are told apart as profiles' `total` is.
-cost::ProfileCosts profile(const graph::PiperWorkload& workload) {
+/// The file has one time for both passes. What recomputing adds is the forward pass; where the file does not
+/// say, or it is none or more than all, the passes are told apart as profiles' `total` is.
+double forward_time(const graph::PiperDegree& degree) {
+  const double plain = degree.configurations.front().time;
+  const double again = degree.configurations.back().time - plain;
+  return again > 0 && again < plain ? again : plain / 3;
+}
+
+cost::ProfileCosts profile(graph::PiperWorkload workload) {
   std::map<std::string, cost::ProfileCosts::Entry> entries;
   for (const graph::PiperLayer& layer : workload.layers) {
-    const double time = layer.degrees.front().configurations.front().time;
-    entries[layer.name] = {{{1}, {time / 3}}, {{1}, {time - time / 3}}};
+    const graph::PiperDegree& least = layer.degrees.front();
+    const double forward = forward_time(least);
+    entries[layer.name] = {{{1}, {forward}}, {{1}, {least.configurations.front().time - forward}}};
   }
-  return cost::ProfileCosts("profiled for Piper", std::move(entries));
+  return cost::ProfileCosts("profiled for Piper", std::move(entries), std::move(workload));
 }
 
 core::ExitCode run(const Flags& flags) {
@@ -35,9 +43,15 @@ core::ExitCode run(const Flags& flags) {
 void add_import_piper(CLI::App& import, Action& action) {
   auto* command = import.add_subcommand("piper-json", "Read a workload file of Piper's planner.");
   command->footer(
-      "One sample of the model is one micro-batch of Piper's; layers are taken at their least "
-      "tensor-parallel degree,\n"
-      "without recomputation. The file does not say in what its times are: of those published, BERT is in "
+      "One sample of the model is one micro-batch of Piper's. The model and the operators' times are those "
+      "of "
+      "the least\n"
+      "tensor-parallel degree without recomputation, which all planners and the simulator take. The costs "
+      "hold every degree,\n"
+      "recomputation and message besides: --option costs=imported of planner piper plans with these, as "
+      "Piper's program does,\n"
+      "and with --option memory=BYTES of a device by their count. The file does not say in what its times "
+      "are: of those published, BERT is in "
       "seconds, GNMT\n"
       "and ResNet in milliseconds (Piper's own program takes all for seconds). Edges keep their sizes; where "
       "those of a\n"
@@ -48,7 +62,7 @@ void add_import_piper(CLI::App& import, Action& action) {
       "  penstock import piper-json resnet.json --unit ms -o piper_resnet.json --costs piper_resnet.yaml\n"
       "  penstock plan --model piper_resnet.json --costs piper_resnet.yaml --planner piper --mini-batch 64 "
       "\\\n"
-      "      --micro-batch 1 --cluster experiments/clusters/summit.yaml --devices 8");
+      "      --micro-batch 1 --cluster summit --devices 8 --option costs=imported");
   auto flags = std::make_shared<Flags>();
   command->add_option("file", flags->file, "the workload")->required()->type_name("FILE");
   command->add_option("--unit", flags->unit, "of its times: s or ms")

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/index.hpp"
+#include "penstock/experiment/run.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -15,6 +18,10 @@ struct Flags {
 core::ExitCode index(const Flags& flags) {
   const std::string file = flags.folder + "/README.md", text = experiment::results_index(flags.folder);
   if (!flags.check) {
+    if (std::filesystem::exists(file) && !experiment::is_results_index(core::read_file(file)))
+      throw core::Error(
+          experiment::kOccupied,
+          file + " is no index of results: it stays; name a folder of results, or move it away");
     core::write_file(file, text);
     return core::ExitCode::done;
   }

@@ -13,6 +13,12 @@ namespace {
 // The only globals: signals are sent to the process.
 std::atomic<bool> caught{false}, stop_requested{false};
 
+/// nohup has it so.
+bool ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void await(const sigset_t& interrupts) {
   int signal = 0;
   sigwait(&interrupts, &signal);
@@ -20,6 +26,7 @@ void await(const sigset_t& interrupts) {
   stop_requested = true;
   std::signal(SIGINT, SIG_DFL);  // a shell's background jobs are started with it ignored
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, ends ? SIG_DFL : SIG_IGN);  // a terminal that goes away says so more than once
   pthread_sigmask(SIG_UNBLOCK, &interrupts, nullptr);
   if (ends) std::raise(signal);
   for (;;) pause();  // the next one ends the program
@@ -32,6 +39,7 @@ void await_interrupts() {
   sigemptyset(&interrupts);
   sigaddset(&interrupts, SIGINT);
   sigaddset(&interrupts, SIGTERM);
+  if (!ignored(SIGHUP)) sigaddset(&interrupts, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &interrupts, nullptr);
   std::thread(await, interrupts).detach();
 }

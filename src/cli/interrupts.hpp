@@ -5,14 +5,14 @@
 
 namespace penstock::cli {
 
-/// To be called before any thread starts. One of its own waits for SIGINT and SIGTERM, and all others block
-/// them: no handler may interrupt a thread that computes. Kernels of oneDNN before 3.11.2 point the stack
-/// pointer into the heap, and a handler's frame would overwrite what lies below (uxlfoundation/oneDNN, issue
-/// 4845).
+/// To be called before any thread starts. One of its own waits for SIGINT, SIGTERM and SIGHUP (unless that is
+/// ignored, as under nohup), and all others block them: no handler may interrupt a thread that computes.
+/// Kernels of oneDNN before 3.11.2 point the stack pointer into the heap, and a handler's frame would
+/// overwrite what lies below (uxlfoundation/oneDNN, issue 4845).
 void await_interrupts();
 
-/// From this call on a first one only asks to stop, and a second one ends the program; before, the first
-/// does.
+/// From this call on a first one only asks to stop, and a second one but SIGHUP ends the program; before, the
+/// first does.
 core::StopToken catch_interrupts();
 
 }  // namespace penstock::cli

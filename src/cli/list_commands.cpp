@@ -16,13 +16,13 @@ using Json = nlohmann::ordered_json;
 using report::Align;
 using report::Table;
 
-core::ExitCode list_models(bool json) {
+core::ExitCode list_models(bool json, const report::Screen& screen) {
   Json all = Json::array();
   Table table({{"model"},
                {"operators", Align::right},
                {"parameters", Align::right},
                {"GFLOP/sample", Align::right},
-               {"summary"}});
+               {.title = "summary", .folds = true}});
   for (const auto& info : models::catalogue()) {
     const graph::OpGraph graph = models::build(info.name);
     const double gflop = graph.forward_flops().value() * 1e-9;
@@ -36,14 +36,19 @@ core::ExitCode list_models(bool json) {
                fmt::format("{:.1f} M", static_cast<double>(graph.parameters()) * 1e-6),
                fmt::format("{:.2f}", gflop), info.summary});
   }
-  fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
+  print(json ? all.dump(2) + "\n" : table.text(screen));
   return core::ExitCode::done;
 }
 
-core::ExitCode list_planners(bool json) {
+core::ExitCode list_planners(bool json, const report::Screen& screen) {
   Json all = Json::array();
-  Table table({{"planner"}, {"what it searches"}, {"source"}});
-  Table options({{"planner"}, {"option"}, {"values"}, {"default"}, {"meaning"}});
+  Table table(
+      {{"planner"}, {.title = "what it searches", .folds = true}, {.title = "source", .folds = true}});
+  Table options({{"planner"},
+                 {"option"},
+                 {.title = "values", .leaves = 2, .folds = true},
+                 {"default", Align::left, 1},
+                 {.title = "meaning", .folds = true}});
   for (const auto& info : planners::catalogue()) {
     Json own = Json::array();
     for (const auto& option : info.options) {
@@ -57,13 +62,17 @@ core::ExitCode list_planners(bool json) {
         {{"name", info.name}, {"summary", info.summary}, {"source", info.source}, {"options", own}});
     table.add({info.name, info.summary, info.source});
   }
-  fmt::print("{}", json ? all.dump(2) + "\n" : table.text() + "\n" + options.text());
+  print(json ? all.dump(2) + "\n" : table.text(screen) + "\n" + options.text(screen));
   return core::ExitCode::done;
 }
 
-core::ExitCode list_schedules(bool json) {
+core::ExitCode list_schedules(bool json, const report::Screen& screen) {
   Json all = Json::array();
-  Table table({{"schedule"}, {"what it does"}, {"needs"}, {"closed form"}, {"source"}});
+  Table table({{"schedule"},
+               {.title = "what it does", .folds = true},
+               {.title = "needs", .folds = true},
+               {.title = "closed form", .leaves = 2, .folds = true},
+               {.title = "source", .leaves = 1, .folds = true}});
   for (const auto& info : schedule::grid_families()) {
     all.push_back({{"name", info.name},
                    {"summary", info.summary},
@@ -74,19 +83,25 @@ core::ExitCode list_schedules(bool json) {
                    {"weights", info.weights}});
     table.add({info.name, info.summary, info.constraints, info.closed_form, info.source});
   }
-  fmt::print("{}", json ? all.dump(2) + "\n" : table.text());
-  if (!json)
-    fmt::print(
-        "\np ranks, v chunks per rank, m micro-batches; F, I, W, B = I + W of a full stage, FB overlapped\n");
+  constexpr const char* kLetters =
+      "\np ranks, v chunks per rank, m micro-batches; F, I, W, B = I + W of a full stage, FB overlapped\n";
+  json ? print(all.dump(2) + "\n") : print_page(table.text(screen) + kLetters, screen);
   return core::ExitCode::done;
 }
 
 void add_list(CLI::App& app, Action& action, const char* name, const char* help,
-              core::ExitCode (*list)(bool)) {
+              core::ExitCode (*list)(bool, const report::Screen&)) {
+  struct Flags {
+    bool json = false;
+    WideFlag wide;
+  };
   auto* command = app.add_subcommand(name, help);
-  auto json = std::make_shared<bool>(false);
-  add_json(*command, *json);
-  command->callback([json, list, &action] { action = [json, list](const Session&) { return list(*json); }; });
+  auto flags = std::make_shared<Flags>();
+  add_json(*command, flags->json);
+  flags->wide.add(*command);
+  command->callback([flags, list, &action] {
+    action = [flags, list](const Session&) { return list(flags->json, flags->wide.screen()); };
+  });
 }
 
 }  // namespace

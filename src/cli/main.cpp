@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <new>
 #include <system_error>
 
 #include "command.hpp"
+#include "help_text.hpp"
 #include "interrupts.hpp"
+#include "overview.hpp"
 #include "penstock/core/spelling.hpp"
 #include "replay_flags.hpp"
 #include "version.hpp"
@@ -16,50 +18,77 @@ namespace penstock::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 10 wrong command line, 11 bad input; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
-    "            23 a device failed; 30 interrupted (finished results are kept), 31 too large or out of "
-    "time;\n"
+    "Exit codes: 0 done; 10 wrong command line, 11 bad input, 12 other results would\n"
+    "            be overwritten; 20 no plan fits, 21 invalid plan, 22 drifted,\n"
+    "            23 a device failed; 30 interrupted (finished results are kept),\n"
+    "            31 too large, or out of time or memory;\n"
     "            40 a defect of penstock.";
 
 int fail(core::ExitCode code, const std::string& message) {
-  fmt::print(stderr, "penstock: {}\n", message);
+  say(fmt::format("penstock: {}\n", message));
   return static_cast<int>(code);
 }
 
-/// Of a word that is no command CLI11 says only that a command is required.
-std::string in_words(const CLI::App& app, const CLI::ParseError& e) {
-  if (const auto inside = app.get_subcommands(); !inside.empty()) return in_words(*inside.front(), e);
+/// "'--modle' is no option of penstock plan; did you mean '--model'?"
+std::string no_option(const CLI::App& app, const std::string& name, const std::string& given) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& spelling : option->get_lnames()) known.push_back("--" + spelling);
+  const std::string hint = core::did_you_mean(given, known);
+  return fmt::format("'{}' is no option of {}{}", given, name,
+                     hint.starts_with("did you mean") ? "; " + hint : "");
+}
+
+/// A misspelt word is the cause where CLI11 misses what it stands for.
+std::string in_words(const CLI::App& app, const std::string& name, const CLI::ParseError& e) {
+  if (const auto inside = app.get_subcommands(); !inside.empty())
+    return in_words(*inside.front(), name + " " + inside.front()->get_name(), e);
+  std::string out = e.what();
+  const bool missing = e.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
   const auto words = app.remaining();
-  if (words.empty() || e.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return e.what();
-  std::vector<std::string> commands;
-  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
-  if (commands.empty()) return e.what();
-  return fmt::format("'{}' is no command; {}", words.front(), core::did_you_mean(words.front(), commands));
+  const auto option =
+      std::ranges::find_if(words, [](const auto& word) { return word.size() > 1 && word[0] == '-'; });
+  if (missing || e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    if (option != words.end())
+      out = no_option(app, name, option->substr(0, option->find('=')));
+    else if (!words.empty() && !app.get_subcommands({}).empty())
+      out = no_command(app, words.front());
+  }
+  return out + "; see " + name + " --help";
 }
 
 /// What was printed may have been kept back until now: a full disk shows here.
 int written(int code) {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  if (output_arrived()) return code;
   const int lost = fail(core::ExitCode::bad_input, "cannot write to standard output");
   return code == 0 ? lost : code;
 }
 
 int run(int argc, char** argv) {
   CLI::App app{"Plan, simulate and compare pipeline-parallel training of deep networks.", "penstock"};
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer(kFooter);
   app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
   app.require_subcommand(1);
   Action action;
   for (auto add : {add_run, add_plan, add_compare, add_simulate, add_replay, add_validate, add_models,
-                   add_model, add_calibrate, add_import, add_index, add_planners, add_schedule, add_schedules,
-                   add_report, add_completions, add_manual})
+                   add_clusters, add_model, add_calibrate, add_import, add_index, add_planners, add_schedule,
+                   add_schedules, add_report, add_completions, add_manual, add_help})
     add(app, action);
+  if (argc == 1) {
+    print(overview());
+    return 0;
+  }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
+  } catch (const CLI::CallForHelp&) {
+    print(app.help());
+    return 0;
+  } catch (const CLI::CallForVersion& e) {
+    print(e.what() + std::string("\n"));
+    return 0;
   } catch (const CLI::ParseError& e) {
-    return fail(core::ExitCode::usage, in_words(app, e) + "; see penstock --help");
+    return fail(core::ExitCode::usage, in_words(app, app.get_name(), e));
   }
   Session session;
   for (int i = 0; i < argc; ++i)
@@ -74,6 +103,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using penstock::core::ExitCode;
   try {
+    penstock::cli::guard_streams();
     penstock::cli::await_interrupts();
     return penstock::cli::written(penstock::cli::run(argc, argv));
   } catch (const penstock::core::Error& e) {

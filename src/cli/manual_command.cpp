@@ -15,7 +15,7 @@ core::ExitCode write_pages(CLI::App& app, const std::string& folder) {
   for (const CommandSyntax& command : commands)
     core::write_file(std::filesystem::path(folder) / (page_name(command) + ".1"),
                      manual_page(commands, command));
-  fmt::print("{}: {} pages\n", folder, commands.size());
+  print(fmt::format("{}: {} pages\n", folder, commands.size()));
   return core::ExitCode::done;
 }
 

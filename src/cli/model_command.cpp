@@ -21,16 +21,17 @@ struct Flags {
   std::string output;
   bool json = false;
   bool operators = false;
+  WideFlag wide;
 };
 
-std::string operator_table(const graph::OpGraph& graph) {
+std::string operator_table(const graph::OpGraph& graph, const report::Screen& screen) {
   Table table({{"operator"},
                {"kind"},
                {"parameters", Align::right},
                {"MFLOP", Align::right},
-               {"output", Align::right},
-               {"kept", Align::right},
-               {"inputs"}});
+               {"output", Align::right, 2},
+               {"kept", Align::right, 1},
+               {.title = "inputs", .folds = true}});
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
     std::string inputs;
@@ -40,16 +41,16 @@ std::string operator_table(const graph::OpGraph& graph) {
                fmt::format("{:.2f}", op.forward_flops.value() * 1e-6), core::show(op.output_bytes),
                core::show(op.kept_bytes), inputs});
   }
-  return table.text() + "\n";
+  return table.text(screen) + "\n";
 }
 
-std::string parameter_table(const std::string& model) {
-  Table table({{"parameter"}, {"default"}, {"meaning"}});
+std::string parameter_table(const std::string& model, const report::Screen& screen) {
+  Table table({{"parameter"}, {"default"}, {.title = "meaning", .folds = true}});
   for (const auto& info : models::catalogue())
     if (info.name == model)
       for (const auto& parameter : info.parameters)
         table.add({parameter.name, parameter.default_value, parameter.meaning});
-  return table.text() + "\n";
+  return table.text(screen) + "\n";
 }
 
 std::string structure(const graph::OpGraph& graph) {
@@ -72,15 +73,17 @@ core::ExitCode run(const Flags& flags, const Session&) {
   const graph::OpGraph graph = experiment::load_model(ref);
   if (!flags.output.empty()) write(graph, flags.output);
   if (flags.json) {
-    fmt::print("{}", graph::to_json(graph));
+    print(graph::to_json(graph));
     return core::ExitCode::done;
   }
-  fmt::print("{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\n",
-             graph.name(), graph.size(), graph.dag().edge_count(),
-             static_cast<double>(graph.parameters()) * 1e-6, graph.forward_flops().value() * 1e-9);
-  fmt::print("structure: {}\n\n", structure(graph));
-  if (!experiment::is_model_file(flags.name)) fmt::print("{}", parameter_table(flags.name));
-  if (flags.operators) fmt::print("{}", operator_table(graph));
+  const report::Screen screen = flags.wide.screen();
+  std::string page = fmt::format(
+      "{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\nstructure: {}\n\n",
+      graph.name(), graph.size(), graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6,
+      graph.forward_flops().value() * 1e-9, structure(graph));
+  if (!experiment::is_model_file(flags.name)) page += parameter_table(flags.name, screen);
+  if (flags.operators) page += operator_table(graph, screen);
+  print_page(page, screen);
   return core::ExitCode::done;
 }
 
@@ -108,6 +111,7 @@ void add_model(CLI::App& app, Action& action) {
                    "write the graph: .dot for Graphviz, else a model file (JSON)")
       ->type_name("FILE");
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

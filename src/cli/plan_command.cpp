@@ -18,7 +18,7 @@ struct Flags {
   std::int64_t mini_batch = 0;
   CostFlags costs;
   planners::SearchOptions search;
-  std::int64_t micro_batch = 0;
+  std::int64_t micro_batch = 0, pipeline_micro_batch = 0;
   std::string choose_by = "simulation";
   CompressionFlags compression;
   SimulationFlags simulation;
@@ -28,6 +28,7 @@ struct Flags {
   TimelineFlags timeline;
   int threads = 0;
   bool json = false;
+  WideFlag wide;
 };
 
 planners::PlannerChoice chosen(const Flags& flags) {
@@ -38,7 +39,7 @@ planners::PlannerChoice chosen(const Flags& flags) {
 
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
-  const planners::PlannerChoice planner = chosen(flags);
+  const auto planner = from_command_line([&] { return chosen(flags); });
   plan::ClusterRef cluster_ref = flags.cluster.ref();
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
@@ -49,6 +50,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), true,
                                     flags.memory_limit.value()};
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
+  if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
 
   const auto outcome = [&] {
@@ -56,10 +58,14 @@ core::ExitCode run(const Flags& flags, const Session& session) {
     return experiment::search(problem, {flags.model.ref(), cluster_ref, planner, problem.training, {}},
                               setting, session.stop());
   }();
-  if (!flags.output.empty()) core::write_file(flags.output, plan::to_yaml(graph, *outcome.plan));
+  if (!flags.output.empty())
+    core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, *outcome.plan)));
   flags.timeline.write(outcome, problem.cluster);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome, setting.simulation)
-                              : plan_table(problem, outcome, setting.simulation));
+  const report::Screen screen = flags.wide.screen();
+  if (flags.json)
+    print(plan_json(problem, outcome, setting.simulation));
+  else
+    print_page(plan_table(problem, outcome, setting.simulation, {}, screen), screen);
   return core::ExitCode::done;
 }
 
@@ -69,14 +75,19 @@ void add_plan(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "plan", "Find a plan for one model on one cluster, simulate it, and write the plan file.");
   command->footer(
-      "Prints one line per stage: operators, devices, micro-batch, samples in flight, time per sample, "
-      "memory by kind per\n"
-      "device; then depth, estimated and simulated iteration, throughput, lower bounds and what the search "
-      "took.\n\n"
+      "Prints one line per stage: operators, devices, micro-batch of a replica, samples in flight, time per "
+      "sample, memory\n"
+      "by kind per device; then the plan in one line (pipeline-, data- and tensor-parallel degrees, "
+      "schedule, micro-batch of\n"
+      "a replica, ZeRO stage, stages that recompute) with its throughput, model FLOP/s of a GPU and their "
+      "share of its peak\n"
+      "(MFU; recomputation counts as no work); then depth, estimated and simulated iteration, lower bounds "
+      "and what the\n"
+      "search took.\n\n"
       "Examples:\n"
-      "  penstock plan --model mmt --cluster experiments/clusters/summit.yaml --devices 8 --mini-batch 128 "
+      "  penstock plan --model mmt --cluster summit --devices 8 --mini-batch 128 "
       "-o plan.yaml\n"
-      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster experiments/clusters/dgx_a100.yaml "
+      "  penstock plan --model dlrm -p bag=concat --planner spp --cluster dgx_a100 "
       "\\\n"
       "      --mini-batch 4096 --optimizer adam --json");
   auto flags = std::make_shared<Flags>();
@@ -102,7 +113,16 @@ void add_plan(CLI::App& app, Action& action) {
   flags->costs.add(*command);
   command
       ->add_option("--micro-batch", flags->micro_batch,
-                   "pin the micro-batch size; default: all powers of two are tried")
+                   "pin the samples that a replica takes at a time, in every stage; where replicas split a "
+                   "micro-batch, stages then\n"
+                   "have equally many, unless --per-stage-micro-batch; default: all powers of two are tried")
+      ->check(samples())
+      ->type_name("b");
+  command
+      ->add_option("--pipeline-micro-batch", flags->pipeline_micro_batch,
+                   "pin instead the samples that flow through all stages at a time, whose replicas split them "
+                   "(GraphPipe's b); not\n"
+                   "for planners whose replicas take whole micro-batches")
       ->check(samples())
       ->type_name("b");
   command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch,
@@ -129,6 +149,7 @@ void add_plan(CLI::App& app, Action& action) {
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

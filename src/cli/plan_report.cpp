@@ -9,6 +9,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/report/difference.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
@@ -26,9 +27,27 @@ using core::show;
 using plan::MemoryKind;
 using report::Align;
 
-/// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state.
-std::string device_list(const plan::Stage& stage) {
+/// "0-63 128-191".
+std::string device_ranges(const std::vector<core::DeviceId>& devices) {
   std::string out;
+  for (std::size_t first = 0, end = 0; first < devices.size(); first = end) {
+    for (end = first + 1; end < devices.size() && devices[end].index() == devices[end - 1].index() + 1;)
+      ++end;
+    out += fmt::format("{}{}", first == 0 ? "" : " ", devices[first].index());
+    if (end - first > 1) out += fmt::format("-{}", devices[end - 1].index());
+  }
+  return out;
+}
+
+/// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state. Of many devices ranges.
+std::string device_list(const plan::Stage& stage) {
+  constexpr std::size_t kMostNamed = 16;
+  std::string out;
+  if (stage.devices.size() > kMostNamed) {
+    out = device_ranges(stage.devices);
+    if (stage.tensor_parallel > 1) out += fmt::format(", groups of {}", stage.tensor_parallel);
+    return stage.zero == 0 ? out : fmt::format("{}, ZeRO {}", out, stage.zero);
+  }
   for (std::size_t i = 0; i < stage.devices.size(); ++i) {
     const bool next_group =
         stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
@@ -81,19 +100,27 @@ std::string search_line(const report::CellResult& row) {
   if (!row.search_s) return "";
   const auto memory = row.search_memory_bytes;
   return fmt::format(
-      "search {}, simulating candidates {} (over all threads), {} states, memory {}; estimate {:.3f} of "
-      "simulated{}\n",
+      "search {}, simulating candidates {} (over all threads), {} states, memory {}; estimate error {}{}\n",
       show(core::Seconds(*row.search_s)), show(core::Seconds(row.judging_s.value_or(0))), *row.states,
-      memory ? show(core::Bytes(*memory)) : "n/a", *row.optimism,
+      memory ? show(core::Bytes(*memory)) : "n/a", report::difference(*row.estimate_error),
       row.status == "ok" ? "" : "; " + row.status);
 }
 
-/// Nothing of analytic costs; of calibrated ones, what was measured.
+/// "34980 tokens/s, 6.21 TFLOP/s per GPU, MFU 39.5 %", as far as it is known.
+std::string rates(const report::CellResult& row) {
+  std::string out;
+  if (row.tokens_per_s) out += fmt::format(", {:.0f} tokens/s", *row.tokens_per_s);
+  if (row.tflops_per_device) out += fmt::format(", {:.2f} TFLOP/s per GPU", *row.tflops_per_device);
+  if (row.mfu) out += fmt::format(", MFU {:.1f} %", *row.mfu * 100);
+  return out;
+}
+
+/// Nothing of analytic costs; of others, what was measured.
 std::string costs_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
   if (outcome.row.costs == "analytic") return "";
   std::string out = "costs: " + outcome.row.costs;
-  if (const auto* calibrated = dynamic_cast<const cost::CalibratedCosts*>(&problem.costs)) {
-    const auto coverage = cost::coverage(*calibrated, problem.graph, problem.cluster, *outcome.plan);
+  if (const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs)) {
+    const auto coverage = cost::coverage(*estimated, problem.graph, problem.cluster, *outcome.plan);
     for (std::size_t i = 0; i < cost::kOrigins; ++i)
       out += fmt::format("{} {:.1f} % {}", i ? "," : "; of compute time",
                          coverage.time_share(static_cast<cost::Origin>(i)) * 100,
@@ -102,11 +129,11 @@ std::string costs_line(const cost::Problem& problem, const experiment::CellOutco
   return out + "\n";
 }
 
-/// Shares of compute time; null of other costs than calibrated ones.
+/// Shares of compute time; null of analytic costs.
 nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto* calibrated = dynamic_cast<const cost::CalibratedCosts*>(&problem.costs);
-  if (!calibrated) return {};
-  const auto coverage = cost::coverage(*calibrated, problem.graph, problem.cluster, plan);
+  const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs);
+  if (!estimated) return {};
+  const auto coverage = cost::coverage(*estimated, problem.graph, problem.cluster, plan);
   nlohmann::ordered_json out;
   for (std::size_t i = 0; i < cost::kOrigins; ++i)
     out[std::string(name(static_cast<cost::Origin>(i)))] = coverage.time_share(static_cast<cost::Origin>(i));
@@ -128,11 +155,13 @@ nlohmann::ordered_json bound_json(const cost::Problem& problem, const plan::Plan
       {"iteration_s", to_seconds(bound->time).value()}, {"kind", name(bound->kind)}, {"at", bound->where}};
 }
 
+/// `micro_batch`: of a replica.
 nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage& stage,
-                                  const plan::MemoryByKind& memory) {
+                                  std::int64_t micro_batch, const plan::MemoryByKind& memory) {
   nlohmann::ordered_json out;
   for (core::DeviceId d : stage.devices) out["devices"].push_back(d.index());
-  out["micro_batch"] = stage.micro_batch;
+  out["replicas"] = stage.replicas();
+  out["micro_batch"] = micro_batch;
   out["in_flight"] = stage.in_flight;
   out["recompute"] = stage.recompute;
   out["tensor_parallel"] = stage.tensor_parallel;
@@ -161,22 +190,23 @@ void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster:
 }
 
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                       const sim::SimulationOptions& simulation, const Beside& beside) {
+                       const sim::SimulationOptions& simulation, const Beside& beside,
+                       const report::Screen& screen) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan);
   report::Table table({{"stage", Align::right},
-                       {"operators"},
-                       {"devices"},
+                       {.title = "operators", .folds = true},
+                       {.title = "devices", .folds = true},
                        {"micro-batch", Align::right},
-                       {"in flight", Align::right},
-                       {"time/sample", Align::right},
-                       {"weights", Align::right},
-                       {"gradients", Align::right},
-                       {"optimizer", Align::right},
-                       {"workspace", Align::right},
-                       {"activations", Align::right},
-                       {"buffers", Align::right},
-                       {"versions", Align::right},
+                       {"in flight", Align::right, 8},
+                       {"time/sample", Align::right, 9},
+                       {"weights", Align::right, 6},
+                       {"gradients", Align::right, 3},
+                       {"optimizer", Align::right, 5},
+                       {"workspace", Align::right, 4},
+                       {"activations", Align::right, 7},
+                       {"buffers", Align::right, 1},
+                       {"versions", Align::right, 2},
                        {"memory", Align::right}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -185,7 +215,7 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
     std::vector<std::string> cells = {std::to_string(s),
                                       operator_span(problem.graph, stage),
                                       device_list(stage),
-                                      std::to_string(stage.micro_batch),
+                                      std::to_string(plan::samples_per_device(plan, stage)),
                                       std::to_string(stage.in_flight),
                                       show(core::Seconds(estimate.stages[s].time_per_sample()))};
     for (core::Bytes bytes : memory) cells.push_back(show(bytes));
@@ -199,14 +229,14 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
                               imperfect->seed, imperfect->what, show(imperfect->perfect))
                 : "";
   return fmt::format(
-      "{}\ndepth {} of {} stages; estimated iteration {}, simulated {}: {:.1f} samples/s, bubble {:.1f} %, "
-      "exposed "
-      "communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
-      table.text(), *row.depth, *row.stages, show(core::Seconds(*row.estimate_s)),
-      show(core::Seconds(*row.iteration_s)), *row.samples_per_s, *row.bubble * 100,
+      "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
+      "{:.1f} "
+      "%, exposed communication {:.1f} %, peak memory {}\n{}{}{}{}{}{}",
+      table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
+      show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       costs_line(problem, outcome), world, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
-      search_line(row), beside.explained ? "\n" + explain_table(*beside.explained) : "");
+      search_line(row), beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
@@ -218,14 +248,20 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                                 {"devices", row.devices},
                                 {"planner", row.planner},
                                 {"mini_batch", row.mini_batch},
+                                {"strategy", *row.strategy},
+                                {"pipeline_parallel", *row.pipeline_parallel},
                                 {"depth", *row.depth},
+                                {"schedule", *row.schedule},
                                 {"estimate_s", *row.estimate_s},
                                 {"iteration_s", *row.iteration_s},
-                                {"optimism", *row.optimism},
+                                {"estimate_error", *row.estimate_error},
                                 {"lower_bound", bound_json(problem, plan, simulation)},
                                 {"any_plan_lower_bound_s", or_null(row.lower_bound_s)},
                                 {"gap", or_null(row.gap)},
                                 {"samples_per_s", *row.samples_per_s},
+                                {"tokens_per_s", or_null(row.tokens_per_s)},
+                                {"tflops_per_device", or_null(row.tflops_per_device)},
+                                {"mfu", or_null(row.mfu)},
                                 {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
                                 {"peak_memory_bytes", *row.peak_memory_bytes},
@@ -244,7 +280,8 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    out["stages"].push_back(stage_json(problem.graph, plan.stages[s], memories[s]));
+    out["stages"].push_back(stage_json(problem.graph, plan.stages[s],
+                                       plan::samples_per_device(plan, plan.stages[s]), memories[s]));
   for (const trace::DeviceSummary& device : outcome.summary->devices)
     out["device_peaks"].push_back(
         {{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});

@@ -36,7 +36,8 @@ struct Beside {
 /// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,
 /// memory by kind), then totals; it was simulated with `simulation`.
 std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
-                       const sim::SimulationOptions& simulation, const Beside& beside = {});
+                       const sim::SimulationOptions& simulation, const Beside& beside = {},
+                       const report::Screen& screen = {});
 
 /// The same as JSON, and each device's peak with its moment.
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,

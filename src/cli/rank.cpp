@@ -35,4 +35,10 @@ int process_count() {
   return number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1, 1);
 }
 
+std::string process_job() {
+  if (const char* name = std::getenv("PMIX_NAMESPACE")) return name;
+  const char *job = std::getenv("SLURM_JOB_ID"), *step = std::getenv("SLURM_STEP_ID");
+  return job && step ? std::string(job) + "." + step : "";
+}
+
 }  // namespace penstock::cli

@@ -1,6 +1,8 @@
 #pragma once
 // Which of several processes this one is.
 
+#include <string>
+
 namespace penstock::cli {
 
 /// As its launcher says in the environment: Open MPI's mpirun, MPICH's (PMI), PMIx, Slurm's srun. 0 when none
@@ -8,5 +10,7 @@ namespace penstock::cli {
 int process_rank();
 /// How many these are; 1 when no launcher says.
 int process_count();
+/// A name that the processes of one launch share and no other launch has; empty when no launcher gives one.
+std::string process_job();
 
 }  // namespace penstock::cli

@@ -1,9 +1,10 @@
 // penstock replay: a plan executed for real, beside its simulation.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 
+#include "file_set.hpp"
+#include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/statistics.hpp"
@@ -29,31 +30,37 @@ struct Flags {
   ReplayFlags replay;
   std::string losses, folder;
   bool json = false, graph = false;
+  WideFlag wide;
 };
+
+constexpr const char* kRecord = "comparison.json";  ///< says who wrote the others
 
 /// Files on their way into a folder: `commit` moves them there together; without it none is left.
 class Delivery {
  public:
   explicit Delivery(const std::string& folder)
-      : folder_((fs::path(folder) / "").parent_path()),
-        waiting_(fmt::format("{}.{}.tmp", folder_.string(), getpid())) {}
-  ~Delivery() {
-    std::error_code ignored;
-    fs::remove_all(waiting_, ignored);
-  }
-  Delivery(const Delivery&) = delete;
-  Delivery& operator=(const Delivery&) = delete;
+      : folder_((fs::path(folder) / "").parent_path()), waiting_(folder_.string()) {}
 
-  std::string path(const std::string& name) const { return waiting_ + "/" + name; }
+  /// Throws where another's files of these names are in the folder.
+  static void check(const fs::path& folder) {
+    std::vector<std::string> files;
+    for (const char* name : {"measured.pftrace", "measured.svg", "simulated.pftrace", "simulated.svg",
+                             "comparison.csv", kRecord})
+      files.push_back((folder / name).string());
+    check_replaceable(files, files.back(), "penstock replay");
+  }
+
+  std::string path(const std::string& name) const { return waiting_.path() + "/" + name; }
   void commit() const {
     fs::create_directories(folder_);
-    for (const auto& entry : fs::directory_iterator(waiting_))
+    fs::rename(path(kRecord), folder_ / kRecord);
+    for (const auto& entry : fs::directory_iterator(waiting_.path()))
       fs::rename(entry.path(), folder_ / entry.path().filename());
   }
 
  private:
   fs::path folder_;
-  std::string waiting_;  ///< beside it
+  core::TemporaryFolder waiting_;
 };
 
 void write_timeline(const Delivery& to, const std::string& name, const trace::Trace& trace,
@@ -80,7 +87,7 @@ void write_all(const Flags& flags, const experiment::Replayed& replayed, const c
   write_timeline(to, "measured", replayed.measured.trace, cluster, replayed.row.plan);
   write_timeline(to, "simulated", replayed.simulated, cluster, replayed.row.plan);
   core::write_file(to.path("comparison.csv"), report::comparison_csv(replayed.comparison));
-  core::write_file(to.path("comparison.json"),
+  core::write_file(to.path(kRecord),
                    report::comparison_json(replayed.row, replayed.measured.iterations, replayed.as_graph,
                                            replayed.comparison, provenance));
   write_losses();
@@ -99,6 +106,7 @@ std::string graph_line(const std::vector<core::Seconds>& launches) {
 }
 
 core::ExitCode run(const Flags& flags, const Session& session) {
+  if (!flags.folder.empty()) Delivery::check(flags.folder);
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, {}, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);
@@ -121,20 +129,26 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   std::optional<replay::Processes> processes;
   if (const int count = process_count(); count > 1)
     setting.options.processes = &processes.emplace(count, cluster.size());
+  const std::string name = fs::path(flags.file).stem().string();
+  std::optional<Heartbeat> heartbeat;
+  if (process_rank() == 0) heartbeat.emplace(name, "replaying for");
   auto replayed = experiment::replay_plan(problem, plan, flags.simulation.options(), setting);
+  heartbeat.reset();
   processes.reset();
   if (process_rank() > 0) return core::ExitCode::done;
-  replayed.row.plan = fs::path(flags.file).stem().string();
+  replayed.row.plan = name;
   replayed.row.load = before.load;
   replayed.row.date = before.date;
   const report::Provenance made = provenance(session);
   write_all(flags, replayed, cluster, made);
+  const report::Screen screen = flags.wide.screen();
   if (flags.json)
-    fmt::print("{}", report::comparison_json(replayed.row, replayed.measured.iterations, replayed.as_graph,
-                                             replayed.comparison, made));
+    print(report::comparison_json(replayed.row, replayed.measured.iterations, replayed.as_graph,
+                                  replayed.comparison, made));
   else
-    fmt::print("{}{}", report::comparison_table(replayed.row, replayed.comparison),
-               graph_line(replayed.as_graph));
+    print_page(
+        report::comparison_table(replayed.row, replayed.comparison, screen) + graph_line(replayed.as_graph),
+        screen);
   return core::ExitCode::done;
 }
 
@@ -149,15 +163,16 @@ void add_replay(CLI::App& app, Action& action) {
       "optimizer "
       "steps.\n"
       "Kernels of the host take one thread per device of the plan. Files appear whole and together, or not "
-      "at all.\n"
+      "at all;\n"
+      "in place of another replay's, but of nothing else (exit code 12).\n"
       "Started by mpirun, N processes share the D devices: number d is in process d * N / D. Messages, and "
       "what\n"
       "tensor-parallel groups share, go by MPI, between GPUs by NCCL (each GPU a whole one then); process 0\n"
       "prints and writes.\n\n"
       "Examples:\n"
-      "  penstock replay plan.yaml --costs host.yaml -o results/replay\n"
+      "  penstock replay plan.yaml --costs host.yaml -o out/replay\n"
       "  penstock replay plan.yaml --iterations 50 --losses losses.csv\n"
-      "  mpirun -n 2 penstock replay plan.yaml --costs host.yaml -o results/replay\n"
+      "  mpirun -n 2 penstock replay plan.yaml --costs host.yaml -o out/replay\n"
       "  mpirun -n 4 --map-by ppr:2:node penstock replay plan.yaml --device cuda --costs h100.yaml");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->cluster.add(*command, false);
@@ -178,6 +193,7 @@ void add_replay(CLI::App& app, Action& action) {
       "on GPUs, beside: the iteration as one CUDA graph, without links' speeds and losses; a launch "
       "per measured iteration");
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

@@ -5,7 +5,6 @@
 #include "command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/load_results.hpp"
-#include "penstock/experiment/page_cells.hpp"
 #include "penstock/report/page.hpp"
 #include "penstock/report/paper_table.hpp"
 
@@ -27,48 +26,45 @@ std::string name_of(const std::string& folder) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-std::vector<report::ValidationRow> validation_of(const std::string& folder) {
-  const std::string file = folder + "/validation.csv";
-  if (!fs::exists(file)) return {};
-  return report::parse_validation(core::read_file(file), file);
-}
-
-std::string page(const Flags& flags, report::Results results, const Session& session) {
+std::string page(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
-  auto cells = experiment::page_cells(flags.folder, results.rows, session.stop());
-  return report::to_html({"Penstock: " + name_of(flags.folder), std::move(results), std::move(cells),
-                          validation_of(flags.folder)});
+  report::Page out = experiment::load_page(flags.folder, session.stop());
+  out.title = "Penstock: " + name_of(flags.folder);
+  return report::to_html(out);
 }
 
 constexpr report::Columns kEverything{.axes = true, .origin = true};
 
 core::ExitCode run(const Flags& flags, const Session& session) {
-  report::Results results = experiment::load_results(flags.folder);
   if (flags.format == "html") {
     const std::string path = flags.output.empty() ? flags.folder + "/report.html" : flags.output;
-    core::write_file(path, page(flags, std::move(results), session));
-    fmt::print("{}\n", path);
+    core::write_file(path, page(flags, session));
+    print(path + "\n");
     return core::ExitCode::done;
   }
+  const report::Results results = experiment::load_results(flags.folder);
   const std::string text = flags.format == "csv"        ? report::to_csv(results.rows, kEverything)
                            : flags.format == "markdown" ? report::to_markdown(results.rows)
                                                         : report::to_latex(results.rows);
   if (flags.output.empty())
-    fmt::print("{}", text);
+    print(text);
   else
     core::write_file(flags.output, text);
   return core::ExitCode::done;
 }
 
 constexpr const char* kFooter =
-    "The page needs no network and no other file: tables to sort, planners compared, and for each plan its "
-    "stages, timeline,\n"
-    "memory, critical path and shares of time. Plans are simulated anew for it, as the folder's cells/ say; "
-    "a "
-    "plan that cannot\n"
-    "be is told in the page, and keeps its row. The tables join results.json with timings.csv. A file "
-    "validation.csv in the\n"
-    "folder (plan,measured_s,measured_low_s,measured_high_s,simulated_s,error) is drawn as measured against "
+    "The page needs no network and no other file: what came out and who was fastest, charts of throughput, "
+    "memory and\n"
+    "search, the table, claims of papers, and for each plan its stages with their operators, timeline, "
+    "memory, critical\n"
+    "path and shares of time. A study of schedules has a page too. Plans are simulated anew for it, as the "
+    "folder's\n"
+    "cells/ say, the fastest of each problem first, until the page is full (10 MiB); a plan that cannot be "
+    "is told in\n"
+    "the page, and keeps its row. The tables join results.json with timings.csv. A file validation.csv in "
+    "the folder\n"
+    "(plan,measured_s,measured_low_s,measured_high_s,simulated_s,error) is drawn as measured against "
     "simulated.\n\n"
     "Examples:\n"
     "  penstock report results/quickstart\n"
@@ -81,7 +77,10 @@ void add_report(CLI::App& app, Action& action) {
       app.add_subcommand("report", "Turn a results folder into one HTML page, or into a table for a paper.");
   command->footer(kFooter);
   auto flags = std::make_shared<Flags>();
-  command->add_option("FOLDER", flags->folder, "what `penstock run` or `penstock validate` wrote, but of schedules alone")
+  command
+      ->add_option(
+          "FOLDER", flags->folder,
+          "what `penstock run` or `penstock validate` wrote; tables are of plans, not of schedules alone")
       ->required()
       ->type_name("DIR");
   command->add_option("--format", flags->format, "html, markdown, csv or latex (booktabs)")

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "budget.hpp"
 #include "command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -21,15 +23,20 @@ struct Flags {
   std::string folder;
   std::string cache;
   int threads = 0;
+  std::vector<std::string> only;
+  std::string budget;
   bool dry_run = false;
   bool json = false;
+  WideFlag wide;
 };
 
-core::ExitCode exit_code(const experiment::RunOutcome& outcome) {
+core::ExitCode exit_code(const experiment::RunOutcome& outcome, bool over) {
+  if (over) return core::ExitCode::limit;
   if (outcome.interrupted) return core::ExitCode::interrupted;
   const auto any = [&](auto&& holds) { return std::any_of(outcome.rows.begin(), outcome.rows.end(), holds); };
   if (any([](const auto& row) { return row.status.starts_with("internal: "); }))
     return core::ExitCode::internal;
+  if (any(experiment::out_of_memory)) return core::ExitCode::limit;
   return any([](const auto& row) { return row.iteration_s.has_value(); }) ? core::ExitCode::done
                                                                           : core::ExitCode::infeasible;
 }
@@ -41,64 +48,112 @@ std::string known(double seconds, std::size_t unknown) {
   return out;
 }
 
-core::ExitCode print_forecast(const std::vector<experiment::Forecast>& cells) {
-  report::Table table({{"cell"}, {"state"}, {"last took", report::Align::right}});
+core::ExitCode print_forecast(const std::vector<experiment::Forecast>& cells, const report::Screen& screen) {
+  report::Table table({{.title = "cell", .folds = true},
+                       {.title = "state", .folds = true},
+                       {"last took", report::Align::right}});
   std::size_t cached = 0, unknown = 0;
   double seconds = 0;
   for (const auto& cell : cells) {
-    const bool run = cell.status.empty();
-    table.add({cell.cell, run ? "to run" : "cached: " + cell.status,
+    const bool run = cell.run;
+    const char* state = !run ? "cached: " : cell.status.empty() ? "to run" : "to run again: ";
+    table.add({cell.cell, state + cell.status,
                cell.seconds ? core::show(core::Seconds(*cell.seconds)) : "unknown"});
     cached += !run;
     unknown += run && !cell.seconds;
     if (run) seconds += cell.seconds.value_or(0);
   }
-  fmt::print("{}\n{} of {} cells are cached, {} to run; time, one after the other, as they last took: {}\n",
-             table.text(), cached, cells.size(), cells.size() - cached, known(seconds, unknown));
+  print_page(
+      fmt::format(
+          "{}\n{} of {} cells are cached, {} to run; time, one after the other, as they last took: {}\n",
+          table.text(screen), cached, cells.size(), cells.size() - cached, known(seconds, unknown)),
+      screen);
   return core::ExitCode::done;
+}
+
+/// Why cells have no plan, or not the best one.
+std::string reasons(const std::vector<report::CellResult>& rows) {
+  constexpr std::size_t kMost = 20;
+  std::string out;
+  std::size_t count = 0;
+  for (const report::CellResult& row : rows)
+    if (row.status != "ok" && ++count <= kMost) out += "\n" + progress_line(row, false);
+  if (count > kMost) out += fmt::format("\nand {} more: results.csv has them", count - kMost);
+  return count > 0 ? out + "\n" : "";
 }
 
 void print_outcome(const Flags& flags, const experiment::Spec& spec, const experiment::RunOptions& options,
-                   const experiment::RunOutcome& outcome) {
+                   const experiment::RunOutcome& outcome, bool over) {
   constexpr report::Columns kAll{true, true, true, true};
-  fmt::print("{}", flags.json ? report::to_json(outcome.rows, options.provenance, kAll)
-                              : report::comparison(outcome.rows, spec.baseline, true));
-  if (!flags.json && !outcome.claims.empty()) fmt::print("\n{}", outcome.claims);
-  fmt::print(stderr,
-             "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, "
-             "traces/*.pftrace for ui.perfetto.dev)\n",
-             outcome.interrupted ? "Interrupted" : "Done", outcome.rows.size(), spec.cells.size(),
-             options.folder);
+  if (flags.json) {
+    print(report::to_json(outcome.rows, options.provenance, kAll));
+  } else {
+    report::Screen screen = flags.wide.screen();
+    screen.more += "; all is in results.csv and table.txt";
+    print_page(report::comparison(outcome.rows, spec.baseline, true, screen), screen);
+    print_page(reasons(outcome.rows), screen);
+    if (!outcome.claims.empty()) print_page("\n" + outcome.claims, screen);
+  }
+  const char* how = over ? "The budget is over" : outcome.interrupted ? "Interrupted" : "Done";
+  say(fmt::format(
+      "\n{}: {} of {} cells; results in {}/ (results.csv, results.json, plans/, timelines/*.svg, "
+      "traces/*.pftrace for ui.perfetto.dev){}\n",
+      how, outcome.rows.size(), spec.cells.size(), options.folder,
+      outcome.removed ? fmt::format("; files of {} cells of earlier runs removed", outcome.removed) : ""));
 }
 
-core::ExitCode run_study(const Flags& flags, const Session& session) {
-  if (flags.dry_run || !flags.cache.empty())
-    throw core::BadInput("--dry-run and --cache are for cells with a search; schedules alone are run anew");
+core::ExitCode run_study(const Flags& flags, const std::string& text, const Session& session) {
+  if (flags.dry_run || !flags.cache.empty() || !flags.only.empty() || !flags.budget.empty())
+    throw core::BadInput(
+        "--dry-run, --cache, --only and --budget are for cells with a search; schedules alone are run anew");
   if (process_rank() != 0) return core::ExitCode::done;  // one process does it all
-  const auto study = experiment::load_schedule_study(flags.file, flags.overrides);
-  const std::string folder = flags.folder.empty() ? "results/" + study.name : flags.folder;
-  const std::string tables = experiment::run(study, folder, provenance(session));
-  fmt::print("{}", flags.json ? core::read_file(folder + "/results.json") : tables);
-  fmt::print(stderr, "\nDone: {} cells; results in {}/\n", study.cells.size(), folder);
+  const auto study = experiment::parse_schedule_study(text, flags.file, flags.overrides);
+  const std::string folder = flags.folder.empty() ? "out/" + study.name : flags.folder;
+  report::Screen screen = flags.wide.screen();
+  screen.more += "; all is in results.csv and table.txt";
+  const std::string tables = experiment::run(study, folder, provenance(session), screen);
+  if (flags.json)
+    print(core::read_file(folder + "/results.json"));
+  else
+    print_page(tables, screen);
+  say(fmt::format("\nDone: {} cells; results in {}/\n", study.cells.size(), folder));
   return core::ExitCode::done;
+}
+
+/// The leader's alone.
+experiment::RunOutcome with_progress(const experiment::Spec& spec, experiment::RunOptions options,
+                                     core::StopToken stop) {
+  std::optional<RunProgress> progress;
+  if (options.leader) {
+    progress.emplace(spec.cells.size());
+    options.began = [&](const report::CellResult& row) { progress->began(row); };
+    options.progress = [&](std::size_t done, std::size_t total, const report::CellResult& row, bool cached) {
+      progress->done(done, total, row, cached);
+    };
+  }
+  return experiment::run(spec, options, stop);
 }
 
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
-  if (experiment::is_schedule_study(flags.file)) return run_study(flags, session);
-  const experiment::Spec spec = experiment::load_spec(flags.file, flags.overrides);
+  const std::string text = core::read_file(flags.file);  // once: it may be a pipe
+  if (experiment::is_schedule_study(text, flags.file)) return run_study(flags, text, session);
+  const experiment::Spec spec = experiment::parse_spec(text, flags.file, flags.overrides);
   experiment::RunOptions options;
-  options.folder = flags.folder.empty() ? "results/" + spec.name : flags.folder;
+  options.folder = flags.folder.empty() ? "out/" + spec.name : flags.folder;
   options.cache = flags.cache;
+  options.only = flags.only;
   options.provenance = provenance(session);
   options.program = program(options.provenance);
   options.leader = process_rank() == 0;
-  if (flags.dry_run) return print_forecast(experiment::forecast(spec, options));
-  if (options.leader) options.progress = run_progress();
-  const auto outcome = experiment::run(spec, options, session.stop());
-  if (options.leader) print_outcome(flags, spec, options, outcome);
-  if (!options.leader && !outcome.interrupted) return core::ExitCode::done;  // the leader speaks for all
-  return exit_code(outcome);
+  options.job = process_job();
+  if (flags.dry_run) return print_forecast(experiment::forecast(spec, options), flags.wide.screen());
+  const Budget budget(flags.budget, session.stop());
+  const auto outcome = with_progress(spec, options, budget.stop());
+  const bool over = outcome.interrupted && budget.over();
+  if (outcome.led) print_outcome(flags, spec, options, outcome, over);
+  if (!outcome.led && !outcome.interrupted) return core::ExitCode::done;  // the leader speaks for all
+  return exit_code(outcome, over);
 }
 
 }  // namespace
@@ -121,11 +176,14 @@ void add_run(CLI::App& app, Action& action) {
       "when all are there, claims.csv says what became of the papers' claims in the file.\n"
       "Processes that share the cache share the cells; with mpirun or srun the first one writes the "
       "results.\n"
-      "Exit code 20 when no cell has a plan, whatever the reason in its status.\n\n"
+      "Exit code 20 when no cell has a plan, whatever the reason in its status; 12 when the folder holds "
+      "another\n"
+      "experiment's results.\n\n"
       "Examples:\n"
       "  penstock run experiments/quickstart.yaml\n"
       "  penstock run experiments/quickstart.yaml --set clusters.0.devices=[4] --set time_limit=10s -o few");
-  command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")
+  command
+      ->add_option("FILE", flags->file, "the experiment file; docs/formats/experiment.md describes the form")
       ->required()
       ->type_name("FILE");
   command
@@ -135,15 +193,24 @@ void add_run(CLI::App& app, Action& action) {
           "repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("-o,--output", flags->folder, "results folder; default: results/<experiment>")
+  command->add_option("-o,--output", flags->folder, "results folder; default: out/<experiment>")
       ->type_name("DIR");
   command
       ->add_option("--cache", flags->cache, "folder of finished cells; default: .cache in the results folder")
       ->type_name("DIR");
+  command
+      ->add_option(
+          "--only", flags->only,
+          "run some cells, those with these values of axes (model=mmt,devices=8); repeated: or those. "
+          "Rows of others stay as far as they are cached")
+      ->type_name("AXIS=VALUE,...")
+      ->allow_extra_args(false);
+  add_budget(*command, flags->budget);
   auto* dry_run = command->add_flag("--dry-run", flags->dry_run,
                                     "only list the cells: cached or to run, and what they last took");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   dry_run->excludes("--json");
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }

@@ -1,58 +1,98 @@
 #include "run_progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
+#include "output.hpp"
 
 namespace penstock::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-std::string line(const report::CellResult& row, bool cached) {
+std::string name(const report::CellResult& row) {
   const std::string setting = row.setting.empty() ? "" : " " + row.setting;
-  const std::string result =
-      row.samples_per_s ? fmt::format("{:.1f} samples/s", *row.samples_per_s) : row.status;
-  return fmt::format("{} {} devices{} {}: {}{}", row.model, row.devices, setting, row.planner, result,
-                     cached ? " (cached)" : "");
+  return fmt::format("{} {} devices{} {}", row.model, row.devices, setting, row.planner);
 }
 
-/// As if the cells to come took as long as the others did on average.
-class TimeLeft {
- public:
-  /// Call it once per cell done. Empty while nothing is known, and at the end.
-  std::string after(bool cached, std::size_t left) {
-    if (!cached) ++run_;
-    if (run_ == 0 || left == 0) return "";
-    const double past = std::chrono::duration<double>(Clock::now() - begin_).count();
-    const auto seconds =
-        static_cast<std::int64_t>(past / static_cast<double>(run_) * static_cast<double>(left) + 0.5);
-    if (seconds >= 3600) return fmt::format("{} h {:02} min left ", seconds / 3600, seconds / 60 % 60);
-    return fmt::format("{}:{:02} left ", seconds / 60, seconds % 60);
-  }
-
- private:
-  Clock::time_point begin_ = Clock::now();
-  std::size_t run_ = 0;
-};
+/// Told apart from all others.
+std::string key(const report::CellResult& row) {
+  return fmt::format("{}, mini-batch {} on {}", name(row), row.mini_batch, row.cluster);
+}
 
 }  // namespace
 
-experiment::Progress run_progress() {
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  return [terminal, time = TimeLeft()](std::size_t done, std::size_t total, const report::CellResult& row,
-                                       bool cached) mutable {
-    if (!terminal) {
-      fmt::print(stderr, "[{}/{}] {}\n", done, total, line(row, cached));
-      return;
-    }
-    constexpr std::size_t kWidth = 30;
-    const std::size_t filled = done * kWidth / total;
-    fmt::print(stderr, "\r\033[K[{}{}] {}/{} {}{}{}", std::string(filled, '#'),
-               std::string(kWidth - filled, '.'), done, total, time.after(cached, total - done),
-               line(row, cached).substr(0, 60), done == total ? "\n" : "");
-  };
+std::string progress_line(const report::CellResult& row, bool cached) {
+  const std::string result =
+      row.samples_per_s ? fmt::format("{:.1f} samples/s", *row.samples_per_s) : row.status;
+  return fmt::format("{}: {}{}", name(row), result, cached ? " (cached)" : "");
+}
+
+RunProgress::RunProgress(std::size_t total)
+    : terminal_(terminal_hears()), total_(total), thread_([this] { beat(); }) {}
+
+RunProgress::~RunProgress() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  end_.notify_one();
+  thread_.join();
+  if (line_open_) say("\n");
+}
+
+void RunProgress::began(const report::CellResult& row) {
+  const std::lock_guard lock(mutex_);
+  under_way_.insert(key(row));
+}
+
+void RunProgress::done(std::size_t done, std::size_t total, const report::CellResult& row, bool cached) {
+  const std::lock_guard lock(mutex_);
+  done_ = done;
+  total_ = total;
+  run_ += !cached;
+  under_way_.erase(key(row));
+  last_ = Clock::now();
+  show(progress_line(row, cached));
+}
+
+void RunProgress::beat() {
+  constexpr std::chrono::seconds kPause(5), kLook(1);
+  std::unique_lock lock(mutex_);
+  while (!end_.wait_for(lock, kLook, [this] { return over_; })) {
+    if (Clock::now() - last_ < kPause || under_way_.empty()) continue;
+    last_ = Clock::now();
+    show(under_way());
+  }
+}
+
+/// A bar and the last word; or the word on a line of its own.
+void RunProgress::show(const std::string& text) {
+  if (!terminal_) {
+    say(fmt::format("[{}/{}] {}\n", done_, total_, text));
+    return;
+  }
+  constexpr std::size_t kWidth = 30;
+  const std::size_t filled = done_ * kWidth / total_;
+  say_in_place(fmt::format("[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, '.'),
+                           done_, total_, time_left(), text),
+               done_ == total_);
+  line_open_ = done_ != total_;
+}
+
+std::string RunProgress::under_way() const {
+  const auto past = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin_).count();
+  const std::string more = under_way_.size() > 1 ? fmt::format(" and {} more", under_way_.size() - 1) : "";
+  return fmt::format("after {} s at work on {}{}", past, *under_way_.begin(), more);
+}
+
+/// As if the cells to come took as long as the others did on average. Empty while nothing is known, and at
+/// the end.
+std::string RunProgress::time_left() const {
+  const std::size_t left = total_ - done_;
+  if (run_ == 0 || left == 0) return "";
+  const double past = std::chrono::duration<double>(Clock::now() - begin_).count();
+  const auto seconds =
+      static_cast<std::int64_t>(past / static_cast<double>(run_) * static_cast<double>(left) + 0.5);
+  if (seconds >= 3600) return fmt::format("{} h {:02} min left ", seconds / 3600, seconds / 60 % 60);
+  return fmt::format("{}:{:02} left ", seconds / 60, seconds % 60);
 }
 
 }  // namespace penstock::cli

@@ -23,8 +23,8 @@ using schedule::Grid;
 using schedule::GridCosts;
 
 constexpr double kMostSteps = 1e6;
-constexpr std::size_t kColumns = 150;
-constexpr int kMostCount = 1 << 30;  ///< of anything; make_grid knows what is too large for it
+constexpr std::size_t kColumns = 150;  ///< of the picture, where nothing says how wide the screen is
+constexpr int kMostCount = 1 << 30;    ///< of anything; make_grid knows what is too large for it
 
 struct Flags {
   std::string name;
@@ -150,9 +150,15 @@ void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& re
     throw core::BadInput("--grid: a grid file cannot tell the copies of the model apart");
   if (!flags.grid.empty()) core::write_file(flags.grid, to_csv(grid));
   const report::TimelineStyle style{1280, flags.name, steps ? schedule::kUnitStep : Picoseconds(0),
-                                    "micro-batches"};
+                                    "micro-batches", result.bubble_rate};
   if (!flags.svg.empty())
     core::write_file(flags.svg, report::to_svg(sim::to_trace(grid, result, costs), style));
+}
+
+/// What is left beside the ranks' numbers.
+std::size_t columns(const report::Screen& screen) {
+  constexpr std::size_t kMargin = 8;
+  return screen.width == 0 ? kColumns : screen.width - kMargin;
 }
 
 core::ExitCode run(const Flags& flags, const Session&) {
@@ -166,11 +172,12 @@ core::ExitCode run(const Flags& flags, const Session&) {
       schedule::weight_policy(is_file(flags.name) ? "flush" : schedule::grid_family(flags.name).weights);
   const auto weights = weight_versions(grid.ranks, policy, micro_batches_per_update(policy, flags.shape));
   if (flags.json) {
-    fmt::print("{}", grid_json(grid, result, style, weights));
+    print(grid_json(grid, result, style, weights));
     return core::ExitCode::done;
   }
-  if (flags.grid.empty() && flags.svg.empty()) fmt::print("{}\n", grid_timeline(grid, result, kColumns));
-  fmt::print("{}{}", grid_summary(grid, result, style), weights_line(policy, weights));
+  const report::Screen here = screen();
+  if (flags.grid.empty() && flags.svg.empty()) print(grid_timeline(grid, result, columns(here)) + "\n");
+  print_page(grid_summary(grid, result, style) + weights_line(policy, weights), here);
   return core::ExitCode::done;
 }
 

@@ -31,6 +31,7 @@ struct Flags {
   bool verify = false;
   bool allow_oom = false;
   bool json = false;
+  WideFlag wide;
 };
 
 void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
@@ -52,10 +53,6 @@ void check_combination(const Flags& flags, const std::optional<sim::Imperfection
     throw core::BadInput("--runs: without jitter in the file every run is the same");
   if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
-}
-
-void warn(const std::string& text) {
-  fmt::print(stderr, "penstock: warning: {}\n", text);
 }
 
 ExplainedRun explained(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
@@ -87,8 +84,11 @@ core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const p
     beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
   }
   if (flags.explain.given()) beside.explained = explained(flags, problem, plan, options);
-  fmt::print("{}", flags.json ? plan_json(problem, outcome, options, beside)
-                              : plan_table(problem, outcome, options, beside));
+  const report::Screen screen = flags.wide.screen();
+  if (flags.json)
+    print(plan_json(problem, outcome, options, beside));
+  else
+    print_page(plan_table(problem, outcome, options, beside, screen), screen);
   return warn_of_memory(*outcome.trace);
 }
 
@@ -117,7 +117,9 @@ core::ExitCode run(const Flags& flags, const Session& session) {
   options.seed = flags.imperfection.seed;
   const ThreadLimit limit(flags.threads);
   if (flags.imperfection.runs == 1) return one_run(flags, problem, plan, options);
-  fmt::print("{}", runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop()));
+  const std::string runs =
+      runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop());
+  flags.json ? print(runs) : print_page(runs, flags.wide.screen());
   return core::ExitCode::done;
 }
 
@@ -161,6 +163,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->explain.add(*command);
   flags->timeline.add(*command);
   add_json(*command, flags->json);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

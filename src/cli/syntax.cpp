@@ -6,6 +6,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "help_text.hpp"
+
 namespace penstock::cli {
 namespace {
 
@@ -56,7 +58,9 @@ void collect(CLI::App& app, const CLI::App* parent, std::vector<std::string> wor
              std::vector<CommandSyntax>& all) {
   words.push_back(app.get_name());
   CommandSyntax syntax{words, app.get_description(), "", {}, {}, {}, app.get_require_subcommand_min() > 0};
-  if (!parent || app.get_footer() != parent->get_footer()) syntax.notes = app.get_footer();
+  constexpr std::size_t kNotesWidth = 76;  // as a page on 80 columns shows them
+  if (!parent || app.get_footer() != parent->get_footer())
+    syntax.notes = laid_out_notes(app.get_footer(), kNotesWidth);
   for (CLI::Option* option : app.get_options())
     (option->get_positional() ? syntax.positionals : syntax.options).push_back(argument_of(*option));
   const auto below = app.get_subcommands([](const CLI::App*) { return true; });

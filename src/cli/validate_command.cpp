@@ -1,8 +1,17 @@
 // penstock validate: every plan of an experiment replayed.
 #include <fmt/format.h>
 
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "budget.hpp"
+#include "heartbeat.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/validate.hpp"
+#include "penstock/report/difference.hpp"
 #include "replay_flags.hpp"
 
 namespace penstock::cli {
@@ -12,27 +21,57 @@ struct Flags {
   std::string file, folder;
   CostFlags costs;
   ReplayFlags replay;
+  std::vector<std::string> only;
+  std::string budget;
   int threads = 0;
+  WideFlag wide;
+};
+
+/// A line when five seconds have passed since the last one.
+class PlanningProgress {
+ public:
+  void operator()(std::size_t done, std::size_t total) {
+    constexpr std::chrono::seconds kPause(5);
+    const std::lock_guard lock(said_->mutex);
+    const auto now = std::chrono::steady_clock::now();
+    if (done < total && now - said_->last < kPause) return;
+    said_->last = now;
+    say(fmt::format("[{}/{}] planned\n", done, total));
+  }
+
+ private:
+  struct Said {
+    std::mutex mutex;
+    std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  };
+  std::shared_ptr<Said> said_ = std::make_shared<Said>();
 };
 
 void show(const experiment::ValidateProgress& p) {
-  fmt::print(stderr, "[{}/{}] {}: {} measured, {} simulated, {:+.1f} %{}; {} left\n", p.done, p.total,
-             p.row.plan, core::show(core::Seconds(p.row.measured.median)),
-             core::show(core::Seconds(p.row.simulated_s)), p.row.error() * 100,
-             p.row.noisy() ? ", noisy" : "", core::show(p.left));
+  say(fmt::format("[{}/{}] {}: {} measured, {} simulated, {}{}; {} left\n", p.done, p.total, p.row.plan,
+                  core::show(core::Seconds(p.row.measured.median)),
+                  core::show(core::Seconds(p.row.simulated_s)), report::difference(p.row.error()),
+                  p.row.noisy() ? ", noisy" : "", core::show(p.left)));
 }
 
-/// The experiment's costs, unless the flag names others, which must hold for its clusters too.
-std::shared_ptr<const cost::CostModel> load_costs(const Flags& flags, const experiment::Spec& spec) {
-  if (!flags.costs.file) return experiment::load_costs(spec.costs);
+/// The experiment's costs, unless the flag names others, which must hold for its clusters too. A calibration
+/// is a megabyte: it is read once per cluster, not per cell.
+std::shared_ptr<const cost::CostModel> load_costs(const Flags& flags, const experiment::Spec& spec,
+                                                  core::StopToken stop) {
+  if (!flags.costs.file) return spec.inputs->costs(spec.costs);
   std::shared_ptr<const cost::CostModel> out;
-  for (const experiment::Cell& cell : spec.cells)
-    out = flags.costs.load(experiment::load_cluster(cell.cluster));
+  std::set<std::pair<std::string, int>> seen;
+  for (const experiment::Cell& cell : spec.cells) {
+    if (!seen.insert({cell.cluster.name, cell.cluster.devices}).second) continue;
+    stop.check();
+    out = flags.costs.load(spec.inputs->cluster(cell.cluster));
+  }
   return out;
 }
 
-core::ExitCode exit_code(const experiment::ValidateOutcome& outcome) {
-  return outcome.interrupted          ? core::ExitCode::interrupted
+core::ExitCode exit_code(const experiment::ValidateOutcome& outcome, bool over) {
+  return over                         ? core::ExitCode::limit
+         : outcome.interrupted        ? core::ExitCode::interrupted
          : outcome.failed             ? core::ExitCode::device_failed
          : outcome.table.rows.empty() ? core::ExitCode::infeasible
                                       : core::ExitCode::done;
@@ -41,22 +80,34 @@ core::ExitCode exit_code(const experiment::ValidateOutcome& outcome) {
 core::ExitCode run(const Flags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const experiment::Spec spec = experiment::load_spec(flags.file);
-  const auto costs = load_costs(flags, spec);
+  const Budget budget(flags.budget, session.stop());
+  const auto costs = load_costs(flags, spec, budget.stop());
   experiment::ValidateOptions options;
-  options.folder = flags.folder.empty() ? "results/" + spec.name : flags.folder;
+  options.folder = flags.folder.empty() ? "out/" + spec.name : flags.folder;
   options.replay = flags.replay.setting();
   options.provenance = provenance(session);
   options.setting = conditions(flags.replay, flags.costs.file ? flags.costs.file : spec.costs);
   for (const auto& [key, value] : options.setting) options.conditions += key + ": " + value + "\n";
   options.stamp = [&session](report::ReplayRow& row) { stamp(row, session); };
-  options.progress = show;
-  const auto outcome = experiment::validate(spec, *costs, options, session.stop());
-  fmt::print("{}", report::replay_table(outcome.table));
-  fmt::print(stderr,
-             "\n{}: {} of {} plans; results in {}/ (validation.csv, validation.json, table.txt, plans/){}\n",
-             outcome.interrupted ? "Interrupted" : "Done", outcome.table.rows.size(), spec.cells.size(),
-             options.folder, outcome.interrupted ? "; the same command goes on" : "");
-  return exit_code(outcome);
+  options.only = flags.only;
+  options.planned = PlanningProgress();
+  std::optional<Heartbeat> heartbeat;
+  options.began = [&](const std::string& plan) { heartbeat.emplace(plan, "replaying for"); };
+  options.progress = [&](const experiment::ValidateProgress& p) {
+    heartbeat.reset();
+    show(p);
+  };
+  const auto outcome = experiment::validate(spec, *costs, options, budget.stop());
+  heartbeat.reset();
+  const bool over = outcome.interrupted && budget.over();
+  const report::Screen screen = flags.wide.screen();
+  print_page(report::replay_table(outcome.table, screen), screen);
+  const char* how = over ? "The budget is over" : outcome.interrupted ? "Interrupted" : "Done";
+  say(fmt::format(
+      "\n{}: {} of {} plans; results in {}/ (validation.csv, validation.json, table.txt, plans/){}\n", how,
+      outcome.table.rows.size(), spec.cells.size(), options.folder,
+      outcome.interrupted ? "; the same command goes on" : ""));
+  return exit_code(outcome, over);
 }
 
 }  // namespace
@@ -76,14 +127,24 @@ void add_validate(CLI::App& app, Action& action) {
       "else.\n\n"
       "Example:\n"
       "  penstock validate experiments/validation_host.yaml --costs host.yaml");
-  command->add_option("FILE", flags->file, "the experiment file; experiments/README.md describes the form")
+  command
+      ->add_option("FILE", flags->file, "the experiment file; docs/formats/experiment.md describes the form")
       ->required()
       ->type_name("");
   flags->costs.add(*command);
   flags->replay.add(*command);
-  command->add_option("-o,--output", flags->folder, "results folder; default: results/<experiment>")
+  command->add_option("-o,--output", flags->folder, "results folder; default: out/<experiment>")
       ->type_name("DIR");
+  command
+      ->add_option(
+          "--only", flags->only,
+          "replay some plans, those of cells with these values of axes (model=mmt,devices=2); repeated: "
+          "or those. What is measured of others stays")
+      ->type_name("AXIS=VALUE,...")
+      ->allow_extra_args(false);
+  add_budget(*command, flags->budget);
   add_threads(*command, flags->threads);
+  flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
 }
 

@@ -12,7 +12,7 @@ cd "$scratch" || exit 1
 
 
 plan=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
-expect 0 "depth 5 of 8 stages" "${plan[@]}" --micro-batch 4 -o plan.yaml
+expect 0 "depth 5 of 8 stages" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
 [[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||
@@ -21,8 +21,8 @@ expect 0 '"iteration_s"' "$penstock" simulate plan.yaml --json
 expect 0 '"lower_bound": {' "$penstock" simulate plan.yaml --json
 expect 0 "no order within these in-flight counts takes less than" "$penstock" simulate plan.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --network fifo --collective ring --bucket 1MiB --verify
-"${plan[@]}" --planner data_parallel --micro-batch 8 -o whole.yaml >/dev/null
-sed 's/^    micro_batch: 8$/&\n    tensor_parallel: 4\n    zero: 1/' whole.yaml >groups.yaml
+"${plan[@]}" --planner data_parallel --micro-batch 1 -o whole.yaml >/dev/null
+sed 's/^    micro_batch: 8  # of 8 replicas together, 1 each$/&\n    tensor_parallel: 4\n    zero: 1/' whole.yaml >groups.yaml
 expect 0 "0 1 2 3 | 4 5 6 7, ZeRO 1" "$penstock" simulate groups.yaml --verify
 expect 0 '"tensor_parallel": 4' "$penstock" simulate groups.yaml --json
 for schedule in gpipe zb_h1 pipedream_2bw; do
@@ -36,7 +36,7 @@ expect 0 "list ordering on links of its own takes at most" "$penstock" simulate 
 sed 's/^schedule: .*/schedule: zbw/' plan.yaml >other.yaml
 expect 11 "other.yaml: schedule: unknown schedule 'zbw'" "$penstock" simulate other.yaml
 expect 11 "plan.yaml: schedule: zbv: needs" "$penstock" simulate plan.yaml --schedule zbv
-expect 0 "samples/s" "${plan[@]}" --micro-batch 4 --network fair --choose-by estimate
+expect 0 "samples/s" "${plan[@]}" --pipeline-micro-batch 4 --network fair --choose-by estimate
 expect 10 "did you mean 'fair'" "$penstock" simulate plan.yaml --network fare
 for planner in dapple alpa_inter spp_luo; do
   expect 0 "samples/s" "$penstock" plan --model bert --cluster "$clusters/mixed.yaml" --mini-batch 64 --planner $planner -o row.yaml
@@ -47,7 +47,6 @@ expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 # A word that is no command; what was printed and did not arrive; files that are none.
 expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
 expect 10 "'graph' is no command; expected one of pipedream-graph, piper-json" "$penstock" import graph
-expect 10 "A subcommand is required" "$penstock"
 expect 10 "PLAN is required" "$penstock" simulate
 if [[ -w /dev/full ]]; then
   expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"
@@ -59,7 +58,7 @@ expect 0 "samples/s" "$penstock" simulate plan.yaml --svg link.svg
 [[ -L link.svg ]] || fail "a link became a file"
 
 # Compressed messages: the plan says so, and simulate may say otherwise.
-squeezed=("${plan[@]}" --micro-batch 4 --gradient-compression 0.25 --activation-compression 0.5)
+squeezed=("${plan[@]}" --pipeline-micro-batch 4 --gradient-compression 0.25 --activation-compression 0.5)
 expect 0 '"estimate_s"' "${squeezed[@]}" --json -o squeezed.yaml
 expect 0 "compression: {gradients: 0.25, activations: 0.5}" cat squeezed.yaml
 estimate() { "$penstock" simulate squeezed.yaml --json "$@" | grep '"estimate_s"'; }
@@ -71,6 +70,10 @@ expect 10 "--gradient-compression: expected a ratio above 0 and at most 1, not '
 expect 10 "expected a ratio above 0 and at most 1, not 'nan'" "${plan[@]}" --activation-compression nan -o bad.yaml
 
 # Why it takes so long.
+expect 0 "PP8 (depth 5), 1F1B, mb 4: " "$penstock" simulate plan.yaml
+expect 0 "TFLOP/s per GPU, MFU " "$penstock" simulate plan.yaml
+expect 0 "tokens/s" "$penstock" simulate plan.yaml
+expect 0 "stage 7, device 7 " "$penstock" simulate plan.yaml --explain
 expect 0 "iteration without it" "$penstock" simulate plan.yaml --explain
 expect 0 '"iteration_without_s"' "$penstock" simulate plan.yaml --explain --json
 lines() { "$penstock" simulate plan.yaml --explain "$1" | sed '1,/after$/d' | grep -vc -e '^-'; }
@@ -106,6 +109,9 @@ expect 0 "day.yaml, seeds 3 to 22: " "${imperfect[@]}" --runs 20
 "${imperfect[@]}" --runs 20 --json -j 3 >three.json 2>three.err
 cmp one.json three.json && cmp one.err three.err || { echo "FAILED: threads show in runs"; failures=$((failures + 1)); }
 expect 0 '"p99"' cat one.json
+# A row is of one run: the least time has the greatest rate.
+"${imperfect[@]}" --runs 20 2>/dev/null | awk '$1 == "min" { least = $4 } $1 == "max" { most = $4 } END { exit !(least > most) }' ||
+  { echo "FAILED: the fastest run is not the one with the greatest rate"; failures=$((failures + 1)); }
 expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
 expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
 expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
@@ -120,38 +126,42 @@ sed 's/node0.1/node0.7/' day.yaml >noone.yaml
 expect 11 "noone.yaml:1: devices[0].device: no device is named 'node0.7'" "$penstock" simulate plan.yaml --imperfection noone.yaml --svg bad.svg
 expect 0 "samples/s" "$penstock" simulate plan.yaml --imperfection "$clusters/../imperfect/bad_day.yaml" --runs 3
 
-expect 0 "no plan for this problem takes less than" "${plan[@]}" --micro-batch 4
-expect 0 '"optimism": ' "${plan[@]}" --micro-batch 4 --json
+expect 0 "no plan for this problem takes less than" "${plan[@]}" --pipeline-micro-batch 4
+expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
 [[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json ]] && cmp -s c.csv all.csv ||
   { echo "FAILED: compare wrote no results"; failures=$((failures + 1)); }
+expect 0 "spp " "${compare[@]}" --planners spp -o all
+echo mine >notes.txt
+expect 12 "notes.txt is there, and notes.json does not say that penstock compare wrote it" "${compare[@]}" --planners spp -o notes
+[[ $(cat notes.txt) == mine && ! -e notes.csv ]] || fail "compare wrote over somebody's notes"
 (($(grep -c '^case_study,summit,8,' c.csv) >= 3)) || { echo "FAILED: compare left planners out"; failures=$((failures + 1)); }
 expect 0 '"lower_bound_s": ' "${compare[@]}" --planners spp --json
 expect 0 "[2/2] graphpipe: " "${compare[@]}" --planners spp,graphpipe
 expect 0 "spp " "${compare[@]}" --planners spp --time-limit 1min
 expect 0 "piper:flush=true" "${compare[@]}" --planners piper,piper:flush=true,pipedream:formula=code:straight=true
-expect 11 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
-expect 11 "piper: flush: expected false, true, not 'yes'" "${plan[@]}" --planner piper --option flush=yes -o bad.yaml
-expect 11 "graphpipe has no options" "${plan[@]}" --option flush=true -o bad.yaml
+expect 10 "piper: unknown option 'flash'; did you mean 'flush'?" "${compare[@]}" --planners piper:flash=true --csv bad.yaml
+expect 10 "piper: flush: expected false, true, not 'yes'" "${plan[@]}" --planner piper --option flush=yes -o bad.yaml
+expect 10 "dapple has no options" "${plan[@]}" --planner dapple --option flush=true -o bad.yaml
 expect 0 "cost of a stage as in the paper, or as the public optimizer computes it" "$penstock" planners
-expect 20 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
+expect 31 "memory full: the memory limit is reached" "${compare[@]}" --planners spp --memory-limit 0B
 expect 0 "spp " "${compare[@]}" --planners spp --memory-limit none
 expect 31 "the memory limit is reached, and no plan was found until then" "${plan[@]}" --memory-limit 0B -o bad.yaml
 expect 10 "--memory-limit: expected bytes such as 4GiB, or none, not 'much'" "${plan[@]}" --memory-limit much -o bad.yaml
-expect 0 '"search_memory_bytes": ' "${plan[@]}" --micro-batch 4 --json
+expect 0 '"search_memory_bytes": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 
 # One thread is one thread: what candidates take to simulate, over all threads, is part of the search.
 "$penstock" plan --model dlrm --cluster "$clusters/summit.yaml" --devices 32 --mini-batch 8192 --planner spp -j 1 --json >alone.json
 awk -F'[:,]' '/"search_s"/ { search = $2 } /"judging_s"/ { judging = $2 } END { exit !(judging > 0 && judging <= search) }' alone.json ||
   { echo "FAILED: -j 1 takes several threads"; failures=$((failures + 1)); }
-expect 11 "did you mean 'spp'" "${compare[@]}" --planners sppp --csv bad.yaml
-expect 11 "spp is given twice" "${compare[@]}" --planners spp,spp --csv bad.yaml
-expect 11 "unknown planner ''" "${compare[@]}" --planners , --csv bad.yaml
+expect 10 "did you mean 'spp'" "${compare[@]}" --planners sppp --csv bad.yaml
+expect 10 "spp is given twice" "${compare[@]}" --planners spp,spp --csv bad.yaml
+expect 10 "unknown planner ''" "${compare[@]}" --planners , --csv bad.yaml
 expect 10 "--time-limit: expected a time such as 10s, not 'soon'" "${compare[@]}" --time-limit soon --csv bad.yaml
-expect 20 "timed out: the time limit is over" "${compare[@]}" --planners spp --time-limit 0s
+expect 31 "timed out: the time limit is over" "${compare[@]}" --planners spp --time-limit 0s
 expect 31 "the time limit is over" "${plan[@]}" --time-limit 0s -o bad.yaml
 expect 20 "infeasible: no plan uses exactly 32 devices" "$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --mini-batch 1 --planners spp
 
@@ -172,6 +182,10 @@ fields=", activation_size=4000.0, parameter_size=400.0"
 import=("$penstock" import pipedream-graph graph.txt --batch 10)
 expect 0 "chain: 5 operators" "${import[@]}" -o chain.json --costs chain.yaml
 expect 0 "10: 0.01s" cat chain.yaml
+# What a profile says of batches that were not measured.
+expect 0 "0 ops, 0.0 %  0 ops, 0.0 %  4 ops, 100.0 %" "$penstock" calibrate coverage chain.yaml --model chain.json --micro-batch 5
+expect 0 "4 ops, 100.0 %" "$penstock" calibrate coverage chain.yaml --model chain.json --micro-batch 10
+expect 0 '"extrapolated": 1.0' "$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 5 --json
 by_turns=("$penstock" plan --model chain.json --costs chain.yaml --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 80 --micro-batch 10)
 expect 0 "estimated iteration 240 ms" "${by_turns[@]}" --planner pipedream -o turns.yaml
 expect 0 "schedule: pipedream" cat turns.yaml
@@ -195,6 +209,13 @@ expect 0 "samples/s" "$penstock" plan --model mmt --cluster "$clusters/summit.ya
 sed 's/"timePerSample": 3/"timePerSample": -3/' "$workload" >negative.json
 expect 11 "negative.json: nodes[1].TMPCs.1[1].timePerSample: expected a number" "$penstock" import piper-json negative.json --unit s -o bad.yaml
 expect 10 "--unit is required" "$penstock" import piper-json "$workload" -o bad.yaml
+
+# With the workload's own numbers, as Piper's program plans.
+by_workload=("$penstock" plan --model two.json --cluster "$clusters/summit.yaml" --devices 2 --mini-batch 8 --planner piper --option costs=imported)
+expect 0 "samples/s" "${by_workload[@]}" --costs two.yaml
+expect 20 "no plan keeps to 1.00 B on exactly 2 devices" "${by_workload[@]}" --costs two.yaml --option memory=1
+expect 11 "needs costs with a workload" "${by_workload[@]}"
+expect 11 "of micro-batches of one sample" "${by_workload[@]}" --costs two.yaml --micro-batch 2
 
 # A calibration: made by hand, sealed by its check sum; known by device, shown, and covering what it measured.
 seal() { cat "$1"; echo "end: $(gzip -c "$1" | tail -c 8 | od -An -N4 -tx4 | tr -d ' ')"; }
@@ -228,6 +249,13 @@ expect 11 "edited.yaml:41: end: the file is damaged or was edited" "$penstock" c
 expect 11 "day.yaml:1: not a calibration" "$penstock" calibrate report day.yaml
 sed 's/cuda:0/host/' "${clusters%/experiments/clusters}/tests/fuzz/seeds/calibration/full.yaml" >host_full.yaml
 seal host_full.yaml >host_t1.yaml
+sed 's/load: 0.25/load: 4.36/' "${clusters%/experiments/clusters}/tests/fuzz/seeds/calibration/full.yaml" >loaded.yaml
+seal loaded.yaml >loaded_t1.yaml
+expect 0 "warning: the load was 4.36 when measuring began" "$penstock" calibrate report loaded_t1.yaml
+expect 0 '"the load was 4.36' "$penstock" calibrate report loaded_t1.yaml --json
+expect 10 "-p belongs to one model" "$penstock" calibrate -p layers=2 -o no.yaml
+expect 10 "excludes" "$penstock" calibrate --experiment e.yaml --models mmt -o no.yaml
+expect 11 "cannot read" "$penstock" calibrate --models gone.json --plan
 expect 10 "-o FILE says where the calibration goes" "$penstock" calibrate
 expect 10 "did you mean 'vgg16'" "$penstock" calibrate --models vgg17 -o no.yaml
 expect 10 "--budget: expected a time such as 5m" "$penstock" calibrate --budget 5 -o no.yaml
@@ -252,13 +280,13 @@ printf 'experiment: foreign\nmodels: [{name: case_study, mini_batch: [32]}]\nclu
 expect 11 "foreign_run.yaml:5: costs: the costs are a calibration of Maker T1 16GB, but cluster summit has v100" "$penstock" run foreign_run.yaml
 echo 'allow_foreign: true' >>foreign_run.yaml
 expect 0 "Costs: calibration of Maker T1 16GB, foreign to v100." "$penstock" run foreign_run.yaml
-expect 0 '"calibration of Maker T1 16GB, foreign to v100",ok' cat results/foreign/results.csv
-rm -r results
+expect 0 '"calibration of Maker T1 16GB, foreign to v100",ok' cat out/foreign/results.csv
+rm -r out
 
 # Schedules: made, written, read back, drawn; times in steps or with units.
 expect 0 "dualpipev" "$penstock" schedules
 expect 0 "0 |F0--F1--" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
-expect 0 "makespan 15, longest rank span 15, bubble 0.2000" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
+expect 0 "makespan 15, longest rank span 15, bubble 20.00 % of it" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
 expect 0 "peak live" "$penstock" schedule zbv --ranks 4 --microbatches 8 --grid zbv.csv --svg zbv.svg
 [[ -s zbv.csv && -s zbv.svg ]] || { echo "FAILED: no grid or picture was written"; failures=$((failures + 1)); }
 expect 0 '"longest_rank_span": 24.0' "$penstock" schedule ./zbv.csv --json
@@ -297,11 +325,32 @@ expect 20 "rank 0 holds 4 full-stage activations, --memory-limit allows 3" "$pen
 sed -e '/in_flight/d' -e '/planner:/d' plan.yaml >hand.yaml
 expect 0 "depth 5 of 8 stages" "$penstock" simulate hand.yaml
 
-expect 10 "see penstock --help" "$penstock" plan
+expect 10 "see penstock plan --help" "$penstock" plan
 expect 10 "see penstock --help" "$penstock" frobnicate
 expect 11 "did you mean 'mmt'" "$penstock" plan --model mtt --cluster "$clusters/summit.yaml" --mini-batch 8 -o bad.yaml
+echo words >words.txt
+expect 11 "words.txt is no model file" "$penstock" plan --model words.txt --cluster summit --mini-batch 8 -o bad.yaml
+expect 11 "is no results folder" "$penstock" report .
+expect 0 "0-31" "$penstock" plan --model dlrm --cluster summit --planner data_parallel --mini-batch 64
+expect 20 "micro-batches of 32 samples on each of 8 replicas do not divide the mini-batch 128" \
+  "$penstock" plan --model dlrm --cluster summit --devices 8 --planner data_parallel --micro-batch 32 --mini-batch 128 -o bad.yaml
 expect 11 "cannot read file" "$penstock" plan --model mmt --cluster none.yaml --mini-batch 8 -o bad.yaml
-expect 11 "does not divide the mini-batch" "${plan[@]}" --micro-batch 7 -o bad.yaml
+expect 11 "does not divide the mini-batch" "${plan[@]}" --pipeline-micro-batch 7 -o bad.yaml
+
+# JSON that nests without end is refused by whatever reads it, before anything calls itself once per level.
+mkdir -p deep/a
+nested=$(printf '[%.0s' {1..100000})$(printf ']%.0s' {1..100000})
+for file in results.json validation.json; do
+  printf '{"results":[],"provenance":%s}' "$nested" >deep/a/$file
+  expect 11 "a/$file:1: nests deeper than 100 levels" "$penstock" report deep/a
+  expect 11 "a/$file:1: nests deeper than 100 levels" "$penstock" index deep
+  rm deep/a/$file
+done
+printf '{"nodes":%s}' "$nested" >deep.json
+expect 11 "deep.json:1: nests deeper than 100 levels" "$penstock" import piper-json deep.json --unit s -o bad.json
+expect 11 "not valid YAML" "$penstock" plan --model deep.json --cluster "$clusters/summit.yaml" --mini-batch 8 -o bad.yaml
+expect 11 "cannot read file '/dev/zero': it is larger than 128 MiB" "$penstock" plan --model mmt --cluster /dev/zero --mini-batch 8 -o bad.yaml
+
 expect 11 "33 devices asked for" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 33 --mini-batch 8 -o bad.yaml
 expect 20 "no plan uses exactly 32 devices" "$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --mini-batch 1 -o bad.yaml
 sed 's/16GiB/1GiB/' "$clusters/summit.yaml" >small.yaml
@@ -322,6 +371,12 @@ for file in comparison.csv comparison.json measured.pftrace measured.svg simulat
 done
 awk -F, 'NR == 1 { next } NR > 2 && $2 >= last { bad = 1 } { last = $2; ++n } END { exit bad || n != 5 }' losses.csv ||
   { echo "FAILED: losses of 5 mini-batches that fall"; cat losses.csv; failures=$((failures + 1)); }
+# In place of another replay's files; not of what somebody else keeps under their names.
+expect 0 "recomposed), " "${replay[@]}" --iterations 1 -o replayed
+echo mine >replayed/comparison.json
+expect 12 "replayed/measured.pftrace is there, and replayed/comparison.json does not say that penstock replay wrote it" \
+  "${replay[@]}" --iterations 1 -o replayed
+expect 0 "mine" cat replayed/comparison.json
 expect 0 '"only_simulated": 0' "${replay[@]}" --iterations 1 --json
 expect 0 "stage 1" "${replay[@]}" --iterations 1 --warm-up 0 --network fifo
 expect 10 "--recomposed excludes --no-throttle" "${replay[@]}" --no-throttle
@@ -332,14 +387,18 @@ expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device 
 expect 11 "the costs are a calibration of Maker T1 16GB, but cluster host has epyc" "${replay[@]}" --costs t1.yaml -o bad.yaml
 expect 21 "the plan is not valid" "$penstock" replay shared.yaml -o bad.yaml
 
-# A byte less than the replay took, more than the plan is said to need, which leaves out what the library's kernels
-# want on the side: nothing is left but the message and an exit code.
-"$penstock" plan "${tiny[@]}" --cluster "$clusters/host.yaml" --devices 1 --mini-batch 8 --planner gpipe_equal -o lone.yaml >/dev/null
+# A byte less than the replay took, more than the plan is said to need, which leaves out what poolings remember and what
+# the library's kernels want on the side: nothing is left but the message and an exit code.
+"$penstock" plan --model resnet50 -p resolution=32 --cluster "$clusters/host.yaml" --devices 1 --mini-batch 2 --planner gpipe_equal -o lone.yaml >/dev/null
 lone=("$penstock" replay lone.yaml --recomposed)
 "${lone[@]}" --iterations 1 -o alone >/dev/null
 peak=$(sed -n 's/.*"peak_measured": \([0-9]*\).*/\1/p' alone/comparison.json)
 sed "s/5GiB/$((peak - 1))B/" "$clusters/host.yaml" >scarce.yaml
 expect 23 "out of memory" "${lone[@]}" --cluster scarce.yaml -o bad.yaml --losses bad.json
+
+# Stopped before the device's rates are known a calibration leaves no file, or one that is read again.
+timeout -k 60 -s INT 1 "$penstock" calibrate --models case_study -p layers=1 -p hidden=64 -p heads=4 --threads 1 -o early.yaml >/dev/null 2>&1
+[[ ! -e early.yaml ]] || expect 0 "" "$penstock" calibrate report early.yaml
 
 # Ctrl-C in the middle of a replay. No handler of SIGINT or SIGTERM (bits 2 and 15) may run amid a kernel: it would
 # overwrite memory.
@@ -378,13 +437,13 @@ done
 
 printf 'experiment: piper\nmodels: [{name: case_study, mini_batch: [32]}, {name: mmt, mini_batch: [8]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp, piper, piper_row]\n' "$clusters/summit.yaml" >piper_run.yaml
 expect 0 "limit: piper: the model has more than 40000 downsets" "$penstock" run piper_run.yaml
-expect 0 "mmt,summit,4,piper_row,8," cat results/piper/results.csv
+expect 0 "mmt,summit,4,piper_row,8," cat out/piper/results.csv
 
-expect 0 "results/piper/report.html" "$penstock" report results/piper
-expect 0 'href="#cell-4">mmt' cat results/piper/report.html
-expect 0 "| mmt | summit | 4 | 8 | piper | " "$penstock" report results/piper --format markdown
-expect 0 "mmt & summit & 4 & 8 & piper\\_row & " "$penstock" report results/piper --format latex
-expect 0 "" "$penstock" report results/piper --format csv -o again.csv
+expect 0 "out/piper/report.html" "$penstock" report out/piper
+expect 0 'id="rows-data">' cat out/piper/report.html
+expect 0 "| mmt | summit | 4 | 8 | piper | " "$penstock" report out/piper --format markdown
+expect 0 "mmt & summit & 4 & 8 & piper\\_row & " "$penstock" report out/piper --format latex
+expect 0 "" "$penstock" report out/piper --format csv -o again.csv
 expect 0 "" grep -q '^model,cluster,devices,planner,mini_batch,setting,.*,search_s,.*,status,date,hardware$' again.csv
 expect 0 "5 of 6" bash -c 'cut -d, -f6,19 again.csv | grep -c "^,[0-9.e-]*[0-9]$" | sed "s/$/ of 6/"'
 expect 11 "nowhere/results.json" "$penstock" report nowhere
@@ -399,13 +458,14 @@ choose_by: simulation
 YAML
 "$penstock" run long.yaml -j 1 >long.out 2>long.err &
 running=$!
-for _ in $(seq 200); do [[ -s long.err ]] && break; sleep 0.05; done
+# Once the first cell is done, which takes a slow machine a minute, or when the run ended by itself.
+while kill -0 $running 2>/dev/null && ! grep -q '^\[1/16\]' long.err; do sleep 0.05; done
 kill -INT $running
 wait $running
 status=$?
-rows=$(($(wc -l <results/long/results.csv) - 1))
-plans=$(find results/long/plans -name '*.yaml' | wc -l)
-if ((status != 30 || rows < 1 || rows != plans)) || [[ -n $(find results -name '*.tmp') ]]; then
+rows=$(($(wc -l <out/long/results.csv) - 1))
+plans=$(find out/long/plans -name '*.yaml' | wc -l)
+if ((status != 30 || rows < 1 || rows != plans)) || [[ -n $(find out -name '*.tmp') ]]; then
   echo "FAILED: interrupted run: exit $status, $rows rows, $plans plans"
   cat long.err
   failures=$((failures + 1))
@@ -418,6 +478,12 @@ status=0
 timeout -k 20 1 "$penstock" schedule 1f1b --ranks 4096 --microbatches 4000 --json >/dev/null 2>&1 || status=$?
 ((status == 124)) || { echo "FAILED: a long schedule, asked to end: exit $status"; failures=$((failures + 1)); }
 
+# An experiment from a pipe, which is read but once; a pipe that nobody writes to.
+study() { cat "$1" | "$2" run /dev/stdin -o "$3"; }
+expect 0 "reproduced" study "$clusters/../zero_bubble.yaml" "$penstock" piped
+mkfifo nobody
+expect 11 "cannot read file 'nobody': it is a pipe that nobody writes to" timeout 20 "$penstock" simulate nobody
+
 # Schedules alone, claims, and the index over all results; that of the project is up to date.
 source_root=$(realpath "$clusters/../..")
 expect 0 "reproduced" "$penstock" run "$source_root/experiments/zero_bubble.yaml" -o study/zero_bubble
@@ -426,6 +492,9 @@ expect 0 "| [zero_bubble](zero_bubble/) |" cat study/README.md
 expect 0 "" "$penstock" index study --check
 echo >>study/README.md
 expect 11 "study/README.md: out of date; run penstock index" "$penstock" index study --check
+echo "# Mine" >study/README.md
+expect 12 "study/README.md is no index of results" "$penstock" index study
+expect 0 "# Mine" cat study/README.md
 expect 11 "there is no such folder" "$penstock" index nowhere
 if git -C "$source_root" diff --quiet HEAD -- results 2>/dev/null; then  # not after a run of one's own
   expect 0 "" "$penstock" index "$source_root/results" --check

@@ -16,14 +16,21 @@ SKIPPED = 77  # Meson's exit code for it
 EXPERIMENT = """experiment: small
 models: [{{name: case_study, mini_batch: [32]}}]
 clusters: [{{file: {root}/experiments/clusters/summit.yaml, devices: [2, 4]}}]
+summary: small & short
 planners: [data_parallel, graphpipe]
+"""
+STUDY = """experiment: study
+summary: three schedules
+schedules: [1f1b, zb_h1, zb_2p]
+pipelines:
+  - {{name: p, ranks: [4], micro_batches: [8, 16], forward: 10ms, input_gradient: 9ms, weight_gradient: 5ms, latency: 1ms}}
 """
 VALIDATION = """plan,measured_s,measured_low_s,measured_high_s,simulated_s,error
 small,0.010,0.009,0.012,0.0105,0.05
 large,0.500,0.490,0.520,0.450,-0.1
 """
+READY = "document.body.dataset.ready"
 KINDS = "[...new Set([...document.querySelectorAll('.timeline g path:not(.path):not(.hatch)')].map((path) => '.timeline .' + path.classList[0]))]"
-THROUGHPUT = "[...document.querySelectorAll('#results tbody tr')].map((row) => Number(row.cells[5].dataset.value))"
 WAIT = """new Promise((done, fail) => {{ let tries = 0; const look = () => {{
   if ({0}) done(true); else if (tries++ > 1000) fail(new Error('never: ' + {0!r})); else setTimeout(look, 20); }}; look(); }})"""
 
@@ -34,8 +41,14 @@ def check(holds, what):
 
 
 def report(penstock, folder, *flags):
-    subprocess.run([penstock, "report", str(folder), *flags], check=True, stdout=subprocess.DEVNULL)
+    """From another folder than the results': paths in plans do not depend on where one stands."""
+    subprocess.run([penstock, "report", str(folder), *flags], check=True, stdout=subprocess.DEVNULL, cwd="/")
     return (folder / "report.html").as_uri()
+
+
+def show(page, address):
+    page.open(address)
+    page.run(WAIT.format(READY))
 
 
 def make_results(penstock, root, folder):
@@ -63,23 +76,88 @@ def multiply(results, folder, count):
     (folder / "provenance.json").write_bytes((results / "provenance.json").read_bytes())
 
 
+def column(name):
+    """Cells of one column of the table, as shown."""
+    return ("(() => { const heads = [...document.querySelectorAll('#results th')].map((head) => head.dataset.name);"
+            f" return [...document.querySelectorAll('#results tbody tr:not(.reason)')].map((row) => row.cells[heads.indexOf('{name}')].textContent); }})()")
+
+
+def head(name):
+    return f"document.querySelector('#results th[data-name={name}] button')"
+
+
+def check_first_things(page):
+    top = "document.querySelector('header').innerText"
+    check("is fastest, or equal, on 2 of 2 problems" in page.run(top), "the headline stands first")
+    check("small & short" in page.run(top).lower(), "and what the experiment is about")
+    check(page.run("[...document.querySelectorAll('main > section:not([hidden]) h2')].map((h) => h.textContent).join()")
+          == "Measured against simulated,Compared,Results,Planners over all problems,Row by row", "then charts, then the table")
+
+
 def check_table(page):
-    check(page.run(f"{THROUGHPUT}.length") == 4, "one row per cell")
-    page.run("document.querySelectorAll('#results th button')[5].click()")
-    rising = page.run(THROUGHPUT)
+    check(len(page.run(column("model"))) == 4, "one row per cell")
+    page.run(head("samples_per_s") + ".click()")
+    rising = [float(x) for x in page.run(column("samples_per_s"))]
     check(rising == sorted(rising) and len(set(rising)) > 1, "a press on the head sorts rising")
-    page.run("document.querySelectorAll('#results th button')[5].focus()")
+    check(page.run("document.activeElement === " + head("samples_per_s")), "the head keeps the focus")
     page.press("Enter")
-    check(page.run(THROUGHPUT) == rising[::-1], "Enter on the same head sorts falling")
-    check(page.run("document.querySelectorAll('#results th')[5].getAttribute('aria-sort')") == "descending", "and says so")
+    check([float(x) for x in page.run(column("samples_per_s"))] == rising[::-1], "Enter on the same head sorts falling")
+    check(page.run("document.querySelector('#results th[data-name=samples_per_s]').getAttribute('aria-sort')") == "descending", "and says so")
     page.run("document.getElementById('filter').value = 'graphpipe'; document.getElementById('filter').dispatchEvent(new Event('input'))")
-    check(page.run("[...document.querySelectorAll('#results tbody tr')].filter((row) => !row.hidden).length") == 2, "words narrow the table")
+    check(page.run(column("planner")) == ["graphpipe"] * 2, "words narrow the table")
+    check("2 of 4 rows" in page.run("document.getElementById('shown').textContent"), "and say so")
+
+
+def check_widths(page):
+    """At each width the columns that matter are in view, and nothing reaches beyond the page."""
+    for width, least in ((1400, 12), (900, 8), (390, 4)):
+        for dark in (False, True):
+            page.screen(width, 900, dark)
+            page.run("new Promise((done) => setTimeout(done, 200))")
+            check(page.run("document.documentElement.scrollWidth") <= width, f"at {width} pixels the page need not scroll sideways")
+            check(page.run("document.getElementById('results').scrollWidth <= document.getElementById('results').parentElement.clientWidth"),
+                  f"at {width} pixels neither need the table")
+            heads = page.run("[...document.querySelectorAll('#results th')].map((head) => head.dataset.name)")
+            check({"model", "planner", "samples_per_s"} <= set(heads) and len(heads) >= least, f"at {width} pixels: {heads}")
+    page.screen(1280, 900)
 
 
 def check_charts(page):
-    check(page.run("document.querySelectorAll('#planners .panels > div').length") == 4, "four charts of planners")
-    check(page.run("document.querySelectorAll('#planners .bar').length") == 8, "two planners in each")
+    titles = page.run("[...document.querySelectorAll('#charts figure h3')].map((h) => h.textContent)")
+    check(titles == ["Throughput, samples/s, over devices", "Memory against time, 4 devices", "Search time, logarithmic, over devices"],
+          f"three charts: {titles}")
+    check(page.run("document.querySelectorAll('#charts figure:first-of-type .series').length") == 2, "a line for each planner")
+    check(page.run("document.querySelectorAll('#charts figure:first-of-type .marker').length") == 4, "a point for each plan")
+    check(page.run("document.querySelectorAll('#charts .front').length") == 1, "the Pareto front is drawn")
     check(page.run("document.querySelectorAll('#validation circle').length") == 2, "a dot per validated plan")
+
+
+def check_failure(page, penstock, results, folder):
+    """A row without a plan shows why, in the table."""
+    told = json.loads((results / "results.json").read_text())
+    told["results"][0].update({"status": "infeasible: no stage fits", "samples_per_s": None, "iteration_s": None})
+    (folder / "failed").mkdir()
+    (folder / "failed" / "results.json").write_text(json.dumps(told))
+    (folder / "failed" / "provenance.json").write_bytes((results / "provenance.json").read_bytes())
+    for width in (1280, 390):
+        page.screen(width, 900)
+        show(page, report(penstock, folder / "failed"))
+        check(page.run("document.querySelector('#results .reason').textContent") == "infeasible: no stage fits", "the reason is in view")
+    check("penstock run" in page.run("document.querySelector('#cells .note').textContent"), "a folder without plans says how to get them")
+    page.screen(1280, 900)
+
+
+def check_study(page, penstock, folder):
+    (folder / "study.yaml").write_text(STUDY.format())
+    subprocess.run([penstock, "run", str(folder / "study.yaml"), "-o", str(folder / "study")], check=True, capture_output=True)
+    show(page, report(penstock, folder / "study"))
+    check(page.run("document.querySelector('.headline').textContent") == "zb_2p has the smallest bubble, or the same, on 2 of 2 pipelines.",
+          "a study of schedules has a headline")
+    check(page.run("document.querySelector('.summary').textContent") == "three schedules", "and its summary")
+    check(page.run("document.querySelectorAll('#charts .marker').length") > 6, "charts")
+    check(len(page.run(column("schedule"))) == 6, "a table")
+    page.run("document.querySelector('#results a').click()")
+    page.run(WAIT.format("document.querySelector('#cell-0[open] dd')"))
 
 
 def check_section(page):
@@ -87,7 +165,7 @@ def check_section(page):
     check(page.run("document.querySelectorAll('.timeline').length") == 0, "nothing is drawn before it is asked for")
     page.run("document.querySelector('#results a[href=\"#cell-1\"]').click()")
     page.run(WAIT.format("document.querySelector('#cell-1 .timeline .forward')"))
-    for part in (".stage", ".edge", ".backward", ".held", ".fixed", ".path", ".bar", "table"):
+    for part in (".stage", ".edge", ".backward", ".held", ".fixed", ".path", ".bar", "table", ".names", ".values"):
         check(page.run(f"document.querySelectorAll('#cell-1 {part}').length > 0"), f"{part} is drawn")
     numbers = "[...document.querySelectorAll('#cell-1 .timeline .inside')].map((text) => text.textContent)"
     check("0" in page.run(numbers), "micro-batches have their numbers")
@@ -111,18 +189,26 @@ def check_section(page):
     page.run(WAIT.format(f"({ticks}) === {json.dumps(seen[0])}"))
 
 
+def check_fold(page):
+    """Replicas that do alike are one lane."""
+    names = "[...document.querySelectorAll('#cell-2 .timeline text')].map((text) => text.textContent).join('|')"
+    page.run("location.hash = '#cell-2'")
+    page.run(WAIT.format("document.querySelector('#cell-2 .timeline .forward')"))
+    check("4 alike" in page.run(names), f"four replicas are one lane: {page.run(names)}")
+    check(page.run("document.querySelectorAll('#cell-2 .timeline .fixed').length") == 1, "drawn once")
+
+
 def check_looks(page):
     colour = "getComputedStyle(document.body).backgroundColor"
     light = page.run(colour)
     page.screen(400, 900, dark=True)
     check(page.run(colour) != light, "dark mode has another background")
-    check(page.run("document.documentElement.scrollWidth") <= 400, "a narrow screen need not scroll sideways")
+    check(page.run("document.documentElement.scrollWidth") <= 400, "opened plans need not scroll sideways either")
     page.screen(1280, 900)
 
 
 def check_print(page, address):
-    page.open(address)
-    page.run(WAIT.format("[...document.querySelectorAll('#cells details')].every((d) => !d.open)"))
+    show(page, address.split("#")[0])
     page.run("new Promise((done) => setTimeout(done, 300))")
     page.send("Page.printToPDF")
     check(page.run("document.querySelectorAll('.timeline').length") == 4, "printing draws every plan of a small page")
@@ -138,16 +224,19 @@ def check_speed(page, address, count):
     page.open("about:blank")
     page.send("Performance.enable", timeDomain="timeTicks")
     before = seconds()
-    page.open(address)
-    check(page.run("document.querySelectorAll('#cells details script').length") == count, "every cell has its data")
+    show(page, address)
+    check(page.run("document.querySelectorAll('script[id^=data-]').length") == count, "every cell has its data")
+    check(page.run("document.querySelectorAll('#results tbody tr').length") == 100, "a hundred rows are shown")
     check(page.run("document.querySelectorAll('.timeline').length") == 0, "none is drawn")
     check(page.run("document.querySelectorAll('mark').length") == 0, "names are text, not elements")
-    check(page.run("document.querySelector('#results td:nth-child(5)').textContent") == "<mark>0</script>", "and are whole")
+    check(page.run(column("planner"))[0] == "<mark>0</script>", "and are whole")
     spent = seconds() - before
     print(f"{count} cells load in {spent:.2f} s of processor time")
     check(spent < 2, "a large page loads in less than 2 s of processor time")
     page.run("location.hash = '#cell-1999'")
     page.run(WAIT.format("document.querySelector('#cell-1999 .timeline .forward')"))
+    page.run("document.getElementById('more').click()")
+    check(page.run("document.querySelectorAll('#results tbody tr').length") == 200, "more when asked for")
 
 
 def main(penstock, root):
@@ -163,12 +252,17 @@ def main(penstock, root):
         page = browser.Browser(path)
         try:
             page.screen(1280, 900)
-            page.open(address)
-            check_table(page)
+            show(page, address)
+            check_first_things(page)
             check_charts(page)
+            check_widths(page)
+            check_table(page)
             check_section(page)
+            check_fold(page)
             check_looks(page)
             check_print(page, address)
+            check_failure(page, penstock, results, folder)
+            check_study(page, penstock, folder)
             check_speed(page, report(penstock, folder / "many"), 2000)
             check(not page.console, f"the console stays empty: {page.console}")
         finally:
@@ -177,4 +271,4 @@ def main(penstock, root):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]))

@@ -30,23 +30,45 @@ run=("$penstock" run small.yaml -j 1)
 
 # What would run; what was set; what is wrong.
 expect 0 "0 of $cells cells are cached, $cells to run; time, one after the other, as they last took: unknown" "${run[@]}" --dry-run
-[[ ! -e results ]] || fail "a dry run wrote something"
+[[ ! -e out ]] || fail "a dry run wrote something"
 expect 0 "0 of 6 cells are cached" "${run[@]}" --dry-run --set models.0.mini_batch=[32] --set simulation.network=fair \
   --set "exclude=[{devices: 2, mini_batch: 32}]"
 expect 11 "--set cluster.nodes=4: small.yaml:1: has no 'cluster'; did you mean 'clusters'?" "${run[@]}" --set cluster.nodes=4
 expect 11 "OMPI_COMM_WORLD_RANK: expected a process's number, found 'first'" env OMPI_COMM_WORLD_RANK=first "${run[@]}"
-[[ ! -e results ]] || fail "bad input left results behind"
+[[ ! -e out ]] || fail "bad input left results behind"
 
 # Undisturbed, then from the cache: not a byte changes, not even what was measured.
 expect 0 "[$cells/$cells]" "${run[@]}"
-(($(find results/small/cells -name '*.json' | wc -l) == cells)) || fail "not every cell has its configuration"
-cp results/small/timings.csv timings.csv
+(($(find out/small/cells -name '*.json' | wc -l) == cells)) || fail "not every cell has its configuration"
+cp out/small/timings.csv timings.csv
 expect 0 "(cached)" "${run[@]}"
-cmp timings.csv results/small/timings.csv || fail "a cached cell was measured again"
+cmp timings.csv out/small/timings.csv || fail "a cached cell was measured again"
 expect 0 "$cells of $cells cells are cached, 0 to run; time, one after the other, as they last took: none" "${run[@]}" --dry-run
 expect 0 "1 to run; time, one after the other, as they last took: about" bash -c \
-  'printf x >>"$(ls results/small/.cache/*.cell | head -n 1)"; "$@" --dry-run' - "${run[@]}"
+  'printf x >>"$(ls out/small/.cache/*.cell | head -n 1)"; "$@" --dry-run' - "${run[@]}"
 expect 0 "$((cells - 1)) of" bash -c '"$@" 2>&1 | grep -c cached | sed "s/$/ of/"' - "${run[@]}" # the damaged one was run again
+
+# Another experiment does not go over it; some cells alone; an end that was set.
+sed 's/^experiment: small/experiment: other/' small.yaml >other.yaml
+cp -r out/small before
+expect 12 "out/small/ holds the results of the experiment 'small', and those of 'other' would go over them" \
+  "$penstock" run other.yaml -o out/small
+same before out/small
+expect 0 "2 to run" "${run[@]}" -o some --only model=candle_uno,devices=2,network=fair --dry-run
+expect 0 "[2/2]" "${run[@]}" -o some --only model=candle_uno,devices=2,network=fair
+expect 0 "Done: 4 of $cells cells" "${run[@]}" -o some --only model=candle_uno,devices=4,network=fair
+expect 11 "--only planer=spp: the grid has no such axis; did you mean 'planner'" "${run[@]}" --only planer=spp
+expect 31 "The budget is over: 0 of $cells cells" "${run[@]}" -o some_day --budget 0s
+expect 10 "--budget: expected a time such as 2min, not 'soon'" "${run[@]}" -o some_day --budget soon
+
+# Why a cell has no plan stands below the table, also where nobody sees the lines of progress.
+cat >why.yaml <<YAML
+experiment: why
+models: [{name: dlrm, mini_batch: [64]}]
+clusters: [{name: summit, devices: [2]}]
+planners: [spp, single_device]
+YAML
+expect 0 "dlrm 2 devices single_device: infeasible: single_device uses one device" bash -c '"$0" run why.yaml 2>/dev/null' "$penstock"
 
 # Killed at ten moments: where the last run came, or up to three cells further, and up to 10 ms later. Larger cells.
 sed -e '/^models/s/:.*/: [{name: dlrm, mini_batch: [1024, 2048]}, {name: mmt, mini_batch: [256, 512]}]/' -e '/^exclude/d' \
@@ -79,17 +101,17 @@ shared() {
   for rank in 0 1 2; do wait "${pids[$rank]}" 2>/dev/null || [[ ${2:-} == "$rank" ]] || fail "process $rank: exit $?"; done
 }
 shared three
-same results/small three
+same out/small three
 [[ -s three.0.out && ! -s three.1.out && ! -s three.2.out ]] || fail "not the leader alone prints the table"
 others=$(grep -c cached three.0.err)
 ((others > 0 && others < cells)) || echo "note: of $cells cells others ran $others"
 shared one_died 1
-same results/small one_died
+same out/small one_died
 
 if command -v mpirun >/dev/null; then
   for n in 1 2 3; do
     expect 0 "spp" mpirun --allow-run-as-root --oversubscribe --bind-to none -n $n "${run[@]}" -o "mpi$n"
-    same results/small "mpi$n"
+    same out/small "mpi$n"
   done
   cat >dies.sh <<'SH'
 #!/usr/bin/env bash
@@ -98,7 +120,12 @@ exec "$@"
 SH
   chmod +x dies.sh
   expect 0 "spp" mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery -n 3 ./dies.sh "${run[@]}" -o mpi_died
-  same results/small mpi_died
+  same out/small mpi_died
+  sed 's/!= 1/!= 0/' dies.sh >leader_dies.sh
+  chmod +x leader_dies.sh
+  expect 0 "spp" mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery -n 3 ./leader_dies.sh \
+    "$penstock" run large.yaml -j 1 -o led
+  same undisturbed led
 else
   echo "not tested with mpirun: it is not installed"
 fi

@@ -1,0 +1,15 @@
+#pragma once
+// Files that a command writes beside each other, under names that the user did not spell out.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock::cli {
+
+/// Throws core::Error (experiment::kOccupied) that names the first of `files` that is there already, unless
+/// `record`, a JSON file among them, says in its provenance that `command` wrote it: "penstock replay".
+void check_replaceable(const std::vector<std::string>& files, const std::string& record,
+                       std::string_view command);
+
+}  // namespace penstock::cli

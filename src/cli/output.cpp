@@ -1,0 +1,116 @@
+#include "output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "penstock/report/lines.hpp"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::size_t kNarrowest = 20;  ///< screens that say less do not know
+
+/// Whoever reads went away: as if the signal had not been ignored.
+void end_by_broken_pipe() {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0 && errno == EPIPE) end_by_broken_pipe();
+}
+
+/// In one piece as far as the kernel takes it, whatever comes of it.
+void write_to_stderr(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::optional<std::size_t> columns_of_environment() {
+  const char* text = std::getenv("COLUMNS");
+  if (text == nullptr) return std::nullopt;
+  std::size_t columns = 0;
+  const std::string_view given(text);
+  const auto [end, fault] = std::from_chars(given.data(), given.data() + given.size(), columns);
+  return fault == std::errc() && end == given.data() + given.size() ? std::optional(columns) : std::nullopt;
+}
+
+/// 0: no terminal, or one that does not know.
+std::size_t columns_of(int terminal) {
+  winsize size{};
+  const std::size_t columns = ioctl(terminal, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return columns < kNarrowest ? 0 : columns;
+}
+
+}  // namespace
+
+void guard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) <
+        0)  // the lowest number is taken; what it cannot do fails, as if it were closed
+      static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void print(std::string_view text) {
+  const std::string out = report::harmless(text);
+  if (std::fwrite(out.data(), 1, out.size(), stdout) < out.size() && errno == EPIPE) end_by_broken_pipe();
+}
+
+bool output_arrived() {
+  flush();
+  return !std::ferror(stdout);
+}
+
+void say(std::string_view text) {
+  flush();
+  write_to_stderr(report::folded(report::harmless(text), columns_of(STDERR_FILENO)));
+}
+
+void warn(std::string_view text) {
+  say(fmt::format("penstock: warning: {}\n", text));
+}
+
+void say_in_place(std::string_view text, bool last) {
+  const std::size_t columns = columns_of(STDERR_FILENO), room = columns == 0 ? 80 : columns;
+  const std::string line = report::wrapped(report::harmless(report::in_one_line(text)), room - 1).front();
+  flush();
+  write_to_stderr("\r\033[K" + line + (last ? "\n" : ""));
+}
+
+bool terminal_hears() {
+  return isatty(STDERR_FILENO) != 0;
+}
+
+report::Screen screen() {
+  if (isatty(STDOUT_FILENO) == 0) return {};
+  const std::size_t columns = columns_of_environment().value_or(columns_of(STDOUT_FILENO));
+  return {columns < kNarrowest ? 0 : columns, "--wide shows them"};
+}
+
+void WideFlag::add(CLI::App& command) {
+  command.add_flag("--wide", wide, "on a terminal, print whole tables, however wide it is");
+}
+
+report::Screen WideFlag::screen() const {
+  return wide ? report::Screen{} : cli::screen();
+}
+
+void print_page(std::string_view text, const report::Screen& screen) {
+  print(report::folded(text, screen.width));
+}
+
+}  // namespace penstock::cli

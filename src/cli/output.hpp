@@ -1,0 +1,45 @@
+#pragma once
+// The one way to standard output and standard error. Nothing that goes there commands a terminal.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+#include "penstock/report/table.hpp"
+
+namespace penstock::cli {
+
+/// To be called first of all: a file opened later never takes the place of a standard stream that is closed,
+/// and a reader that went away ends no run.
+void guard_streams();
+
+/// Results, on standard output. What cannot be written shows in output_arrived; a reader that went away ends
+/// the program, as it does other programs.
+void print(std::string_view text);
+
+/// False when some of what was printed could not be written, as on a full disk.
+bool output_arrived();
+
+/// Messages, on standard error, after all that was printed before. Never fails: nobody may be there to read.
+void say(std::string_view text);
+void warn(std::string_view text);  ///< "penstock: warning: TEXT" on a line
+
+/// A line on a terminal's standard error in place of the last one; it ends with `last`.
+void say_in_place(std::string_view text, bool last);
+bool terminal_hears();  ///< standard error is a terminal
+
+/// What tables have on this screen: COLUMNS, or else what the terminal says; any width where standard output
+/// is none.
+report::Screen screen();
+
+/// --wide.
+struct WideFlag {
+  bool wide = false;
+  void add(CLI::App& command);
+  report::Screen screen() const;
+};
+
+/// print, with lines that are too wide for the screen folded at blanks.
+void print_page(std::string_view text, const report::Screen& screen);
+
+}  // namespace penstock::cli

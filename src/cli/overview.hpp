@@ -1,0 +1,15 @@
+#pragma once
+// What the program says of itself to those who do not know it yet.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace penstock::cli {
+
+/// The first commands to try, on a page of 80 columns.
+std::string overview();
+
+/// "'simulat' is no command; did you mean 'simulate'?", of those below `app`.
+std::string no_command(const CLI::App& app, const std::string& word);
+
+}  // namespace penstock::cli

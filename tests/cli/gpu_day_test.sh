@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The rehearsal of tools/gpu_day: all steps on the host, in short calls, until none is left.
+#
+#   gpu_day_test.sh BUILD SOURCE
+set -uo pipefail
+build=$1 root=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+day() { "$root/tools/gpu_day" --build "$build" "$@"; }
+
+# expect CODE TEXT COMMAND...
+expect() {
+  local code=$1 text=$2 status=0
+  shift 2
+  "$@" >expected.out 2>&1 || status=$?
+  if [[ $status != "$code" ]] || ! grep -qF -- "$text" expected.out; then
+    fail "$* -> exit $status (expected $code), expected '$text' in:"
+    cat expected.out
+  fi
+}
+expect 10 "no step is named 'calibrat'" day calibrat
+expect 10 "--budget: expected whole seconds" day --budget 0
+expect 10 "--device: expected host or cuda:N, not 'gpu'" day --device gpu
+expect 10 "needs a value" day --out
+
+code=3
+for ((calls = 0; calls < 10 && code == 3; ++calls)); do
+  day --device host --out day --budget 20 >day.out 2>&1
+  code=$?
+done
+((code == 0)) || { fail "after $calls calls exit $code"; cat day.out; for log in day/*.log; do echo "== $log"; tail -5 "$log"; done; }
+for step in machine tests calibrate families plans comparison; do
+  grep -qF "| [$step]($step.log) | done |" day/summary.md || fail "$step is not done"
+done
+grep -qF '| [kernels](kernels.log) | skipped |' day/summary.md || grep -qF '| [kernels](kernels.log) | done |' day/summary.md || fail "kernels"
+for n in 1 2 4; do
+  [[ $(grep -c '^mmt-\|^candle_uno-' day/plans-$n/table.txt) == 6 ]] || fail "not six plans on $n"
+done
+[[ $(grep -c '^case_study-' day/families-2/table.txt) == 8 ]] || fail "not eight families"
+tar -tzf day/all.tar.gz >day.list
+grep -q '^./calibration-4.yaml$' day.list || fail "no calibration to fetch"
+
+# What is done is not done again.
+rm day/summary.seconds
+before=$(cat day/*.seconds)
+expect 0 "A day with host" day --device host --out day
+rm day/summary.seconds
+[[ $before == "$(cat day/*.seconds)" ]] || fail "a day that was done is done again"
+
+# A device that is not there: what fails is noted, the next step is begun, and nothing pretends.
+expect 1 "| [machine](machine.log) | failed with exit code" day --device cuda:77 --out none
+grep -qF '| [tests](tests.log) | not run' none/summary.md && fail "after a failed step the day ended"
+grep -qF '| [plans](plans.log) | waits for calibrate' none/summary.md || fail "plans without a calibration"
+
+((failures == 0)) && echo "a rehearsed day: all passed in $calls calls"
+exit $((failures > 0))
