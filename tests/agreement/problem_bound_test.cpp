@@ -16,9 +16,11 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/planners/planner.hpp"
+#include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/checkout.hpp"
 #include "support/every_plan.hpp"
 #include "support/partitions.hpp"
 #include "support/random_problem.hpp"
@@ -169,7 +171,9 @@ std::size_t check_random_plans(std::uint64_t first, std::uint64_t last) {
       if (!plan) continue;
       CAPTURE(plan->schedule);
       CAPTURE(name(least.best().kind));
-      CHECK(least.holds_for(*plan).time.value() <= simulated(problem, *plan));
+      const double seconds = simulated(problem, *plan);
+      CHECK(least.holds_for(*plan).time.value() <= seconds);
+      CHECK(score::least_iteration(problem, *plan, score::Reduction::closed_form).value() <= seconds);
       ++tried;
     }
   }
@@ -203,7 +207,7 @@ TEST_CASE("no plan of any shape beats the bound, many seeds") {
 }
 
 TEST_CASE("no planner's plan of a network beats the bound") {
-  const auto cluster = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(8);
+  const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(8);
   const cost::AnalyticCosts costs;
   std::vector<double> ratios;
   for (const auto& info : models::catalogue()) {

@@ -10,6 +10,7 @@
 #include "penstock/trace/summary.hpp"
 #include "replay/cut_model.hpp"
 #include "replay/round_robin.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using plan::MemoryKind;
@@ -44,7 +45,7 @@ void compare(const std::string& model, const Given& given, const Cut& cut, doubl
          {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer, MemoryKind::versions})
       CHECK_MESSAGE(at(real, kind) == at(simulated, kind), plan::name(kind));
     CHECK(at(real, MemoryKind::activations) / at(simulated, MemoryKind::activations) ==
-          doctest::Approx(1).epsilon(spare));
+          support::near(1, spare));
     if (tell)
       MESSAGE(model, " ", cut.schedule, ", device ", d, ": ", plan::total(real) / plan::total(simulated),
               " of the simulated bytes; workspace ", core::show(at(real, MemoryKind::workspace)), " for ",

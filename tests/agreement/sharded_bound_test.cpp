@@ -12,6 +12,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/faults.hpp"
+#include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
 #include "penstock/score/problem_bound.hpp"
@@ -76,6 +77,7 @@ class AllPlans {
       CAPTURE(name(bounds_[f]->best().kind));
       CHECK(bounds_[f]->holds_for(plan).time.value() <= seconds);
     }
+    CHECK(score::least_iteration(problem_, plan, score::Reduction::closed_form).value() <= seconds);
     if (const auto bound = score::lower_bound(problem_, plan))
       CHECK(to_seconds(bound->time).value() <= seconds);
   }
@@ -160,7 +162,8 @@ class Draw {
     constexpr Partition kPartitions[] = {Partition::whole, Partition::output, Partition::input,
                                          Partition::batch};
     for (const core::OpId op : out.operators)
-      if (out.tensor_parallel > 1 && random_.chance(0.5)) out.partition[op] = kPartitions[pick(out.zero > 0 ? 3 : 4)];
+      if (out.tensor_parallel > 1 && random_.chance(0.5))
+        out.partition[op] = kPartitions[pick(out.zero > 0 ? 3 : 4)];
     if (random_.chance(0.5))
       for (int d = 0; d < out.tensor_parallel; ++d) out.shares.push_back(random_.between(1, 3));
     return out;
@@ -208,6 +211,7 @@ void check_plan(const cost::Problem& problem, const plan::Plan& plan, Tried& tri
   CAPTURE(plan.schedule);
   const double seconds = simulated(problem, plan);
   CHECK(score::bound_for(problem, plan).time.value() <= seconds);
+  CHECK(score::least_iteration(problem, plan, score::Reduction::closed_form).value() <= seconds);
   if (const auto bound = score::lower_bound(problem, plan)) CHECK(to_seconds(bound->time).value() <= seconds);
   ++tried.plans;
   tried.divided += score::family_of(plan) == PlanFamily::tensor_parallel;

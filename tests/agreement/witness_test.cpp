@@ -10,6 +10,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/summary.hpp"
+#include "support/checkout.hpp"
 
 using namespace penstock;
 
@@ -41,20 +42,17 @@ void check_time(const cost::Problem& problem, const plan::Plan& plan, const trac
   CHECK(summary.bubble < 1);
 }
 
-}  // namespace
-
-TEST_CASE(
-    "simulated memory stays within the formula, simulated time above the busiest stage, on the whole zoo") {
-  const auto summit = cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml");
+/// The zoo on these numbers of devices, planned in these ways.
+void check_zoo(const std::vector<std::size_t>& sizes, const std::vector<const char*>& planners) {
+  const auto summit = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   const cost::AnalyticCosts costs;
   for (const auto& info : models::catalogue()) {
-    if (info.name == "inception_v3" || info.name == "gpt")
-      continue;  // in the slow suite's spirit: long searches
+    if (info.name == "inception_v3" || info.name == "gpt") continue;  // long searches
     const auto graph = models::build(info.name);
-    for (int devices : {4, 8}) {
+    for (std::size_t devices : sizes) {
       const auto cluster = summit.first(devices);
       const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::adam}};
-      for (const char* planner : {"graphpipe", "graphpipe_rows", "spp"}) {
+      for (const char* planner : planners) {
         CAPTURE(info.name);
         CAPTURE(planner);
         const auto plan = planners::planner(planner).plan(problem, {}, {}).plan;
@@ -64,4 +62,16 @@ TEST_CASE(
       }
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "simulated memory stays within the formula, simulated time above the busiest stage, on the whole zoo") {
+  check_zoo({4}, {"graphpipe"});
+  check_zoo({8}, {"spp"});
+}
+
+TEST_CASE("the same by more planners" * doctest::test_suite("slow")) {
+  check_zoo({4, 8}, {"graphpipe", "graphpipe_rows", "spp"});
 }

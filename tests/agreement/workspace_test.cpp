@@ -16,6 +16,7 @@
 #include "replay/cut_model.hpp"
 #include "replay/hollow_backend.hpp"
 #include "replay/round_robin.hpp"
+#include "support/near.hpp"
 #include "support/small_calibration.hpp"
 
 using namespace penstock;
@@ -75,7 +76,7 @@ void compare(const graph::OpGraph& graph, const Cut& cut) {
     };
     INFO("workspace ", kind(MemoryKind::workspace), ", activations ", kind(MemoryKind::activations),
          ", buffers ", kind(MemoryKind::buffers));
-    CHECK(plan::total(judged[s]) / plan::total(real) == doctest::Approx(1).epsilon(0.02));
+    CHECK(plan::total(judged[s]) / plan::total(real) == support::near(1, 0.02));
     CHECK(at(summary.devices[s].at_peak, MemoryKind::workspace) == at(judged[s], MemoryKind::workspace));
     if (judged.size() == 1) CHECK(at(real, MemoryKind::workspace) == at(judged[s], MemoryKind::workspace));
   }

@@ -6,6 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/spec.hpp"
+#include "support/checkout.hpp"
 
 using namespace penstock;
 
@@ -13,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (text.find("/dev") != std::string::npos) return 0;  // a path that never ends is no parser's business
   try {
-    for (const auto& cell : experiment::parse_spec(text, PENSTOCK_SOURCE "/experiments/fuzz.yaml").cells)
+    for (const auto& cell : experiment::parse_spec(text, support::checkout("/experiments/fuzz.yaml")).cells)
       core::require(!experiment::cell_name(cell).empty(), "a cell has a name");
   } catch (const core::BadInput&) {
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/core/files.hpp"
+#include "support/checkout.hpp"
 
 namespace {
 
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using Rooms = std::set<std::string>;
 using Table = std::map<std::string, Rooms>;
 
-const std::string kSource = PENSTOCK_SOURCE;
+const std::string kSource = penstock::support::checkout();
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "penstock/core/files.hpp"
+#include "support/checkout.hpp"
 
 namespace {
 
-const std::string kSource = PENSTOCK_SOURCE;
+const std::string kSource = penstock::support::checkout();
 
 std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);

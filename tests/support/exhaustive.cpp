@@ -87,7 +87,8 @@ class Search {
                                             cost::samples_per_device(micro_batch, replicas));
     const auto terms = score::stage_terms(network_, cost::stage_load(problem_, operators), compute.total(),
                                           micro_batch, replicas, problem_.training.mini_batch);
-    return entry->second = terms.time_per_sample();
+    const double sum = terms.compute + terms.communication + terms.reduce;
+    return entry->second = options_.added ? sum : terms.time_per_sample();
   }
 
   std::vector<core::OpId> operators_of(UnitSet stage) const {
@@ -144,9 +145,10 @@ BestBySize own_space(const cost::Problem& problem, const ExhaustiveOptions& opti
   return exhaustive(problem, units, series_parallel_partitions(units.dag, options.rejoined), options);
 }
 
-BestBySize row_space(const cost::Problem& problem) {
+BestBySize row_space(const cost::Problem& problem, ExhaustiveOptions options) {
+  options.forced_row = true;
   const auto units = planning_units(problem.graph);
-  return exhaustive(problem, units, row_partitions(units.operators.size()), {.forced_row = true});
+  return exhaustive(problem, units, row_partitions(units.operators.size()), options);
 }
 
 BestBySize all_valid(const cost::Problem& problem) {

@@ -23,6 +23,7 @@ struct ExhaustiveOptions {
   bool forced_row = false;  ///< each stage waits for the one before, as in a sequential pipeline
   bool any_degree = false;  ///< replica counts of any size, not only powers of two
   bool rejoined = false;    ///< own space only; see series_parallel_partitions
+  bool added = false;       ///< a stage takes the sum of computing and communicating, not the longer
 };
 
 /// Tries every replica count and size for each of the partitions. All devices must be of one type.
@@ -31,7 +32,7 @@ BestBySize exhaustive(const cost::Problem& problem, const PlanningUnits& units, 
 
 /// The space of `graphpipe`, the space of `spp`, and every plan there is.
 BestBySize own_space(const cost::Problem& problem, const ExhaustiveOptions& options = {});
-BestBySize row_space(const cost::Problem& problem);
+BestBySize row_space(const cost::Problem& problem, ExhaustiveOptions options = {});
 BestBySize all_valid(const cost::Problem& problem);
 
 }  // namespace penstock::support

@@ -8,12 +8,13 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "support/checkout.hpp"
 
 namespace penstock::support {
 
 /// With PENSTOCK_ACCEPT=1 in the environment the file is rewritten instead; review the difference in git.
 inline void check_golden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(PENSTOCK_GOLDEN_DIR) + "/" + name;
+  const std::string path = checkout("/tests/golden/" + name);
   const char* accept = std::getenv("PENSTOCK_ACCEPT");
   if (accept != nullptr && std::string(accept) == "1") core::write_file(path, text);
   std::string expected;

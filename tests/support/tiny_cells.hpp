@@ -5,6 +5,7 @@
 
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/spec.hpp"
+#include "support/checkout.hpp"
 
 namespace penstock::support {
 
@@ -12,7 +13,7 @@ namespace penstock::support {
 inline experiment::Cell tiny_cell(const std::string& planner, int devices) {
   experiment::Cell cell;
   cell.model = {"case_study", {{"layers", "1"}, {"hidden", "32"}, {"heads", "2"}, {"sequence", "8"}}};
-  cell.cluster = {PENSTOCK_SOURCE "/experiments/clusters/host.yaml", devices};
+  cell.cluster = {checkout("/experiments/clusters/host.yaml"), devices};
   cell.planner.name = planner;
   cell.training.mini_batch = 8;
   return cell;

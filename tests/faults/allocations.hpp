@@ -1,0 +1,24 @@
+#pragma once
+// The program's memory, as a test wants it: this executable's operator new counts, and refuses when told to.
+
+#include <cstdint>
+
+namespace penstock::faults {
+
+/// Blocks that are not given back yet, over all threads.
+std::int64_t live_blocks();
+
+/// While it lives, the `first`-th allocation from now fails with std::bad_alloc, counted from 1 over all
+/// threads; `for_good`: all after it do so too.
+class Scarcity {
+ public:
+  Scarcity(std::int64_t first, bool for_good);
+  ~Scarcity();
+  Scarcity(const Scarcity&) = delete;
+  Scarcity& operator=(const Scarcity&) = delete;
+
+  std::int64_t asked() const;    ///< allocations since construction
+  std::int64_t refused() const;  ///< of these
+};
+
+}  // namespace penstock::faults

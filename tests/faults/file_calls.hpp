@@ -1,0 +1,28 @@
+#pragma once
+// The system's file calls, as a test wants them: this executable's open, read, write and so on count, and
+// fail when told to.
+
+#include <cstdint>
+
+namespace penstock::faults {
+
+/// What the chosen call does.
+enum class Mishap {
+  fails,       ///< returns the error; a file is closed all the same
+  interrupts,  ///< returns EINTR, once; what may not be called again works (close, rename, mkdir)
+  shortens,    ///< reads and writes one byte, this call and all after it
+};
+
+/// While it lives, the `first`-th file call from now meets the mishap, counted from 1 over all threads;
+/// `for_good`: all after it do so too.
+class Trouble {
+ public:
+  Trouble(Mishap mishap, std::int64_t first, int error = 0, bool for_good = false);
+  ~Trouble();
+  Trouble(const Trouble&) = delete;
+  Trouble& operator=(const Trouble&) = delete;
+
+  std::int64_t asked() const;  ///< calls since construction
+};
+
+}  // namespace penstock::faults

@@ -1,0 +1,44 @@
+#pragma once
+// What the driver feeds a target: seeds, and what is made of them. An input follows from its number and the
+// seeds alone, on every machine.
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace penstock::fuzz {
+
+/// Draws below a bound, the same on every platform (the standard's distributions are not).
+class Dice {
+ public:
+  /// A series of its own for every `name` and `number`.
+  Dice(const std::string& name, std::size_t number);
+  /// 0 .. sides - 1; 0 for no sides.
+  std::size_t below(std::size_t sides) { return sides ? engine_() % sides : 0; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+class Inputs {
+ public:
+  /// The files of `folder` by name; throws without any.
+  Inputs(std::string target, const std::string& folder);
+
+  std::size_t seeds() const { return seeds_.size(); }
+  /// The seeds come first; every larger number is a seed that was changed in 1 to 8 places.
+  std::string operator[](std::size_t number) const;
+
+ private:
+  void change(std::string& text, Dice& dice) const;
+  void splice(std::string& text, Dice& dice) const;
+  void put_word(std::string& text, Dice& dice) const;
+
+  std::string target_;
+  std::vector<std::string> seeds_;
+  std::vector<std::string> words_;  ///< of the seeds, and extreme values
+};
+
+}  // namespace penstock::fuzz

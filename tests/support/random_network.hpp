@@ -1,0 +1,21 @@
+#pragma once
+// Random devices, switches and links.
+
+#include "penstock/cluster/cluster.hpp"
+#include "penstock/core/random.hpp"
+
+namespace support {
+
+struct Network {
+  std::size_t devices = 0, points = 0;
+  std::vector<penstock::cluster::Link> links;
+
+  penstock::cluster::Cluster cluster() const;
+};
+
+/// A tree of up to 16 points, with 2 to 10 devices anywhere in it. A third of its cables are faster one way.
+Network random_tree(penstock::core::Random& random);
+/// The same with cables across, some beside another one, some one way only.
+Network random_mesh(penstock::core::Random& random);
+
+}  // namespace support
