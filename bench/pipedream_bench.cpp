@@ -10,6 +10,7 @@
 
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/core/random.hpp"
+#include "support/checkout.hpp"
 #include "support/pipedream_reference.hpp"
 
 using namespace penstock;
@@ -44,8 +45,9 @@ void search(benchmark::State& state, const LayerGraph& graph, const std::vector<
 void profile(benchmark::State& state, const char* name, const std::vector<PipedreamLevel>& levels,
              const char* goal) {
   const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
-  const auto path = std::filesystem::path(folder ? folder : PENSTOCK_SOURCE "/../shared/data") / "pipedream" /
-                    name / "graph.txt";
+  const auto path =
+      std::filesystem::path(folder ? std::string(folder) : support::checkout("/../shared/data")) /
+      "pipedream" / name / "graph.txt";
   if (!std::filesystem::exists(path)) return state.SkipWithError("no reference data");
   search(state, support::pipedream_layers(graph::load_pipedream_graph(path.string())).graph, levels);
   state.SetLabel(goal);

@@ -13,6 +13,7 @@
 
 #include "penstock/core/peak_memory.hpp"
 #include "penstock/core/random.hpp"
+#include "support/checkout.hpp"
 #include "support/piper_cases.hpp"
 
 using namespace penstock;
@@ -44,7 +45,8 @@ void search(benchmark::State& state, const graph::PiperWorkload& workload, Knaps
 std::filesystem::path reference(const std::string& name) {
   const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
   const auto path =
-      std::filesystem::path(folder ? folder : PENSTOCK_SOURCE "/../shared/data") / "piper" / name;
+      std::filesystem::path(folder ? std::string(folder) : support::checkout("/../shared/data")) / "piper" /
+      name;
   return std::filesystem::exists(path) ? path : std::filesystem::path();
 }
 

@@ -13,6 +13,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/planners/planner.hpp"
+#include "support/checkout.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -26,7 +27,7 @@ void search(benchmark::State& state, const graph::OpGraph& graph, int devices, s
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   static_cast<std::size_t>(state.range(0)));
   const auto cluster =
-      cluster::load_cluster(PENSTOCK_SOURCE "/experiments/clusters/summit.yaml").first(devices);
+      cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(devices);
   const cost::Problem problem{graph, cluster, kCosts, {mini_batch, plan::Optimizer::sgd}};
   const core::PeakMemory memory;
   for (auto _ : state) try {
