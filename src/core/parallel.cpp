@@ -2,6 +2,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include <atomic>
+
 // ThreadSanitizer cannot look into the distribution's oneTBB and would see races in its templates. So this
 // file is compiled without it, and tells it what the loop promises: what came before happens before each
 // body, each body before what comes after, and nothing among the bodies.
@@ -33,6 +35,11 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
     const AtEnd finished{[](void* a) { __tsan_release(a); }, &done};
     body(i);
   });
+}
+
+void parallel_in_order(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::atomic<std::size_t> next = 0;
+  parallel_for(count, [&](std::size_t) { body(next++); });
 }
 
 }  // namespace penstock::core

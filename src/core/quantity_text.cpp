@@ -95,4 +95,8 @@ std::string show(Seconds time) {
   return scaled(time.value(), {{60, "min"}, {1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
 }
 
+std::string show_share(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
 }  // namespace penstock::core

@@ -1,7 +1,6 @@
 #include "aceso.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -136,9 +135,8 @@ class Aceso {
       return best.size() == kBeam && std::pair(promise.missing, promise.seconds) >
                                          std::pair(best.back().missing, best.back().seconds);
     };
-    std::atomic<std::size_t> next = 0;
-    core::parallel_for(order.size(), [&](std::size_t) {
-      const Rank& promise = order[next++];
+    core::parallel_in_order(order.size(), [&](std::size_t i) {
+      const Rank& promise = order[i];
       stop_.check();
       if (hopeless(promise)) return;
       const Rank rank{promise.missing, judged_seconds(problem_, options_, plans[promise.plan]), promise.plan};

@@ -75,9 +75,9 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
   const auto order = most_promising(found, chosen, options);
   std::vector<std::optional<double>> seconds(found.size());
   std::atomic<double> least = std::numeric_limits<double>::infinity();
-  std::atomic<std::size_t> next = 0, done = 0;
-  core::parallel_for(order.size(), [&](std::size_t) {
-    const Promise& promise = order[next++];
+  std::atomic<std::size_t> done = 0;
+  core::parallel_in_order(order.size(), [&](std::size_t i) {
+    const Promise& promise = order[i];
     try {
       stop.check();
       if (!(promise.at_least > least)) {  // strictly: of equals the first is to win

@@ -25,6 +25,11 @@ TEST_CASE("a quantity is a number and a unit; a bare number is refused") {
   CHECK(!parse_share("0.1"));
 }
 
+TEST_CASE("a share is shown in percent") {
+  CHECK(show_share(0.1234) == "12.3 %");
+  CHECK(show_share(-1) == "-100.0 %");
+}
+
 TEST_CASE("no quantity is so large that what follows from it is no number") {
   CHECK(parse_bandwidth("1e9GB/s") == Bandwidth(1e18));
   CHECK(!parse_bandwidth("1.001e9GB/s"));

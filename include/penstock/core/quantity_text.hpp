@@ -21,5 +21,7 @@ std::optional<double> parse_share(std::string_view text);         ///< "10%" is 
 /// Short human forms with three significant digits: "1.50 GiB", "37.2 ms".
 std::string show(Bytes bytes);
 std::string show(Seconds time);
+/// 0.1234 is "12.3 %".
+std::string show_share(double share);
 
 }  // namespace penstock::core
