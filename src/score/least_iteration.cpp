@@ -6,6 +6,7 @@
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/score/plan_pipeline.hpp"
 
 namespace penstock::score {
 namespace {
@@ -16,8 +17,7 @@ constexpr Seconds kNever(std::numeric_limits<double>::infinity());
 
 /// Whether a stage's last pass is a backward pass whose end the stages before it wait for.
 bool ends_backward(const plan::Plan& plan) {
-  return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order" ||
-         plan.schedule == "interleaved_1f1b";
+  return whole_backwards(plan) || plan.schedule == "interleaved_1f1b";
 }
 
 /// Seconds of a stage's passes of one micro-batch.

@@ -199,9 +199,7 @@ Pipeline pipeline_of(const cost::Problem& problem, const plan::Plan& plan) {
   return out;
 }
 
-/// A flush after every mini-batch, one stage per device, and gradients that leave a stage with the end of its
-/// backward pass.
-static bool whole_backwards(const plan::Plan& plan) {
+bool whole_backwards(const plan::Plan& plan) {
   return plan.schedule == "1f1b" || plan.schedule == "gpipe" || plan.schedule == "list_order";
 }
 

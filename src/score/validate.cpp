@@ -45,10 +45,6 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
   return out;
 }
 
-plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, core::StageId id) {
-  return stage_memories(problem, judged)[id.index()];
-}
-
 namespace {
 
 /// Stages that share their devices add up.

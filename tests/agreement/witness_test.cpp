@@ -19,9 +19,10 @@ namespace {
 /// The formula counts the fullest moment a stage could have; the simulator sees the fullest it has.
 /// Activations alone must agree exactly where a stage really fills its in-flight count on an even split.
 void check_memory(const cost::Problem& problem, const plan::Plan& plan, const trace::Summary& summary) {
+  const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
-    const auto formula = score::stage_memory(problem, plan, core::StageId(s));
+    const auto& formula = memories[s];
     for (core::DeviceId d : stage.devices) {
       const trace::DeviceSummary& device = summary.devices[d.index()];
       CHECK(device.peak <= plan::total(formula));

@@ -119,7 +119,7 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
   c.plan.stages[0].recompute = true;
   CHECK(to_seconds(c.simulated().iteration).value() == support::near(12));
   CHECK(activations(c.simulated()) == core::Bytes(1000));
-  const auto formula = score::stage_memory(c.problem(), c.plan, core::StageId(0));
+  const auto formula = score::stage_memories(c.problem(), c.plan)[0];
   CHECK(at(formula, plan::MemoryKind::activations) == core::Bytes(1000));
 }
 
@@ -132,8 +132,7 @@ TEST_CASE("what is recomputed stays until its weight gradient, and the judge cou
   std::int64_t most = 0;
   for (std::size_t s = 0; s < 4; ++s) {
     const auto held = at(summary.devices[s].at_peak, plan::MemoryKind::activations).value();
-    const auto judged =
-        at(score::stage_memory(c.problem(), c.plan, core::StageId(s)), plan::MemoryKind::activations);
+    const auto judged = at(score::stage_memories(c.problem(), c.plan)[s], plan::MemoryKind::activations);
     CHECK(held <= judged.value());
     most = std::max(most, held - (s > 0 ? 1000 * c.plan.stages[s].in_flight : 0));
   }

@@ -62,11 +62,10 @@ class Plans {
   }
 
   bool fits() const {
+    const auto memories = score::stage_memories(problem_, plan_);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
       for (core::DeviceId d : plan_.stages[s].devices)
-        if (plan::total(score::stage_memory(problem_, plan_, core::StageId(s))) >
-            problem_.cluster.type(d).memory)
-          return false;
+        if (plan::total(memories[s]) > problem_.cluster.type(d).memory) return false;
     return true;
   }
 

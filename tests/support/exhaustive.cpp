@@ -119,10 +119,8 @@ class Search {
   }
 
   bool fits(const Plan& plan) const {
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      if (plan::total(score::stage_memory(problem_, plan, core::StageId(s))) >
-          problem_.cluster.type(DeviceId(0)).memory)
-        return false;
+    for (const plan::MemoryByKind& memory : score::stage_memories(problem_, plan))
+      if (plan::total(memory) > problem_.cluster.type(DeviceId(0)).memory) return false;
     return true;
   }
 

@@ -13,6 +13,10 @@ namespace penstock::score {
 /// Only such plans are pipelines in the sense of schedule::Pipeline.
 bool one_micro_batch_size(const plan::Plan& plan);
 
+/// A flush after every mini-batch, one stage per device, and gradients that leave a stage with the end of its
+/// backward pass.
+bool whole_backwards(const plan::Plan& plan);
+
 /// One machine per device, stage after stage, with its own share of every micro-batch, and one link per pair
 /// of devices that exchange samples. Room is the stage's in-flight count; a stage without one has no limit.
 /// Links that share a cable do not meet here and times are rounded down, so bounds hold whatever the network

@@ -8,9 +8,7 @@
 
 namespace penstock::score {
 
-/// Memory of the fullest device of one of the plan's stages by kind, at its in-flight count.
-plan::MemoryByKind stage_memory(const cost::Problem& problem, const plan::Plan& judged, core::StageId id);
-/// Of all stages; the orders that some schedules must be asked for are made once.
+/// [stage] Memory of the fullest device of a stage by kind, at its in-flight count.
 std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged);
 
 /// The two parts of faults(): what breaks a rule whatever memory there is, and what does not fit. The second
