@@ -115,9 +115,9 @@ cluster::Cluster large() {
       "large");
 }
 
-/// GPT of 24 layers, candidates simulated as the command line does. Goals: `large` 1 s on 4,096 devices; of
-/// the slower planners those that leave `compare` of all of them 10 s on 64 devices and 30 s on 256, on two
-/// cores.
+/// GPT of 24 layers, candidates simulated as the command line does. The goals of planners that search little
+/// are for 4,096 devices. The others' are their share of what `compare` may take with all planners on two
+/// cores: 10 s on 64 devices and 30 s on 256.
 void simulated(benchmark::State& state, const char* planner, int devices, const char* goal) {
   const graph::OpGraph graph = models::build("gpt", {{"layers", "24"}, {"hidden", "2048"}, {"heads", "16"}});
   const cluster::Cluster cluster = large().first(devices);

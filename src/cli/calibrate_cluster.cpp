@@ -7,7 +7,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct CalibrateClusterFlags {
   std::string file, bandwidth, latency, output;
   int devices = 0;
 };
@@ -26,7 +26,7 @@ core::Seconds latency(const std::string& text) {
 }
 
 /// What the flags say; the rest as measured.
-cost::Affine link(const Flags& flags, const cost::Calibration& calibration) {
+cost::Affine link(const CalibrateClusterFlags& flags, const cost::Calibration& calibration) {
   const auto measured = calibrate::peer_line(calibration);
   if (!measured && (flags.bandwidth.empty() || flags.latency.empty()))
     throw core::BadInput({flags.file, 0, "links"},
@@ -37,7 +37,7 @@ cost::Affine link(const Flags& flags, const cost::Calibration& calibration) {
   return out;
 }
 
-core::ExitCode run(const Flags& flags) {
+core::ExitCode run(const CalibrateClusterFlags& flags) {
   const cost::Calibration calibration = cost::load_calibration(flags.file);
   core::write_file(flags.output,
                    calibrate::cluster_yaml(calibration, flags.devices, link(flags, calibration)));
@@ -56,7 +56,7 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
       "Example:\n"
       "  penstock calibrate cluster host.yaml --devices 4 -o four.yaml\n"
       "  penstock plan --model bert --cluster four.yaml --costs host.yaml --mini-batch 16");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateClusterFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
   command->add_option("--devices", flags->devices, "how many")
       ->required()

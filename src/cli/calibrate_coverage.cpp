@@ -18,7 +18,7 @@ using report::Align;
 using report::Table;
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct CalibrateCoverageFlags {
   std::string file;
   ModelFlags model;
   std::vector<std::int64_t> micro_batches = {1, 8, 64};
@@ -101,7 +101,8 @@ Json gap_json(const graph::OpGraph& graph, const cost::Gap& gap) {
           {"to_s", (gap.estimate.high() * alike).value()}};
 }
 
-std::string json(const EstimatedCosts& costs, const graph::OpGraph& graph, const Flags& flags) {
+std::string json(const EstimatedCosts& costs, const graph::OpGraph& graph,
+                 const CalibrateCoverageFlags& flags) {
   Json by_samples = Json::array(), listed = Json::array();
   for (const std::int64_t samples : flags.micro_batches)
     by_samples.push_back(shares_json(costs, graph, samples));
@@ -116,14 +117,14 @@ std::string json(const EstimatedCosts& costs, const graph::OpGraph& graph, const
   return out.dump(2) + "\n";
 }
 
-std::string text(const EstimatedCosts& costs, const graph::OpGraph& graph, const Flags& flags,
-                 const report::Screen& screen) {
+std::string text(const EstimatedCosts& costs, const graph::OpGraph& graph,
+                 const CalibrateCoverageFlags& flags, const report::Screen& screen) {
   return fmt::format("{} on {}: operators and share of time by origin\n{}{}", graph.name(),
                      costs.measured_device().name, shares(costs, graph, flags.micro_batches, screen),
                      worst(costs, graph, flags.micro_batches.back(), flags.worst, screen));
 }
 
-core::ExitCode coverage(const Flags& flags) {
+core::ExitCode coverage(const CalibrateCoverageFlags& flags) {
   const auto file = experiment::load_costs(flags.file);
   const auto& costs = dynamic_cast<const EstimatedCosts&>(*file);  // as all that come from files
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
@@ -152,7 +153,7 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       "Example:\n"
       "  penstock calibrate coverage results/hardware/host.yaml --model bert -p layers=12 --micro-batch "
       "1,4,16");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateCoverageFlags>();
   command->add_option("FILE", flags->file, "the calibration, or a profile of operator times")
       ->required()
       ->type_name("FILE");

@@ -28,7 +28,7 @@ constexpr double kBudgetToSpend = 0.9;                  // estimates err; the re
 constexpr int kMostRepeats = 3;                         ///< of what is noisy
 constexpr std::size_t kMostRanks = 4, kMostPeers = 16;  ///< of collectives, on the host and elsewhere
 
-struct Flags {
+struct CalibrateMeasureFlags {
   std::string device = "host", number = "fp32", budget, output;
   std::vector<std::string> models, parameters;
   std::string experiment;
@@ -65,7 +65,7 @@ CLI::Validator model_or_file() {
 }
 
 /// The zoo in its own order where nothing is named.
-std::vector<calibrate::NamedModel> load_models(const Flags& flags) {
+std::vector<calibrate::NamedModel> load_models(const CalibrateMeasureFlags& flags) {
   if (!flags.experiment.empty()) return models_of_experiment(flags.experiment);
   if (!flags.parameters.empty() && flags.models.size() != 1)
     throw core::Error(core::ExitCode::usage, "-p belongs to one model: name just that one with --models");
@@ -135,8 +135,9 @@ calibrate::Watch watch(const std::string& path, std::optional<core::Seconds> end
           [line = std::make_shared<ProgressLine>(end)](const calibrate::Progress& p) { (*line)(p); }};
 }
 
-core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated, const Flags& flags,
-                      std::int64_t rejected, const std::vector<std::string>& doubts) {
+core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated,
+                      const CalibrateMeasureFlags& flags, std::int64_t rejected,
+                      const std::vector<std::string>& doubts) {
   std::string page = fmt::format(
       "{} measured now, {} before, {} left out by the budget, {} refused, {} repeated for their noise\n",
       outcome.measured, outcome.known, outcome.unmeasured.size(), outcome.refused.size(), repeated);
@@ -160,7 +161,7 @@ core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calib
   return core::ExitCode::done;
 }
 
-std::optional<core::Seconds> budget(const Flags& flags) {
+std::optional<core::Seconds> budget(const CalibrateMeasureFlags& flags) {
   if (flags.budget.empty()) return std::nullopt;
   const auto time = core::parse_seconds(flags.budget.ends_with("m") ? flags.budget + "in" : flags.budget);
   if (!time)
@@ -172,7 +173,7 @@ std::optional<core::Seconds> budget(const Flags& flags) {
 /// One calibration from device to file.
 class Measuring {
  public:
-  Measuring(const Flags& flags, const Session& session)
+  Measuring(const CalibrateMeasureFlags& flags, const Session& session)
       : flags_(flags),
         backend_(kernels::open_device(flags.device, flags.threads)),
         clock_(calibrate::open_clock(flags.device)),
@@ -260,7 +261,7 @@ class Measuring {
         });
   }
 
-  Flags flags_;
+  CalibrateMeasureFlags flags_;
   std::unique_ptr<kernels::Backend> backend_;
   std::unique_ptr<calibrate::Clock> clock_;
   std::vector<calibrate::NamedModel> models_;
@@ -270,7 +271,7 @@ class Measuring {
   core::StopToken stop_;
 };
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const CalibrateMeasureFlags& flags, const Session& session) {
   if (flags.output.empty() && !flags.plan)
     throw core::Error(core::ExitCode::usage, "penstock calibrate: -o FILE says where the calibration goes");
   return Measuring(flags, session).run();
@@ -279,7 +280,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 }  // namespace
 
 void add_calibrate_measure(CLI::App& calibrate, Action& action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateMeasureFlags>();
   calibrate.footer(
       "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
       "the models whole,\n"

@@ -20,10 +20,6 @@ using cost::Calibration;
 using report::Align;
 using report::Table;
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", share * 100);
-}
-
 std::string identity(const Calibration& c) {
   const cost::Identity& id = c.identity;
   std::string out =
@@ -50,7 +46,7 @@ std::string kernels(const Calibration& c) {
   std::size_t points = 0;
   for (const auto& kernel : c.kernels) points += kernel.points.size();
   return fmt::format("{} kernels, {} points; estimates are {} of the way from back-to-back to cold times\n",
-                     c.kernels.size(), points, percent(cost::cold_share(c.models)));
+                     c.kernels.size(), points, core::show_share(cost::cold_share(c.models)));
 }
 
 std::string errors(const Calibration& c, const report::Screen& screen) {
@@ -60,7 +56,7 @@ std::string errors(const Calibration& c, const report::Screen& screen) {
   Table table({{"kind"}, {"left out"}, {"points", right}, {"median error", right}, {"p90", right}});
   for (const auto& row : rows)
     table.add({std::string(name(row.kind)), std::string(name(row.fold)), std::to_string(row.count),
-               percent(row.median), percent(row.p90)});
+               core::show_share(row.median), core::show_share(row.p90)});
   return fmt::format("\nleave-one-out{}\n{}",
                      c.leave_one_out.empty() ? ", computed now: the file has no table" : "",
                      table.text(screen));
@@ -124,7 +120,7 @@ std::string models(const Calibration& c, const report::Screen& screen) {
   return "\n" + table.text(screen);
 }
 
-struct Flags {
+struct CalibrateReportFlags {
   std::string file;
   bool json = false;
   WideFlag wide;
@@ -141,7 +137,7 @@ std::string text(const Calibration& c, const report::Screen& screen) {
          tests(c) + models(c, screen);
 }
 
-core::ExitCode report(const Flags& flags) {
+core::ExitCode report(const CalibrateReportFlags& flags) {
   Calibration c = cost::load_calibration(flags.file);
   calibrate::refit_impossible(c);
   const report::Screen screen = flags.wide.screen();
@@ -178,7 +174,7 @@ void add_calibrate_report(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
       "report", "Print what a calibration says of its device, and how far to trust it.");
   command->footer(kFooter);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateReportFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
   add_json(*command, flags->json);
   flags->wide.add(*command);

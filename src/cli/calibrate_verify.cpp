@@ -13,10 +13,11 @@
 namespace penstock::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using calibrate::Recheck;
 using report::Align;
 
-struct Flags {
+struct CalibrateVerifyFlags {
   std::string file;
   std::size_t points = 12;
   bool json = false;
@@ -60,7 +61,6 @@ std::string text(const std::vector<Recheck>& points, const report::Screen& scree
 }
 
 std::string json(const std::vector<Recheck>& points) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const Recheck& p : points) {
     Json shape = Json::object();
@@ -76,7 +76,7 @@ std::string json(const std::vector<Recheck>& points) {
   return Json{{"drifted", calibrate::drifted(points)}, {"points", rows}}.dump(2) + "\n";
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const CalibrateVerifyFlags& flags, const Session& session) {
   const cost::Calibration calibration = cost::load_calibration(flags.file);
   const cost::Identity& id = calibration.identity;
   const auto backend = kernels::open_device(id.backend, id.threads);
@@ -108,7 +108,7 @@ void add_calibrate_verify(CLI::App& calibrate, Action& action) {
       "  points   [{kind, shape, pass, samples, before_s, now_s, off}]\n\n"
       "Example:\n"
       "  penstock calibrate verify host.yaml --points 20");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateVerifyFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
   command->add_option("--points", flags->points, "how many, evenly spaced from the shortest to the longest")
       ->capture_default_str()

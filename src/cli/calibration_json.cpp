@@ -20,7 +20,7 @@ Json list(const Items& items, Form form) {
   return out;
 }
 
-Json identity(const cost::Identity& id) {
+Json identity_json(const cost::Identity& id) {
   Json details = Json::object();
   for (const auto& [key, value] : id.details) details[key] = value;
   return {{"device", id.device},   {"backend", id.backend}, {"memory_bytes", id.memory.value()},
@@ -28,7 +28,7 @@ Json identity(const cost::Identity& id) {
           {"commit", id.commit},   {"command", id.command}, {"details", details}};
 }
 
-Json ceilings(const cost::Ceilings& ceilings) {
+Json ceilings_json(const cost::Ceilings& ceilings) {
   Json matmul = Json::object();
   for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
     if (const double rate = ceilings.matmul[i].value(); rate > 0)
@@ -39,13 +39,13 @@ Json ceilings(const cost::Ceilings& ceilings) {
           {"matmul_flop_per_s", matmul}};
 }
 
-Json kernels(const Calibration& c) {
+Json kernels_json(const Calibration& c) {
   std::size_t points = 0;
   for (const auto& kernel : c.kernels) points += kernel.points.size();
   return {{"count", c.kernels.size()}, {"points", points}, {"cold_share", cost::cold_share(c.models)}};
 }
 
-Json errors(const Calibration& c) {
+Json errors_json(const Calibration& c) {
   const bool stored = !c.leave_one_out.empty();
   const auto row = [](const cost::LeaveOneOutRow& r) {
     return Json{{"kind", name(r.kind)},
@@ -57,7 +57,7 @@ Json errors(const Calibration& c) {
   return {{"from_file", stored}, {"rows", list(stored ? c.leave_one_out : cost::leave_one_out(c), row)}};
 }
 
-Json link(const cost::MeasuredLink& link) {
+Json link_json(const cost::MeasuredLink& link) {
   const auto segment = [](const cost::LinkSegment& s) {
     const double per_byte = s.per_byte.value;
     return Json{{"from_bytes", s.from.value()},
@@ -68,21 +68,21 @@ Json link(const cost::MeasuredLink& link) {
   return {{"kind", name(link.kind)}, {"ranks", link.ranks}, {"segments", list(link.segments, segment)}};
 }
 
-Json sharing(const cost::SharingTest& test) {
+Json sharing_json(const cost::SharingTest& test) {
   return {{"kind", name(test.kind)},
           {"bytes", test.bytes.value()},
           {"alone_s", test.alone.median.value()},
           {"together_s", test.together.median.value()}};
 }
 
-Json overlap(const cost::OverlapTest& test) {
+Json overlap_json(const cost::OverlapTest& test) {
   return {{"compute_alone_s", test.compute_alone.median.value()},
           {"compute_with_s", test.compute_with.median.value()},
           {"copy_alone_s", test.copy_alone.median.value()},
           {"copy_with_s", test.copy_with.median.value()}};
 }
 
-Json model(const cost::ModelSum& sum) {
+Json model_json(const cost::ModelSum& sum) {
   return {{"model", sum.model},
           {"parameters", sum.parameters},
           {"samples", sum.samples},
@@ -95,16 +95,16 @@ Json model(const cost::ModelSum& sum) {
 }  // namespace
 
 std::string calibration_json(const Calibration& c) {
-  const Json out = {{"identity", identity(c.identity)},
+  const Json out = {{"identity", identity_json(c.identity)},
                     {"warnings", calibrate::doubts(c)},
                     {"launch_overhead_s", c.launch_overhead.value()},
-                    {"ceilings", ceilings(c.ceilings)},
-                    {"kernels", kernels(c)},
-                    {"leave_one_out", errors(c)},
-                    {"links", list(c.links, link)},
-                    {"sharing", list(c.sharing, sharing)},
-                    {"overlap", list(c.overlap, overlap)},
-                    {"models", list(c.models, model)}};
+                    {"ceilings", ceilings_json(c.ceilings)},
+                    {"kernels", kernels_json(c)},
+                    {"leave_one_out", errors_json(c)},
+                    {"links", list(c.links, link_json)},
+                    {"sharing", list(c.sharing, sharing_json)},
+                    {"overlap", list(c.overlap, overlap_json)},
+                    {"models", list(c.models, model_json)}};
   return out.dump(2) + "\n";
 }
 

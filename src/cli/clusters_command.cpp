@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using report::Align;
 
-struct Flags {
+struct ClustersFlags {
   std::string name;
   bool json = false;
   WideFlag wide;
@@ -28,7 +28,7 @@ std::map<std::string, int> devices(const cluster::Cluster& cluster) {
   return count;
 }
 
-core::ExitCode list(const Flags& flags) {
+core::ExitCode list(const ClustersFlags& flags) {
   Json all = Json::array();
   report::Table table({{"cluster"}, {"devices"}, {.title = "what it is", .folds = true}});
   for (const cluster::BuiltIn& built_in : cluster::catalogue()) {
@@ -53,7 +53,7 @@ core::ExitCode list(const Flags& flags) {
   return core::ExitCode::done;
 }
 
-core::ExitCode run(const Flags& flags) {
+core::ExitCode run(const ClustersFlags& flags) {
   if (flags.name.empty()) return list(flags);
   print(cluster::cluster_text(flags.name));
   return core::ExitCode::done;
@@ -74,7 +74,7 @@ void add_clusters(CLI::App& app, Action& action) {
       "Examples:\n"
       "  penstock clusters\n"
       "  penstock clusters summit >mine.yaml");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ClustersFlags>();
   command->add_option("NAME", flags->name, "print the file of this one")
       ->type_name("NAME")
       ->check(one_of(cluster_names()));

@@ -17,7 +17,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct CompareFlags {
   ModelFlags model;
   ClusterFlags cluster;
   std::string planners = "all";
@@ -142,7 +142,7 @@ void check_output(const std::string& output) {
   check_replaceable(files, files.front(), "penstock compare");
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (!flags.output.empty()) check_output(flags.output);
   const ThreadLimit limit(flags.threads);
   const auto planners = from_command_line([&] { return chosen(flags.planners); });
@@ -209,7 +209,7 @@ void add_compare(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "compare", "Let planners compete on one problem: same costs, same simulator, one table.");
   command->footer(kFooter);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompareFlags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
   command
@@ -230,8 +230,7 @@ void add_compare(CLI::App& app, Action& action) {
   command
       ->add_option("--micro-batch", flags->micro_batch,
                    "pin the samples that a replica takes at a time, in every stage and with every planner; "
-                   "default: powers of two are\n"
-                   "tried")
+                   "default: powers of two are tried")
       ->check(samples())
       ->type_name("b");
   command

@@ -29,7 +29,7 @@ std::string head(const std::vector<CommandSyntax>& commands) {
 }
 
 /// Names, paths or both; files are off unless asked for.
-std::string offers(const Argument& argument) {
+std::string fish_offers(const Argument& argument) {
   std::string words = fmt::format("{}", fmt::join(argument.choices, " "));
   if (argument.list()) words = "(__fish_complete_list , 'string split \" \" \"" + words + "\"')";
   if (argument.folders()) words += "(__fish_complete_directories)";
@@ -40,7 +40,7 @@ std::string option_line(const std::string& start, const Argument& option) {
   std::string out = start;
   for (const std::string& spelling : option.spellings)
     out += spelling.starts_with("--") ? " -l " + spelling.substr(2) : " -s " + spelling.substr(1);
-  if (option.takes_value) out += (option.files() ? " -r" : " -x") + offers(option);
+  if (option.takes_value) out += (option.files() ? " -r" : " -x") + fish_offers(option);
   return out + " -d " + fish_quoted(option.brief()) + "\n";
 }
 
@@ -50,7 +50,7 @@ std::string command_lines(const std::vector<CommandSyntax>& all, const CommandSy
   for (const std::string& word : command.commands)
     out += start + " -a " + word + " -d " + fish_quoted(sub_command(all, command, word).summary) + "\n";
   for (const Argument& positional : command.positionals)
-    if (const std::string offered = offers(positional); !offered.empty()) out += start + offered + "\n";
+    if (const std::string offered = fish_offers(positional); !offered.empty()) out += start + offered + "\n";
   for (const Argument& option : command.options) out += option_line(start, option);
   return out;
 }

@@ -18,10 +18,6 @@ using sim::Explanation;
 std::string shown(Picoseconds time) {
   return show(to_seconds(time));
 }
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", share * 100);
-}
-
 std::string shares_table(const Explanation& explanation, const report::Screen& screen) {
   report::Table table({{.title = "on the critical path", .folds = true},
                        {"time", Align::right},
@@ -30,8 +26,9 @@ std::string shares_table(const Explanation& explanation, const report::Screen& s
                        {"saved", Align::right}});
   for (const auto& share : explanation.shares) {
     const std::string saved =
-        share.without ? percent((explanation.iteration - *share.without) / explanation.iteration) : "";
-    table.add({share.name, shown(share.time), percent(share.share),
+        share.without ? core::show_share((explanation.iteration - *share.without) / explanation.iteration)
+                      : "";
+    table.add({share.name, shown(share.time), core::show_share(share.share),
                share.without ? shown(*share.without) : "", saved});
   }
   return table.text(screen);
@@ -45,7 +42,8 @@ std::string words(const Explanation& explanation, const sim::PathRun& run) {
   const auto& main = path[run.main];
   const Picoseconds whole = path[run.last].end - path[run.first].start;
   if (run.main_time == whole) return fmt::format("{} and {} more", path[run.first].what, count - 1);
-  return fmt::format("{} parts, {} of them like {}", count, percent(run.main_time / whole), main.what);
+  return fmt::format("{} parts, {} of them like {}", count, core::show_share(run.main_time / whole),
+                     main.what);
 }
 
 std::string resource_name(const Explanation& explanation, const sim::Resource& resource) {

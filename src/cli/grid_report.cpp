@@ -13,7 +13,6 @@
 namespace penstock::cli {
 namespace {
 
-using schedule::Action;
 using schedule::Grid;
 using schedule::Pass;
 
@@ -35,9 +34,9 @@ char letter(Pass pass) {
 }
 
 /// "F3", in small letters for a rank's later chunks; a pair is both: "F3b1".
-std::string label(const Grid& grid, const Action& action) {
+std::string label(const Grid& grid, const schedule::Action& action) {
   std::string out;
-  for (const Action& part : schedule::parts(action)) {
+  for (const schedule::Action& part : schedule::parts(action)) {
     const bool later = part.stage % grid.chain() >= static_cast<int>(grid.ranks.size());
     const char c = letter(part.pass);
     out += later ? static_cast<char>(c - 'A' + 'a') : c;

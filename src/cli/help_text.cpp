@@ -21,8 +21,7 @@ std::string hanging(const std::string& head, const std::string& text, std::size_
   return out;
 }
 
-std::string entry(const std::string& name, std::string description) {
-  std::replace(description.begin(), description.end(), '\n', ' ');
+std::string entry(const std::string& name, const std::string& description) {
   std::string head = "  " + name;
   if (head.size() >= kNames)
     return head + "\n" + hanging(std::string(kNames, ' '), description, kNames, kWidth);

@@ -8,7 +8,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct ImportPipedreamFlags {
   std::string file;
   std::int64_t batch = 0;
   bool all_layers = false;
@@ -26,7 +26,7 @@ cost::ProfileCosts profile(const graph::PipedreamGraph& graph, std::int64_t batc
   return cost::ProfileCosts("profiled by PipeDream", std::move(entries));
 }
 
-core::ExitCode run(const Flags& flags) {
+core::ExitCode run(const ImportPipedreamFlags& flags) {
   const auto read = graph::load_pipedream_graph(flags.file);
   const auto graph = flags.all_layers ? read : graph::without_idle(read);
   const std::string name = std::filesystem::path(flags.outputs.model).stem().string();
@@ -60,7 +60,7 @@ void add_import_pipedream(CLI::App& import, Action& action) {
       "  penstock plan --model vgg16.json --costs vgg16.yaml --planner pipedream --micro-batch 128 "
       "--mini-batch 1024 \\\n"
       "      --cluster summit --devices 8");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ImportPipedreamFlags>();
   command->add_option("file", flags->file, "graph.txt")->required()->type_name("FILE");
   command->add_option("--batch", flags->batch, "samples of the mini-batch that was profiled")
       ->required()

@@ -6,7 +6,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct ImportPiperFlags {
   std::string file;
   std::string unit;
   ImportOutputs outputs;
@@ -30,7 +30,7 @@ cost::ProfileCosts profile(graph::PiperWorkload workload) {
   return cost::ProfileCosts("profiled for Piper", std::move(entries), std::move(workload));
 }
 
-core::ExitCode run(const Flags& flags) {
+core::ExitCode run(const ImportPiperFlags& flags) {
   const auto unit = flags.unit == "s" ? graph::PiperTime::seconds : graph::PiperTime::milliseconds;
   const auto workload = graph::load_piper(flags.file, unit);
   const std::string name = std::filesystem::path(flags.outputs.model).stem().string();
@@ -63,7 +63,7 @@ void add_import_piper(CLI::App& import, Action& action) {
       "  penstock plan --model piper_resnet.json --costs piper_resnet.yaml --planner piper --mini-batch 64 "
       "\\\n"
       "      --micro-batch 1 --cluster summit --devices 8 --option costs=imported");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ImportPiperFlags>();
   command->add_option("file", flags->file, "the workload")->required()->type_name("FILE");
   command->add_option("--unit", flags->unit, "of its times: s or ms")
       ->required()

@@ -10,12 +10,12 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct IndexFlags {
   std::string folder = "results";
   bool check = false;
 };
 
-core::ExitCode index(const Flags& flags) {
+core::ExitCode index(const IndexFlags& flags) {
   const std::string file = flags.folder + "/README.md", text = experiment::results_index(flags.folder);
   if (!flags.check) {
     if (std::filesystem::exists(file) && !experiment::is_results_index(core::read_file(file)))
@@ -34,7 +34,7 @@ core::ExitCode index(const Flags& flags) {
 void add_index(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "index", "Write README.md over a folder of results: experiments, and what became of papers' claims.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<IndexFlags>();
   command->footer(
       "Lists every folder's rows and, where its experiment file has claims, the verdict on each and the "
       "reason "

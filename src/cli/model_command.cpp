@@ -15,7 +15,7 @@ namespace {
 using report::Align;
 using report::Table;
 
-struct Flags {
+struct ModelCommandFlags {
   std::string name;
   ModelFlags model;  ///< parameters only
   std::string output;
@@ -67,7 +67,7 @@ void write(const graph::OpGraph& graph, const std::string& path) {
   core::write_file(path, path.ends_with(".dot") ? graph::to_dot(graph) : graph::to_json(graph));
 }
 
-core::ExitCode run(const Flags& flags, const Session&) {
+core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
   plan::ModelRef ref = flags.model.ref();
   ref.name = flags.name;
   const graph::OpGraph graph = experiment::load_model(ref);
@@ -92,7 +92,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
 void add_model(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("model", "Inspect one model: size, structure, parameters, operators; export it.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ModelCommandFlags>();
   command->footer(
       "Examples:\n"
       "  penstock model dlrm\n"

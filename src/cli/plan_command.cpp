@@ -9,7 +9,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct PlanFlags {
   ModelFlags model;
   ClusterFlags cluster;
   std::string planner = "graphpipe";
@@ -31,13 +31,13 @@ struct Flags {
   WideFlag wide;
 };
 
-planners::PlannerChoice chosen(const Flags& flags) {
+planners::PlannerChoice chosen(const PlanFlags& flags) {
   planners::PlannerChoice out{flags.planner};
   for (const std::string& option : flags.planner_options) planners::set_option(out, option);
   return out;
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const PlanFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   plan::ClusterRef cluster_ref = flags.cluster.ref();
@@ -90,7 +90,7 @@ void add_plan(CLI::App& app, Action& action) {
       "  penstock plan --model dlrm -p bag=concat --planner spp --cluster dgx_a100 "
       "\\\n"
       "      --mini-batch 4096 --optimizer adam --json");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PlanFlags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
   command->add_option("--planner", flags->planner, "who searches (penstock planners)")
@@ -114,15 +114,15 @@ void add_plan(CLI::App& app, Action& action) {
   command
       ->add_option("--micro-batch", flags->micro_batch,
                    "pin the samples that a replica takes at a time, in every stage; where replicas split a "
-                   "micro-batch, stages then\n"
+                   "micro-batch, stages then "
                    "have equally many, unless --per-stage-micro-batch; default: all powers of two are tried")
       ->check(samples())
       ->type_name("b");
   command
-      ->add_option("--pipeline-micro-batch", flags->pipeline_micro_batch,
-                   "pin instead the samples that flow through all stages at a time, whose replicas split them "
-                   "(GraphPipe's b); not\n"
-                   "for planners whose replicas take whole micro-batches")
+      ->add_option(
+          "--pipeline-micro-batch", flags->pipeline_micro_batch,
+          "pin instead the samples that flow through all stages at a time, whose replicas split them "
+          "(GraphPipe's b); not for planners whose replicas take whole micro-batches")
       ->check(samples())
       ->type_name("b");
   command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch,

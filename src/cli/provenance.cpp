@@ -23,7 +23,7 @@ std::string processor() {
   return uname(&name) == 0 ? name.machine : "unknown";
 }
 
-std::string now() {
+std::string utc_time() {
   const std::time_t time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm utc{};
   gmtime_r(&time, &utc);
@@ -41,7 +41,7 @@ report::Provenance provenance(const Session& session) {
   out.dirty = described.ends_with("-dirty");
   out.commit = out.dirty ? described.substr(0, described.size() - 6) : described;
   out.command = session.command_line;
-  out.date = now();
+  out.date = utc_time();
   out.hardware = fmt::format("{}, {} threads", processor(), std::thread::hardware_concurrency());
 #ifdef __clang__
   out.compiler = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct ReplayCommandFlags {
   std::string file;
   ClusterFlags cluster;
   CostFlags costs;
@@ -77,8 +77,8 @@ std::string losses_csv(const std::vector<double>& losses) {
   return out;
 }
 
-void write_all(const Flags& flags, const experiment::Replayed& replayed, const cluster::Cluster& cluster,
-               const report::Provenance& provenance) {
+void write_all(const ReplayCommandFlags& flags, const experiment::Replayed& replayed,
+               const cluster::Cluster& cluster, const report::Provenance& provenance) {
   const auto write_losses = [&] {
     if (!flags.losses.empty()) core::write_file(flags.losses, losses_csv(replayed.measured.losses));
   };
@@ -105,7 +105,7 @@ std::string graph_line(const std::vector<core::Seconds>& launches) {
                      show(found.median), show(found.low), show(found.high), launches.size());
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
   if (!flags.folder.empty()) Delivery::check(flags.folder);
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, {}, flags.cluster);
@@ -157,7 +157,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 void add_replay(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "replay", "Execute a plan for real: kernels, messages, memory; and compare with its simulation.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReplayCommandFlags>();
   command->footer(
       "The plan is trained with: weights, samples and targets come from the seed, gradients are reduced, the "
       "optimizer "

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct ReportFlags {
   std::string folder;
   std::string format = "html";
   std::string output;
@@ -26,7 +26,7 @@ std::string name_of(const std::string& folder) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-std::string page(const Flags& flags, const Session& session) {
+std::string page(const ReportFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   report::Page out = experiment::load_page(flags.folder, session.stop());
   out.title = "Penstock: " + name_of(flags.folder);
@@ -35,7 +35,7 @@ std::string page(const Flags& flags, const Session& session) {
 
 constexpr report::Columns kEverything{.axes = true, .origin = true};
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const ReportFlags& flags, const Session& session) {
   if (flags.format == "html") {
     const std::string path = flags.output.empty() ? flags.folder + "/report.html" : flags.output;
     core::write_file(path, page(flags, session));
@@ -76,7 +76,7 @@ void add_report(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("report", "Turn a results folder into one HTML page, or into a table for a paper.");
   command->footer(kFooter);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReportFlags>();
   command
       ->add_option(
           "FOLDER", flags->folder,

@@ -17,7 +17,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct RunFlags {
   std::string file;
   experiment::Overrides overrides;
   std::string folder;
@@ -82,7 +82,7 @@ std::string reasons(const std::vector<report::CellResult>& rows) {
   return count > 0 ? out + "\n" : "";
 }
 
-void print_outcome(const Flags& flags, const experiment::Spec& spec, const experiment::RunOptions& options,
+void print_outcome(const RunFlags& flags, const experiment::Spec& spec, const experiment::RunOptions& options,
                    const experiment::RunOutcome& outcome, bool over) {
   constexpr report::Columns kAll{true, true, true, true};
   if (flags.json) {
@@ -102,7 +102,7 @@ void print_outcome(const Flags& flags, const experiment::Spec& spec, const exper
       outcome.removed ? fmt::format("; files of {} cells of earlier runs removed", outcome.removed) : ""));
 }
 
-core::ExitCode run_study(const Flags& flags, const std::string& text, const Session& session) {
+core::ExitCode run_study(const RunFlags& flags, const std::string& text, const Session& session) {
   if (flags.dry_run || !flags.cache.empty() || !flags.only.empty() || !flags.budget.empty())
     throw core::BadInput(
         "--dry-run, --cache, --only and --budget are for cells with a search; schedules alone are run anew");
@@ -134,7 +134,7 @@ experiment::RunOutcome with_progress(const experiment::Spec& spec, experiment::R
   return experiment::run(spec, options, stop);
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const RunFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const std::string text = core::read_file(flags.file);  // once: it may be a pipe
   if (experiment::is_schedule_study(text, flags.file)) return run_study(flags, text, session);
@@ -161,7 +161,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "run", "Run an experiment file: plan and simulate every cell of its grid, write a results folder.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   command->footer(
       "Cells run in parallel. Finished ones stay in the cache: the same cell, of the same build of penstock, "
       "is "

@@ -26,7 +26,7 @@ constexpr double kMostSteps = 1e6;
 constexpr std::size_t kColumns = 150;  ///< of the picture, where nothing says how wide the screen is
 constexpr int kMostCount = 1 << 30;    ///< of anything; make_grid knows what is too large for it
 
-struct Flags {
+struct ScheduleFlags {
   std::string name;
   schedule::GridShape shape{0, 0, 0, 0, {}, {}, 1, 1};
   std::string forward, input_gradient, weight_gradient, recompute, step, latency;
@@ -53,7 +53,7 @@ GivenTime parse_time(const std::string& flag, const std::string& text) {
 }
 
 /// Times of a full stage; what is not given follows the time before it, the latency is zero.
-std::pair<GridCosts, TimeStyle> full_stage(const Flags& flags) {
+std::pair<GridCosts, TimeStyle> full_stage(const ScheduleFlags& flags) {
   GridCosts costs;
   int given = 0, steps = 0;
   const auto read = [&](const char* flag, const std::string& text, Picoseconds otherwise) {
@@ -79,7 +79,7 @@ bool is_file(const std::string& name) {
   return name.find_first_of("./") != std::string::npos;
 }
 
-void check_file_shape(const Flags& flags, const Grid& grid) {
+void check_file_shape(const ScheduleFlags& flags, const Grid& grid) {
   const auto check = [&](const char* flag, int given, double found) {
     if (given > 0 && given != found)
       throw core::BadInput(fmt::format("{}: {} {}, but the file has {}", flags.name, flag, given, found));
@@ -88,7 +88,7 @@ void check_file_shape(const Flags& flags, const Grid& grid) {
   check("--chunks", flags.shape.chunks, grid.chunks());
 }
 
-Grid load(const Flags& flags) {
+Grid load(const ScheduleFlags& flags) {
   if (flags.shape.group > 0) throw core::BadInput(flags.name + ": --group is for families, not for files");
   const Grid grid = schedule::load_grid(flags.name);
   check_file_shape(flags, grid);
@@ -100,7 +100,7 @@ Grid load(const Flags& flags) {
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 
-Grid make(const Flags& flags, const GridCosts& full) {
+Grid make(const ScheduleFlags& flags, const GridCosts& full) {
   schedule::GridShape shape = flags.shape;
   const int chunks = shape.chunks > 0 ? shape.chunks : schedule::grid_family(flags.name).chunks;
   if (shape.ranks == 0 || shape.micro_batches == 0)
@@ -129,14 +129,14 @@ void check_used(const char* flag, const std::string& given, schedule::Pass pass,
   throw core::BadInput(fmt::format("{} {}: the schedule has no such pass", flag, given));
 }
 
-Grid grid_of(const Flags& flags, const GridCosts& full) {
+Grid grid_of(const ScheduleFlags& flags, const GridCosts& full) {
   const Grid grid = is_file(flags.name) ? load(flags) : make(flags, full);
   check_used("--recompute", flags.recompute, schedule::Pass::recompute, grid);
   check_used("--step", flags.step, schedule::Pass::step, grid);
   return flags.lower ? lowered(grid) : grid;
 }
 
-void check_memory(const Flags& flags, const Grid& grid, const sim::GridResult& result) {
+void check_memory(const ScheduleFlags& flags, const Grid& grid, const sim::GridResult& result) {
   for (std::size_t r = 0; r < grid.ranks.size() && flags.shape.memory_limit; ++r)
     if (const double peak = result.peak_live[r] / grid.chunks(); peak > *flags.shape.memory_limit)
       throw core::Infeasible(
@@ -144,8 +144,8 @@ void check_memory(const Flags& flags, const Grid& grid, const sim::GridResult& r
                       *flags.shape.memory_limit));
 }
 
-void write_files(const Flags& flags, const Grid& grid, const sim::GridResult& result, const GridCosts& costs,
-                 bool steps) {
+void write_files(const ScheduleFlags& flags, const Grid& grid, const sim::GridResult& result,
+                 const GridCosts& costs, bool steps) {
   if (!flags.grid.empty() && grid.copies > 1)
     throw core::BadInput("--grid: a grid file cannot tell the copies of the model apart");
   if (!flags.grid.empty()) core::write_file(flags.grid, to_csv(grid));
@@ -161,7 +161,7 @@ std::size_t columns(const report::Screen& screen) {
   return screen.width == 0 ? kColumns : screen.width - kMargin;
 }
 
-core::ExitCode run(const Flags& flags, const Session&) {
+core::ExitCode run(const ScheduleFlags& flags, const Session&) {
   const auto [full, style] = full_stage(flags);
   const Grid grid = grid_of(flags, full);
   const GridCosts costs = sim::per_chunk(full, grid);
@@ -181,7 +181,7 @@ core::ExitCode run(const Flags& flags, const Session&) {
   return core::ExitCode::done;
 }
 
-void add_times(CLI::App& command, Flags& flags) {
+void add_times(CLI::App& command, ScheduleFlags& flags) {
   const auto time = [&](const char* flag, std::string& value, const char* help) {
     command.add_option(flag, value, help)->type_name("T");
   };
@@ -198,7 +198,7 @@ void add_times(CLI::App& command, Flags& flags) {
 void add_schedule(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "schedule", "Make a pipeline schedule or read one from a grid file, time it and draw it.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ScheduleFlags>();
   command->footer(
       "Times are of a full stage, a P-th of the model: chunks take their share. Bare numbers are unit steps. "
       "The picture\n"
@@ -223,7 +223,7 @@ void add_schedule(CLI::App& app, Action& action) {
   count("--chunks", flags->shape.chunks, "stages per rank; default: what the family usually has");
   count("--microbatches", flags->shape.micro_batches, "micro-batches per iteration");
   count("--group", flags->shape.group,
-        "micro-batches per round (interleaved), k (kfkb), micro-batches that are cut (sliced_1f1b),\n"
+        "micro-batches per round (interleaved), k (kfkb), micro-batches that are cut (sliced_1f1b), "
         "pipelines per direction (chimera), micro-batches per update (pipedream_2bw)");
   add_times(*command, *flags);
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
@@ -232,7 +232,7 @@ void add_schedule(CLI::App& app, Action& action) {
   command->add_option("--grid", flags->grid, "write the grid here")->type_name("FILE");
   command->add_flag(
       "--lower", flags->lower,
-      "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded\n"
+      "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "
       "weights, REDUCE_GRAD");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);

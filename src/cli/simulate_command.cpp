@@ -16,7 +16,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct SimulateFlags {
   std::string file;
   ModelFlags model;
   ClusterFlags cluster;
@@ -43,7 +43,7 @@ void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::T
 
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
-void check_combination(const Flags& flags, const std::optional<sim::Imperfection>& imperfection) {
+void check_combination(const SimulateFlags& flags, const std::optional<sim::Imperfection>& imperfection) {
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || !flags.timeline.svg.empty() ||
                    !flags.timeline.perfetto.empty();
   if (flags.imperfection.runs > 1 && one)
@@ -55,7 +55,7 @@ void check_combination(const Flags& flags, const std::optional<sim::Imperfection
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
-ExplainedRun explained(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
+ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
                        const sim::SimulationOptions& options) {
   const auto order = score::order_of(problem, plan);
   for (const std::string& line : sim::unused(problem, plan, order, options)) warn(line);
@@ -70,7 +70,7 @@ core::ExitCode warn_of_memory(const trace::Trace& trace) {
 }
 
 /// Simulates once and says what came of it; leaves the timelines that the flags ask for.
-core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const plan::Plan& plan,
+core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
                        const sim::SimulationOptions& options) {
   const auto outcome = experiment::evaluate(
       problem, plan,
@@ -92,7 +92,7 @@ core::ExitCode one_run(const Flags& flags, const cost::Problem& problem, const p
   return warn_of_memory(*outcome.trace);
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, flags.model, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);
@@ -128,7 +128,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 void add_simulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "simulate", "Check a plan file, found or written by hand, and simulate one iteration.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SimulateFlags>();
   command->footer(
       "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight "
       "gets the count that the\n"

@@ -17,7 +17,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Flags {
+struct ValidateFlags {
   std::string file, folder;
   CostFlags costs;
   ReplayFlags replay;
@@ -56,7 +56,7 @@ void show(const experiment::ValidateProgress& p) {
 
 /// The experiment's costs, unless the flag names others, which must hold for its clusters too. A calibration
 /// is a megabyte: it is read once per cluster, not per cell.
-std::shared_ptr<const cost::CostModel> load_costs(const Flags& flags, const experiment::Spec& spec,
+std::shared_ptr<const cost::CostModel> load_costs(const ValidateFlags& flags, const experiment::Spec& spec,
                                                   core::StopToken stop) {
   if (!flags.costs.file) return spec.inputs->costs(spec.costs);
   std::shared_ptr<const cost::CostModel> out;
@@ -77,7 +77,7 @@ core::ExitCode exit_code(const experiment::ValidateOutcome& outcome, bool over) 
                                       : core::ExitCode::done;
 }
 
-core::ExitCode run(const Flags& flags, const Session& session) {
+core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const experiment::Spec spec = experiment::load_spec(flags.file);
   const Budget budget(flags.budget, session.stop());
@@ -115,7 +115,7 @@ core::ExitCode run(const Flags& flags, const Session& session) {
 void add_validate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "validate", "Replay every plan of an experiment file: how right the simulator is on this machine.");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ValidateFlags>();
   command->footer(
       "Plans every cell as `penstock run` does, then executes the plans one after the other, as `penstock "
       "replay` does. "

@@ -6,21 +6,10 @@ set -uo pipefail
 build=$1 root=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/expect.sh"
 cd "$scratch" || exit 1
-failures=0
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 day() { "$root/tools/gpu_day" --build "$build" "$@"; }
 
-# expect CODE TEXT COMMAND...
-expect() {
-  local code=$1 text=$2 status=0
-  shift 2
-  "$@" >expected.out 2>&1 || status=$?
-  if [[ $status != "$code" ]] || ! grep -qF -- "$text" expected.out; then
-    fail "$* -> exit $status (expected $code), expected '$text' in:"
-    cat expected.out
-  fi
-}
 expect 10 "no step is named 'calibrat'" day calibrat
 expect 10 "--budget: expected whole seconds" day --budget 0
 expect 10 "--device: expected host or cuda:N, not 'gpu'" day --device gpu

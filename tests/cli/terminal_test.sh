@@ -39,6 +39,8 @@ if command -v script >/dev/null; then
     done <<END
 compare ${problem[*]} --planners spp,graphpipe,piper
 run grid.yaml -o fits
+run grid.yaml -o dry --dry-run
+run $root/experiments/v_schedules.yaml -o study
 plan ${problem[*]} --micro-batch 4
 simulate plan.yaml --explain
 planners
