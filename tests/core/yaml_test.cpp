@@ -41,7 +41,7 @@ TEST_CASE("quoted text reads back as it was") {
   std::string every;
   for (int c = 1; c < 0x80; ++c) every += static_cast<char>(c);
   for (const std::string& text : {std::string("null"), std::string("# {a: b}, é\n"), every})
-    CHECK(Yaml::parse("key: " + quoted(text) + "\n", "q.yaml").at("key").text() == text);
+    CHECK(Yaml::parse("key: " + penstock::core::quoted(text) + "\n", "q.yaml").at("key").text() == text);
 }
 
 TEST_CASE("a missing file is bad input") {

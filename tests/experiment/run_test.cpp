@@ -13,6 +13,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/core/peak_memory.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/forecast.hpp"
 #include "support/checkout.hpp"
