@@ -89,4 +89,10 @@ Cluster Cluster::first(int count) const {
   return part;
 }
 
+Cluster Cluster::launched_in(core::Seconds each) const {
+  Cluster out = *this;
+  for (DeviceType& type : out.types_) type.host_launch = each;
+  return out;
+}
+
 }  // namespace penstock::cluster

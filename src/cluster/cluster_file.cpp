@@ -48,7 +48,8 @@ core::Bytes device_memory(const Yaml& node) {
 }
 
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
-  node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown", "peak"});
+  node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown",
+             "host_launch", "peak"});
   DeviceType type{type_name,
                   device_memory(node.at("memory")),
                   positive_bandwidth(node.at("memory_bandwidth")),
@@ -60,6 +61,7 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000))
       slower->fail("expected a factor from 1 to 1000");
   }
+  if (const auto launch = node.find("host_launch")) type.host_launch = launch->seconds();
   node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
   for (const auto& [precision, rate] : node.at("peak").entries())
     for (std::size_t p = 0; p < kPrecisions; ++p)

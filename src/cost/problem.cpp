@@ -1,9 +1,11 @@
 #include "penstock/cost/problem.hpp"
 
+#include "penstock/cost/host.hpp"
+
 namespace penstock::cost {
 
-OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
-                    const cluster::DeviceType& device, std::int64_t samples) {
+OpTime device_time(const Problem& problem, std::span<const core::OpId> operators,
+                   const cluster::DeviceType& device, std::int64_t samples) {
   OpTime sum;
   for (core::OpId op : operators) {
     const OpTime time = problem.costs.op_time(problem.graph, op, device, samples);
@@ -12,6 +14,12 @@ OpTime compute_time(const Problem& problem, std::span<const core::OpId> operator
     sum.weight_gradient += time.weight_gradient;
   }
   return sum;
+}
+
+OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
+                    const cluster::DeviceType& device, std::int64_t samples) {
+  return launched(device_time(problem, operators, device, samples),
+                  launch_time(problem.graph, operators, device));
 }
 
 }  // namespace penstock::cost

@@ -6,6 +6,7 @@
 
 #include "add_weights.hpp"
 #include "penstock/cost/backward_sweep.hpp"
+#include "penstock/cost/host.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
 
@@ -129,8 +130,9 @@ std::span<const DeviceId> group_of(const plan::Stage& stage, std::size_t replica
 }
 
 OpTime StageTime::total() const {
-  return {compute.forward + collectives.forward, compute.input_gradient + collectives.input_gradient,
-          compute.weight_gradient + collectives.weight_gradient};
+  return launched({compute.forward + collectives.forward, compute.input_gradient + collectives.input_gradient,
+                   compute.weight_gradient + collectives.weight_gradient},
+                  host);
 }
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
@@ -152,17 +154,20 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
   zero_ = zero_times(problem, stage, operators, how_);
 }
 
-/// On the slowest device of the group.
-OpTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const {
+/// On the slowest device of the group, launched by its slowest host.
+StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const {
   const auto group = group_of(stage_, replica);
-  if (stage_.tensor_parallel == 1)
-    return compute_time(problem_, operators_, problem_.cluster.type(group.front()), samples);
-  OpTime out;
+  StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
-  for (std::size_t m = 0; m < group.size(); ++m)
-    if (seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
-      out = slower(
-          out, compute_on(problem_, stage_, operators_, how_, problem_.cluster.type(group[m]), m, samples));
+  for (std::size_t m = 0; m < group.size(); ++m) {
+    const cluster::DeviceType& type = problem_.cluster.type(group[m]);
+    if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
+      continue;
+    out.host = slower(out.host, launch_time(problem_.graph, operators_, type));
+    out.compute = slower(out.compute, stage_.tensor_parallel == 1
+                                          ? device_time(problem_, operators_, type, samples)
+                                          : compute_on(problem_, stage_, operators_, how_, type, m, samples));
+  }
   return out;
 }
 
@@ -188,9 +193,11 @@ StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
   auto known = computed_.find(alike);
   if (known == computed_.end()) known = computed_.emplace(std::move(alike), compute(replica, samples)).first;
   const bool alone = stage_.tensor_parallel == 1;
-  return {known->second, spoken(alone ? GroupTimes(problem_.cluster, {}, false)
-                                      : GroupTimes(problem_.cluster, group, exchanges_),
-                                samples)};
+  StageTime out = known->second;
+  out.collectives = spoken(
+      alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
+      samples);
+  return out;
 }
 
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,

@@ -30,6 +30,8 @@ struct DeviceType {
   core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
   double overlap_slowdown =
       1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
+  core::Seconds host_launch{};  ///< from one launch of the host to the next; zero: it is never waited for, as
+                                ///< with CUDA graphs
 
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
@@ -91,6 +93,9 @@ class Cluster {
 
   /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
   Cluster first(int count) const;
+  /// The same with hosts that take this long to launch a kernel (DeviceType::host_launch), whatever the
+  /// device.
+  Cluster launched_in(core::Seconds each) const;
 
  private:
   void check_given(const GivenRoute& route) const;

@@ -20,7 +20,10 @@ inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> 
   return stage_load(problem.graph, problem.costs, operators);
 }
 
-/// Seconds of a set of operators over `samples` on one device of type `device`.
+/// Seconds of a set of operators over `samples` on one device of type `device`: of its kernels alone, and
+/// with a host that launches them (cost/host.hpp).
+OpTime device_time(const Problem& problem, std::span<const core::OpId> operators,
+                   const cluster::DeviceType& device, std::int64_t samples);
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
                     const cluster::DeviceType& device, std::int64_t samples);
 

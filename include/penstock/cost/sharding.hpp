@@ -84,6 +84,7 @@ struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
   OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, among replicas (gradients scattered, weights
                        ///< gathered)
+  OpTime host;         ///< to launch the kernels of `compute`, at the slowest host of the group
   OpTime total() const;
 };
 /// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
@@ -101,7 +102,7 @@ class ReplicaTimes {
     std::int64_t samples;
     OpTime time;
   };
-  OpTime compute(std::size_t replica, std::int64_t samples) const;
+  StageTime compute(std::size_t replica, std::int64_t samples) const;
   OpTime speak(const GroupTimes& group, std::int64_t samples) const;
   const OpTime& spoken(const GroupTimes& group, std::int64_t samples);
 
@@ -112,7 +113,7 @@ class ReplicaTimes {
   std::vector<GroupCollective> forward_, backward_;  ///< of these operators
   bool exchanges_ = false;                           ///< whether one of them is an exchange
   std::vector<OpTime> zero_;                         ///< what ZeRO asks for, operator by operator
-  std::map<Alike, OpTime> computed_;
+  std::map<Alike, StageTime> computed_;              ///< without collectives
   std::vector<Spoken> spoken_;
 };
 

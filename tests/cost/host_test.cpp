@@ -1,0 +1,83 @@
+#include "penstock/cost/host.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/cost/sharding.hpp"
+#include "support/checkout.hpp"
+#include "support/near.hpp"
+
+using namespace penstock;
+using core::Seconds;
+using support::near;
+
+namespace {
+
+cluster::Cluster two_devices() {
+  return cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(2);
+}
+
+plan::Stage all_of(const graph::OpGraph& graph, int devices) {
+  plan::Stage out;
+  for (std::size_t i = 0; i < graph.size(); ++i) out.operators.emplace_back(i);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(devices); ++d) out.devices.emplace_back(d);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a pass lasts as long as the slower of device and host") {
+  const cost::OpTime device{Seconds(3), Seconds(2), Seconds(4)};
+  const cost::OpTime quick = cost::launched(device, {Seconds(1), Seconds(5), Seconds(1)});
+  CHECK(quick.forward == Seconds(3));
+  CHECK(quick.input_gradient == Seconds(2));  // both gradients are one backward pass: 6 s of either
+  CHECK(quick.weight_gradient == Seconds(4));
+  const cost::OpTime slow = cost::launched(device, {Seconds(5), Seconds(6), Seconds(2)});
+  CHECK(slow.forward == Seconds(5));
+  CHECK(slow.backward().value() == near(8));
+  CHECK(slow.input_gradient.value() == near(2 + 2 * 0.75));
+}
+
+TEST_CASE("launches are counted by operator; only what is trained has gradients") {
+  const auto graph = models::build("gpt", {{"layers", "1"}, {"attention", "plain"}});
+  const auto of = [&](const std::string& name) {
+    for (std::size_t i = 0; i < graph.size(); ++i)
+      if (graph.op(core::OpId(i)).name == name) return cost::launches(graph, core::OpId(i));
+    FAIL("no operator " << name);
+    return cost::Launches{};
+  };
+  CHECK(of("token.input").forward == 0);
+  CHECK(of("token.embedding").forward == 1);
+  CHECK(of("token.embedding").input_gradient == 0);  // nothing below it learns
+  CHECK(of("token.embedding").weight_gradient == 1);
+  CHECK(of("layer0.dense1").weight_gradient == 2);  // and its bias
+  CHECK(of("layer0.add1").input_gradient == 0);
+  CHECK(of("head").weight_gradient == 1);  // tied, its gradient is computed all the same
+  const auto flash = models::build("gpt", {{"layers", "1"}, {"attention", "flash"}});
+  const auto total = [](const graph::OpGraph& g) {
+    int sum = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) sum += cost::launches(g, core::OpId(i)).forward;
+    return sum;
+  };
+  CHECK(total(graph) - total(flash) == 8);
+}
+
+TEST_CASE("a slow host makes a stage last as long as its launches, however it is divided") {
+  const auto graph =
+      models::build("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "16"}});
+  const cost::AnalyticCosts costs;
+  const auto quick = two_devices(), slow = quick.launched_in(Seconds(1));
+  plan::Stage stage = all_of(graph, 2);
+  for (const int group : {1, 2}) {
+    stage.tensor_parallel = group;
+    const cost::Problem with{graph, slow, costs, {4}}, without{graph, quick, costs, {4}};
+    const auto launches = cost::launch_time(graph, stage.operators, slow.types()[0]);
+    const auto total = cost::stage_time(with, stage, 1).total();
+    CHECK(total.forward == launches.forward);
+    CHECK(total.backward().value() == near(launches.backward().value()));
+    CHECK(cost::stage_time(without, stage, 1).total().forward < Seconds(0.1));
+  }
+  CHECK(cost::launch_time(graph, stage.operators, quick.types()[0]).total() == Seconds(0));
+}
