@@ -38,7 +38,7 @@ graph::OpGraph bare_branches(const Parameters& p) {
   const std::int64_t branches = p.integer("branches", 1, kBroadest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest);
   const BareStack stack = read_bare_stack(p);
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   std::vector<Tensor> ends;
   for (std::int64_t i = 0; i < branches; ++i)
     ends.push_back(bare_branch(net, "branch" + std::to_string(i), sequence, stack));
@@ -76,8 +76,24 @@ Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, st
 
 }  // namespace
 
-Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, bool split) {
-  return split ? split_attention(net, name, x, heads) : net.attention(name, x, x, x, heads, true);
+Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
+                      const std::string& how) {
+  if (how == "split") return split_attention(net, name, x, heads);
+  const AttentionCore core = how == "plain"   ? AttentionCore::plain
+                             : how == "flash" ? AttentionCore::flash
+                                              : AttentionCore::counted;
+  return net.attention(name, x, x, x, heads, true, core);
+}
+
+std::string read_attention(const Parameters& p) {
+  return p.word("attention", {"fused", "split", "plain", "flash"});
+}
+
+ParameterInfo attention_parameter(const std::string& otherwise) {
+  return {"attention", otherwise,
+          "split: seven operators per attention; else one: fused, which counts its scores once; plain, which "
+          "runs "
+          "kernel by kernel; flash, which never stores them"};
 }
 
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,

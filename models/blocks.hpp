@@ -32,9 +32,12 @@ std::vector<ParameterInfo> bare_branches_parameters(const std::string& branches,
 /// Dense layers with ReLU, without bias, all of one width: <name>.dense<i>.
 Tensor dense_layers(Layers& net, const std::string& name, Tensor x, std::int64_t layers, std::int64_t width);
 
-/// Self-attention with biases; `split` spells out projections, scores, softmax and context as seven
-/// operators.
-Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, bool split);
+/// Self-attention with biases, in the way that a model's parameter `attention` names: `split` spells out
+/// projections, scores, softmax and context as seven operators, the others are one (AttentionCore).
+Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
+                      const std::string& how);
+std::string read_attention(const Parameters& p);
+ParameterInfo attention_parameter(const std::string& otherwise);
 /// Two dense layers with biases and `middle` between: fused if it is ReLU, else an operator of its own.
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
                     Activation middle);

@@ -34,7 +34,7 @@ std::vector<Feature> equal_features(std::int64_t towers) {
 graph::OpGraph build_candle_uno(const Parameters& p) {
   const std::int64_t towers = p.integer("towers", 0, kBroadest), width = p.integer("width", 1, kWidest);
   const std::int64_t layers = p.integer("tower_layers", 1, kDeepest);
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   std::vector<Tensor> ends;
   for (const Feature& feature : towers == 0 ? published_features() : equal_features(towers)) {
     const Tensor x = net.input(feature.name + ".input", {feature.width});

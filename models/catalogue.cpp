@@ -9,9 +9,11 @@
 
 namespace penstock::models {
 
-const std::vector<ModelInfo>& catalogue() {
+namespace {
+
+std::vector<ModelInfo> families() {
   // clang-format off
-  static const std::vector<ModelInfo> all = {
+  return {
       mmt(),
       dlrm(),
       candle_uno(),
@@ -26,6 +28,16 @@ const std::vector<ModelInfo>& catalogue() {
       inception_v3(),
   };
   // clang-format on
+}
+
+}  // namespace
+
+const std::vector<ModelInfo>& catalogue() {
+  static const std::vector<ModelInfo> all = [] {
+    std::vector<ModelInfo> out = families();
+    for (ModelInfo& model : out) model.parameters.push_back(element_bytes_parameter());
+    return out;
+  }();
   return all;
 }
 

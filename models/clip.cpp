@@ -24,7 +24,7 @@ graph::OpGraph build_clip(const Parameters& p) {
   if (tokens * text.hidden % image.hidden != 0)
     p.fail("text_sequence", "text_sequence x text_hidden to be a multiple of image_hidden");
 
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   const Tensor words = bare_branch(net, "text", tokens, text);
   const Tensor picture = bare_stack(net, "image", patches(net, resolution, patch, image.hidden), image);
   const std::int64_t columns = words.elements() / image.hidden;

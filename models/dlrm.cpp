@@ -25,7 +25,7 @@ graph::OpGraph build_dlrm(const Parameters& p) {
   const std::int64_t branches = p.integer("branches", 1, kBroadest);
   const std::int64_t layers = p.integer("tower_layers", 1, kDeepest), width = p.integer("width", 1, kWidest);
   const std::int64_t features = p.integer("tower_input", 1, kWidest);
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   std::vector<Tensor> ends;
   for (std::int64_t i = 0; i < branches; ++i) {  // sparse and dense take turns, as in the authors' code
     ends.push_back(sparse_branch(net, "sparse" + std::to_string(i), p));

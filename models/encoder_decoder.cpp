@@ -49,7 +49,7 @@ graph::OpGraph build_encoder_decoder(const Parameters& p) {
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   const std::int64_t source = p.integer("source_length", 1, kWidest),
                      target = p.integer("target_length", 1, kWidest);
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   const Tensor read =
       net.embedding("source.embedding", net.indices("source.input", source), {vocabulary, hidden});
   const Tensor memory = encode(net, read, layers, sizes);

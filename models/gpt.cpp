@@ -7,12 +7,13 @@ namespace penstock::models {
 namespace {
 
 /// Norms stand before attention and feed-forward, inside the residual branch.
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, bool split) {
+Tensor layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
+             const std::string& attention, std::int64_t width) {
   const Tensor attended =
-      self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, split);
+      self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, attention);
   const Tensor middle = net.add(name + ".add1", {x, attended});
   const Tensor fed =
-      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), 4 * x.width(), Activation::gelu);
+      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, Activation::gelu);
   return net.add(name + ".add2", {middle, fed});
 }
 
@@ -20,16 +21,19 @@ graph::OpGraph build_gpt(const Parameters& p) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
-  const bool split = p.word("attention", {"fused", "split"}) == "split";
-  Layers net(p.model());
+  const std::string attention = read_attention(p);
+  const std::int64_t given = p.integer("feed_forward", 0, kWidest), width = given > 0 ? given : 4 * hidden;
+  Layers net(p.model(), p.element_bytes());
   const Tensor words =
       net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const Tensor places =
       net.embedding("position.embedding", net.indices("position.input", sequence), {sequence, hidden});
   Tensor x = net.add("embedding.sum", {words, places});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, heads, split);
-  net.linear("head", net.layer_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
+  for (std::int64_t i = 0; i < layers; ++i)
+    x = layer(net, "layer" + std::to_string(i), x, heads, attention, width);
+  x = net.linear("head", net.layer_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
+  if (p.flag("loss")) net.softmax("loss", x);
   return net.build();
 }
 
@@ -46,7 +50,9 @@ ModelInfo gpt() {
            {"layers", "12", "decoder layers"},
            {"hidden", "768", "width of a token"},
            {"heads", "12", "attention heads; divides hidden"},
-           {"attention", "fused", "split: seven operators per attention; fused: one"},
+           {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
+           attention_parameter("fused"),
+           {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
            {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}},
           build_gpt};
 }

@@ -86,7 +86,7 @@ Tensor stem(Layers& net, std::int64_t resolution) {
 }
 
 graph::OpGraph build_inception_v3(const Parameters& p) {
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   Tensor x = stem(net, p.integer("resolution", 75, 4096));
   x = block_a(net, "mixed_5b", x, 32);
   x = block_a(net, "mixed_5c", x, 64);

@@ -136,8 +136,18 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
   return emit(std::move(op), {x}, shape, product(shape));
 }
 
+/// Numbers that the core of attention keeps: the shares, where dropout follows them also what it let through
+/// and which (a byte each); or for each query and head what its shares were divided by, in fp32.
+std::int64_t Layers::kept_scores(AttentionCore core, std::int64_t heads, std::int64_t queries,
+                                 std::int64_t keys) const {
+  const auto numbers = [&](std::int64_t bytes) { return (bytes + element_bytes_ - 1) / element_bytes_; };
+  const std::int64_t scores = heads * queries * keys;
+  if (core == AttentionCore::flash) return numbers(4 * heads * queries);
+  return core == AttentionCore::plain ? 2 * scores + numbers(scores) : scores;
+}
+
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
-                         std::int64_t heads, bool bias) {
+                         std::int64_t heads, bool bias, AttentionCore core) {
   const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
   core::require(width % heads == 0 && keys == value.rows(), "attention heads and keys match");
   Operator op = named(name, OpKind::attention,
@@ -156,7 +166,10 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
       if_needed(query, project(query)) + if_needed(key, project(key)) + if_needed(value, project(value));
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
   op.parameters = (query.width() + key.width() + value.width() + width + (bias ? 4 : 0)) * width;
-  const std::int64_t kept = (queries + 2 * keys) * width + heads * queries * keys + 2 * queries * width;
+  if (core != AttentionCore::counted)
+    op.shape.emplace_back(core == AttentionCore::plain ? "plain" : "flash", 1);
+  const std::int64_t kept =
+      (queries + 2 * keys) * width + kept_scores(core, heads, queries, keys) + 2 * queries * width;
   return emit(std::move(op), {query, key, value}, query.shape, kept);
 }
 

@@ -43,6 +43,12 @@ struct Window {
   std::array<std::int64_t, 2> padding = {0, 0};
 };
 
+/// How the core of attention runs, which decides what it moves and keeps: kernel by kernel, scores (heads x
+/// queries x keys) written and read anew by each, with scale, mask and dropout; or as one kernel that never
+/// writes them (Dao et al., FlashAttention, NeurIPS 2022). `counted` says neither: scores are kept once and
+/// move nothing.
+enum class AttentionCore { counted, plain, flash };
+
 /// `batch` products of a rows x inner with an inner x columns matrix.
 struct Product {
   std::int64_t batch, rows, inner, columns;
@@ -67,7 +73,7 @@ class Layers {
   /// Fused multi-head attention with its four projections to the width of `query`. Softmax is not counted;
   /// its result (heads x queries x keys) is kept, as are the projected query, key and value and the context.
   Tensor attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
-                   std::int64_t heads, bool bias = false);
+                   std::int64_t heads, bool bias = false, AttentionCore core = AttentionCore::counted);
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product, Shape shape);
   Tensor embedding(const std::string& name, const Tensor& rows, Table table);
   Tensor conv2d(const std::string& name, const Tensor& x, std::int64_t channels, Window window,
@@ -94,6 +100,8 @@ class Layers {
 
  private:
   Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements);
+  std::int64_t kept_scores(AttentionCore core, std::int64_t heads, std::int64_t queries,
+                           std::int64_t keys) const;
   Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
               bool batch);
   Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,

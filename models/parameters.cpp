@@ -11,6 +11,11 @@
 
 namespace penstock::models {
 
+ParameterInfo element_bytes_parameter() {
+  return {"element_bytes", "4",
+          "bytes of every number: 4 for fp32, 2 for bf16 or fp16, computed at their rates"};
+}
+
 Parameters::Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given)
     : model_(model) {
   std::vector<std::string> known;

@@ -17,6 +17,9 @@ constexpr std::int64_t kBroadest = 256;   ///< branches
 constexpr std::int64_t kWidest = 65'536;  ///< widths and lengths
 constexpr std::int64_t kMostHeads = 1'024;
 
+/// What every model of the catalogue has.
+ParameterInfo element_bytes_parameter();
+
 /// All readers throw BadInput naming the model, the parameter and what was expected.
 class Parameters {
  public:
@@ -27,6 +30,8 @@ class Parameters {
                        std::int64_t high) const;  ///< inclusive bounds
   std::string word(std::string_view name, const std::vector<std::string>& choices) const;
   bool flag(std::string_view name) const { return word(name, {"yes", "no"}) == "yes"; }
+  /// Of every number: what each model can be asked for, see element_bytes_parameter.
+  int element_bytes() const { return word("element_bytes", {"4", "2"}) == "2" ? 2 : 4; }
   /// The number of attention heads: a divisor of `hidden`.
   std::int64_t heads(std::string_view name, std::int64_t hidden) const;
   [[noreturn]] void fail(std::string_view name, const std::string& expected) const;

@@ -33,7 +33,7 @@ Tensor bottleneck(Layers& net, const std::string& name, const Tensor& x, std::in
 
 graph::OpGraph build_resnet50(const Parameters& p) {
   const std::int64_t resolution = p.integer("resolution", 32, 4096);
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   Tensor x = conv_norm_relu(net, "stem", net.input("input", {3, resolution, resolution}), 64, 7, 2);
   x = net.max_pool("stem.pool", x, {{3, 3}, {2, 2}, {1, 1}});
   const std::int64_t depths[] = {3, 4, 6, 3};

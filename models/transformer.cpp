@@ -7,7 +7,7 @@ namespace penstock::models {
 namespace {
 
 graph::OpGraph build_transformer(const Parameters& p) {
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   bare_branch(net, "chain", p.integer("sequence", 1, kWidest), read_bare_stack(p));
   return net.build();
 }

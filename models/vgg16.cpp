@@ -13,7 +13,7 @@ Tensor relu(Layers& net, const std::string& name, const Tensor& x) {
 
 graph::OpGraph build_vgg16(const Parameters& p) {
   const std::int64_t resolution = p.integer("resolution", 32, 4096);
-  Layers net(p.model());
+  Layers net(p.model(), p.element_bytes());
   Tensor x = net.input("input", {3, resolution, resolution});
   const std::vector<std::vector<std::int64_t>> blocks = {
       {64, 64}, {128, 128}, {256, 256, 256}, {512, 512, 512}, {512, 512, 512}};

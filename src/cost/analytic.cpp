@@ -36,6 +36,22 @@ Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType&
   return device.launch_overhead * launches(kind) + Seconds(std::max(compute, memory));
 }
 
+/// Reads and writes of scores (heads x queries x keys) by the kernels of plain attention. Forward: written by
+/// their product; read and written by scale, mask and softmax; by dropout, with a mask of a byte; read for
+/// the context. Backward: read and written by dropout; written and read by the shares' gradient, which reads
+/// the shares; read and written by softmax; read by both gradients of their product.
+struct ScoreTraffic {
+  double numbers, masks;
+};
+constexpr ScoreTraffic kScoresForward{6, 1}, kScoresBackward{9, 1};
+
+/// Bytes per sample that the core of attention streams beside its products.
+double score_bytes(const graph::Operator& op, double element, const ScoreTraffic& traffic) {
+  if (extent(op, "plain") == 0) return 0;
+  const auto scores = static_cast<double>(extent(op, "heads") * extent(op, "queries") * extent(op, "keys"));
+  return scores * (traffic.numbers * element + traffic.masks);
+}
+
 }  // namespace
 
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
@@ -64,11 +80,17 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     return pass_time(constants_, device, precision_of(graph, device), op.kind,
                      {flops.value() * n * part.part, bytes, outputs});
   };
+  const auto streamed = [&](const ScoreTraffic& traffic) {
+    return Seconds(score_bytes(op, element, traffic) * n * part.part /
+                   (device.memory_bandwidth.value() * constants_.bandwidth_efficiency));
+  };
   OpTime out;
   out.forward = time(op.forward_flops, moved, output * n / element);
   if (op.input_gradient_flops.value() > 0 || op.parameters == 0)
     out.input_gradient = time(op.input_gradient_flops, moved, input * n / element);
   if (op.parameters > 0) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
+  out.forward += streamed(kScoresForward);
+  if (out.input_gradient > Seconds(0)) out.input_gradient += streamed(kScoresBackward);
   return out;
 }
 

@@ -18,8 +18,8 @@ Scratch of_attention(const Operator& op, std::int64_t element_bytes) {
   const std::int64_t queries = extent(op, "queries"), keys = extent(op, "keys"),
                      hidden = extent(op, "hidden");
   const auto each = [&](std::int64_t elements) { return Line{{}, Bytes(elements * element_bytes)}; };
-  return {
-      each(queries * hidden + extent(op, "heads") * queries * keys), {}, each((queries + 2 * keys) * hidden)};
+  const std::int64_t scores = extent(op, "flash") > 0 ? 0 : extent(op, "heads") * queries * keys;
+  return {each(queries * hidden + scores), {}, each((queries + 2 * keys) * hidden)};
 }
 
 }  // namespace
