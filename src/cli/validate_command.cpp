@@ -13,6 +13,7 @@
 #include "penstock/experiment/validate.hpp"
 #include "penstock/report/difference.hpp"
 #include "replay_flags.hpp"
+#include "validate_against.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -25,6 +26,7 @@ struct ValidateFlags {
   std::string budget;
   int threads = 0;
   WideFlag wide;
+  AgainstFlags against;
 };
 
 /// A line when five seconds have passed since the last one.
@@ -79,6 +81,10 @@ core::ExitCode exit_code(const experiment::ValidateOutcome& outcome, bool over) 
 
 core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
+  if (flags.against.runs.empty() == flags.file.empty())
+    throw core::Error(core::ExitCode::usage, "either an experiment file or --against RUNS.csv is needed");
+  if (!flags.against.runs.empty())
+    return run_against(flags.against, flags.costs, flags.folder, flags.budget, flags.wide.screen(), session);
   const experiment::Spec spec = experiment::load_spec(flags.file);
   const Budget budget(flags.budget, session.stop());
   const auto costs = load_costs(flags, spec, budget.stop());
@@ -126,11 +132,12 @@ void add_validate(CLI::App& app, Action& action) {
       "tell its time no better than 5 % is reported as noisy. Measure on a machine that does nothing "
       "else.\n\n"
       "Example:\n"
-      "  penstock validate experiments/validation_host.yaml --costs host.yaml");
+      "  penstock validate experiments/validation_host.yaml --costs host.yaml\n"
+      "  penstock validate --against runs.csv --clusters experiments/published");
   command
       ->add_option("FILE", flags->file, "the experiment file; docs/formats/experiment.md describes the form")
-      ->required()
       ->type_name("");
+  flags->against.add(*command);
   flags->costs.add(*command);
   flags->replay.add(*command);
   command->add_option("-o,--output", flags->folder, "results folder; default: out/<experiment>")

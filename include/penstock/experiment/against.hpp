@@ -1,0 +1,50 @@
+#pragma once
+// Predictions held against runs that others measured.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/cost/cost_model.hpp"
+#include "penstock/report/published_errors.hpp"
+
+namespace penstock::experiment {
+
+struct AgainstOptions {
+  std::string clusters;        ///< folder whose NAME.yaml is the cluster NAME of a run
+  bool allow_foreign = false;  ///< costs that are known not to hold for a cluster's devices
+  std::function<void(std::size_t done, std::size_t total)> progress{};  ///< predictions; from any thread
+};
+
+/// One constant per cluster: what its hosts take to launch a kernel, where the mean error's size over the
+/// runs chosen for it is least. A run is chosen by its name: one in ten, whatever it measured.
+struct HostConstant {
+  std::string cluster;
+  core::Seconds host_launch;
+  std::size_t runs = 0;  ///< that it stands on
+};
+
+struct Against {
+  std::vector<report::PublishedPrediction>
+      data_sheet;                       ///< of all runs, with clusters as their files state them
+  std::vector<HostConstant> constants;  ///< in order of cluster
+  std::vector<report::PublishedPrediction> launched;  ///< with its constant, of runs that none stands on
+  std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
+};
+
+/// Whether a run is one of those that constants are fitted on.
+bool fitted_on(const report::PublishedRun& run);
+
+/// One run, simulated on the first of the cluster's devices. `run` must outlive the result. Throws as
+/// `against`.
+report::PublishedPrediction predicted(const report::PublishedRun& run, const cluster::Cluster& cluster,
+                                      const cost::CostModel& costs, core::StopToken stop);
+
+/// Simulates every run that can be stated. `runs` must outlive the result. Throws BadInput for a cluster
+/// without a file or with too few devices; LimitHit when stopped.
+Against against(const std::vector<report::PublishedRun>& runs, const cost::CostModel& costs,
+                const AgainstOptions& options, core::StopToken stop);
+
+}  // namespace penstock::experiment

@@ -1,0 +1,93 @@
+#include "validate_against.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "budget.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/core/quantity_text.hpp"
+#include "penstock/experiment/against.hpp"
+
+namespace penstock::cli {
+namespace {
+
+constexpr const char* kDataSheet = "data sheet";
+constexpr const char* kHost = "data sheet and one host constant per cluster";
+
+/// "host_launch of a100: 7.31us, fitted on 43 runs that are left out below", cluster by cluster.
+std::string constants_text(const experiment::Against& found) {
+  std::string out;
+  for (const experiment::HostConstant& c : found.constants)
+    out += fmt::format("host_launch of {}: {}, fitted on {} run{} left out here\n", c.cluster,
+                       core::show(c.host_launch), c.runs, c.runs == 1 ? "" : "s");
+  return out;
+}
+
+std::string left_out_text(const experiment::Against& found) {
+  std::string out;
+  for (const auto& [what, runs] : found.left_out)
+    out += fmt::format("{} run{} left out: {}\n", runs, runs == 1 ? "" : "s", what);
+  return out;
+}
+
+std::string text(const experiment::Against& found, const report::Screen& screen) {
+  std::string out = fmt::format("Costs: {}\n", kDataSheet) +
+                    report::published_errors_table(report::published_errors(found.data_sheet), screen);
+  if (!found.launched.empty())
+    out += fmt::format("\nCosts: {}\n", kHost) + constants_text(found) +
+           report::published_errors_table(report::published_errors(found.launched), screen);
+  const std::string left_out = left_out_text(found);
+  return left_out.empty() ? out : out + "\n" + left_out;
+}
+
+std::string csv(const experiment::Against& found) {
+  std::vector<std::pair<std::string, std::vector<report::PublishedErrors>>> rungs = {
+      {kDataSheet, report::published_errors(found.data_sheet)}};
+  if (!found.launched.empty()) rungs.emplace_back(kHost, report::published_errors(found.launched));
+  return report::published_errors_csv(rungs);
+}
+
+/// A line per tenth of the work.
+class AgainstProgress {
+ public:
+  void operator()(std::size_t done, std::size_t total) {
+    if (done * 10 / total != (done - 1) * 10 / total)
+      say(fmt::format("{} % predicted\n", done * 100 / total));
+  }
+};
+
+}  // namespace
+
+void AgainstFlags::add(CLI::App& command) {
+  command
+      .add_option("--against", runs,
+                  "predict, instead of replaying an experiment, training runs that others measured; "
+                  "docs/formats/published_runs.md describes the form")
+      ->type_name("CSV");
+  command
+      .add_option("--clusters", clusters, "with --against: the folder whose NAME.yaml is the cluster NAME")
+      ->capture_default_str()
+      ->type_name("DIR");
+}
+
+core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, const std::string& folder,
+                           const std::string& budget, const report::Screen& screen, const Session& session) {
+  const auto runs = report::parse_published_runs(core::read_file(flags.runs), flags.runs);
+  const Budget limit(budget, session.stop());
+  experiment::AgainstOptions options;
+  options.clusters = flags.clusters;
+  options.allow_foreign = costs.allow_foreign;
+  options.progress = AgainstProgress();
+  const auto model = experiment::load_costs(costs.file);
+  const experiment::Against found = experiment::against(runs, *model, options, limit.stop());
+  print_page(text(found, screen), screen);
+  if (!folder.empty()) {
+    core::write_file(folder + "/errors.csv", csv(found));
+    core::write_file(folder + "/table.txt", text(found, {}));
+    say(fmt::format("\nresults in {}/ (errors.csv, table.txt)\n", folder));
+  }
+  return core::ExitCode::done;
+}
+
+}  // namespace penstock::cli

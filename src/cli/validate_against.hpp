@@ -1,0 +1,21 @@
+#pragma once
+// penstock validate --against: predictions held against runs that others measured.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "command.hpp"
+
+namespace penstock::cli {
+
+struct AgainstFlags {
+  std::string runs;  ///< CSV; empty: not asked for
+  std::string clusters = "experiments/published";
+  void add(CLI::App& command);
+};
+
+/// Prints and, where `folder` is given, writes errors.csv and table.txt there.
+core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, const std::string& folder,
+                           const std::string& budget, const report::Screen& screen, const Session& session);
+
+}  // namespace penstock::cli

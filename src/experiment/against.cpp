@@ -1,0 +1,162 @@
+#include "penstock/experiment/against.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "penstock/core/digest.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/published_problem.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using core::Seconds;
+using report::PublishedPrediction;
+using report::PublishedRun;
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+/// One run, ready to be simulated on its cluster.
+class Stated {
+ public:
+  Stated(const PublishedRun& run, const cluster::Cluster& whole, const cost::CostModel& costs)
+      : run_(run), cluster_(whole.first(run.devices)), costs_(costs), stated_(published_problem(run)) {
+    const cost::Problem problem = on(cluster_);
+    score::derive_in_flight(problem, stated_.plan);
+    const auto faults = plan::structural_faults(stated_.graph, cluster_, stated_.plan);
+    if (!faults.empty()) throw core::BadInput("run " + run.id + ": " + faults.front());
+  }
+
+  const PublishedRun& run() const { return run_; }
+  PublishedPrediction predict(core::StopToken stop) const { return predict(cluster_, stop); }
+  PublishedPrediction predict(Seconds host_launch, core::StopToken stop) const {
+    return predict(cluster_.launched_in(host_launch), stop);
+  }
+  double error(Seconds host_launch, core::StopToken stop) const {
+    return std::abs(predict(host_launch, stop).seconds / run_.measured_s - 1);
+  }
+
+ private:
+  cost::Problem on(const cluster::Cluster& cluster) const {
+    return {stated_.graph, cluster, costs_, stated_.plan.training};
+  }
+
+  PublishedPrediction predict(const cluster::Cluster& cluster, core::StopToken stop) const {
+    const cost::Problem problem = on(cluster);
+    sim::SimulationOptions options;
+    options.stop = stop;
+    const auto time =
+        sim::simulate_time(problem, stated_.plan, score::order_of(problem, stated_.plan), options);
+    core::Bytes most;
+    for (const plan::MemoryByKind& memory : score::stage_memories(problem, stated_.plan))
+      most = std::max(most, plan::total(memory));
+    return {&run_, to_seconds(time).value(), static_cast<double>(most.value()) / kGib};
+  }
+
+  const PublishedRun& run_;
+  cluster::Cluster cluster_;
+  const cost::CostModel& costs_;
+  PublishedProblem stated_;
+};
+
+/// Golden section search (Kiefer, 1953) on the mean error's size, after a look at every microsecond, since
+/// the mean of many hinges has more than one dent.
+Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop) {
+  const auto error = [&](double launch) {
+    std::vector<double> errors(runs.size());
+    core::parallel_for(runs.size(),
+                       [&](std::size_t i) { errors[i] = runs[i]->error(Seconds(launch), stop); });
+    return std::accumulate(errors.begin(), errors.end(), 0.0);
+  };
+  constexpr double kStep = 1e-6, kGolden = 0.6180339887498949;
+  constexpr int kSteps = 40, kRounds = 12;
+  int best = 0;
+  double least = error(0);
+  for (int step = 1; step <= kSteps; ++step)
+    if (const double here = error(step * kStep); here < least) least = here, best = step;
+  double low = std::max(0, best - 1) * kStep, high = (best + 1) * kStep;
+  for (int round = 0; round < kRounds; ++round) {
+    const double a = high - (high - low) * kGolden, b = low + (high - low) * kGolden;
+    (error(a) <= error(b) ? high : low) = error(a) <= error(b) ? b : a;
+  }
+  constexpr double kDigits = 1e8;  // hundredths of a microsecond
+  return Seconds(std::round((low + high) / 2 * kDigits) / kDigits);
+}
+
+/// What each run's cluster is called, read once.
+std::map<std::string, cluster::Cluster> load_clusters(const std::vector<PublishedRun>& runs,
+                                                      const cost::CostModel& costs,
+                                                      const AgainstOptions& options) {
+  std::map<std::string, cluster::Cluster> out;
+  for (const PublishedRun& run : runs) {
+    if (!unstated(run).empty() || out.contains(run.cluster)) continue;
+    const auto file = std::filesystem::path(options.clusters) / (run.cluster + ".yaml");
+    const auto& cluster = out.emplace(run.cluster, load_cluster({file.string(), 0})).first->second;
+    if (!options.allow_foreign) check_device(costs, cluster);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool fitted_on(const PublishedRun& run) {
+  const std::string digest = core::digest(run.set + "\n" + run.id + "\n" + std::to_string(run.devices));
+  return std::stoul(digest.substr(0, 7), nullptr, 16) % 10 == 0;
+}
+
+PublishedPrediction predicted(const PublishedRun& run, const cluster::Cluster& cluster,
+                              const cost::CostModel& costs, core::StopToken stop) {
+  return Stated(run, cluster, costs).predict(stop);
+}
+
+Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& costs,
+                const AgainstOptions& options, core::StopToken stop) {
+  Against out;
+  const auto clusters = load_clusters(runs, costs, options);
+  std::map<std::string, std::size_t> left_out;
+  std::vector<const PublishedRun*> chosen;
+  for (const PublishedRun& run : runs)
+    if (const std::string what = unstated(run); what.empty())
+      chosen.push_back(&run);
+    else
+      ++left_out[what];
+  out.left_out.assign(left_out.begin(), left_out.end());
+
+  std::vector<std::optional<Stated>> stated(chosen.size());
+  out.data_sheet.resize(chosen.size());
+  std::atomic<std::size_t> done = 0;
+  core::parallel_for(chosen.size(), [&](std::size_t i) {
+    stop.check();
+    stated[i].emplace(*chosen[i], clusters.at(chosen[i]->cluster), costs);
+    out.data_sheet[i] = stated[i]->predict(stop);
+    if (options.progress) options.progress(++done, 2 * chosen.size());
+  });
+
+  std::map<std::string, std::vector<const Stated*>> fit, rest;
+  for (const auto& one : stated) (fitted_on(one->run()) ? fit : rest)[one->run().cluster].push_back(&*one);
+  for (const auto& [cluster, judged] : rest) {
+    if (!fit.contains(cluster)) continue;
+    const Seconds launch = best_launch(fit[cluster], stop);
+    out.constants.push_back({cluster, launch, fit[cluster].size()});
+    const std::size_t first = out.launched.size();
+    out.launched.resize(first + judged.size());
+    core::parallel_for(judged.size(), [&](std::size_t i) {
+      stop.check();
+      out.launched[first + i] = judged[i]->predict(launch, stop);
+      if (options.progress) options.progress(++done, 2 * chosen.size());
+    });
+  }
+  return out;
+}
+
+}  // namespace penstock::experiment

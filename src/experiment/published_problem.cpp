@@ -1,0 +1,89 @@
+#include "penstock/experiment/published_problem.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "penstock/core/error.hpp"
+#include "penstock/experiment/inputs.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+plan::ModelRef model_of(const report::PublishedRun& run) {
+  return {"gpt",
+          {{"layers", std::to_string(run.layers)},
+           {"hidden", std::to_string(run.hidden)},
+           {"heads", std::to_string(run.heads)},
+           {"feed_forward", std::to_string(run.ffn)},
+           {"sequence", std::to_string(run.sequence)},
+           {"vocabulary", std::to_string(run.vocabulary)},
+           {"attention", run.attention},
+           {"loss", "yes"},
+           {"element_bytes", std::to_string(run.element_bytes)}}};
+}
+
+/// The stage of each layer.
+std::vector<std::size_t> stage_of_layer(const report::PublishedRun& run) {
+  std::vector<std::size_t> out;
+  for (std::size_t s = 0; s < static_cast<std::size_t>(run.pp); ++s)
+    out.resize(out.size() + static_cast<std::size_t>(run.layers_per_stage.empty() ? run.layers / run.pp
+                                                                                  : run.layers_per_stage[s]),
+               s);
+  return out;
+}
+
+/// "layer12.add1" belongs to layer 12; embeddings, the last norm and the head to none.
+std::optional<std::size_t> layer_of(const std::string& name) {
+  constexpr std::string_view kLayer = "layer";
+  std::size_t number = 0;
+  if (!name.starts_with(kLayer)) return {};
+  const char* begin = name.data() + kLayer.size();
+  return std::from_chars(begin, name.data() + name.size(), number).ec == std::errc() ? std::optional(number)
+                                                                                     : std::nullopt;
+}
+
+std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph::OpGraph& graph) {
+  const auto width = static_cast<std::size_t>(run.tp) * static_cast<std::size_t>(run.dp);
+  std::vector<plan::Stage> out(static_cast<std::size_t>(run.pp));
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    for (std::size_t d = 0; d < width; ++d) out[s].devices.emplace_back(s * width + d);
+    out[s].micro_batch = run.micro_batch * run.dp;
+    out[s].tensor_parallel = run.tp;
+    out[s].recompute = run.recompute;
+    out[s].zero = run.zero;
+    if (s > 0) out[s].after = {core::StageId(s - 1)};
+  }
+  // Operators are in topological order: what no layer holds stands before the first layer or behind the last.
+  const auto stage_of = stage_of_layer(run);
+  std::size_t stage = 0;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    if (const auto layer = layer_of(graph.op(core::OpId(i)).name)) stage = stage_of[*layer];
+    out[stage].operators.emplace_back(i);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string unstated(const report::PublishedRun& run) {
+  if (run.block != "gpt") return run.block + " blocks";
+  if (run.kv_heads != run.heads) return "grouped-query attention";
+  if (run.positions != "table") return run.positions + " positions";
+  return "";
+}
+
+PublishedProblem published_problem(const report::PublishedRun& run) {
+  if (const std::string what = unstated(run); !what.empty())
+    throw core::BadInput(fmt::format("run {} has {}, which the zoo does not", run.id, what));
+  PublishedProblem out{load_model(model_of(run)), {}};
+  out.plan.model = model_of(run);
+  out.plan.cluster = {run.cluster, run.devices};
+  out.plan.planner = "published";
+  out.plan.schedule = run.schedule;
+  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}};
+  out.plan.stages = stages_of(run, out.graph);
+  return out;
+}
+
+}  // namespace penstock::experiment

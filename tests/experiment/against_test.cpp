@@ -1,0 +1,95 @@
+#include "penstock/experiment/against.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/published_problem.hpp"
+#include "support/checkout.hpp"
+#include "support/near.hpp"
+#include "support/published_row.hpp"
+
+using namespace penstock;
+using support::near;
+using support::published_csv;
+
+namespace {
+
+const cost::AnalyticCosts kCosts;
+
+experiment::AgainstOptions options() {
+  return {support::checkout("/experiments/clusters")};
+}
+
+std::vector<report::PublishedRun> read(const std::vector<std::map<std::string, std::string>>& rows) {
+  return report::parse_published_runs(published_csv(rows), "runs.csv");
+}
+
+}  // namespace
+
+TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, pipeline") {
+  const auto run = read({{{"devices", "8"}, {"dp", "2"}, {"layers_per_stage", "1 3"}}})[0];
+  const auto stated = experiment::published_problem(run);
+  REQUIRE(stated.plan.stages.size() == 2);
+  CHECK(stated.graph.element_bytes() == 2);
+  const plan::Stage& first = stated.plan.stages[0];
+  CHECK(first.devices == std::vector<core::DeviceId>{core::DeviceId(0), core::DeviceId(1), core::DeviceId(2),
+                                                     core::DeviceId(3)});
+  CHECK(first.tensor_parallel == 2);
+  CHECK(first.micro_batch == 2);  // of both replicas
+  CHECK(first.recompute);
+  const auto name = [&](core::OpId id) { return stated.graph.op(id).name; };
+  CHECK(name(first.operators.front()) == "token.input");
+  CHECK(name(first.operators.back()) == "layer0.add2");
+  CHECK(name(stated.plan.stages[1].operators.front()) == "layer1.norm1");
+  CHECK(name(stated.plan.stages[1].operators.back()) == "loss");
+  auto llama = run;
+  llama.block = "llama";
+  CHECK(experiment::unstated(llama) == "llama blocks");
+  CHECK_THROWS_AS(experiment::published_problem(llama), core::BadInput);
+}
+
+TEST_CASE("a host constant is found again by the runs it was hidden in") {
+  // What was measured is what is predicted with 12.5 us per launch; small layers wait for the host.
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 40; ++i)
+    rows.push_back(
+        {{"id", std::to_string(i)}, {"micro_batch", i % 2 ? "2" : "1"}, {"layers", i % 3 ? "4" : "8"}});
+  rows.push_back({{"id", "llama"}, {"block", "llama"}});
+  auto runs = read(rows);
+  const auto truth = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0})
+                         .launched_in(core::Seconds(12.5e-6));
+  std::size_t fitted = 0;
+  for (auto& run : runs) fitted += run.block == "gpt" && experiment::fitted_on(run);
+  REQUIRE(fitted > 0);
+  REQUIRE(fitted < 15);
+  const auto blind = experiment::against(runs, kCosts, options(), {});
+  for (std::size_t i = 0; i < 40; ++i) {
+    auto one = runs[i];
+    runs[i].measured_s = experiment::predicted(one, truth, kCosts, {}).seconds;
+  }
+  const auto found = experiment::against(runs, kCosts, options(), {});
+  REQUIRE(found.constants.size() == 1);
+  CHECK(found.constants[0].host_launch.value() == near(12.5e-6));
+  CHECK(found.constants[0].runs == fitted);
+  CHECK(found.launched.size() == 40 - fitted);
+  for (const auto& p : found.launched) {
+    CHECK_FALSE(experiment::fitted_on(*p.run));
+    CHECK(p.seconds == near(p.run->measured_s));
+  }
+  REQUIRE(found.data_sheet.size() == 40);
+  for (std::size_t i = 0; i < 40; ++i) {
+    CHECK(found.data_sheet[i].seconds == blind.data_sheet[i].seconds);  // which never saw a measurement
+    CHECK(found.data_sheet[i].seconds < runs[i].measured_s);
+  }
+  CHECK(found.left_out == std::vector<std::pair<std::string, std::size_t>>{{"llama blocks", 1}});
+}
+
+TEST_CASE("a published run on a cluster that nobody describes is refused") {
+  const auto elsewhere = read({{{"cluster", "nowhere"}}});
+  CHECK_THROWS_AS(experiment::against(elsewhere, kCosts, options(), {}), core::BadInput);
+  const auto many =
+      read({{{"devices", "4096"}, {"dp", "1024"}, {"mini_batch", "8192"}, {"cluster", "host"}}});
+  CHECK_THROWS_AS(experiment::against(many, kCosts, options(), {}), core::BadInput);
+}

@@ -1,0 +1,80 @@
+#include "penstock/report/published_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/report/published_errors.hpp"
+#include "support/near.hpp"
+#include "support/published_row.hpp"
+
+using namespace penstock;
+using support::near;
+using support::published_csv;
+
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    (void)report::parse_published_runs(text, "runs.csv");
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a published run is read by the names of its columns") {
+  const auto runs =
+      report::parse_published_runs(published_csv({{}, {{"layers_per_stage", "1 3"}}}), "runs.csv");
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].line == 2);
+  CHECK(runs[0].tp == 2);
+  CHECK(runs[0].recompute);
+  CHECK(runs[0].measured_s == 0.5);
+  CHECK(!runs[0].measured_gib);
+  CHECK(runs[1].layers_per_stage == std::vector<std::int64_t>{1, 3});
+}
+
+TEST_CASE("a wrong published run is refused with file, line and column") {
+  CHECK(refusal("set,id\na,b\n").starts_with("runs.csv:1: group: this column is missing"));
+  CHECK(refusal("") == "runs.csv:1: expected rows of measured runs below a header");
+  const auto of = [](const std::string& column, const std::string& value) {
+    return refusal(published_csv({{}, {{column, value}}}));
+  };
+  CHECK(of("layers", "0").starts_with("runs.csv:3: layers: expected an integer from 1"));
+  CHECK(of("hidden", "64.5").starts_with("runs.csv:3: hidden: expected an integer"));
+  CHECK(of("block", "mamba") == "runs.csv:3: block: expected gpt or llama, not 'mamba'");
+  CHECK(of("measured_s", "-1") == "runs.csv:3: measured_s: expected a number above zero, not '-1'");
+  CHECK(of("measured_gib", "nan").starts_with("runs.csv:3: measured_gib: expected a number above zero"));
+  CHECK(of("dp", "2") == "runs.csv:3: devices: tp x pp x dp is 2 x 2 x 2 = 8, not 4");
+  CHECK(of("micro_batch", "3") ==
+        "runs.csv:3: mini_batch: 1 replicas that take 3 at a time cannot share 8 samples");
+  CHECK(of("layers_per_stage", "2 3") ==
+        "runs.csv:3: layers_per_stage: 2 stages do not have 4 layers in all");
+  CHECK(of("layers", "5") == "runs.csv:3: layers_per_stage: 2 stages do not have 5 layers in all");
+}
+
+TEST_CASE("errors by set: their size, their sign, the ranking in groups and what the choice costs") {
+  auto runs = report::parse_published_runs(published_csv({{{"measured_s", "1"}},
+                                                          {{"measured_s", "2"}},
+                                                          {{"measured_s", "4"}, {"measured_gib", "10"}},
+                                                          {{"set", "other"}, {"measured_s", "1"}}}),
+                                           "runs.csv");
+  const std::vector<report::PublishedPrediction> predictions = {
+      {&runs[0], 1.1, 1}, {&runs[1], 1, 1}, {&runs[2], 4.8, 12}, {&runs[3], 1, 1}};
+  const auto errors = report::published_errors(predictions);
+  REQUIRE(errors.size() == 2);
+  CHECK(errors[0].runs == 3);
+  CHECK(errors[0].mean == near((0.1 + 0.5 + 0.2) / 3));
+  CHECK(errors[0].median == near(0.2));
+  CHECK(errors[0].worst == near(0.5));
+  CHECK(errors[0].bias == near((0.1 - 0.5 + 0.2) / 3));
+  CHECK(*errors[0].tau == near(1.0 / 3));  // one of three pairs is ranked the other way
+  CHECK(*errors[0].regret == near(1));     // the second run is chosen, the first is twice as fast
+  CHECK(errors[0].memory_runs == 1);
+  CHECK(*errors[0].memory == near(0.2));
+  CHECK(!errors[1].tau);
+  const std::string csv = report::published_errors_csv({{"data sheet", errors}});
+  CHECK(csv.find("data sheet,other,1,0,0,0,0,0,,,0,\n") != std::string::npos);
+}
