@@ -18,6 +18,7 @@
 #include "penstock/graph/graph_file.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/report/published_runs.hpp"
 #include "penstock/schedule/grid_csv.hpp"
 #include "penstock/schedule/grid_faults.hpp"
 #include "penstock/sim/imperfection.hpp"
@@ -135,6 +136,11 @@ TEST_CASE("every example of a schedule runs") {
 TEST_CASE("every example of a profile is read") {
   for (const std::string& text : examples("profile"))
     CHECK(!cost::parse_profile(text, "profile.md").entries().empty());
+}
+
+TEST_CASE("every example of published runs is read") {
+  for (const std::string& text : examples("published_runs"))
+    CHECK(report::parse_published_runs(text, "published_runs.md").size() == 1);
 }
 
 TEST_CASE("every key that a reader takes is told on its page") {
