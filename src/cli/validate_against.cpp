@@ -12,8 +12,8 @@
 namespace penstock::cli {
 namespace {
 
-constexpr const char* kDataSheet = "data sheet";
-constexpr const char* kHost = "data sheet and one host constant per cluster";
+constexpr const char* kAsStated = "clusters as stated";
+constexpr const char* kHost = "and one host constant per cluster";
 
 /// "host_launch of a100: 7.31us, fitted on 43 runs that are left out below", cluster by cluster.
 std::string constants_text(const experiment::Against& found) {
@@ -32,8 +32,8 @@ std::string left_out_text(const experiment::Against& found) {
 }
 
 std::string text(const experiment::Against& found, const report::Screen& screen) {
-  std::string out = fmt::format("Costs: {}\n", kDataSheet) +
-                    report::published_errors_table(report::published_errors(found.data_sheet), screen);
+  std::string out = fmt::format("Costs: {}\n", kAsStated) +
+                    report::published_errors_table(report::published_errors(found.as_stated), screen);
   if (!found.launched.empty())
     out += fmt::format("\nCosts: {}\n", kHost) + constants_text(found) +
            report::published_errors_table(report::published_errors(found.launched), screen);
@@ -43,7 +43,7 @@ std::string text(const experiment::Against& found, const report::Screen& screen)
 
 std::string csv(const experiment::Against& found) {
   std::vector<std::pair<std::string, std::vector<report::PublishedErrors>>> rungs = {
-      {kDataSheet, report::published_errors(found.data_sheet)}};
+      {kAsStated, report::published_errors(found.as_stated)}};
   if (!found.launched.empty()) rungs.emplace_back(kHost, report::published_errors(found.launched));
   return report::published_errors_csv(rungs);
 }

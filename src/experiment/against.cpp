@@ -133,12 +133,12 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
   out.left_out.assign(left_out.begin(), left_out.end());
 
   std::vector<std::optional<Stated>> stated(chosen.size());
-  out.data_sheet.resize(chosen.size());
+  out.as_stated.resize(chosen.size());
   std::atomic<std::size_t> done = 0;
   core::parallel_for(chosen.size(), [&](std::size_t i) {
     stop.check();
     stated[i].emplace(*chosen[i], clusters.at(chosen[i]->cluster), costs);
-    out.data_sheet[i] = stated[i]->predict(stop);
+    out.as_stated[i] = stated[i]->predict(stop);
     if (options.progress) options.progress(++done, 2 * chosen.size());
   });
 

@@ -78,10 +78,10 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
     CHECK_FALSE(experiment::fitted_on(*p.run));
     CHECK(p.seconds == near(p.run->measured_s));
   }
-  REQUIRE(found.data_sheet.size() == 40);
+  REQUIRE(found.as_stated.size() == 40);
   for (std::size_t i = 0; i < 40; ++i) {
-    CHECK(found.data_sheet[i].seconds == blind.data_sheet[i].seconds);  // which never saw a measurement
-    CHECK(found.data_sheet[i].seconds < runs[i].measured_s);
+    CHECK(found.as_stated[i].seconds == blind.as_stated[i].seconds);  // which never saw a measurement
+    CHECK(found.as_stated[i].seconds < runs[i].measured_s);
   }
   CHECK(found.left_out == std::vector<std::pair<std::string, std::size_t>>{{"llama blocks", 1}});
 }

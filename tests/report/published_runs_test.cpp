@@ -75,6 +75,6 @@ TEST_CASE("errors by set: their size, their sign, the ranking in groups and what
   CHECK(errors[0].memory_runs == 1);
   CHECK(*errors[0].memory == near(0.2));
   CHECK(!errors[1].tau);
-  const std::string csv = report::published_errors_csv({{"data sheet", errors}});
-  CHECK(csv.find("data sheet,other,1,0,0,0,0,0,,,0,\n") != std::string::npos);
+  const std::string csv = report::published_errors_csv({{"as stated", errors}});
+  CHECK(csv.find("as stated,other,1,0,0,0,0,0,,,0,\n") != std::string::npos);
 }

@@ -28,7 +28,7 @@ struct HostConstant {
 
 struct Against {
   std::vector<report::PublishedPrediction>
-      data_sheet;                       ///< of all runs, with clusters as their files state them
+      as_stated;                       ///< of all runs, with clusters as their files state them
   std::vector<HostConstant> constants;  ///< in order of cluster
   std::vector<report::PublishedPrediction> launched;  ///< with its constant, of runs that none stands on
   std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
