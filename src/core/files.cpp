@@ -12,6 +12,8 @@
 #include <charconv>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -72,6 +74,16 @@ pid_t maker(std::string_view name) {
   const bool ours = fault == std::errc() && id > 0 && name.starts_with('-') && name.size() == 1 + kDigits &&
                     name.find_first_not_of("0123456789abcdef", 1) == name.npos;
   return ours ? id : 0;
+}
+
+/// One that has ended and that nobody has waited for yet is dead: it writes no more, and may stay for ever
+/// where the first process of a container waits for nobody.
+bool lives(pid_t id) {
+  if (kill(id, 0) != 0 && errno == ESRCH) return false;
+  std::ifstream status(fmt::format("/proc/{}/stat", id));
+  std::string text((std::istreambuf_iterator<char>(status)), {});
+  const std::size_t name_end = text.rfind(')');  // a name may hold anything
+  return name_end == text.npos || text.compare(name_end, 3, ") Z") != 0;
 }
 
 /// So that a crash of the machine does not undo the renaming. Nothing where a folder cannot be opened to
@@ -163,7 +175,7 @@ void write_file(const std::string& path, std::string_view content) {
 
 bool is_left_behind(const std::string& path) {
   const pid_t id = maker(fs::path(path).filename().string());
-  if (id == 0 || kill(id, 0) == 0 || errno != ESRCH) return false;
+  if (id == 0 || lives(id)) return false;
   Descriptor file;
   file.value = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   return file.value >= 0 && flock(file.value, LOCK_EX | LOCK_NB) == 0;  // nor on another machine

@@ -152,6 +152,9 @@ TEST_CASE("what a killed writer left is told from files of the living and of str
   const std::string left = other_file(folder, "");
   CHECK_FALSE(is_left_behind(left));
   kill(child, SIGKILL);
+  siginfo_t ended;
+  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  CHECK(is_left_behind(left));  // it is dead, though its number is still taken
   waitpid(child, nullptr, 0);
   CHECK(is_left_behind(left));
   const std::string dead = std::to_string(child);
