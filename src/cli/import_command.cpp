@@ -31,10 +31,9 @@ void ImportOutputs::write(const Imported& imported) const {
 }
 
 void add_import(CLI::App& app, Action& action) {
-  auto* import = app.add_subcommand(
-      "import", "Turn another tool's profile into a model file and a profile of operator times.");
+  auto* import = app.add_subcommand("import", "Turn what another tool wrote into a model file or costs.");
   import->require_subcommand(1);
-  for (auto add : {add_import_pipedream, add_import_piper}) add(*import, action);
+  for (auto add : {add_import_pipedream, add_import_piper, add_import_kernels}) add(*import, action);
 }
 
 }  // namespace penstock::cli

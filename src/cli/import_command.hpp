@@ -23,5 +23,6 @@ struct ImportOutputs {
 /// Each format registers a sub-command of `penstock import`.
 void add_import_pipedream(CLI::App& import, Action& action);
 void add_import_piper(CLI::App& import, Action& action);
+void add_import_kernels(CLI::App& import, Action& action);
 
 }  // namespace penstock::cli

@@ -54,6 +54,35 @@ double score_bytes(const graph::Operator& op, double element, const ScoreTraffic
 
 }  // namespace
 
+OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
+                                  const cluster::DeviceType& device, double samples) const {
+  const graph::Operator& op = graph.op(id);
+  const double rate = device.memory_bandwidth.value() * constants_.bandwidth_efficiency;
+  const auto streamed = [&](const ScoreTraffic& traffic) {
+    return Seconds(score_bytes(op, graph.element_bytes(), traffic) * samples / rate);
+  };
+  return {streamed(kScoresForward), streamed(kScoresBackward), {}};
+}
+
+OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                std::int64_t samples, const OpPart& part) const {
+  const graph::Operator& op = graph.op(id);
+  const double n = static_cast<double>(samples) * part.part,
+               queries = static_cast<double>(extent(op, "queries")),
+               keys = static_cast<double>(extent(op, "keys")),
+               width = static_cast<double>(extent(op, "hidden"));
+  const double flops = 2 * 2 * queries * keys * width * n,
+               bytes = 2 * (queries + keys) * width * graph.element_bytes() * n;
+  const auto time = [&](double products) {
+    return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
+                     {flops * products, bytes * products, queries * width * n});
+  };
+  OpTime out = scores_time(graph, id, device, n);
+  out.forward += time(1);
+  out.input_gradient += time(2);
+  return out;
+}
+
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                               std::int64_t samples) const {
   return part_time(graph, id, device, samples, {});
@@ -80,17 +109,14 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     return pass_time(constants_, device, precision_of(graph, device), op.kind,
                      {flops.value() * n * part.part, bytes, outputs});
   };
-  const auto streamed = [&](const ScoreTraffic& traffic) {
-    return Seconds(score_bytes(op, element, traffic) * n * part.part /
-                   (device.memory_bandwidth.value() * constants_.bandwidth_efficiency));
-  };
   OpTime out;
   out.forward = time(op.forward_flops, moved, output * n / element);
   if (op.input_gradient_flops.value() > 0 || op.parameters == 0)
     out.input_gradient = time(op.input_gradient_flops, moved, input * n / element);
   if (op.parameters > 0) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
-  out.forward += streamed(kScoresForward);
-  if (out.input_gradient > Seconds(0)) out.input_gradient += streamed(kScoresBackward);
+  const OpTime scores = scores_time(graph, id, device, n * part.part);
+  out.forward += scores.forward;
+  if (out.input_gradient > Seconds(0)) out.input_gradient += scores.input_gradient;
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "penstock/experiment/against.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -69,7 +71,7 @@ class Stated {
   PublishedProblem stated_;
 };
 
-/// Golden section search (Kiefer, 1953) on the mean error's size, after a look at every microsecond, since
+/// Golden section search (Kiefer, 1953) on the mean error's size, after a look every four microseconds, since
 /// the mean of many hinges has more than one dent.
 Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop) {
   const auto error = [&](double launch) {
@@ -78,8 +80,8 @@ Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop
                        [&](std::size_t i) { errors[i] = runs[i]->error(Seconds(launch), stop); });
     return std::accumulate(errors.begin(), errors.end(), 0.0);
   };
-  constexpr double kStep = 1e-6, kGolden = 0.6180339887498949;
-  constexpr int kSteps = 40, kRounds = 12;
+  constexpr double kStep = 4e-6, kGolden = 0.6180339887498949;
+  constexpr int kSteps = 50, kRounds = 14;
   int best = 0;
   double least = error(0);
   for (int step = 1; step <= kSteps; ++step)
@@ -93,7 +95,7 @@ Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop
   return Seconds(std::round((low + high) / 2 * kDigits) / kDigits);
 }
 
-/// What each run's cluster is called, read once.
+/// By name, of those that have a file and whose devices the costs are known for.
 std::map<std::string, cluster::Cluster> load_clusters(const std::vector<PublishedRun>& runs,
                                                       const cost::CostModel& costs,
                                                       const AgainstOptions& options) {
@@ -101,8 +103,9 @@ std::map<std::string, cluster::Cluster> load_clusters(const std::vector<Publishe
   for (const PublishedRun& run : runs) {
     if (!unstated(run).empty() || out.contains(run.cluster)) continue;
     const auto file = std::filesystem::path(options.clusters) / (run.cluster + ".yaml");
-    const auto& cluster = out.emplace(run.cluster, load_cluster({file.string(), 0})).first->second;
-    if (!options.allow_foreign) check_device(costs, cluster);
+    if (!std::filesystem::exists(file)) continue;
+    cluster::Cluster cluster = load_cluster({file.string(), 0});
+    if (options.allow_foreign || costs.foreign(cluster).empty()) out.emplace(run.cluster, std::move(cluster));
   }
   return out;
 }
@@ -126,11 +129,17 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
   std::map<std::string, std::size_t> left_out;
   std::vector<const PublishedRun*> chosen;
   for (const PublishedRun& run : runs)
-    if (const std::string what = unstated(run); what.empty())
-      chosen.push_back(&run);
-    else
+    if (const std::string what = unstated(run); !what.empty())
       ++left_out[what];
+    else if (!clusters.contains(run.cluster))
+      ++left_out[fmt::format("cluster {} is not in {}, or not what the costs are of", run.cluster,
+                             options.clusters)];
+    else
+      chosen.push_back(&run);
   out.left_out.assign(left_out.begin(), left_out.end());
+  if (chosen.empty())
+    throw core::BadInput("no run can be predicted: " +
+                         (left_out.empty() ? "there are none" : left_out.begin()->first));
 
   std::vector<std::optional<Stated>> stated(chosen.size());
   out.as_stated.resize(chosen.size());

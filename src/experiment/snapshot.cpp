@@ -9,6 +9,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/cost/calibrated.hpp"
+#include "penstock/cost/kernel_tables.hpp"
 #include "penstock/cost/profile.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/graph/graph_file.hpp"
@@ -62,6 +63,8 @@ bool is_order_file(const std::string& schedule) {
 std::shared_ptr<const cost::CostModel> parse_costs(const std::string& text, const std::string& path) {
   if (cost::is_calibration(text))
     return std::make_shared<cost::CalibratedCosts>(cost::parse_calibration(text, path));
+  if (cost::is_kernel_tables(text))
+    return std::make_shared<cost::TableCosts>(cost::parse_kernel_tables(text, path));
   return std::make_shared<cost::ProfileCosts>(cost::parse_profile(text, path));
 }
 

@@ -3,15 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <map>
 #include <numeric>
-#include <sstream>
 
-#include "csv_reader.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/report/csv_record.hpp"
 
 namespace penstock::report {
 namespace {
@@ -19,72 +14,7 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostDegree = 1 << 20;
 
-/// Column to its place in a record.
-using Header = std::map<std::string, std::size_t>;
-
-/// One record, read by the names of its columns.
-class RunRecord {
- public:
-  RunRecord(const Header& header, const CsvReader& reader, const std::string& file)
-      : header_(header), fields_(reader.fields()), line_(reader.line()), file_(file) {}
-
-  int line() const { return line_; }
-  [[noreturn]] void fail(const std::string& column, const std::string& message) const {
-    throw core::BadInput({file_, line_, column}, message);
-  }
-
-  std::string text(const std::string& column) const {
-    const auto found = header_.find(column);
-    if (found == header_.end()) throw core::BadInput({file_, 1, column}, "this column is missing");
-    return found->second < fields_.size() ? fields_[found->second] : "";
-  }
-
-  std::string word(const std::string& column, const std::vector<std::string>& known) const {
-    const std::string out = text(column);
-    if (std::find(known.begin(), known.end(), out) == known.end())
-      fail(column, fmt::format("expected {}, not '{}'", fmt::join(known, " or "), out));
-    return out;
-  }
-
-  std::int64_t count(const std::string& column, std::int64_t least, std::int64_t most) const {
-    return whole(column, text(column), least, most);
-  }
-
-  std::vector<std::int64_t> counts(const std::string& column) const {
-    std::istringstream in(text(column));
-    std::vector<std::int64_t> out;
-    for (std::string part; in >> part;) out.push_back(whole(column, part, 1, kMost));
-    return out;
-  }
-
-  double positive(const std::string& column) const {
-    const std::string value = text(column);
-    double out = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, fault] = std::from_chars(value.data(), end, out);
-    if (fault != std::errc() || stop != end || !std::isfinite(out) || out <= 0)
-      fail(column, fmt::format("expected a number above zero, not '{}'", value));
-    return out;
-  }
-
- private:
-  std::int64_t whole(const std::string& column, const std::string& value, std::int64_t least,
-                     std::int64_t most) const {
-    std::int64_t out = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, fault] = std::from_chars(value.data(), end, out);
-    if (fault != std::errc() || stop != end || out < least || out > most)
-      fail(column, fmt::format("expected an integer from {} to {}, not '{}'", least, most, value));
-    return out;
-  }
-
-  const Header& header_;
-  const std::vector<std::string>& fields_;
-  int line_;
-  const std::string& file_;
-};
-
-void check(const RunRecord& record, const PublishedRun& run) {
+void check(const CsvRecord& record, const PublishedRun& run) {
   const std::int64_t product = std::int64_t{run.tp} * run.pp * run.dp;
   if (product != run.devices)
     record.fail("devices", fmt::format("tp x pp x dp is {} x {} x {} = {}, not {}", run.tp, run.pp, run.dp,
@@ -100,7 +30,7 @@ void check(const RunRecord& record, const PublishedRun& run) {
                 fmt::format("{} stages do not have {} layers in all", run.pp, run.layers));
 }
 
-PublishedRun run_of(const RunRecord& r) {
+PublishedRun run_of(const CsvRecord& r) {
   PublishedRun out;
   const auto size = [&](const char* column) { return r.count(column, 1, kMost); };
   const auto degree = [&](const char* column) { return static_cast<int>(r.count(column, 1, kMostDegree)); };
@@ -122,7 +52,7 @@ PublishedRun run_of(const RunRecord& r) {
   out.attention = r.word("attention", {"plain", "flash"});
   out.element_bytes = static_cast<int>(r.count("element_bytes", 2, 4));
   if (out.element_bytes == 3) r.fail("element_bytes", "expected 2 or 4, not '3'");
-  out.layers_per_stage = r.counts("layers_per_stage");
+  out.layers_per_stage = r.counts("layers_per_stage", 1, kMost);
   out.tp = degree("tp");
   out.pp = degree("pp");
   out.dp = degree("dp");
@@ -140,12 +70,8 @@ PublishedRun run_of(const RunRecord& r) {
 }  // namespace
 
 std::vector<PublishedRun> parse_published_runs(const std::string& text, const std::string& file) {
-  CsvReader reader(text);
-  Header header;
-  if (reader.next())
-    for (std::size_t i = 0; i < reader.fields().size(); ++i) header.emplace(reader.fields()[i], i);
   std::vector<PublishedRun> out;
-  while (reader.next()) out.push_back(run_of(RunRecord(header, reader, file)));
+  for (const CsvRecord& record : csv_records(text, file)) out.push_back(run_of(record));
   if (out.empty()) throw core::BadInput({file, 1, ""}, "expected rows of measured runs below a header");
   return out;
 }

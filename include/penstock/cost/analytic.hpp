@@ -35,9 +35,15 @@ class AnalyticCosts final : public CostModel {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
+  /// Of attention's core alone: scores, softmax and context, without projections.
+  OpTime core_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part) const;
   std::string source() const override { return "analytic"; }
 
  private:
+  /// What the kernels of plain attention stream beside its products; forward and backward.
+  OpTime scores_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     double samples) const;
   AnalyticConstants constants_;
 };
 

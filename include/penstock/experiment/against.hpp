@@ -28,7 +28,7 @@ struct HostConstant {
 
 struct Against {
   std::vector<report::PublishedPrediction>
-      as_stated;                       ///< of all runs, with clusters as their files state them
+      as_stated;                        ///< of all runs, with clusters as their files state them
   std::vector<HostConstant> constants;  ///< in order of cluster
   std::vector<report::PublishedPrediction> launched;  ///< with its constant, of runs that none stands on
   std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
@@ -42,8 +42,8 @@ bool fitted_on(const report::PublishedRun& run);
 report::PublishedPrediction predicted(const report::PublishedRun& run, const cluster::Cluster& cluster,
                                       const cost::CostModel& costs, core::StopToken stop);
 
-/// Simulates every run that can be stated. `runs` must outlive the result. Throws BadInput for a cluster
-/// without a file or with too few devices; LimitHit when stopped.
+/// Simulates every run that can be stated. `runs` must outlive the result. Throws BadInput for a cluster with
+/// too few devices, and where no run can be predicted; LimitHit when stopped.
 Against against(const std::vector<report::PublishedRun>& runs, const cost::CostModel& costs,
                 const AgainstOptions& options, core::StopToken stop);
 

@@ -36,7 +36,8 @@ class Snapshot {
   std::shared_ptr<const cost::CostModel> costs(const std::optional<std::string>& path) const;
   sim::Imperfection imperfection(const std::string& path, const plan::ClusterRef& ref) const;
 
-  /// core::digest of the file's bytes; of a model of the zoo, of its file form; of a built-in cluster likewise.
+  /// core::digest of the file's bytes; of a model of the zoo, of its file form; of a built-in cluster
+  /// likewise.
   std::string digest(const std::string& path) const;
   std::string digest(const plan::ModelRef& ref) const;
   std::string digest(const plan::ClusterRef& ref) const;

@@ -62,8 +62,9 @@ struct Spec {
 /// "KEY=VALUE": a dotted path into the file (core::Yaml::set) and what shall stand there instead.
 using Overrides = std::vector<std::string>;
 
-/// File form (docs/formats/experiment.md). Throws BadInput with file, line and key; checks everything that can be
-/// checked before anything runs: models build, clusters load, device counts exist, micro-batches divide.
+/// File form (docs/formats/experiment.md). Throws BadInput with file, line and key; checks everything that
+/// can be checked before anything runs: models build, clusters load, device counts exist, micro-batches
+/// divide.
 Spec load_spec(const std::string& path, const Overrides& overrides = {});
 /// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});

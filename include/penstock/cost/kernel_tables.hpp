@@ -1,0 +1,85 @@
+#pragma once
+// Times of matrix products and of attention's core that others measured on a device, as costs.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/cost/analytic.hpp"
+
+namespace penstock::cost {
+
+/// Seconds of one product of an m x k by a k x n matrix.
+struct ProductTime {
+  std::int64_t m, n, k;
+  double seconds;
+};
+
+/// Seconds of attention's core, forward, causal: scores, softmax and context of `heads` heads for each of
+/// `batch` sequences.
+struct AttentionTime {
+  std::int64_t batch, sequence, heads, head_size;
+  double seconds;
+};
+
+/// FLOP/s by two extents of a grid and, within each of its cells, by a third one that need not be the same in
+/// all. Between points linear in the logarithms of all; beyond them as at the nearest one.
+class RateGrid {
+ public:
+  /// Of points of equal extents the last counts.
+  void add(double row, double column, double along, double rate);
+  bool empty() const { return cells_.empty(); }
+  double rate(double row, double column, double along) const;
+
+ private:
+  std::set<double> rows_, columns_;  ///< logarithms throughout
+  std::map<std::pair<double, double>, std::map<double, double>> cells_;
+};
+
+/// Dense layers are products of tokens with weights: forward (tokens, out, in), gradients (tokens, in, out)
+/// and (in, out, tokens). Attention is a product for query, key and value together, its core, and the product
+/// behind it. A flash core's backward pass has 5 products where its forward has 2 (Dao, FlashAttention-2,
+/// 2023, section 3.1); a plain core, and whatever else there is, is analytic, as are numbers of another size
+/// than the tables'. One device's part of an operator is a smaller product.
+class TableCosts final : public CostModel {
+ public:
+  /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
+  TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention);
+
+  const std::string& device() const { return device_; }
+  const std::vector<ProductTime>& products() const { return products_; }
+  const std::vector<AttentionTime>& attention() const { return attention_; }
+
+  OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                 std::int64_t samples) const override;
+  OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part) const override;
+  std::string source() const override { return "kernel tables of " + device_; }
+  /// Types whose name is no part of the device's, upper or lower case.
+  std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
+
+ private:
+  double product(double m, double n, double k) const;
+  OpTime linear(const graph::Operator& op, double samples, const OpPart& part) const;
+  OpTime projections(const graph::Operator& op, double samples, const OpPart& part) const;
+  OpTime core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+              std::int64_t samples, const OpPart& part) const;
+
+  std::string device_;
+  std::vector<ProductTime> products_;
+  std::vector<AttentionTime> attention_;
+  RateGrid product_rates_;    ///< rows n, columns k, along m
+  RateGrid attention_rates_;  ///< rows sequence, columns head size, along batch x heads
+  AnalyticCosts analytic_;
+};
+
+/// Whether a costs file is one of tables.
+bool is_kernel_tables(const std::string& text);
+/// docs/formats/kernel_tables.md. Throws BadInput naming file, line and key.
+TableCosts parse_kernel_tables(const std::string& text, const std::string& file);
+std::string to_yaml(const TableCosts& tables);
+
+}  // namespace penstock::cost

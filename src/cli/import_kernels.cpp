@@ -1,0 +1,93 @@
+// penstock import kernels: public tables of kernel times become costs.
+#include <fmt/format.h>
+
+#include "import_command.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/cost/kernel_tables.hpp"
+#include "penstock/report/csv_record.hpp"
+
+namespace penstock::cli {
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+struct ImportKernelsFlags {
+  std::vector<std::string> files;
+  std::string output;
+};
+
+/// What the files hold together.
+struct Tables {
+  std::string device;
+  std::vector<cost::ProductTime> products;
+  std::vector<cost::AttentionTime> attention;
+  std::size_t others = 0;  ///< rows of other numbers, or of attention that shares keys or slides a window
+};
+
+void take_product(const report::CsvRecord& row, Tables& tables) {
+  if (row.text("gemm_dtype") != "bfloat16") {
+    ++tables.others;
+    return;
+  }
+  const auto size = [&](const char* column) { return row.count(column, 1, kMost); };
+  tables.products.push_back({size("m"), size("n"), size("k"), row.positive("latency") * 1e-3});
+}
+
+void take_attention(const report::CsvRecord& row, Tables& tables) {
+  const auto size = [&](const char* column) { return row.count(column, 1, kMost); };
+  const std::int64_t heads = size("num_heads"), shared = row.count("num_key_value_heads", 0, kMost);
+  const bool plain = row.text("attn_dtype") == "bfloat16" && row.count("window_size", 0, kMost) == 0 &&
+                     (shared == 0 || shared == heads);
+  if (!plain) {
+    ++tables.others;
+    return;
+  }
+  tables.attention.push_back(
+      {size("batch_size"), size("isl"), heads, size("head_dim"), row.positive("latency") * 1e-3});
+}
+
+void take(const std::string& file, Tables& tables) {
+  const auto rows = report::csv_records(core::read_file(file), file);
+  if (rows.empty()) throw core::BadInput({file, 1, ""}, "expected rows below a header");
+  for (const report::CsvRecord& row : rows) {
+    const std::string device = row.text("device");
+    if (tables.device.empty()) tables.device = device;
+    if (device != tables.device)
+      row.fail("device", fmt::format("'{}' in a table of '{}'", device, tables.device));
+    row.has("gemm_dtype") ? take_product(row, tables) : take_attention(row, tables);
+  }
+}
+
+core::ExitCode run(const ImportKernelsFlags& flags) {
+  Tables tables;
+  for (const std::string& file : flags.files) take(file, tables);
+  if (tables.products.empty()) throw core::BadInput("none of the files has a product in bfloat16");
+  const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention));
+  core::write_file(flags.output, cost::to_yaml(costs));
+  print(fmt::format("{}: {} products, {} of attention; {} rows left out\n", costs.device(),
+                    costs.products().size(), costs.attention().size(), tables.others));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_import_kernels(CLI::App& import, Action& action) {
+  auto* command = import.add_subcommand("kernels", "Read public tables of kernel times.");
+  command->footer(
+      "Reads the tables of ai-dynamo/aiconfigurator as CSV: of products the columns device, gemm_dtype, m, "
+      "n, k "
+      "and latency (ms); of attention device, attn_dtype, batch_size, isl, num_heads, num_key_value_heads, "
+      "head_dim, window_size and latency. Rows in bfloat16 are kept. Their Parquet files become CSV by\n"
+      "  python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
+      "index=False)\" A B\n\n"
+      "Example:\n"
+      "  penstock import kernels a100_gemm.csv a100_attention.csv -o a100_tables.yaml\n"
+      "  penstock plan --model gpt -p element_bytes=2 --cluster dgx_a100 --mini-batch 64 \\\n"
+      "      --costs a100_tables.yaml");
+  auto flags = std::make_shared<ImportKernelsFlags>();
+  command->add_option("files", flags->files, "tables of one device")->required()->type_name("CSV");
+  command->add_option("-o,--output", flags->output, "the costs file")->required()->type_name("FILE");
+  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+}
+
+}  // namespace penstock::cli

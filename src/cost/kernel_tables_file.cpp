@@ -1,0 +1,77 @@
+// The file form of TableCosts: a short head, then the tables as lines of numbers, which are many.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/yaml.hpp"
+#include "penstock/cost/kernel_tables.hpp"
+
+namespace penstock::cost {
+namespace {
+
+using core::Yaml;
+
+constexpr std::string_view kHead = "penstock_kernel_tables:";
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+/// Calls row(extents, seconds) for each line of `count` extents and a time in microseconds.
+template <class Row>
+void read_lines(const Yaml& table, std::size_t count, const Row& row) {
+  std::istringstream in(table.text());
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    std::istringstream cells(line);
+    std::vector<std::int64_t> extents(count);
+    double microseconds = 0;
+    for (std::int64_t& extent : extents) {
+      cells >> extent;
+      if (!cells || extent < 1 || extent > kMost)
+        table.fail(fmt::format("row {}: expected {} whole numbers above zero and a time: '{}'", number, count,
+                               line));
+    }
+    cells >> microseconds;
+    if (!cells || !std::isfinite(microseconds) || microseconds <= 0 || !(cells >> std::ws).eof())
+      table.fail(fmt::format("row {}: expected a time above zero at its end: '{}'", number, line));
+    row(extents, microseconds * 1e-6);
+  }
+  if (number == 0) table.fail("expected rows");
+}
+
+}  // namespace
+
+bool is_kernel_tables(const std::string& text) {
+  return text.starts_with(kHead);
+}
+
+TableCosts parse_kernel_tables(const std::string& text, const std::string& file) {
+  const Yaml root = Yaml::parse(text, file);
+  root.only({"penstock_kernel_tables", "device", "products", "attention"});
+  (void)root.at("penstock_kernel_tables").integer(1, 1);
+  std::vector<ProductTime> products;
+  std::vector<AttentionTime> attention;
+  read_lines(root.at("products"), 3, [&](const std::vector<std::int64_t>& e, double seconds) {
+    products.push_back({e[0], e[1], e[2], seconds});
+  });
+  if (const auto table = root.find("attention"))
+    read_lines(*table, 4, [&](const std::vector<std::int64_t>& e, double seconds) {
+      attention.push_back({e[0], e[1], e[2], e[3], seconds});
+    });
+  return {root.at("device").text(), std::move(products), std::move(attention)};
+}
+
+std::string to_yaml(const TableCosts& tables) {
+  std::string out = fmt::format("{} 1\ndevice: {}\n", kHead, core::quoted(tables.device()));
+  out += "products: |  # m n k us\n";
+  for (const ProductTime& p : tables.products())
+    out += fmt::format("  {} {} {} {:.6g}\n", p.m, p.n, p.k, p.seconds * 1e6);
+  if (!tables.attention().empty()) out += "attention: |  # batch sequence heads head_size us\n";
+  for (const AttentionTime& a : tables.attention())
+    out += fmt::format("  {} {} {} {} {:.6g}\n", a.batch, a.sequence, a.heads, a.head_size, a.seconds * 1e6);
+  return out;
+}
+
+}  // namespace penstock::cost
