@@ -46,7 +46,7 @@ expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
 # A word that is no command; what was printed and did not arrive; files that are none.
 expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
-expect 10 "'graph' is no command; expected one of pipedream-graph, piper-json" "$penstock" import graph
+expect 10 "'graph' is no command; expected one of pipedream-graph, piper-json, kernels" "$penstock" import graph
 expect 10 "PLAN is required" "$penstock" simulate
 if [[ -w /dev/full ]]; then
   expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"
@@ -207,6 +207,32 @@ expect 0 "samples/s" "$penstock" simulate piper.yaml --verify
 expect 31 "more than 40000 downsets" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper -o bad.yaml
 expect 0 "samples/s" "$penstock" plan --model mmt --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 8 --planner piper_row
 sed 's/"timePerSample": 3/"timePerSample": -3/' "$workload" >negative.json
+cat >gemm.csv <<'CSV'
+framework,device,gemm_dtype,m,n,k,latency
+X,NVIDIA V100,bfloat16,128,128,128,0.01
+X,NVIDIA V100,int8,128,128,128,0.005
+X,NVIDIA V100,bfloat16,4096,4096,4096,2
+CSV
+cat >core.csv <<'CSV'
+device,attn_dtype,batch_size,isl,num_heads,num_key_value_heads,head_dim,window_size,latency
+NVIDIA V100,bfloat16,1,256,8,0,64,0,0.02
+NVIDIA V100,bfloat16,1,256,8,2,64,0,0.01
+CSV
+expect 0 "NVIDIA V100: 2 products, 1 of attention; 2 rows left out" "$penstock" import kernels gemm.csv core.csv -o v100.yaml
+tables=(--model gpt -p layers=2 -p element_bytes=2 -p attention=flash --mini-batch 8 --planner single_device --costs v100.yaml)
+expect 0 "PP1" "$penstock" plan "${tables[@]}" --cluster summit --devices 1
+expect 11 "the costs are a kernel tables of NVIDIA V100, but cluster dgx_a100 has a100" "$penstock" plan "${tables[@]}" --cluster dgx_a100 --devices 1
+sed 's/,latency/,late/' gemm.csv >late.csv
+expect 11 "late.csv:1: latency: this column is missing" "$penstock" import kernels late.csv -o bad.yaml
+sed 's/4096,4096,4096/0,4096,4096/' gemm.csv >zero.csv
+expect 11 "zero.csv:4: m: expected an integer from 1" "$penstock" import kernels zero.csv -o bad.yaml
+sed 's/V100,bfloat16,4096/P100,bfloat16,4096/' gemm.csv >mixed.csv
+expect 11 "mixed.csv:4: device: 'NVIDIA P100' in a table of 'NVIDIA V100'" "$penstock" import kernels mixed.csv -o bad.yaml
+sed 's/^  128 128 128 10/  128 128 128 -10/' v100.yaml >minus.yaml
+expect 11 "products: row 1: expected a time above zero" "$penstock" plan "${tables[@]/v100.yaml/minus.yaml}" --cluster summit --devices 1
+expect 10 "either an experiment file or --against" "$penstock" validate
+expect 11 "runs.csv:1: set: this column is missing" bash -c 'printf "a,b\n1,2\n" >runs.csv; "$0" validate --against runs.csv' "$penstock"
+
 expect 11 "negative.json: nodes[1].TMPCs.1[1].timePerSample: expected a number" "$penstock" import piper-json negative.json --unit s -o bad.yaml
 expect 10 "--unit is required" "$penstock" import piper-json "$workload" -o bad.yaml
 

@@ -11,6 +11,7 @@
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/cost/kernel_tables.hpp"
 #include "penstock/cost/profile.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/schedule_study.hpp"
@@ -138,6 +139,11 @@ TEST_CASE("every example of a profile is read") {
     CHECK(!cost::parse_profile(text, "profile.md").entries().empty());
 }
 
+TEST_CASE("every example of kernel tables is read") {
+  for (const std::string& text : examples("kernel_tables"))
+    CHECK(!cost::parse_kernel_tables(text, "kernel_tables.md").products().empty());
+}
+
 TEST_CASE("every example of published runs is read") {
   for (const std::string& text : examples("published_runs"))
     CHECK(report::parse_published_runs(text, "published_runs.md").size() == 1);
@@ -152,6 +158,7 @@ TEST_CASE("every key that a reader takes is told on its page") {
       {"experiment",
        {"/src/experiment/spec.cpp", "/src/experiment/axes.cpp", "/src/experiment/claims_file.cpp",
         "/src/experiment/schedule_study.cpp"}},
+      {"kernel_tables", {"/src/cost/kernel_tables_file.cpp"}},
       {"profile", {"/src/cost/profile.cpp", "/src/cost/profile_workload.cpp"}},
       {"calibration", {"/src/cost/calibration_file.cpp"}}};
   for (const auto& [name, sources] : readers)

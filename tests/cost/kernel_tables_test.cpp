@@ -1,0 +1,133 @@
+#include "penstock/cost/kernel_tables.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+#include "support/near.hpp"
+
+using namespace penstock;
+using cost::TableCosts;
+using support::near;
+
+namespace {
+
+/// A device that multiplies 1e12 times a second whatever the shape, and needs a tenth of that for attention.
+std::vector<cost::ProductTime> even_products() {
+  std::vector<cost::ProductTime> out;
+  for (const std::int64_t m : {8, 64, 4096})
+    for (const std::int64_t n : {32, 128, 512})
+      for (const std::int64_t k : {32, 128, 512})
+        out.push_back({m, n, k, 2e-12 * static_cast<double>(m * n * k)});
+  return out;
+}
+
+core::OpId named(const graph::OpGraph& graph, const std::string& name) {
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    if (graph.op(core::OpId(i)).name == name) return core::OpId(i);
+  FAIL("no operator " << name);
+  return core::OpId(0);
+}
+
+const cluster::DeviceType kDevice{
+    "v100", core::Bytes(1 << 30), core::Bandwidth(1e12), {core::FlopRate(1e12)}, 80, {}};
+
+graph::OpGraph gpt(const std::string& attention, const std::string& element_bytes = "2") {
+  return models::build("gpt", {{"layers", "1"},
+                               {"hidden", "96"},
+                               {"heads", "3"},
+                               {"sequence", "48"},
+                               {"attention", attention},
+                               {"element_bytes", element_bytes}});
+}
+
+}  // namespace
+
+TEST_CASE("between measured points rates follow powers, beyond them the nearest") {
+  cost::RateGrid grid;
+  // rate = row * column^2 * along^0.5 on a grid with a corner missing.
+  const auto rate = [](double row, double column, double along) {
+    return row * column * column * std::sqrt(along);
+  };
+  for (const double row : {2.0, 8.0, 32.0})
+    for (const double column : {4.0, 16.0})
+      for (const double along : {1.0, 10.0, 1000.0})
+        if (row != 32 || column != 16) grid.add(row, column, along, rate(row, column, along));
+  core::Random random(3);
+  for (int i = 0; i < 100; ++i) {
+    const double row = 2 + 6 * random.unit(), column = 4 + 12 * random.unit(),
+                 along = 1 + 998 * random.unit();
+    CHECK(grid.rate(row, column, along) == near(rate(row, column, along)));
+  }
+  CHECK(grid.rate(1, 4, 10) == near(rate(2, 4, 10)));
+  CHECK(grid.rate(2, 64, 1e6) == near(rate(2, 16, 1000)));
+  CHECK(grid.rate(64, 64, 10) == near(rate(8, 16, 10)));  // the nearest: at (32, 16) nothing was measured
+}
+
+TEST_CASE("layers are products: every pass of a dense layer, also of its parts") {
+  const TableCosts costs("NVIDIA V100", even_products(), {});
+  const auto graph = gpt("plain");
+  const auto dense = named(graph, "layer0.dense1");
+  const auto time = costs.op_time(graph, dense, kDevice, 4);
+  const double whole = 2e-12 * 4 * 48 * 96 * 384;
+  CHECK(time.forward.value() == near(whole));
+  CHECK(time.input_gradient.value() == near(whole));
+  CHECK(time.weight_gradient.value() == near(whole));
+  const auto part = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::output, 0.5, true, false});
+  CHECK(part.forward.value() == near(whole / 2));
+  CHECK(part.total().value() == near(3 * whole / 2));
+  const auto half = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::batch, 0.5, false, false});
+  CHECK(half.total().value() == near(3 * whole / 2));
+  // What the tables do not know: norms, and numbers of four bytes.
+  const cost::AnalyticCosts analytic;
+  const auto norm = named(graph, "layer0.norm1");
+  CHECK(costs.op_time(graph, norm, kDevice, 4).forward == analytic.op_time(graph, norm, kDevice, 4).forward);
+  const auto wide = gpt("plain", "4");
+  CHECK(costs.op_time(wide, dense, kDevice, 4).forward == analytic.op_time(wide, dense, kDevice, 4).forward);
+}
+
+TEST_CASE("attention is two products around a core; a flash core goes back at 2.5 times its way") {
+  const TableCosts costs("NVIDIA V100", even_products(), {{1, 48, 3, 32, 1e-5}, {8, 48, 3, 32, 8e-5}});
+  const auto graph = gpt("flash");
+  const auto attention = named(graph, "layer0.attention");
+  const auto time = costs.op_time(graph, attention, kDevice, 4);
+  const double products = 2e-12 * 4 * 48 * 96 * (3 * 96 + 96);
+  CHECK(time.forward.value() == near(products + 4e-5));
+  CHECK(time.input_gradient.value() == near(products + 1e-4));
+  CHECK(time.weight_gradient.value() == near(products));
+  const auto third =
+      costs.part_time(graph, attention, kDevice, 4, {plan::Partition::output, 1.0 / 3, true, true});
+  CHECK(third.forward.value() == near((products + 4e-5) / 3));
+  // A plain core is not in the tables, nor does one without scores read any.
+  const auto plain = gpt("plain"), counted = gpt("fused");
+  const cost::AnalyticCosts analytic;
+  const auto core = analytic.core_time(plain, attention, kDevice, 4, {});
+  CHECK(costs.op_time(plain, attention, kDevice, 4).forward.value() == near(products + core.forward.value()));
+  const double scores = 4 * 3 * 48 * 48, rate = 1e12 * 0.83;
+  CHECK((core.forward - analytic.core_time(counted, attention, kDevice, 4, {}).forward).value() ==
+        near(scores * (6 * 2 + 1) / rate));
+  CHECK(
+      (core.input_gradient - analytic.core_time(counted, attention, kDevice, 4, {}).input_gradient).value() ==
+      near(scores * (9 * 2 + 1) / rate));
+}
+
+TEST_CASE("tables are for the device they name, and read back as they were") {
+  const TableCosts costs("NVIDIA V100-SXM2", even_products(), {{1, 48, 3, 32, 1e-5}});
+  const std::string text = cost::to_yaml(costs);
+  CHECK(cost::is_kernel_tables(text));
+  const TableCosts again = cost::parse_kernel_tables(text, "t.yaml");
+  CHECK(cost::to_yaml(again) == text);
+  CHECK(again.source() == "kernel tables of NVIDIA V100-SXM2");
+  const auto refused = [](const std::string& wrong) {
+    CHECK_THROWS_AS(cost::parse_kernel_tables("penstock_kernel_tables: 1\ndevice: x\n" + wrong, "t.yaml"),
+                    core::BadInput);
+  };
+  refused("products: |\n  1 2 3\n");
+  refused("products: |\n  1 2 0 4\n");
+  refused("products: |\n  1 2 3 0\n");
+  refused("products: |\n  1 2 3 4 5\n");
+  refused("products: ''\n");
+  refused("product: |\n  1 2 3 4\n");
+  refused("attention: |\n  1 2 3 4 5\n");
+}
