@@ -41,11 +41,10 @@ std::string text(const experiment::Against& found, const report::Screen& screen)
   return left_out.empty() ? out : out + "\n" + left_out;
 }
 
-std::string csv(const experiment::Against& found) {
-  std::vector<std::pair<std::string, std::vector<report::PublishedErrors>>> rungs = {
-      {kAsStated, report::published_errors(found.as_stated)}};
-  if (!found.launched.empty()) rungs.emplace_back(kHost, report::published_errors(found.launched));
-  return report::published_errors_csv(rungs);
+report::Rungs rungs(const experiment::Against& found) {
+  report::Rungs out = {{kAsStated, found.as_stated}};
+  if (!found.launched.empty()) out.emplace_back(kHost, found.launched);
+  return out;
 }
 
 /// A line per tenth of the work.
@@ -83,9 +82,10 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
   const experiment::Against found = experiment::against(runs, *model, options, limit.stop());
   print_page(text(found, screen), screen);
   if (!folder.empty()) {
-    core::write_file(folder + "/errors.csv", csv(found));
+    core::write_file(folder + "/errors.csv", report::published_errors_csv(rungs(found)));
+    core::write_file(folder + "/predictions.csv", report::predictions_csv(rungs(found)));
     core::write_file(folder + "/table.txt", text(found, {}));
-    say(fmt::format("\nresults in {}/ (errors.csv, table.txt)\n", folder));
+    say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt)\n", folder));
   }
   return core::ExitCode::done;
 }

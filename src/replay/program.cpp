@@ -78,7 +78,7 @@ class Lowering {
 
   Program lower() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-      places_.push_back(places(row(s), static_cast<std::int32_t>(s)));
+      places_.push_back(places(row(s), static_cast<std::int32_t>(s), plan_.stages[s].recompute_late));
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) devices_ = std::max(devices_, end_of(s));
     out_.devices.resize(devices_);
     out_.open_at_start.resize(devices_);
@@ -218,7 +218,7 @@ class Lowering {
               places_[y].forward[mb], places_[y].room_forward[mb]);
     message.gradient = true;
     add_parts(message, bytes, boundary.to, b, places_[y].backward[mb], boundary.from, a,
-              places_[x].backward[ma], places_[x].room_backward[ma]);
+              places_[x].gradient[ma], places_[x].room_backward[ma]);
   }
 
   /// From and to the devices of both groups in turn.

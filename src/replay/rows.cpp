@@ -76,7 +76,7 @@ std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::
   return from;
 }
 
-Places places(const Row& row, std::int32_t stage) {
+Places places(const Row& row, std::int32_t stage, bool late) {
   Places out;
   std::vector<std::int32_t> forwards, backwards, releases;  // micro-batches in the order of the row
   std::size_t most = 0;                                     // held at once
@@ -91,8 +91,10 @@ Places places(const Row& row, std::int32_t stage) {
     }
     if (action.pass == Pass::backward || action.pass == Pass::input_gradient) {
       slot(out.backward, m) = p;
+      if (slot(out.gradient, m) < 0) out.gradient[static_cast<std::size_t>(m)] = p;
       backwards.push_back(m);
     }
+    if (action.pass == Pass::recompute && late) slot(out.gradient, m) = p;
     if (action.pass == Pass::backward || action.pass == Pass::weight_gradient) {
       slot(out.release, m) = p;
       releases.push_back(m);

@@ -26,12 +26,13 @@ std::size_t place_of(const plan::SharedParameters& shared, const schedule::Row& 
 struct Places {
   std::vector<std::int32_t> forward;
   std::vector<std::int32_t> backward;  ///< what makes gradients for the stages before
+  std::vector<std::int32_t> gradient;  ///< what waits for the gradients of the stages behind
   std::vector<std::int32_t> release;   ///< after which nothing of the micro-batch is held
   /// The pass after which there is room for what its forward, or backward, receives; -1: from the beginning.
   /// One micro-batch may come ahead of the most that the row ever holds; of gradients one ahead of one in
   /// use.
   std::vector<std::int32_t> room_forward, room_backward;
 };
-Places places(const schedule::Row& row, std::int32_t stage);
+Places places(const schedule::Row& row, std::int32_t stage, bool late);
 
 }  // namespace penstock::replay

@@ -112,12 +112,21 @@ std::string published_errors_table(const std::vector<PublishedErrors>& errors, c
   return table.text(screen);
 }
 
-std::string published_errors_csv(
-    const std::vector<std::pair<std::string, std::vector<PublishedErrors>>>& rungs) {
+std::string predictions_csv(const Rungs& rungs) {
+  std::string out = "set,id,devices,costs,predicted_s,error,predicted_gib\n";
+  for (const auto& [costs, predictions] : rungs)
+    for (const PublishedPrediction& p : predictions)
+      out +=
+          fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g}\n", csv_cell(p.run->set), csv_cell(p.run->id),
+                      p.run->devices, csv_cell(costs), p.seconds, p.seconds / p.run->measured_s - 1, p.gib);
+  return out;
+}
+
+std::string published_errors_csv(const Rungs& rungs) {
   std::string out = "costs,set,runs,mean,median,p90,worst,bias,tau,regret,memory_runs,memory\n";
   const auto number = [](double value) { return fmt::format("{:.6g}", value); };
-  for (const auto& [costs, errors] : rungs)
-    for (const PublishedErrors& e : errors)
+  for (const auto& [costs, predictions] : rungs)
+    for (const PublishedErrors& e : published_errors(predictions))
       out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(costs), csv_cell(e.set), e.runs,
                          number(e.mean), number(e.median), number(e.p90), number(e.worst), number(e.bias),
                          e.tau ? number(*e.tau) : "", e.regret ? number(*e.regret) : "", e.memory_runs,

@@ -198,6 +198,7 @@ class Builder {
     tasks.group = stage.tensor_parallel;
     tasks.micro_batch = stage.micro_batch;
     tasks.in_turn = in_turn();
+    tasks.late = stage.recompute_late;
     return tasks;
   }
 

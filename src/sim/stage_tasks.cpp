@@ -32,6 +32,10 @@ class StageIndex {
     if (m >= list.size()) list.resize(m + 1, none);
     return list[m];
   }
+  void begin_backward(std::size_t m, std::int32_t first) {
+    Stretch& stretch = slot(out_.backward, m, {});
+    if (stretch.first < 0) stretch.first = first, backwards_.push_back(m);
+  }
   void place(const RowTask& task, std::int32_t p) {
     const auto m = static_cast<std::size_t>(task.micro_batch);
     const std::int32_t first = task.joined ? p - 1 : p, last = leads(p) ? p + 1 : p;
@@ -41,10 +45,10 @@ class StageIndex {
       most_ = std::max(most_, forwards_.size() - releases_.size());
     } else if (task.pass == Pass::recompute) {
       slot(out_.recompute, m, -1) = p;
+      if (out_.late) begin_backward(m, first);
     } else if (task.pass != Pass::weight_gradient) {
-      Stretch& stretch = slot(out_.backward, m, {});
-      if (stretch.first < 0) stretch.first = first, backwards_.push_back(m);
-      stretch.last = last;
+      begin_backward(m, first);
+      out_.backward[m].last = last;
     }
     if (task.pass == Pass::backward || task.pass == Pass::weight_gradient) {
       std::int32_t& release = slot(out_.release, m, -1);

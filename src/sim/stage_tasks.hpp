@@ -17,12 +17,13 @@ struct Stretch {
 struct StageTasks {
   TaskId first = 0;
   std::int32_t devices = 1;
-  std::int32_t group = 1;        ///< devices of one replica, which compute its share together
-  std::int64_t micro_batch = 1;  ///< samples
-  bool in_turn = false;          ///< replica r computes all samples of micro-batches r, r + replicas, ...
-  std::vector<Stretch> forward;  ///< [micro-batch]
-  std::vector<Stretch>
-      backward;  ///< [micro-batch] of the pass that makes the gradients for the stages before
+  std::int32_t group = 1;         ///< devices of one replica, which compute its share together
+  std::int64_t micro_batch = 1;   ///< samples
+  bool in_turn = false;           ///< replica r computes all samples of micro-batches r, r + replicas, ...
+  bool late = false;              ///< what is recomputed waits for its gradient
+  std::vector<Stretch> forward;   ///< [micro-batch]
+  std::vector<Stretch> backward;  ///< [micro-batch] of the pass that makes the gradients for the stages
+                                  ///< before, late recomputation included
   std::vector<std::int32_t> recompute;  ///< [micro-batch] or empty
   std::vector<std::int32_t> release;    ///< [micro-batch] position after which its activations are free
   std::vector<std::int32_t>
@@ -40,7 +41,7 @@ struct StageTasks {
   std::int64_t share(std::int64_t replica) const { return share_start(replica + 1) - share_start(replica); }
 };
 
-/// Fills in all but the first six fields: where the stage's passes stand in its rank's row, and their gates
+/// Fills in all but the first seven fields: where the stage's passes stand in its rank's row, and their gates
 /// (build.hpp).
 void index_row(const RankRow& row, std::int32_t stage, StageTasks& out);
 

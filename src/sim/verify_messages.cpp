@@ -99,7 +99,7 @@ class Checker {
     for (const DeviceId device : to.second.group) {
       const Ran* waits = (evidence_.*pass_of)(device, to.first, to.second.micro_batch);
       if (!waits) return evidence_.fault("stage {}: the order lacks a pass", to.first.index());
-      first = std::min(first, waits->first);
+      first = std::min(first, begin_of(*waits, device, to.first, to.second.micro_batch));
     }
     const Ran* waits = (evidence_.*pass_of)(receiver, to.first, to.second.micro_batch);
     if (bytes == 0 || sender == receiver) {  // nothing moves
@@ -110,6 +110,14 @@ class Checker {
     }
     messages_[{sender, receiver, from.first, from.second.micro_batch, bytes}].needs.push_back(
         {computes->last, gates(receiver, to.first).open(*waits), first, waits});
+  }
+
+  /// Of a pass, or of the late recomputation before it.
+  Picoseconds begin_of(const Ran& pass, DeviceId device, StageId stage, std::int32_t micro_batch) const {
+    if (pass.span->kind == TaskKind::forward || !evidence_.plan.stages[stage.index()].recompute_late)
+      return pass.first;
+    const Ran* again = evidence_.find(device, stage, TaskKind::recompute, micro_batch);
+    return again ? again->first : pass.first;
   }
 
   const Gates& gates(DeviceId device, StageId stage) {

@@ -75,6 +75,8 @@ TEST_CASE("errors by set: their size, their sign, the ranking in groups and what
   CHECK(errors[0].memory_runs == 1);
   CHECK(*errors[0].memory == near(0.2));
   CHECK(!errors[1].tau);
-  const std::string csv = report::published_errors_csv({{"as stated", errors}});
+  const std::string csv = report::published_errors_csv({{"as stated", predictions}});
   CHECK(csv.find("as stated,other,1,0,0,0,0,0,,,0,\n") != std::string::npos);
+  CHECK(report::predictions_csv({{"as stated", predictions}}).find("made_up,1,4,as stated,1.1,0.1,1\n") !=
+        std::string::npos);
 }

@@ -123,6 +123,19 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
   CHECK(at(formula, plan::MemoryKind::activations) == core::Bytes(1000));
 }
 
+TEST_CASE("late recomputation waits for its gradient, early recomputation hides behind the other stage") {
+  // Early, the first stage recomputes its second while the last one is at work: F F R B B; late, R comes
+  // between.
+  Case c = chain("1f1b", {0, 1}, 1);
+  for (plan::Stage& stage : c.plan.stages) stage.recompute = true;
+  const auto early = c.simulated();
+  for (plan::Stage& stage : c.plan.stages) stage.recompute_late = true;
+  const auto late = c.simulated();
+  CHECK(to_seconds(late.iteration - early.iteration).value() == support::near(1));
+  CHECK(sim::verify(c.problem(), c.plan, score::order_of(c.problem(), c.plan), late).empty());
+  CHECK_FALSE(sim::verify(c.problem(), c.plan, score::order_of(c.problem(), c.plan), early).empty());
+}
+
 TEST_CASE("what is recomputed stays until its weight gradient, and the judge counts it") {
   // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often
   // passes later.

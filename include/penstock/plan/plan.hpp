@@ -32,6 +32,9 @@ struct Stage {
   /// Keeps only what enters the stage and runs the forward again before each backward pass (Chen et al.,
   /// Training Deep Nets with Sublinear Memory Cost, 2016; whole stages, as GPipe and PipeDream-2BW do).
   bool recompute = false;
+  /// Recomputation begins when the gradient is there, inside the backward pass (Megatron-LM, DeepSpeed,
+  /// PyTorch's checkpoint); else as soon as the device is free, ahead of the gradient (torchgpipe).
+  bool recompute_late = false;
   /// Devices that run every operator of a replica together (Shoeybi et al., Megatron-LM, 2019).
   int tensor_parallel = 1;
   std::map<core::OpId, Partition>

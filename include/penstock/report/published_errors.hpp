@@ -35,8 +35,9 @@ struct PublishedErrors {
 std::vector<PublishedErrors> published_errors(std::span<const PublishedPrediction> predictions);
 /// One row per set.
 std::string published_errors_table(const std::vector<PublishedErrors>& errors, const Screen& screen);
-/// The same for programs, with a column before that says on which costs the predictions stand.
-std::string published_errors_csv(
-    const std::vector<std::pair<std::string, std::vector<PublishedErrors>>>& rungs);
+/// For programs. Predictions by what they stand on, which is the column `costs`.
+using Rungs = std::vector<std::pair<std::string, std::span<const PublishedPrediction>>>;
+std::string published_errors_csv(const Rungs& rungs);  ///< a row per set
+std::string predictions_csv(const Rungs& rungs);       ///< a row per run
 
 }  // namespace penstock::report
