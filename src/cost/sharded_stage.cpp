@@ -163,7 +163,10 @@ StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
     if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
       continue;
-    out.host = slower(out.host, launch_time(problem_.graph, operators_, type));
+    OpTime host = launch_time(problem_.graph, operators_, type);
+    host.forward += type.host_launch * static_cast<double>(forward_.size());
+    host.input_gradient += type.host_launch * static_cast<double>(backward_.size());
+    out.host = slower(out.host, host);
     out.compute = slower(out.compute, stage_.tensor_parallel == 1
                                           ? device_time(problem_, operators_, type, samples)
                                           : compute_on(problem_, stage_, operators_, how_, type, m, samples));

@@ -84,7 +84,7 @@ struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
   OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, among replicas (gradients scattered, weights
                        ///< gathered)
-  OpTime host;         ///< to launch the kernels of `compute`, at the slowest host of the group
+  OpTime host;  ///< to launch the kernels of `compute` and the group's collectives, at its slowest host
   OpTime total() const;
 };
 /// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
