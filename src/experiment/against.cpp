@@ -27,6 +27,7 @@ using core::Seconds;
 using report::PublishedPrediction;
 using report::PublishedRun;
 
+constexpr std::size_t kFewest = 8;  ///< runs that a constant stands on
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
 /// One run, ready to be simulated on its cluster.
@@ -82,7 +83,7 @@ Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop
     return std::accumulate(errors.begin(), errors.end(), 0.0);
   };
   constexpr double kStep = 8e-6, kGolden = 0.6180339887498949;
-  constexpr int kSteps = 25, kRounds = 14;
+  constexpr int kSteps = 25, kRounds = 20;
   int best = 0;
   double least = error(0);
   for (int step = 1; step <= kSteps; ++step)
@@ -161,7 +162,7 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
   std::map<std::string, std::vector<const Stated*>> fit, rest;
   for (const auto& one : stated) (fitted_on(one->run()) ? fit : rest)[one->run().cluster].push_back(&*one);
   for (const auto& [cluster, judged] : rest) {
-    if (!fit.contains(cluster)) continue;
+    if (fit[cluster].size() < kFewest) continue;
     const Seconds launch = best_launch(fit[cluster], stop);
     out.constants.push_back({cluster, launch, fit[cluster].size()});
     const std::size_t first = out.launched.size();

@@ -62,7 +62,7 @@ fi
 found=$(COLUMNS=40 "$penstock" planners | widest)
 ((found > 200)) || fail "a pipe gets $found columns"
 commands=$("$penstock" --help | awk '/^Subcommands:$/ { inside = 1; next } /^$/ { inside = 0 } inside && /^  [a-z]/ { print $1 }')
-for command in "" $commands "calibrate verify" "calibrate report" "calibrate coverage" "calibrate cluster" "import pipedream-graph" "import piper-json"; do
+for command in "" $commands "calibrate verify" "calibrate report" "calibrate coverage" "calibrate cluster" "import pipedream-graph" "import piper-json" "import kernels"; do
   # shellcheck disable=SC2086
   found=$("$penstock" $command --help | widest)
   ((found > 40 && found <= 80)) || fail "the help of '$command' takes $found columns"

@@ -52,8 +52,9 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
 
 TEST_CASE("a host constant is found again by the runs it was hidden in") {
   // What was measured is what is predicted with 12.5 us per launch; small layers wait for the host.
+  constexpr std::size_t kRuns = 120;
   std::vector<std::map<std::string, std::string>> rows;
-  for (int i = 0; i < 40; ++i)
+  for (std::size_t i = 0; i < kRuns; ++i)
     rows.push_back(
         {{"id", std::to_string(i)}, {"micro_batch", i % 2 ? "2" : "1"}, {"layers", i % 3 ? "4" : "8"}});
   rows.push_back({{"id", "llama"}, {"block", "llama"}});
@@ -62,10 +63,10 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
                          .launched_in(core::Seconds(12.5e-6));
   std::size_t fitted = 0;
   for (auto& run : runs) fitted += run.block == "gpt" && experiment::fitted_on(run);
-  REQUIRE(fitted > 0);
-  REQUIRE(fitted < 15);
+  REQUIRE(fitted >= 8);
+  REQUIRE(fitted < 30);
   const auto blind = experiment::against(runs, kCosts, options(), {});
-  for (std::size_t i = 0; i < 40; ++i) {
+  for (std::size_t i = 0; i < kRuns; ++i) {
     auto one = runs[i];
     runs[i].measured_s = experiment::predicted(one, truth, kCosts, {}).seconds;
   }
@@ -73,13 +74,13 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
   REQUIRE(found.constants.size() == 1);
   CHECK(found.constants[0].host_launch.value() == near(12.5e-6));
   CHECK(found.constants[0].runs == fitted);
-  CHECK(found.launched.size() == 40 - fitted);
+  CHECK(found.launched.size() == kRuns - fitted);
   for (const auto& p : found.launched) {
     CHECK_FALSE(experiment::fitted_on(*p.run));
     CHECK(p.seconds == near(p.run->measured_s));
   }
-  REQUIRE(found.as_stated.size() == 40);
-  for (std::size_t i = 0; i < 40; ++i) {
+  REQUIRE(found.as_stated.size() == kRuns);
+  for (std::size_t i = 0; i < kRuns; ++i) {
     CHECK(found.as_stated[i].seconds == blind.as_stated[i].seconds);  // which never saw a measurement
     CHECK(found.as_stated[i].seconds < runs[i].measured_s);
   }
@@ -92,4 +93,12 @@ TEST_CASE("a published run on a cluster that nobody describes is refused") {
   const auto many =
       read({{{"devices", "4096"}, {"dp", "1024"}, {"mini_batch", "8192"}, {"cluster", "host"}}});
   CHECK_THROWS_AS(experiment::against(many, kCosts, options(), {}), core::BadInput);
+}
+
+TEST_CASE("a handful of runs founds no constant") {
+  const auto runs = read({{{"id", "1"}}, {{"id", "2"}}, {{"id", "3"}}});
+  const auto found = experiment::against(runs, kCosts, options(), {});
+  CHECK(found.constants.empty());
+  CHECK(found.launched.empty());
+  CHECK(found.as_stated.size() == 3);
 }

@@ -19,7 +19,8 @@ struct AgainstOptions {
 };
 
 /// One constant per cluster: what its hosts take to launch a kernel, where the mean error's size over the
-/// runs chosen for it is least. A run is chosen by its name: one in ten, whatever it measured.
+/// runs chosen for it is least. A run is chosen by its name: one in ten, whatever it measured. Fewer than
+/// eight found no constant.
 struct HostConstant {
   std::string cluster;
   core::Seconds host_launch;
