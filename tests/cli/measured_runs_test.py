@@ -23,7 +23,7 @@ if not os.path.exists(runs):
     sys.exit(77)
 HOST = "and one host constant per cluster"
 # Set: mean error's size as stated, and with the host constant; the least tau with it.
-LIMITS = {"vtrain_single": (0.36, 0.12, 0.65), "vtrain_multi": (0.19, 0.19, 0.3)}
+LIMITS = {"vtrain_single": (0.36, 0.125, 0.65), "vtrain_multi": (0.19, 0.19, 0.3)}
 failures = []
 
 
