@@ -136,14 +136,12 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
   return emit(std::move(op), {x}, shape, product(shape));
 }
 
-/// Numbers that the core of attention keeps: the shares, where dropout follows them also what it let through
-/// and which (a byte each); or for each query and head what its shares were divided by, in fp32.
+/// Numbers that the core of attention keeps: the shares; a flash one for each query and head what its shares
+/// were divided by, in fp32.
 std::int64_t Layers::kept_scores(AttentionCore core, std::int64_t heads, std::int64_t queries,
                                  std::int64_t keys) const {
-  const auto numbers = [&](std::int64_t bytes) { return (bytes + element_bytes_ - 1) / element_bytes_; };
-  const std::int64_t scores = heads * queries * keys;
-  if (core == AttentionCore::flash) return numbers(4 * heads * queries);
-  return core == AttentionCore::plain ? 2 * scores + numbers(scores) : scores;
+  if (core != AttentionCore::flash) return heads * queries * keys;
+  return (4 * heads * queries + element_bytes_ - 1) / element_bytes_;
 }
 
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,

@@ -44,9 +44,9 @@ struct Window {
 };
 
 /// How the core of attention runs, which decides what it moves and keeps: kernel by kernel, scores (heads x
-/// queries x keys) written and read anew by each, with scale, mask and dropout; or as one kernel that never
-/// writes them (Dao et al., FlashAttention, NeurIPS 2022). `counted` says neither: scores are kept once and
-/// move nothing.
+/// queries x keys) written and read anew by each, with scale and mask but no dropout; or as one kernel that
+/// never writes them (Dao et al., FlashAttention, NeurIPS 2022). `counted` says neither: scores are kept once
+/// and move nothing.
 enum class AttentionCore { counted, plain, flash };
 
 /// `batch` products of a rows x inner with an inner x columns matrix.

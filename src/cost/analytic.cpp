@@ -36,20 +36,16 @@ Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType&
   return device.launch_overhead * launches(kind) + Seconds(std::max(compute, memory));
 }
 
-/// Reads and writes of scores (heads x queries x keys) by the kernels of plain attention. Forward: written by
-/// their product; read and written by scale, mask and softmax; by dropout, with a mask of a byte; read for
-/// the context. Backward: read and written by dropout; written and read by the shares' gradient, which reads
-/// the shares; read and written by softmax; read by both gradients of their product.
-struct ScoreTraffic {
-  double numbers, masks;
-};
-constexpr ScoreTraffic kScoresForward{6, 1}, kScoresBackward{9, 1};
+/// How often the kernels of plain attention read or write its scores (heads x queries x keys). Forward:
+/// written by their product, read and written by scale, mask and softmax in one, read for the context.
+/// Backward: written by the shares' gradient, whose partner reads the shares; both read and one written by
+/// softmax; read by both gradients of the product.
+constexpr double kScoresForward = 4, kScoresBackward = 7;
 
-/// Bytes per sample that the core of attention streams beside its products.
-double score_bytes(const graph::Operator& op, double element, const ScoreTraffic& traffic) {
+/// Bytes of them per sample; none of another core.
+double score_bytes(const graph::Operator& op, double element) {
   if (extent(op, "plain") == 0) return 0;
-  const auto scores = static_cast<double>(extent(op, "heads") * extent(op, "queries") * extent(op, "keys"));
-  return scores * (traffic.numbers * element + traffic.masks);
+  return static_cast<double>(extent(op, "heads") * extent(op, "queries") * extent(op, "keys")) * element;
 }
 
 }  // namespace
@@ -58,10 +54,8 @@ OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
                                   const cluster::DeviceType& device, double samples) const {
   const graph::Operator& op = graph.op(id);
   const double rate = device.memory_bandwidth.value() * constants_.bandwidth_efficiency;
-  const auto streamed = [&](const ScoreTraffic& traffic) {
-    return Seconds(score_bytes(op, graph.element_bytes(), traffic) * samples / rate);
-  };
-  return {streamed(kScoresForward), streamed(kScoresBackward), {}};
+  const Seconds once(score_bytes(op, graph.element_bytes()) * samples / rate);
+  return {once * kScoresForward, once * kScoresBackward, {}};
 }
 
 OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

@@ -8,8 +8,8 @@ namespace {
 using graph::OpKind;
 
 /// Attention with its projections of query, key and value in one product. Kernel by kernel: product and bias,
-/// three transpositions, scores, scale with mask, softmax, dropout, context, transposition, product and bias.
-constexpr Launches kPlainAttention{13, 16, 4}, kFlashAttention{5, 6, 4};
+/// three transpositions, scores, scale with mask, softmax, context, transposition, product and bias.
+constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
 
 /// Of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {

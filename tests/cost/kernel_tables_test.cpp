@@ -106,10 +106,10 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   CHECK(costs.op_time(plain, attention, kDevice, 4).forward.value() == near(products + core.forward.value()));
   const double scores = 4 * 3 * 48 * 48, rate = 1e12 * 0.83;
   CHECK((core.forward - analytic.core_time(counted, attention, kDevice, 4, {}).forward).value() ==
-        near(scores * (6 * 2 + 1) / rate));
+        near(scores * 4 * 2 / rate));
   CHECK(
       (core.input_gradient - analytic.core_time(counted, attention, kDevice, 4, {}).input_gradient).value() ==
-      near(scores * (9 * 2 + 1) / rate));
+      near(scores * 7 * 2 / rate));
 }
 
 TEST_CASE("tables are for the device they name, and read back as they were") {

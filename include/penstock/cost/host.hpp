@@ -13,7 +13,7 @@ struct Launches {
 };
 
 /// As PyTorch and Megatron-LM launch them: one kernel per pass, and one more for a bias' gradient;
-/// attention's projections, transpositions, scale, mask, softmax and dropout one by one, or as one fused core
+/// attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
 /// (extent "flash"); a product's two gradients; a concatenation's parts. Views and tensors from outside
 /// launch none, nor do operators known through a profile, whose times have the host in them.
 Launches launches(const graph::OpGraph& graph, core::OpId op);
