@@ -22,8 +22,9 @@ if not os.path.exists(runs):
     print(f"skipped: no {runs}")
     sys.exit(77)
 HOST = "and one host constant per cluster"
-# Set: mean error's size as stated, and with the host constant; the least tau with it.
-LIMITS = {"vtrain_single": (0.36, 0.125, 0.65), "vtrain_multi": (0.19, 0.19, 0.3)}
+# Set: the mean error's size as stated; and with the host constant, where enough runs found one, with the least tau.
+STATED = {"vtrain_single": 0.36, "vtrain_multi": 0.19, "mosaic_a100_40": 0.24, "mosaic_a100_80": 0.24}
+LAUNCHED = {"vtrain_single": (0.125, 0.65)}
 failures = []
 
 
@@ -59,11 +60,14 @@ with tempfile.TemporaryDirectory() as scratch:
     table = run(*against, "--costs", "a100.yaml", "-o", "tables")
     check("host_launch of a100_single: " in table, "no constant is printed")
     sheet, tables = errors("sheet"), errors("tables")
-    for name, (stated, launched, tau) in LIMITS.items():
-        first, second = tables["clusters as stated", name], tables[HOST, name]
-        check(float(first["mean"]) <= stated, f"{name}: {first['mean']} as stated, at most {stated} so far")
-        check(float(second["mean"]) <= launched, f"{name}: {second['mean']} with a host constant, at most {launched} so far")
-        check(float(second["tau"]) >= tau, f"{name}: tau {second['tau']}, at least {tau} so far")
-        check(float(first["mean"]) < float(sheet["clusters as stated", name]["mean"]), f"{name}: tables make it worse")
-        check(int(second["runs"]) < int(first["runs"]), f"{name}: runs that a constant stands on are judged by it")
+    for name, most in STATED.items():
+        mean = float(tables["clusters as stated", name]["mean"])
+        check(mean <= most, f"{name}: {mean} as stated, at most {most} so far")
+        check(mean < float(sheet["clusters as stated", name]["mean"]), f"{name}: tables make it worse")
+    for name, (most, tau) in LAUNCHED.items():
+        row = tables[HOST, name]
+        check(float(row["mean"]) <= most, f"{name}: {row['mean']} with a host constant, at most {most} so far")
+        check(float(row["tau"]) >= tau, f"{name}: tau {row['tau']}, at least {tau} so far")
+        judged, all_runs = int(row["runs"]), int(tables["clusters as stated", name]["runs"])
+        check(judged < all_runs, f"{name}: runs that a constant stands on are judged by it")
 sys.exit(bool(failures))
