@@ -23,8 +23,8 @@ if not os.path.exists(runs):
     sys.exit(77)
 HOST = "and one host constant per cluster"
 # Set: the mean error's size as stated; and with the host constant, where enough runs found one, with the least tau.
-STATED = {"vtrain_single": 0.36, "vtrain_multi": 0.19, "mosaic_a100_40": 0.24, "mosaic_a100_80": 0.24}
-LAUNCHED = {"vtrain_single": (0.125, 0.65)}
+STATED = {"vtrain_single": 0.39, "vtrain_multi": 0.2, "mosaic_a100_40": 0.24, "mosaic_a100_80": 0.24}
+LAUNCHED = {"vtrain_single": (0.135, 0.65)}
 failures = []
 
 
