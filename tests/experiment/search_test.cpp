@@ -9,6 +9,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/run.hpp"
+#include "penstock/plan/plan_file.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "support/checkout.hpp"
 #include "support/scratch.hpp"
