@@ -15,12 +15,12 @@ namespace {
 constexpr const char* kAsStated = "clusters as stated";
 constexpr const char* kHost = "and one host constant per cluster";
 
-/// "host_launch of a100: 7.31us, fitted on 43 runs that are left out below", cluster by cluster.
+/// "host_launch of a100: 7.31 us, fitted on 43 runs left out here", cluster by cluster.
 std::string constants_text(const experiment::Against& found) {
   std::string out;
   for (const experiment::HostConstant& c : found.constants)
-    out += fmt::format("host_launch of {}: {}, fitted on {} run{} left out here\n", c.cluster,
-                       core::show(c.host_launch), c.runs, c.runs == 1 ? "" : "s");
+    out += fmt::format("host_launch of {}: {}, fitted on {} runs left out here\n", c.cluster,
+                       core::show(c.host_launch), c.runs);
   return out;
 }
 
@@ -59,13 +59,15 @@ class AgainstProgress {
 }  // namespace
 
 void AgainstFlags::add(CLI::App& command) {
-  command
-      .add_option("--against", runs,
-                  "predict, instead of replaying an experiment, training runs that others measured; "
-                  "docs/formats/published_runs.md describes the form")
-      ->type_name("CSV");
+  auto* against =
+      command
+          .add_option("--against", runs,
+                      "predict, instead of replaying an experiment, training runs that others measured; "
+                      "docs/formats/published_runs.md describes the form")
+          ->type_name("CSV");
   command
       .add_option("--clusters", clusters, "with --against: the folder whose NAME.yaml is the cluster NAME")
+      ->needs(against)
       ->capture_default_str()
       ->type_name("DIR");
 }

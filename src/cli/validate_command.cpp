@@ -83,6 +83,8 @@ core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   if (flags.against.runs.empty() == flags.file.empty())
     throw core::Error(core::ExitCode::usage, "either an experiment file or --against RUNS.csv is needed");
+  if (!flags.against.runs.empty() && !flags.only.empty())
+    throw core::Error(core::ExitCode::usage, "--only chooses plans of an experiment, not of --against");
   if (!flags.against.runs.empty())
     return run_against(flags.against, flags.costs, flags.folder, flags.budget, flags.wide.screen(), session);
   const experiment::Spec spec = experiment::load_spec(flags.file);

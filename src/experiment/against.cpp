@@ -38,7 +38,8 @@ class Stated {
     const cost::Problem problem = on(cluster_);
     score::derive_in_flight(problem, stated_.plan);
     const auto faults = plan::structural_faults(stated_.graph, cluster_, stated_.plan);
-    if (!faults.empty()) throw core::BadInput("run " + run.id + ": " + faults.front());
+    if (!faults.empty())
+      throw core::BadInput(fmt::format("line {}: run {}: {}", run.line, run.id, faults.front()));
   }
 
   const PublishedRun& run() const { return run_; }

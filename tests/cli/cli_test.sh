@@ -231,6 +231,8 @@ expect 11 "mixed.csv:4: device: 'NVIDIA P100' in a table of 'NVIDIA V100'" "$pen
 sed 's/^  128 128 128 10/  128 128 128 -10/' v100.yaml >minus.yaml
 expect 11 "products: row 1: expected a time above zero" "$penstock" plan "${tables[@]/v100.yaml/minus.yaml}" --cluster summit --devices 1
 expect 10 "either an experiment file or --against" "$penstock" validate
+expect 10 "--only chooses plans of an experiment" "$penstock" validate --against runs.csv --only planner=spp
+expect 10 "--clusters requires --against" "$penstock" validate small.yaml --clusters .
 expect 11 "runs.csv:1: set: this column is missing" bash -c 'printf "a,b\n1,2\n" >runs.csv; "$0" validate --against runs.csv' "$penstock"
 
 expect 11 "negative.json: nodes[1].TMPCs.1[1].timePerSample: expected a number" "$penstock" import piper-json negative.json --unit s -o bad.yaml
