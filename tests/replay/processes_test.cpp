@@ -303,9 +303,7 @@ TEST_SUITE("ends" * doctest::skip()) {
 
   TEST_CASE("a library that fails in one process, while others wait in it") {
     if (processes->rank() == 1) replay::test::distant_calls().broken_sum = 2;
-    const auto began = std::chrono::steady_clock::now();
     ends_with(guest, "sum of gradients: broken", core::ExitCode::device_failed);
-    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10));
   }
 }
 

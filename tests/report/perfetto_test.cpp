@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -98,13 +97,4 @@ TEST_CASE("a name's ending chooses the form, and JSON ends at its limit") {
   CHECK(!std::filesystem::exists(scratch.path("u.json")));
   report::write_perfetto(scratch.path("u.pftrace"), trace, nullptr);
   CHECK(core::read_file(scratch.path("u.pftrace")).starts_with("\n"));  // field 1, length-delimited
-}
-
-TEST_CASE("large traces are written fast" * doctest::test_suite("slow")) {
-  const auto trace = support::drawn_trace({.stages = 32, .micro_batches = 800});
-  REQUIRE(trace.spans.size() > 100'000);
-  const auto begin = std::chrono::steady_clock::now();
-  CHECK(report::to_perfetto_json(trace).size() > 1'000'000);
-  // An optimised build takes a tenth of a second; the rest is room for sanitizers.
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }

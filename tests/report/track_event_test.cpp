@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <set>
 
 #include "penstock/core/random.hpp"
@@ -277,13 +276,10 @@ TEST_CASE("the bytes come in pieces, the same every time") {
   CHECK(written(trace) == written(trace));
 }
 
-TEST_CASE("a million spans take seconds and tens of megabytes" * doctest::test_suite("slow")) {
+TEST_CASE("a million spans take tens of megabytes" * doctest::test_suite("slow")) {
   const auto trace = support::drawn_trace({.stages = 64, .micro_batches = 4096});
   REQUIRE(trace.spans.size() > 1'000'000);
   std::size_t size = 0;
-  const auto begin = std::chrono::steady_clock::now();
   report::write_track_events(trace, nullptr, [&](std::string_view piece) { size += piece.size(); });
   CHECK(size < 60'000'000);
-  // An optimised build takes a second; the rest is room for sanitizers.
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
 }
