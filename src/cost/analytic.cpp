@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/cost/utilisation.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -94,7 +95,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     input += static_cast<double>(graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value());
   if (!part.whole_input) input *= part.part;
   const double output = static_cast<double>(op.output_bytes.value()) * (part.whole_output ? 1 : part.part);
-  const double parameters = static_cast<double>(op.parameters) * part.part;
+  const auto owner = graph::parameter_owner(graph, id);  // whose weights a tied operator uses
+  const double parameters = static_cast<double>(graph.op(owner).parameters) * part.part;
   const double weights =
       op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
   const double moved = (input + output) * n + element * weights;
@@ -105,9 +107,9 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   };
   OpTime out;
   out.forward = time(op.forward_flops, moved, output * n / element);
-  if (op.input_gradient_flops.value() > 0 || op.parameters == 0)
+  if (op.input_gradient_flops.value() > 0 || !graph::weighs(op))
     out.input_gradient = time(op.input_gradient_flops, moved, input * n / element);
-  if (op.parameters > 0) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
+  if (graph::weighs(op)) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
   const OpTime scores = scores_time(graph, id, device, n * part.part);
   out.forward += scores.forward;
   if (out.input_gradient > Seconds(0)) out.input_gradient += scores.input_gradient;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -111,4 +112,25 @@ TEST_CASE("attention launches seven kernels") {
   b.add(op);
   const auto time = cost::AnalyticCosts().op_time(b.build(), OpId(0), v100(), 1).forward.value();
   CHECK(time == support::near(7 * 5e-6 + 1e-6));  // and streams at 0.83 * 900 GB/s
+}
+
+TEST_CASE("a tied head reads the table's weights and has their gradient, as a head of its own does") {
+  const cost::AnalyticCosts costs;
+  std::vector<cost::OpTime> heads;
+  for (const char* tied : {"yes", "no"}) {
+    const auto graph =
+        models::build("gpt", {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"tied_head", tied}});
+    const OpId head(graph.size() - 1);
+    REQUIRE(graph.op(head).name == "head");
+    heads.push_back(costs.op_time(graph, head, v100(), 2));
+  }
+  CHECK(heads[0].forward == heads[1].forward);
+  CHECK(heads[0].input_gradient == heads[1].input_gradient);
+  CHECK(heads[0].weight_gradient == heads[1].weight_gradient);
+  CHECK(heads[0].weight_gradient > core::Seconds(1e-4));
+  // A tied table: no gradient of the row numbers it looks up.
+  const auto translation = models::build("encoder_decoder");
+  for (std::size_t i = 0; i < translation.size(); ++i)
+    if (translation.op(OpId(i)).kind == graph::OpKind::embedding)
+      CHECK(costs.op_time(translation, OpId(i), v100(), 2).input_gradient == core::Seconds(0));
 }
