@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "penstock/core/error.hpp"
@@ -21,6 +22,13 @@ plan::ModelRef model_of(const report::PublishedRun& run) {
            {"attention", run.attention},
            {"loss", "yes"},
            {"element_bytes", std::to_string(run.element_bytes)}}};
+}
+
+/// Frameworks that train in 16 bits keep moments and master weights in fp32, some gradients too.
+std::optional<plan::MixedPrecision> precision_of(const report::PublishedRun& run) {
+  if (run.element_bytes != 2) return {};
+  const bool whole = std::ranges::find(run.beside, "fp32 gradients") != run.beside.end();
+  return plan::mixed_precision(whole ? "mixed_bf16" : "mixed_fp16");
 }
 
 /// The stage of each layer.
@@ -81,7 +89,7 @@ PublishedProblem published_problem(const report::PublishedRun& run) {
   out.plan.cluster = {run.cluster, run.devices};
   out.plan.planner = "published";
   out.plan.schedule = run.schedule;
-  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}};
+  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}, precision_of(run)};
   out.plan.stages = stages_of(run, out.graph);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "penstock/core/error.hpp"
@@ -28,6 +29,17 @@ void check(const CsvRecord& record, const PublishedRun& run) {
                           std::accumulate(parts.begin(), parts.end(), std::int64_t{0}) != run.layers)
     record.fail("layers_per_stage",
                 fmt::format("{} stages do not have {} layers in all", run.pp, run.layers));
+}
+
+/// "sequence parallelism; overlap": its parts.
+std::vector<std::string> phrases(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = std::min(text.find_first_not_of("; ", end), text.size());
+  }
+  return out;
 }
 
 PublishedRun run_of(const CsvRecord& r) {
@@ -61,6 +73,7 @@ PublishedRun run_of(const CsvRecord& r) {
   out.schedule = r.word("schedule", {"1f1b"});
   out.recompute = r.word("recompute", {"none", "full"}) == "full";
   out.zero = static_cast<int>(r.count("zero", 0, 3));
+  if (r.has("ignored")) out.beside = phrases(r.text("ignored"));
   out.measured_s = r.positive("measured_s");
   if (!r.text("measured_gib").empty()) out.measured_gib = r.positive("measured_gib");
   check(r, out);

@@ -37,6 +37,7 @@ inline std::string published_csv(const std::vector<std::map<std::string, std::st
                                                                          {"schedule", "1f1b"},
                                                                          {"recompute", "full"},
                                                                          {"zero", "0"},
+                                                                         {"ignored", ""},
                                                                          {"measured_s", "0.5"},
                                                                          {"measured_gib", ""}};
   std::string out;

@@ -27,14 +27,15 @@ struct PublishedRun {
   std::string schedule;
   bool recompute = false;  ///< all layers
   int zero = 0;
+  std::vector<std::string> beside;  ///< what else the run did, in words: "fp32 gradients"
   double measured_s = 0;
   std::optional<double> measured_gib;  ///< peak of the fullest device
 };
 
-/// CSV (RFC 4180) whose header names at least these columns, in any order; others are left aside. Throws
-/// BadInput naming file, line and column: a column that is missing, a number that is none or out of range, a
-/// word that is not known, degrees that do not multiply to the devices, a mini-batch that replicas cannot
-/// share, stages that do not have all layers.
+/// CSV (RFC 4180) whose header names at least these columns (`beside`, called ignored, may be missing), in
+/// any order; others are left aside. Throws BadInput naming file, line and column: a column that is missing,
+/// a number that is none or out of range, a word that is not known, degrees that do not multiply to the
+/// devices, a mini-batch that replicas cannot share, stages that do not have all layers.
 std::vector<PublishedRun> parse_published_runs(const std::string& text, const std::string& file);
 
 }  // namespace penstock::report
