@@ -8,6 +8,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
+#include "penstock/experiment/inputs.hpp"
 #include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::cli {
@@ -177,6 +178,20 @@ void CompressionFlags::add(CLI::App& command) {
 void CompressionFlags::apply(plan::Compression& compression) const {
   compression.gradients = gradients.value_or(compression.gradients);
   compression.activations = activations.value_or(compression.activations);
+}
+
+void PrecisionFlag::add(CLI::App& command) {
+  command
+      .add_option("--precision", name,
+                  "fp32; bf16, all of it; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
+                  "mixed_fp16: fp16 weights and gradients; default: everything in the model's numbers")
+      ->type_name("NAME")
+      ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16"}));
+}
+
+plan::ModelRef PrecisionFlag::apply(plan::Training& training, plan::ModelRef model) const {
+  if (!name.empty()) training.precision = plan::mixed_precision(name);
+  return experiment::in_numbers_of(training, std::move(model));
 }
 
 void TimeLimitFlag::add(CLI::App& command) {

@@ -109,6 +109,14 @@ struct CompressionFlags {
   void apply(plan::Compression& compression) const;
 };
 
+/// --precision.
+struct PrecisionFlag {
+  std::string name;
+  void add(CLI::App& command);
+  /// The model in the numbers of its weights, if it is of the zoo.
+  plan::ModelRef apply(plan::Training& training, plan::ModelRef model) const;
+};
+
 /// --time-limit, of each search.
 struct TimeLimitFlag {
   std::string text;

@@ -26,6 +26,7 @@ struct CompareFlags {
   CostFlags costs;
   std::string choose_by = "simulation";
   CompressionFlags compression;
+  PrecisionFlag precision;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit{"4GiB"};
@@ -146,13 +147,14 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (!flags.output.empty()) check_output(flags.output);
   const ThreadLimit limit(flags.threads);
   const auto planners = from_command_line([&] { return chosen(flags.planners); });
-  const graph::OpGraph graph = experiment::load_model(flags.model.ref());
+  experiment::Cell cell{
+      {}, flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
+  flags.compression.apply(cell.training.compression);
+  cell.model = flags.precision.apply(cell.training, flags.model.ref());
+  const graph::OpGraph graph = experiment::load_model(cell.model);
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
   const auto costs = flags.costs.load(cluster);
-  experiment::Cell cell{
-      flags.model.ref(), flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   cell.cluster.devices = static_cast<int>(cluster.size());
-  flags.compression.apply(cell.training.compression);
   const cost::Problem problem{graph, cluster, *costs, cell.training};
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
@@ -240,6 +242,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
   flags->compression.add(*command);
+  flags->precision.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);

@@ -21,6 +21,7 @@ struct PlanFlags {
   std::int64_t micro_batch = 0, pipeline_micro_batch = 0;
   std::string choose_by = "simulation";
   CompressionFlags compression;
+  PrecisionFlag precision;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit;
@@ -41,12 +42,14 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   const ThreadLimit limit(flags.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   plan::ClusterRef cluster_ref = flags.cluster.ref();
-  const graph::OpGraph graph = experiment::load_model(flags.model.ref());
+  plan::Training training{flags.mini_batch, plan::optimizer(flags.optimizer)};
+  flags.compression.apply(training.compression);
+  const plan::ModelRef model = flags.precision.apply(training, flags.model.ref());
+  const graph::OpGraph graph = experiment::load_model(model);
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
   cluster_ref.devices = static_cast<int>(cluster.size());
   const auto costs = flags.costs.load(cluster);
-  cost::Problem problem{graph, cluster, *costs, {flags.mini_batch, plan::optimizer(flags.optimizer)}};
-  flags.compression.apply(problem.training.compression);
+  const cost::Problem problem{graph, cluster, *costs, training};
   experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), true,
                                     flags.memory_limit.value()};
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
@@ -55,8 +58,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
 
   const auto outcome = [&] {
     const Heartbeat alive(written(planner));
-    return experiment::search(problem, {flags.model.ref(), cluster_ref, planner, problem.training, {}},
-                              setting, session.stop());
+    return experiment::search(problem, {model, cluster_ref, planner, training, {}}, setting, session.stop());
   }();
   if (!flags.output.empty())
     core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, *outcome.plan)));
@@ -142,6 +144,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
   flags->compression.add(*command);
+  flags->precision.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);

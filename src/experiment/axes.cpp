@@ -49,6 +49,9 @@ void read_optimizer(const Yaml& node, Cell& cell) {
 void read_compression(const Yaml& node, Cell& cell) {
   cell.training.compression = plan::read_compression(node);
 }
+void read_precision(const Yaml& node, Cell& cell) {
+  cell.training.precision = plan::read_precision(node);
+}
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
 }
@@ -98,6 +101,7 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
   std::vector<Cell> cells = times_each({Cell{}}, root,
                                        {{"optimizer", read_optimizer},
                                         {"compression", read_compression},
+                                        {"precision", read_precision},
                                         {"micro_batch", read_micro_batch},
                                         {"pipeline_micro_batch", read_pipeline_micro_batch},
                                         {"search", read_search},

@@ -30,6 +30,14 @@ graph::OpGraph load_model(const plan::ModelRef& model) {
   return graph::load_graph(model.name);
 }
 
+plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef model) {
+  constexpr int kUsual = 4;
+  const int bytes = training.precision ? plan::bytes(training.precision->weights) : kUsual;
+  if (bytes != kUsual && !is_model_file(model.name))
+    model.parameters.emplace("element_bytes", std::to_string(bytes));
+  return model;
+}
+
 cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
   cluster::Cluster all = cluster::load_cluster(ref.name);
   return ref.devices == 0 ? all : all.first(ref.devices);

@@ -9,6 +9,7 @@
 #include "penstock/core/json_text.hpp"
 #include "penstock/core/paths.hpp"
 #include "penstock/experiment/snapshot.hpp"
+#include "penstock/plan/plan_file.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -58,9 +59,11 @@ OrderedJson schedule(const Snapshot& inputs, const std::string& name) {
 }
 
 OrderedJson training(const plan::Training& training) {
-  return object(
+  OrderedJson out = object(
       "mini_batch", training.mini_batch, "optimizer", plan::name(training.optimizer), "compression",
       object("gradients", training.compression.gradients, "activations", training.compression.activations));
+  if (training.precision) out["precision"] = plan::written(*training.precision);
+  return out;
 }
 
 OrderedJson simulation(const sim::SimulationOptions& options) {

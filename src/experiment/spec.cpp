@@ -18,6 +18,7 @@
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/shapes.hpp"
+#include "penstock/plan/faults.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "selection.hpp"
@@ -164,7 +165,7 @@ void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
     for (const Cell& setting : settings)
       for (const planners::PlannerChoice& planner : planners) {
         Cell cell = setting;
-        cell.model = axis.model;
+        cell.model = in_numbers_of(setting.training, axis.model);
         cell.cluster = world.cluster;
         cell.imperfection = world.imperfection;
         cell.planner = planner;
@@ -196,6 +197,13 @@ report::Rows rows_to_come(const Spec& spec) {
   std::vector<report::CellResult> rows;
   for (const Cell& cell : spec.cells) rows.push_back(describe(cell));
   return report::to_rows(rows);
+}
+
+/// Model files come in numbers of their own.
+void check_precision(const Yaml& root, const Spec& spec) {
+  for (const Cell& cell : spec.cells)
+    if (const auto fault = plan::precision_fault(spec.inputs->model(cell.model), cell.training))
+      root.at("precision").fail(cell.model.name + ": " + *fault);
 }
 
 /// Pinned sizes.
@@ -259,14 +267,11 @@ enum class Costs : std::uint8_t { checked, ignored };
 Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, Costs costs) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
-  root.only({"experiment",    "summary",     "models",
-             "clusters",      "planners",    "optimizer",
-             "compression",   "micro_batch", "pipeline_micro_batch",
-             "search",        "schedule",    "costs",
-             "allow_foreign", "choose_by",   "baseline",
-             "memory",        "simulation",  "time_limit",
-             "memory_limit",  "include",     "exclude",
-             "claims"});
+  root.only({"experiment", "summary",     "models",     "clusters",      "planners",
+             "optimizer",  "compression", "precision",  "micro_batch",   "pipeline_micro_batch",
+             "search",     "schedule",    "costs",      "allow_foreign", "choose_by",
+             "baseline",   "memory",      "simulation", "time_limit",    "memory_limit",
+             "include",    "exclude",     "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = read_name(root.at("experiment"));
@@ -278,6 +283,7 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
   const bool allowed = foreign && foreign->flag();
   if (foreign && !spec.costs) foreign->fail("belongs to costs, and there are none");
   if (spec.costs && costs == Costs::checked) check_costs(root.at("costs"), spec, allowed);
+  check_precision(root, spec);
   check_micro_batches(root, spec);
   spec.claims = read_claims(root, rows_to_come(spec));
   return spec;

@@ -54,6 +54,10 @@ TEST_CASE(
   for (const auto& cell : spec.cells) CHECK(cell.simulation.bucket == core::Bytes(1 << 20));
   CHECK(read("micro_batch: [4, 8, 16]\n").cells.size() == 8 * 3);
   CHECK(read("compression: [{gradients: 0.5}, {}]\n").cells[0].training.compression.gradients == 0.5);
+  const auto numbers = read("precision: [fp32, mixed_bf16]\n");
+  CHECK(numbers.cells[0].model.parameters.empty());
+  CHECK(numbers.cells[2].training.precision == plan::mixed_precision("mixed_bf16"));
+  CHECK(numbers.cells[2].model.parameters.at("element_bytes") == "2");  // the zoo builds it so
 }
 
 TEST_CASE("a list of one is an axis of one, and a value is none") {

@@ -16,6 +16,10 @@ bool is_model_file(const std::string& name);
 /// A model of the zoo, or a model file. Throws BadInput.
 graph::OpGraph load_model(const plan::ModelRef& model);
 
+/// A model of the zoo in the numbers that the training holds its weights in, unless its parameters say of how
+/// many bytes they are; a model file as it is.
+plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef model);
+
 /// The first `devices` of a cluster file; all of them when `devices` is 0. Throws BadInput.
 cluster::Cluster load_cluster(const plan::ClusterRef& ref);
 
