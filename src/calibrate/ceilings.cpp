@@ -65,7 +65,7 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
     update->run(*weights, *weights, *gradient, {}, ++step, stream);
     backend.zero(*gradient, stream);
   });
-  const core::Bytes traffic = cost::step_traffic(weights->bytes(), plan::Optimizer::sgd) + gradient->bytes();
+  const core::Bytes traffic = plan::Training{}.step_traffic(weights->bytes()) + gradient->bytes();
   return core::Bandwidth(static_cast<double>(traffic.value()) / timing.median.value());
 }
 

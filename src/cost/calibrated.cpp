@@ -234,11 +234,11 @@ OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
   return time;
 }
 
-core::Seconds CalibratedCosts::step_time(core::Bytes weights, plan::Optimizer optimizer,
+core::Seconds CalibratedCosts::step_time(core::Bytes weights, const plan::Training& training,
                                          const cluster::DeviceType&) const {
-  const core::Bytes zeroed = weights;
+  const core::Bytes zeroed = training.gradients(weights);
   return calibration_.launch_overhead * 2 +
-         (step_traffic(weights, optimizer) + zeroed) / rate_of(calibration_.ceilings.update);
+         (training.step_traffic(weights) + zeroed) / rate_of(calibration_.ceilings.update);
 }
 
 Scratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) const {

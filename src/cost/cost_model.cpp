@@ -24,17 +24,10 @@ OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cl
   return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
 }
 
-core::Bytes step_traffic(core::Bytes weights, plan::Optimizer optimizer) {
-  const std::int64_t state = optimizer == plan::Optimizer::adam       ? 2
-                             : optimizer == plan::Optimizer::momentum ? 1
-                                                                      : 0;
-  return weights * (3 + 2 * state);
-}
-
-core::Seconds CostModel::step_time(core::Bytes weights, plan::Optimizer optimizer,
+core::Seconds CostModel::step_time(core::Bytes weights, const plan::Training& training,
                                    const cluster::DeviceType& device) const {
   const core::Bandwidth rate = device.memory_bandwidth * AnalyticConstants{}.bandwidth_efficiency;
-  return device.launch_overhead + step_traffic(weights, optimizer) / rate;
+  return device.launch_overhead + training.step_traffic(weights) / rate;
 }
 
 Scratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {

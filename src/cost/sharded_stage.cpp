@@ -61,7 +61,7 @@ std::vector<OpTime> zero_times(const Problem& problem, const plan::Stage& stage,
     const Bytes weights = weights_of(problem.graph, id, found == how.end() ? Partition::whole : found->second,
                                      largest_part(stage));
     OpTime& time = out.emplace_back();
-    time.weight_gradient = gather.time(problem.training.compression.gradient_bytes(weights));
+    time.weight_gradient = gather.time(problem.training.sent_gradients(weights));
     if (stage.zero == 3) time.forward = time.input_gradient = gather.time(weights);
   }
   return out;
@@ -276,7 +276,7 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
   }
   const bool gather = stage.zero == 2;
   const auto sent = [&](Bytes weights) {
-    const Bytes gradients = problem.training.compression.gradient_bytes(weights);
+    const Bytes gradients = problem.training.sent_gradients(weights);
     if (stage.zero == 0) return gradients;
     return gather ? weights : Bytes((gradients.value() + weights.value() + 1) / 2);
   };
@@ -284,7 +284,7 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
   if (by_replica > Bytes(0) && stage.replicas() > 1 && stage.zero < 3)
     out.push_back({replica_groups(stage), sent(by_replica), gather});
   if (by_all > Bytes(0) && stage.devices.size() > 1)
-    out.push_back({{stage.devices}, problem.training.compression.gradient_bytes(by_all), false});
+    out.push_back({{stage.devices}, problem.training.sent_gradients(by_all), false});
   return out;
 }
 
@@ -297,7 +297,7 @@ Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t 
                   const cluster::DeviceType& device) {
   const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
   const std::int64_t own = stage.zero == 0 ? weights : (weights + stage.replicas() - 1) / stage.replicas();
-  return problem.costs.step_time(Bytes(own), problem.training.optimizer, device);
+  return problem.costs.step_time(Bytes(own), problem.training, device);
 }
 
 }  // namespace penstock::cost

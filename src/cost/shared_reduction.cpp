@@ -40,8 +40,7 @@ Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::Bytes whole = problem.graph.parameter_bytes(shared.owner);
   const auto gradients = [&](double bytes) {
-    return problem.training.compression.gradient_bytes(
-        core::Bytes(static_cast<std::int64_t>(std::ceil(bytes))));
+    return problem.training.sent_gradients(core::Bytes(static_cast<std::int64_t>(std::ceil(bytes))));
   };
   const auto all = plan::devices(shared, plan);
   if (first.tensor_parallel == 1 || !alike(problem.graph, plan, shared))

@@ -14,13 +14,6 @@ using core::Bytes;
 using core::OpId;
 using plan::MemoryKind;
 
-std::int64_t state_copies(plan::Optimizer optimizer) {
-  return static_cast<std::int64_t>(optimizer);
-}
-static_assert(static_cast<int>(plan::Optimizer::sgd) == 0 &&
-              static_cast<int>(plan::Optimizer::momentum) == 1 &&
-              static_cast<int>(plan::Optimizer::adam) == 2);
-
 }  // namespace
 
 void add_weights(StageLoad& load, Bytes weights, bool table) {
@@ -56,7 +49,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
   return load;
 }
 
-plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
+plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole, Zero zero) {
   const auto shared = [&](Bytes bytes, int from) {
@@ -64,9 +57,9 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, p
   };
   plan::MemoryByKind memory{};
   at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
-  at(memory, MemoryKind::gradients) = shared(load.parameters, 2) * rule.gradient_copies;
+  at(memory, MemoryKind::gradients) = shared(training.gradients(load.parameters), 2) * rule.gradient_copies;
   if (rule.optimizer_state)
-    at(memory, MemoryKind::optimizer) = shared(load.parameters, 1) * state_copies(optimizer);
+    at(memory, MemoryKind::optimizer) = shared(training.optimizer_state(load.parameters), 1);
   at(memory, MemoryKind::activations) = (load.kept * whole.value_or(in_flight) + load.entering * in_flight) *
                                         (rule.activation_copies * samples);
   if (rule.transient) {

@@ -170,6 +170,12 @@ std::optional<std::string> mini_batch_fault(const graph::OpGraph& graph, std::in
   return {};
 }
 
+std::optional<std::string> precision_fault(const graph::OpGraph& graph, const Training& training) {
+  if (!training.precision || bytes(training.precision->weights) == graph.element_bytes()) return {};
+  return fmt::format("weights in {} have {} bytes, the model's numbers {}", name(training.precision->weights),
+                     bytes(training.precision->weights), graph.element_bytes());
+}
+
 std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
                                            const Plan& plan) {
   Faults faults;
@@ -179,6 +185,7 @@ std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cl
   check_devices(cluster, plan, faults);
   check_batches(graph, plan, faults);
   check_compression(plan.training.compression, faults);
+  if (const auto fault = precision_fault(graph, plan.training)) faults.push_back(*fault);
   check_sharding(plan, faults);
   check_size(plan, faults);
   return faults;

@@ -31,6 +31,44 @@ Partition partition(std::string_view given) {
   return static_cast<Partition>(core::index_of(given, kPartitions, "partition"));
 }
 
+namespace {
+
+/// As many numbers as the weights are, held otherwise; an odd byte of a part counts as a number.
+core::Bytes held(core::Bytes weights, const MixedPrecision& precision, cluster::Precision number) {
+  const std::int64_t each = bytes(precision.weights);
+  return core::Bytes((weights.value() + each - 1) / each * bytes(number));
+}
+
+std::int64_t moments(Optimizer optimizer) {
+  return optimizer == Optimizer::adam ? 2 : optimizer == Optimizer::momentum ? 1 : 0;
+}
+
+}  // namespace
+
+core::Bytes Training::gradients(core::Bytes weights) const {
+  return precision ? held(weights, *precision, precision->gradients) : weights;
+}
+
+core::Bytes Training::sent_gradients(core::Bytes weights) const {
+  return compression.gradient_bytes(gradients(weights));
+}
+
+double Training::sent_per_weight() const {
+  return precision ? compression.gradients * bytes(precision->gradients) / bytes(precision->weights)
+                   : compression.gradients;
+}
+
+core::Bytes Training::optimizer_state(core::Bytes weights) const {
+  if (!precision) return weights * moments(optimizer);
+  const core::Bytes state = held(weights, *precision, precision->state) * moments(optimizer);
+  return precision->master ? state + held(weights, *precision, *precision->master) : state;
+}
+
+core::Bytes Training::step_traffic(core::Bytes weights) const {
+  const bool master = precision && precision->master;
+  return gradients(weights) + optimizer_state(weights) * 2 + weights * (master ? 1 : 2);
+}
+
 bool reduces_gradients(const Stage& stage) {
   const bool by_samples = std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; });

@@ -54,6 +54,7 @@ std::string training_text(const Training& training) {
   if (ratio.gradients != 1 || ratio.activations != 1)
     out +=
         fmt::format(", compression: {{gradients: {}, activations: {}}}", ratio.gradients, ratio.activations);
+  if (training.precision) out += ", precision: " + written(*training.precision);
   return out + "}\n";
 }
 
@@ -126,11 +127,12 @@ OpId named(const Yaml& at, const std::string& name, const std::unordered_map<std
 }
 
 Training read_training(const Yaml& node) {
-  node.only({"mini_batch", "optimizer", "compression"});
+  node.only({"mini_batch", "optimizer", "compression", "precision"});
   Training training;
   training.mini_batch = node.at("mini_batch").integer(1, kMostSamples);
   if (const auto given = node.find("optimizer")) training.optimizer = word(*given, optimizer);
   if (const auto given = node.find("compression")) training.compression = read_compression(*given);
+  if (const auto given = node.find("precision")) training.precision = read_precision(*given);
   return training;
 }
 
@@ -173,6 +175,31 @@ Compression read_compression(const Yaml& node) {
     return value;
   };
   return {ratio("gradients"), ratio("activations")};
+}
+
+MixedPrecision read_precision(const Yaml& node) {
+  if (node.is_scalar()) return word(node, mixed_precision);
+  node.only({"weights", "gradients", "state", "master"});
+  const auto number = [&](std::string_view key, cluster::Precision otherwise) {
+    const auto given = node.find(key);
+    if (!given) return otherwise;
+    const auto number = word(*given, cluster::precision);
+    if (number == cluster::Precision::tf32)
+      given->fail("tf32 is a rate of products, numbers are held in fp32");
+    return number;
+  };
+  const auto weights = number("weights", word(node.at("weights"), cluster::precision));
+  MixedPrecision out{weights, number("gradients", weights), number("state", weights), {}};
+  if (node.find("master")) out.master = number("master", weights);
+  return out;
+}
+
+std::string written(const MixedPrecision& precision) {
+  if (const auto known = name(precision); !known.empty()) return std::string(known);
+  std::string out = fmt::format("{{weights: {}, gradients: {}, state: {}", name(precision.weights),
+                                name(precision.gradients), name(precision.state));
+  if (precision.master) out += fmt::format(", master: {}", name(*precision.master));
+  return out + "}";
 }
 
 std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {

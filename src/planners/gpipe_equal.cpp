@@ -24,8 +24,7 @@ RunCost memory_of(const cost::Problem& problem, const Units& units, const EvenRo
   for (const auto& unit : units.operators) {
     cost::StageLoad load = cost::stage_load(problem, unit);
     load.entering = core::Bytes(0);
-    const auto memory =
-        cost::stage_memory(load, rule, problem.training.optimizer, 1, problem.training.mini_batch);
+    const auto memory = cost::stage_memory(load, rule, problem.training, 1, problem.training.mini_batch);
     until.push_back(until.back() + static_cast<double>(plan::total(memory).value()));
   }
   return [until = std::move(until)](std::size_t, std::size_t begin, std::size_t end) {

@@ -114,8 +114,8 @@ PassSums Layers::passes(const cluster::DeviceType& type, std::int64_t samples) c
 
 int Layers::room(int begin, int end, std::int64_t samples, Bytes memory, int most) const {
   const auto need = [&](int in_flight) {
-    return plan::total(cost::stage_memory(load(begin, end), problem_.memory, problem_.training.optimizer,
-                                          samples, in_flight));
+    return plan::total(
+        cost::stage_memory(load(begin, end), problem_.memory, problem_.training, samples, in_flight));
   };
   const Bytes fixed = need(0), each = need(1) - fixed;
   if (memory < fixed) return 0;

@@ -28,7 +28,7 @@ Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& op
     const cost::Envelope least = cost::least_workspace(problem.graph, problem.costs, id);
     for (const cost::Line& line : least.lines()) load.workspace.raise(line);
   }
-  return plan::total(cost::stage_memory(load, problem.memory, problem.training.optimizer, 1, choices.k));
+  return plan::total(cost::stage_memory(load, problem.memory, problem.training, 1, choices.k));
 }
 
 std::optional<std::string> lone_operator(const cost::Problem& problem, const Units& units,

@@ -128,10 +128,10 @@ class TwoBufferedAtSize {
       stage.recompute = recompute;
       stages.push_back(described(stage, unit));
     }
-    const plan::Compression& compression = problem_.training.compression;
-    const TwoBwShape shape{static_cast<int>(width), turns_ / static_cast<std::int64_t>(width), recompute,
-                           slowest_route(problem_.cluster, 1, width) / compression.gradients,
-                           slowest_route(problem_.cluster, width, 0) / compression.activations};
+    const TwoBwShape shape{
+        static_cast<int>(width), turns_ / static_cast<std::int64_t>(width), recompute,
+        slowest_route(problem_.cluster, 1, width) / problem_.training.sent_per_weight(),
+        slowest_route(problem_.cluster, width, 0) / problem_.training.compression.activations};
     const double seconds = this->seconds(stages, shape) / static_cast<double>(samples_);
     if (best && best->seconds <= seconds) return;
     if (fits(plan, stages, shape)) best = TwoBuffered{std::move(plan), seconds, {}};
@@ -153,9 +153,9 @@ class TwoBufferedAtSize {
              std::size_t depth) const {
     const Bytes formula(static_cast<std::int64_t>(counted(described, shape, static_cast<int>(depth))));
     const auto load = cost::stage_load(problem_, stage.operators);
-    const auto ours = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples_,
-                                         stage.in_flight / samples_,
-                                         stage.recompute ? std::optional<std::int64_t>(1) : std::nullopt);
+    const auto ours =
+        cost::stage_memory(load, problem_.memory, problem_.training, samples_, stage.in_flight / samples_,
+                           stage.recompute ? std::optional<std::int64_t>(1) : std::nullopt);
     return std::max(formula, plan::total(ours) + load.parameters);
   }
 

@@ -55,7 +55,7 @@ LayerGraph ProblemCuts::layers(std::int64_t samples) const {
     const plan::Compression& compression = problem_.training.compression;
     out.layers.push_back({slowest_compute(problem_, unit, samples),
                           static_cast<double>(compression.activation_bytes(output).value()),
-                          static_cast<double>(compression.gradient_bytes(weights).value())});
+                          static_cast<double>(problem_.training.sent_gradients(weights).value())});
     const auto next = units_.dag.successors(static_cast<graph::Vertex>(u));
     out.next.emplace_back(next.begin(), next.end());
   }

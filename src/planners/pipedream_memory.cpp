@@ -30,7 +30,7 @@ core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStag
   const std::int64_t per_update = problem_.training.mini_batch / samples / stage.replicas;
   const std::int64_t versions = ceil_div(held - 1, std::max<std::int64_t>(1, per_update));
   const std::int64_t older = std::max<std::int64_t>(versions, stage.replicas > 1 ? 1 : 0);
-  return plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, held)) +
+  return plan::total(cost::stage_memory(load, problem_.memory, problem_.training, samples, held)) +
          load.parameters * older;
 }
 

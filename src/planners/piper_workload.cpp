@@ -38,14 +38,12 @@ graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::Stage
   load.entering = load.leaving = core::Bytes(0);
   load.workspace = {};
   const auto bytes = [&](std::int64_t in_flight) {
-    const auto memory =
-        cost::stage_memory(load, problem.memory, problem.training.optimizer, samples, in_flight);
+    const auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, in_flight);
     return static_cast<double>(plan::total(memory).value());
   };
   const double always = bytes(0), kept = bytes(1) - always;
-  const plan::Compression& compression = problem.training.compression;
-  const double weights =
-      static_cast<double>(load.parameters.value()) * compression.gradients / compression.activations;
+  const double weights = static_cast<double>(load.parameters.value()) * problem.training.sent_per_weight() /
+                         problem.training.compression.activations;
   return {devices,
           weights,
           {{"plain", time.total, kept, always}, {"recomputed", time.total + time.forward, 0, always + kept}}};
@@ -83,8 +81,7 @@ void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, con
 
 graph::PiperSetting setting_of(const cost::Problem& problem, std::int64_t samples) {
   constexpr double kNoTraffic = 1e15;  // a lone device sends nothing
-  const double per_byte =
-      score::assume_network(problem.cluster, problem.training.compression, {1}).link[1].per_byte;
+  const double per_byte = score::assume_network(problem.cluster, problem.training, {1}).link[1].per_byte;
   return {static_cast<int>(problem.cluster.size()),
           static_cast<double>(smallest_memory(problem.cluster).value()),
           per_byte > 0 ? 1 / per_byte : kNoTraffic, static_cast<int>(problem.training.mini_batch / samples)};

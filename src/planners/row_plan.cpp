@@ -103,7 +103,7 @@ double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
 score::Network network_of(const cost::Problem& problem, const std::vector<EvenRow>& rows) {
   std::set<int> sizes;
   for (const EvenRow& row : rows) sizes.insert({row.devices(), row.replicas});
-  return score::assume_network(problem.cluster, problem.training.compression, {sizes.begin(), sizes.end()});
+  return score::assume_network(problem.cluster, problem.training, {sizes.begin(), sizes.end()});
 }
 
 using Judge = std::function<double(const plan::Plan&)>;

@@ -82,7 +82,6 @@ int SlicePrices::of(const Devices& devices) {
 SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
   const std::int64_t samples = cost::samples_per_device(micro_batch_, static_cast<std::int64_t>(face.count));
   const int most = static_cast<int>(problem_.training.mini_batch / micro_batch_);
-  const plan::Compression& compression = problem_.training.compression;
   SliceCosts out{std::vector<PhaseTimes>(layers_.ranges()), std::vector<int>(layers_.ranges())};
   for (int begin = 0; begin < layers_.size(); ++begin)
     for (int end = begin + 1; end <= layers_.size(); ++end) {
@@ -92,7 +91,8 @@ SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
         times.forward = std::max(times.forward, sums.forward_of(begin, end).value());
         times.backward = std::max(times.backward, sums.backward_of(begin, end).value());
       }
-      times.reduce = reduce.time(compression.gradient_bytes(layers_.load(begin, end).parameters)).value();
+      times.reduce =
+          reduce.time(problem_.training.sent_gradients(layers_.load(begin, end).parameters)).value();
       out.room[layers_.index(begin, end)] = layers_.room(begin, end, samples, face.memory, most);
     }
   return out;

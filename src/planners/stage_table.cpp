@@ -61,7 +61,7 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
     : problem_(problem),
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
-      network_(score::assume_network(problem.cluster, problem.training.compression, choices_.replicas)),
+      network_(score::assume_network(problem.cluster, problem.training, choices_.replicas)),
       memory_(planners::smallest_memory(problem.cluster)) {
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units, stop);
@@ -214,8 +214,7 @@ bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
 /// With the whole mini-batch in flight, and gradients of all tensors there at once.
 Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const std::int64_t largest = choices_.micro_batches.back();
-  const Bytes fixed =
-      plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, largest, 0));
+  const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, largest, 0));
   const cost::Line workspace = around_ + cost::Line{{}, load.entering + outputs};
   const Bytes each = (load.kept + load.entering) * problem_.memory.activation_copies;
   return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
@@ -308,8 +307,7 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
 Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_index) const {
   const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
   const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
-  const Bytes fixed =
-      plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, 0));
+  const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, samples, 0));
   const std::int64_t room = (memory_ - fixed).value();
   const std::int64_t each = (load.kept + load.entering).value() * problem_.memory.activation_copies * samples;
   if (room < each) return -1;

@@ -36,6 +36,7 @@ void check_divides(const cost::Problem& problem, std::int64_t size) {
 void check_options(const cost::Problem& problem, const SearchOptions& options) {
   if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
     throw BadInput(*fault);
+  if (const auto fault = plan::precision_fault(problem.graph, problem.training)) throw BadInput(*fault);
   if (options.micro_batch && options.pipeline_micro_batch)
     throw BadInput("micro_batch and pipeline_micro_batch pin the same thing: give one of them");
 }

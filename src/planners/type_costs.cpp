@@ -86,7 +86,7 @@ void TypeCosts::find_ways() {
       const auto reductions = cost::reductions(problem_, alone(OpId(v), how), std::vector{OpId(v)});
       return reductions.empty() ? Ways{{0, 0}}
                                 : ways(cost::all_reduce(problem_.cluster, reductions.front().groups),
-                                       problem_.training.compression.gradients);
+                                       problem_.training.sent_per_weight());
     };
     among_replicas_ = of(plan::Partition::output);
     among_all_ = of(plan::Partition::batch);
@@ -121,9 +121,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
     compute.forward = std::max(compute.forward, here.forward);
     compute.input_gradient = std::max(compute.input_gradient, here.input_gradient);
     compute.weight_gradient = std::max(compute.weight_gradient, here.weight_gradient);
-    const auto step = [&](Bytes bytes) {
-      return costs.step_time(bytes, problem_.training.optimizer, type).value();
-    };
+    const auto step = [&](Bytes bytes) { return costs.step_time(bytes, problem_.training, type).value(); };
     update = std::max(update, step(load(op, how, m).parameters) - step(Bytes(0)));
   }
   Seconds told;
@@ -135,7 +133,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
 
 double TypeCosts::least_update(const Clock& clock) const {
   const auto& type = problem_.cluster.type(cost::group_of(stage_, clock.replica)[clock.members.front()]);
-  return problem_.costs.step_time(Bytes(0), problem_.training.optimizer, type).value();
+  return problem_.costs.step_time(Bytes(0), problem_.training, type).value();
 }
 
 double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout from, cost::Layout to) const {
@@ -155,7 +153,7 @@ double TypeCosts::held(OpId op, plan::Partition how) const {
   rule.transient = false;
   cost::StageLoad own = load(op, how);
   own.entering = Bytes(0);
-  const auto memory = cost::stage_memory(own, rule, problem_.training.optimizer, samples_, 1);
+  const auto memory = cost::stage_memory(own, rule, problem_.training, samples_, 1);
   return static_cast<double>(plan::total(memory).value());
 }
 

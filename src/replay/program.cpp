@@ -47,6 +47,9 @@ void check(const plan::Plan& plan) {
   const auto& compression = plan.training.compression;
   if (compression.gradients != 1 || compression.activations != 1)
     throw BadInput("compressed messages are not replayed");
+  if (const auto& held = plan.training.precision;
+      held && (held->gradients != held->weights || held->state != held->weights || held->master))
+    throw BadInput("mixed precision is not replayed");
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     if (plan.stages[s].zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
 }

@@ -85,7 +85,7 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
 
 }  // namespace
 
-Network assume_network(const Cluster& cluster, const plan::Compression& compression, std::vector<int> sizes) {
+Network assume_network(const Cluster& cluster, const plan::Training& training, std::vector<int> sizes) {
   if (sizes.empty()) {
     sizes.resize(cluster.size());
     std::iota(sizes.begin(), sizes.end(), 1);
@@ -96,10 +96,10 @@ Network assume_network(const Cluster& cluster, const plan::Compression& compress
     const auto r = static_cast<std::size_t>(size);
     // With more than half of the devices in one stage the others are at most half the cluster away.
     network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
-    network.link[r].per_byte *= compression.activations;
+    network.link[r].per_byte *= training.compression.activations;
     network.all_reduce[r] = slowest_group(cluster, r);
     for (cost::Affine& algorithm : network.all_reduce[r].algorithms)
-      algorithm.per_byte *= compression.gradients;
+      algorithm.per_byte *= training.sent_per_weight();
   }
   return network;
 }
@@ -157,8 +157,7 @@ std::vector<int> sizes_in(const plan::Plan& plan) {
 }
 
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
-  return estimate(problem, plan, stages,
-                  assume_network(problem.cluster, problem.training.compression, sizes_in(plan)));
+  return estimate(problem, plan, stages, assume_network(problem.cluster, problem.training, sizes_in(plan)));
 }
 
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,

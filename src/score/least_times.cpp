@@ -91,7 +91,7 @@ std::vector<LeastTimesTable::Share> LeastTimesTable::shares(std::int64_t mini_ba
 
 /// Whatever else the stage holds: weights, one micro-batch's activations, the operator's own workspace.
 bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const {
-  const auto need = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, samples, 1);
+  const auto need = cost::stage_memory(load, problem_.memory, problem_.training, samples, 1);
   return plan::total(need) <= memory;
 }
 
@@ -175,9 +175,7 @@ double LeastTimesTable::update(core::Bytes weights) const {
   if (weights.value() == 0) return 0;
   double least = kInfinite;
   for (std::size_t t : types_)
-    lower(
-        least,
-        problem_.costs.step_time(weights, problem_.training.optimizer, problem_.cluster.types()[t]).value());
+    lower(least, problem_.costs.step_time(weights, problem_.training, problem_.cluster.types()[t]).value());
   return least;
 }
 
@@ -186,8 +184,7 @@ double LeastTimesTable::update_work(core::Bytes weights) const {
   double least = kInfinite;
   for (std::size_t t = 0; t < types_.size(); ++t)
     lower(least, weight_[t] *
-                     problem_.costs
-                         .step_time(weights, problem_.training.optimizer, problem_.cluster.types()[types_[t]])
+                     problem_.costs.step_time(weights, problem_.training, problem_.cluster.types()[types_[t]])
                          .value());
   return least;
 }

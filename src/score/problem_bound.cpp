@@ -87,7 +87,7 @@ class ProblemBoundSearch {
     return times_.update(part(weights(op), family_ == PlanFamily::replicated ? 1 : devices));
   }
   double reduce(std::size_t replicas, Bytes bytes) const {
-    return reduce_ ? reduce_->seconds(replicas, problem_.training.compression.gradient_bytes(bytes)) : 0;
+    return reduce_ ? reduce_->seconds(replicas, problem_.training.sent_gradients(bytes)) : 0;
   }
   /// Other stages may take part where they share the operator's parameters.
   double reduce(std::size_t op, std::size_t replicas, Bytes bytes) const {
@@ -166,8 +166,7 @@ class ProblemBoundSearch {
       left += problem_.cluster.type(core::DeviceId(d)).memory;
     cost::StageLoad load;
     load.parameters = all_weights();
-    const Bytes held =
-        plan::total(cost::stage_memory(load, problem_.memory, problem_.training.optimizer, 0, 0));
+    const Bytes held = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, 0, 0));
     if (held > left)
       throw core::Infeasible(
           fmt::format("weights, gradients and optimizer state take {}, all devices together have {}",

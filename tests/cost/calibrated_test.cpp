@@ -277,8 +277,9 @@ TEST_CASE("training adds gradients up beside its kernels") {
 TEST_CASE("the optimizer streams at the measured copy bandwidth") {
   // adam: 7 * 1 GB at 100 GB/s, and 1 GB of gradients is zeroed.
   const CalibratedCosts costs(support::bare_calibration());
-  CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::adam, kDevice).value() ==
-        support::near(0.08));
+  CHECK(
+      costs.step_time(core::Bytes(1'000'000'000), plan::Training{.optimizer = plan::Optimizer::adam}, kDevice)
+          .value() == support::near(0.08));
 }
 
 TEST_CASE("additions and the optimizer stream as fast as they were measured, where they were") {
@@ -298,8 +299,9 @@ TEST_CASE("additions and the optimizer stream as fast as they were measured, whe
   const core::Seconds added = costs.op_time(graph, core::OpId(0), kDevice, 4).weight_gradient -
                               costs.estimate(graph, core::OpId(0), kDevice, 4).time().weight_gradient;
   CHECK(added.value() == support::near(0.06));
-  CHECK(costs.step_time(core::Bytes(1'000'000'000), plan::Optimizer::sgd, kDevice).value() ==
-        support::near(0.02));
+  CHECK(
+      costs.step_time(core::Bytes(1'000'000'000), plan::Training{.optimizer = plan::Optimizer::sgd}, kDevice)
+          .value() == support::near(0.02));
 }
 
 TEST_CASE("a device is known by the words of its name") {

@@ -189,8 +189,8 @@ TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {
   auto s = stage(0, 1, 4, 1);
   const auto memory = [&](int zero) {
     s.zero = zero;
-    return cost::stage_memory(cost::stage_load(problem, s), {}, plan::Optimizer::adam, 1, 0, {},
-                              cost::zero_of(s));
+    return cost::stage_memory(cost::stage_load(problem, s), {}, {.optimizer = plan::Optimizer::adam}, 1, 0,
+                              {}, cost::zero_of(s));
   };
   using plan::MemoryKind;
   // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas; two tensors of 1
@@ -273,7 +273,8 @@ TEST_CASE(
   const auto& type = cluster.type(DeviceId(0));
   auto s = stage(0, 0, 3, 1);
   s.zero = 1;
-  CHECK(cost::step_time(problem, s, 0, type) == costs.step_time(Bytes(1334), optimizer, type));  // of 4,000
+  CHECK(cost::step_time(problem, s, 0, type) ==
+        costs.step_time(Bytes(1334), plan::Training{.optimizer = optimizer}, type));  // of 4,000
   CHECK(cost::reductions(problem, s, s.operators).front().bytes == Bytes(2201));  // of 401 and 4,000, a half
   CHECK(cost::stage_load(problem, stage(0, 0, 3, 3), 0).parameters == Bytes(1334));
 }

@@ -22,7 +22,7 @@ TEST_CASE("a copy counts as weights of its own do, once, and not beside its owne
   CHECK(load({OpId(2), OpId(3)}).parameters == Bytes(64 + 80));
   CHECK(load({OpId(1), OpId(2), OpId(3)}).parameters == Bytes(80 + 64));
   CHECK(load({OpId(0), OpId(1)}).parameters == Bytes(80));
-  const auto memory = cost::stage_memory(load({OpId(3)}), {}, plan::Optimizer::adam, 1, 1);
+  const auto memory = cost::stage_memory(load({OpId(3)}), {}, {.optimizer = plan::Optimizer::adam}, 1, 1);
   CHECK(at(memory, MemoryKind::gradients) == Bytes(80));
   CHECK(at(memory, MemoryKind::optimizer) == Bytes(160));
 }

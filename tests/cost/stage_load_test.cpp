@@ -27,13 +27,28 @@ TEST_CASE("memory by kind") {
   cost::StageLoad load{Bytes(100), Bytes(10), Bytes(3), Bytes(2)};
   load.workspace.raise({Bytes(7), Bytes(5)});
   load.workspace.raise({Bytes(28), Bytes(0)});  // more than 5 x 4 + 7
-  const auto memory = cost::stage_memory(load, {}, plan::Optimizer::adam, 4, 3);
+  const auto memory = cost::stage_memory(load, {}, {.optimizer = plan::Optimizer::adam}, 4, 3);
   CHECK(at(memory, MemoryKind::weights) == Bytes(100));
   CHECK(at(memory, MemoryKind::gradients) == Bytes(100));
   CHECK(at(memory, MemoryKind::optimizer) == Bytes(200));
   CHECK(at(memory, MemoryKind::activations) == Bytes(13 * 4 * 3));
   CHECK(at(memory, MemoryKind::workspace) == Bytes(28));
   CHECK(at(memory, MemoryKind::buffers) == Bytes((3 + 4) * 4));
+}
+
+TEST_CASE(
+    "mixed precision: gradients, moments and master weights of four bytes each, divided by ZeRO like any") {
+  cost::StageLoad load;
+  load.parameters = Bytes(100);  // 50 numbers
+  plan::Training training{.optimizer = plan::Optimizer::adam};
+  training.precision = plan::mixed_precision("mixed_bf16");
+  const auto whole = cost::stage_memory(load, {}, training, 1, 1);
+  CHECK(at(whole, MemoryKind::weights) == Bytes(100));
+  CHECK(at(whole, MemoryKind::gradients) == Bytes(200));
+  CHECK(at(whole, MemoryKind::optimizer) == Bytes(600));
+  const auto shared = cost::stage_memory(load, {}, training, 1, 1, {}, {2, 3});
+  CHECK(at(shared, MemoryKind::gradients) == Bytes(67));
+  CHECK(at(shared, MemoryKind::optimizer) == Bytes(200));
 }
 
 TEST_CASE("the fullest replica holds the rounded-up share") {
@@ -47,7 +62,8 @@ TEST_CASE(
   cost::StageLoad load;
   load.parameters = Bytes(100);
   const auto held = [&](int stage) {
-    const auto memory = cost::stage_memory(load, {}, plan::Optimizer::adam, 1, 1, {}, {stage, 3});
+    const auto memory =
+        cost::stage_memory(load, {}, {.optimizer = plan::Optimizer::adam}, 1, 1, {}, {stage, 3});
     return std::vector{at(memory, MemoryKind::weights), at(memory, MemoryKind::gradients),
                        at(memory, MemoryKind::optimizer)};
   };

@@ -33,8 +33,8 @@ struct Row {
 void check(const support::ClipLog& clip, const Row& row, std::int64_t activation_copies) {
   const cost::MemoryRule rule{8, 0, activation_copies, false, false};
   const auto memory = cost::stage_memory(cost::stage_load(clip.graph, cost::AnalyticCosts(), row.operators),
-                                         rule, plan::Optimizer::sgd, row.micro_batch / row.devices,
-                                         row.in_flight / row.micro_batch);
+                                         rule, {.optimizer = plan::Optimizer::sgd},
+                                         row.micro_batch / row.devices, row.in_flight / row.micro_batch);
   CHECK(megabytes(at(memory, MemoryKind::weights)) == row.weight_mb);
   CHECK(megabytes(at(memory, MemoryKind::activations)) == row.activation_mb);
   CHECK(megabytes(plan::total(memory)) == row.weight_mb + row.activation_mb);

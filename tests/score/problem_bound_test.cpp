@@ -41,7 +41,10 @@ struct Lone {
   }
   cost::Problem problem() const { return {graph, cluster, costs, {8}}; }
   double update(std::int64_t bytes) const {
-    return costs.step_time(core::Bytes(bytes), plan::Optimizer::sgd, cluster.types().front()).value();
+    return costs
+        .step_time(core::Bytes(bytes), plan::Training{.optimizer = plan::Optimizer::sgd},
+                   cluster.types().front())
+        .value();
   }
 };
 

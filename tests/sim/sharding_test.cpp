@@ -106,7 +106,9 @@ TEST_CASE("a group of two halves the work and waits for its all-reduces") {
   // kB at 1 GB/s, 2 us each.
   const double collectives = 2 * 2 * 2e-6,
                step = m.problem(plan)
-                          .costs.step_time(Bytes(6000), plan::Optimizer::sgd, m.cluster.type(DeviceId(0)))
+                          .costs
+                          .step_time(Bytes(6000), plan::Training{.optimizer = plan::Optimizer::sgd},
+                                     m.cluster.type(DeviceId(0)))
                           .value();
   CHECK(seconds(trace.iteration) == support::near(18 + collectives + step, 1e-12));
   const auto summary = trace::summarise(trace);
@@ -177,8 +179,11 @@ TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; 
   // Per micro-batch and device one sample: 2 x 3 s. Per operator 4 kB in three steps of 1 kB, 3 us: weights
   // forward and backward, gradients backward.
   const double pass = 6 + 2 * 3 * 3e-6;
-  const double step =
-      m.problem(plan).costs.step_time(Bytes(2000), plan::Optimizer::sgd, m.cluster.type(DeviceId(0))).value();
+  const double step = m.problem(plan)
+                          .costs
+                          .step_time(Bytes(2000), plan::Training{.optimizer = plan::Optimizer::sgd},
+                                     m.cluster.type(DeviceId(0)))
+                          .value();
   CHECK(seconds(trace.iteration) == support::near(2 * pass + step, 1e-12));
   CHECK(at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::weights) == Bytes(2000));
 }

@@ -146,7 +146,8 @@ TEST_CASE("memory over time follows the schedule and stays within the formula") 
   const auto summary = trace::summarise(trace);
   for (std::size_t s = 0; s < 3; ++s) {
     const auto load = cost::stage_load(problem, p.stages[s].operators);
-    const auto formula = cost::stage_memory(load, {}, plan::Optimizer::sgd, 1, p.stages[s].in_flight);
+    const auto formula =
+        cost::stage_memory(load, {}, {.optimizer = plan::Optimizer::sgd}, 1, p.stages[s].in_flight);
     const auto activations = static_cast<std::size_t>(plan::MemoryKind::activations);
     CHECK(summary.devices[s].at_peak[activations] == formula[activations]);
     CHECK(summary.devices[s].peak <= plan::total(formula));

@@ -198,7 +198,7 @@ TEST_CASE("the optimizer streams weights, gradients and state through memory") {
   const support::FixedCosts costs = support::FixedCosts::uniform(1, 1, 1);
   // 1 GB of weights at 83 % of 1 TB/s: sgd moves 3 GB, momentum 5, adam 7, and one launch.
   const auto time = [&](plan::Optimizer o) {
-    return costs.step_time(core::Bytes(1'000'000'000), o, type).value();
+    return costs.step_time(core::Bytes(1'000'000'000), plan::Training{.optimizer = o}, type).value();
   };
   CHECK(time(plan::Optimizer::sgd) == support::near(3e-3 / 0.83 + 1e-6));
   CHECK(time(plan::Optimizer::momentum) == support::near(5e-3 / 0.83 + 1e-6));

@@ -121,6 +121,9 @@ Case random_case(const Family& family, int most_group, Random& random) {
   out.plan.schedule = family.name;
   if (most_group > 1) {
     for (plan::Stage& stage : out.plan.stages) shard(stage, !plan::asynchronous(out.plan), random);
+    if (random.chance(0.5))
+      out.plan.training.precision = plan::MixedPrecision{cluster::Precision::fp32, cluster::Precision::bf16,
+                                                         cluster::Precision::fp16, cluster::Precision::fp32};
     out.plan.training.compression = {0.1 + 0.9 * random.unit(), 0.1 + 0.9 * random.unit()};
   }
   out.graph = builder.build();
@@ -169,7 +172,7 @@ TEST_CASE("no fault on random chains, schedules, networks, collectives and bucke
   CHECK(judged(0, 180) == 180);
 }
 
-TEST_CASE("no fault on random chains with tensor parallelism, ZeRO and compression") {
+TEST_CASE("no fault on random chains with tensor parallelism, ZeRO, compression and mixed precision") {
   CHECK(judged(0, 84, 3) == 84);
 }
 

@@ -23,7 +23,7 @@ bool is_replica_count(int devices, std::int64_t micro_batch) {
 ChainListing::ChainListing(const cost::Problem& problem, std::int64_t micro_batch)
     : problem_(problem),
       micro_batch_(micro_batch),
-      network_(score::assume_network(problem.cluster, problem.training.compression)) {}
+      network_(score::assume_network(problem.cluster, problem.training)) {}
 
 double ChainListing::time(int first, int last, int devices) const {
   const auto inside = operators(first, last);
@@ -42,7 +42,7 @@ double ChainListing::time(int first, int last, int devices) const {
 bool ChainListing::fits(int first, int last, int devices, int level) const {
   const auto load = cost::stage_load(problem_, operators(first, last));
   const auto share = cost::samples_per_device(micro_batch_, devices);
-  const auto memory = cost::stage_memory(load, problem_.memory, problem_.training.optimizer, share, level);
+  const auto memory = cost::stage_memory(load, problem_.memory, problem_.training, share, level);
   return plan::total(memory) <= problem_.cluster.types().front().memory;
 }
 

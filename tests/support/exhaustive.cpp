@@ -24,7 +24,7 @@ class Search {
       : problem_(problem),
         units_(units),
         options_(options),
-        network_(score::assume_network(problem.cluster, problem.training.compression)) {}
+        network_(score::assume_network(problem.cluster, problem.training)) {}
 
   BestBySize run(const Partitions& partitions) {
     BestBySize best;

@@ -39,7 +39,7 @@ class CalibratedCosts final : public EstimatedCosts {
                    std::int64_t samples, const OpPart& part) const override;
   /// At the measured rate of updates, or of copies where that is not known; then gradients are zeroed for the
   /// next mini-batch.
-  core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
+  core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
   /// As measured: the line through the smallest and the largest batch, moved up until no other is above it.
   /// Of shapes and numbers that were not measured plain_scratch.

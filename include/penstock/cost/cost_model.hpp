@@ -44,9 +44,6 @@ Scratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
 /// Samples that fall to a device, at least one of them.
 std::int64_t samples_of(std::int64_t samples, double part);
 
-/// Bytes an optimizer's update reads and writes: weights (both), gradients (read), state (both).
-core::Bytes step_traffic(core::Bytes weights, plan::Optimizer optimizer);
-
 /// Immutable; safe to call from any thread.
 class CostModel {
  public:
@@ -59,8 +56,8 @@ class CostModel {
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpPart& part) const;
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that
-  /// streams step_traffic at AnalyticConstants::bandwidth_efficiency.
-  virtual core::Seconds step_time(core::Bytes weights, plan::Optimizer optimizer,
+  /// streams Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
+  virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                                   const cluster::DeviceType& device) const;
   /// Of one operator, all of it. Unless a source knows better: plain_scratch.
   virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;

@@ -39,7 +39,7 @@ struct MemoryRule {
   std::int64_t weight_copies = 1;
   std::int64_t gradient_copies = 1;    ///< weight gradients, accumulated over the mini-batch
   std::int64_t activation_copies = 1;  ///< GraphPipe's logs count a tensor and its gradient: 2
-  bool optimizer_state = true;         ///< sgd 0, momentum 1, adam 2 copies of the weights
+  bool optimizer_state = true;         ///< moments (sgd 0, momentum 1, adam 2) and master weights
   bool transient = true;               ///< workspace and receive buffers
 };
 
@@ -50,7 +50,7 @@ struct MemoryRule {
 /// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds a table's
 /// gradient too before it is scattered (stage 2 on), the weights of one operator that are in use and of one
 /// that arrive (stage 3).
-plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, plan::Optimizer optimizer,
+plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole = {}, Zero zero = {});
 

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
+#include "penstock/plan/mixed_precision.hpp"
 
 namespace penstock::plan {
 
@@ -79,6 +81,17 @@ struct Training {
   std::int64_t mini_batch = 1;  ///< samples per iteration
   Optimizer optimizer = Optimizer::sgd;
   Compression compression{};
+  std::optional<MixedPrecision> precision{};  ///< none: everything in the model's numbers
+
+  /// What belongs to so many bytes of weights, in bytes: gradients as they are held and as they are sent, the
+  /// optimizer's moments and master weights, and what an update reads and writes: gradients (read), moments
+  /// and the weights it updates (both), the model's weights where these are others (written).
+  core::Bytes gradients(core::Bytes weights) const;
+  core::Bytes sent_gradients(core::Bytes weights) const;
+  core::Bytes optimizer_state(core::Bytes weights) const;
+  core::Bytes step_traffic(core::Bytes weights) const;
+  /// Bytes of gradients sent per byte of weights.
+  double sent_per_weight() const;
 };
 
 /// A model of the zoo with parameters, or a model file.

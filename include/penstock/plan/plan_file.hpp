@@ -21,6 +21,12 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan);
 /// key.
 Compression read_compression(const core::Yaml& node);
 
+/// A name of mixed_precision(), or {weights: bf16, gradients: fp32, state: fp32, master: fp32}: what is left
+/// out is held as the weights are, master weights are none. Throws BadInput naming line and key.
+MixedPrecision read_precision(const core::Yaml& node);
+/// The shortest text that read_precision() reads.
+std::string written(const MixedPrecision& precision);
+
 /// The plan as it must stand in the plan file of that path, so that model, cluster and schedule are found
 /// again where they are files (core::path_for).
 Plan written_to(const std::string& file, Plan plan);

@@ -18,7 +18,7 @@ struct Network {
   std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
 };
 /// Of stages on so many devices; of all sizes when none are named. Bytes are those before compression.
-Network assume_network(const cluster::Cluster& cluster, const plan::Compression& compression,
+Network assume_network(const cluster::Cluster& cluster, const plan::Training& training,
                        std::vector<int> sizes = {});
 
 /// Seconds per sample of one stage.
