@@ -57,9 +57,9 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
   };
   plan::MemoryByKind memory{};
   at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
-  at(memory, MemoryKind::gradients) = shared(training.gradients(load.parameters), 2) * rule.gradient_copies;
+  at(memory, MemoryKind::gradients) = training.gradients(shared(load.parameters, 2)) * rule.gradient_copies;
   if (rule.optimizer_state)
-    at(memory, MemoryKind::optimizer) = shared(training.optimizer_state(load.parameters), 1);
+    at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
   at(memory, MemoryKind::activations) = (load.kept * whole.value_or(in_flight) + load.entering * in_flight) *
                                         (rule.activation_copies * samples);
   if (rule.transient) {
