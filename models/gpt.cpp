@@ -33,7 +33,7 @@ graph::OpGraph build_gpt(const Parameters& p) {
   for (std::int64_t i = 0; i < layers; ++i)
     x = layer(net, "layer" + std::to_string(i), x, heads, attention, width);
   x = net.linear("head", net.layer_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
-  if (p.flag("loss")) net.softmax("loss", x);
+  if (p.flag("loss")) net.loss("loss", x);
   return net.build();
 }
 

@@ -276,6 +276,14 @@ Tensor Layers::softmax(const std::string& name, const Tensor& x) {
   return emit(std::move(op), {x}, x.shape, x.elements());
 }
 
+Tensor Layers::loss(const std::string& name, const Tensor& x) {
+  constexpr std::int64_t kWhole = 4;  // bytes
+  Operator op = named(name, OpKind::softmax, {{"rows", x.rows()}, {"width", x.width()}, {"loss", 1}});
+  const Flops work = flops(kSoftmax * x.elements());
+  set_work(op, work, if_needed(x, work), Flops(0));
+  return emit(std::move(op), {x}, x.shape, x.elements() * kWhole / element_bytes_);
+}
+
 Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms) {
   const Tensor& first = terms.at(0);
   for (const Tensor& x : terms) core::require(x.shape == first.shape, "terms of a sum have one shape");

@@ -88,6 +88,9 @@ class Layers {
   Tensor batch_norm(const std::string& name, const Tensor& x);
   Tensor activation(const std::string& name, const Tensor& x, Activation kind);
   Tensor softmax(const std::string& name, const Tensor& x);
+  /// The softmax of a cross entropy (extent "loss"), computed and kept in fp32 whatever the model's numbers
+  /// are.
+  Tensor loss(const std::string& name, const Tensor& x);
   Tensor add(const std::string& name, const std::vector<Tensor>& terms);
   /// In `shape`, as it lies in memory with channels last: `rows` rows of `part0`, `part1`, ... numbers side
   /// by side.

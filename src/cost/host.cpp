@@ -1,6 +1,7 @@
 #include "penstock/cost/host.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace penstock::cost {
 namespace {
@@ -11,10 +12,26 @@ using graph::OpKind;
 /// three transpositions, scores, scale with mask, softmax, context, transposition, product and bias.
 constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
 
+/// What a softmax that is not fused launches beside: cast to fp32, scale, mask, cast back.
+constexpr int kUnfused = 4;
+constexpr std::int64_t kFusedSoftmax = 4;
+/// A cross entropy kernel by kernel. Forward: cast; maximum over the vocabulary and over devices, difference;
+/// three for the mask of targets that other devices have, three for these targets' places; five for the
+/// targets' logits, with their sum over devices; exponential, sum, sum over devices, logarithm, difference,
+/// quotient; six for the mean and its average over replicas, two for its scale. Backward: six where targets
+/// are, the scale, the cast; four of the mean.
+constexpr Launches kLoss{30, 12, 0};
+/// Tokens or their positions: copied to the device and handed to the group, cut into tokens and labels; masks
+/// made anew.
+constexpr int kBatch = 6;
+
 /// Of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {
   switch (op.kind) {
     case OpKind::input:
+      return {kBatch, 0, 0};
+    case OpKind::softmax:
+      return extent(op, "loss") > 0 ? kLoss : Launches{1, 1, 0};
     case OpKind::reshape:
     case OpKind::profiled:
       return {};
@@ -36,25 +53,25 @@ Launches kernels(const graph::Operator& op) {
 
 }  // namespace
 
-Launches launches(const graph::OpGraph& graph, core::OpId id) {
+Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
+  if (extent(op, "plain") > 0 && matrices % kFusedSoftmax != 0) {
+    out.forward += kUnfused;
+    out.input_gradient += kUnfused;
+  }
   if (!graph.trains_above(id)) out.input_gradient = 0;
   if (!graph::weighs(op)) out.weight_gradient = 0;
   return out;
 }
 
-OpTime launch_time(const graph::OpGraph& graph, std::span<const core::OpId> operators,
-                   const cluster::DeviceType& device) {
-  OpTime sum;
-  if (device.host_launch == core::Seconds(0)) return sum;
-  for (const core::OpId op : operators) {
-    const Launches count = launches(graph, op);
-    sum.forward += device.host_launch * count.forward;
-    sum.input_gradient += device.host_launch * count.input_gradient;
-    sum.weight_gradient += device.host_launch * count.weight_gradient;
-  }
-  return sum;
+OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part) {
+  if (device.host_launch == core::Seconds(0)) return {};
+  const auto heads = static_cast<double>(extent(graph.op(id), "heads"));
+  const Launches count = launches(graph, id, std::llround(heads * part.part) * samples);
+  return {device.host_launch * count.forward, device.host_launch * count.input_gradient,
+          device.host_launch * count.weight_gradient};
 }
 
 OpTime launched(const OpTime& device, const OpTime& host) {

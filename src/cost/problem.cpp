@@ -4,22 +4,22 @@
 
 namespace penstock::cost {
 
-OpTime device_time(const Problem& problem, std::span<const core::OpId> operators,
-                   const cluster::DeviceType& device, std::int64_t samples) {
+OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
+                     std::int64_t samples, const OpPart& part) {
+  return launched(problem.costs.part_time(problem.graph, op, device, samples, part),
+                  launch_time(problem.graph, op, device, samples, part));
+}
+
+OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
+                    const cluster::DeviceType& device, std::int64_t samples) {
   OpTime sum;
-  for (core::OpId op : operators) {
-    const OpTime time = problem.costs.op_time(problem.graph, op, device, samples);
+  for (const core::OpId op : operators) {
+    const OpTime time = operator_time(problem, op, device, samples);
     sum.forward += time.forward;
     sum.input_gradient += time.input_gradient;
     sum.weight_gradient += time.weight_gradient;
   }
   return sum;
-}
-
-OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
-                    const cluster::DeviceType& device, std::int64_t samples) {
-  return launched(device_time(problem, operators, device, samples),
-                  launch_time(problem.graph, operators, device));
 }
 
 }  // namespace penstock::cost

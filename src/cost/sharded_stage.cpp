@@ -6,7 +6,6 @@
 
 #include "add_weights.hpp"
 #include "penstock/cost/backward_sweep.hpp"
-#include "penstock/cost/host.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
 
@@ -78,8 +77,8 @@ OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<co
                   std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
-    add(sum, problem.costs.part_time(problem.graph, id, type, samples,
-                                     op_part(problem.graph.op(id), how.at(id), part_of(stage, member))));
+    add(sum, operator_time(problem, id, type, samples,
+                           op_part(problem.graph.op(id), how.at(id), part_of(stage, member))));
   }
   return sum;
 }
@@ -130,9 +129,8 @@ std::span<const DeviceId> group_of(const plan::Stage& stage, std::size_t replica
 }
 
 OpTime StageTime::total() const {
-  return launched({compute.forward + collectives.forward, compute.input_gradient + collectives.input_gradient,
-                   compute.weight_gradient + collectives.weight_gradient},
-                  host);
+  return {compute.forward + collectives.forward, compute.input_gradient + collectives.input_gradient,
+          compute.weight_gradient + collectives.weight_gradient};
 }
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
@@ -154,7 +152,7 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
   zero_ = zero_times(problem, stage, operators, how_);
 }
 
-/// On the slowest device of the group, launched by its slowest host.
+/// On the slowest device of the group.
 StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const {
   const auto group = group_of(stage_, replica);
   StageTime out;
@@ -163,30 +161,29 @@ StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
     if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
       continue;
-    OpTime host = launch_time(problem_.graph, operators_, type);
-    host.forward += type.host_launch * static_cast<double>(forward_.size());
-    host.input_gradient += type.host_launch * static_cast<double>(backward_.size());
-    out.host = slower(out.host, host);
     out.compute = slower(out.compute, stage_.tensor_parallel == 1
-                                          ? device_time(problem_, operators_, type, samples)
+                                          ? compute_time(problem_, operators_, type, samples)
                                           : compute_on(problem_, stage_, operators_, how_, type, m, samples));
   }
   return out;
 }
 
-OpTime ReplicaTimes::speak(const GroupTimes& group, std::int64_t samples) const {
+OpTime ReplicaTimes::speak(const Speakers& who) const {
   OpTime out;
-  for (const GroupCollective& c : forward_) out.forward += group.time(c, samples);
-  for (const GroupCollective& c : backward_) out.input_gradient += group.time(c, samples);
+  const auto time = [&](const GroupCollective& c) {
+    return std::max(who.group.time(c, who.samples), who.launch);
+  };
+  for (const GroupCollective& c : forward_) out.forward += time(c);
+  for (const GroupCollective& c : backward_) out.input_gradient += time(c);
   for (const OpTime& time : zero_) add(out, time);
   return out;
 }
 
 /// Of as many kinds of groups as a cluster has, which are few.
-const OpTime& ReplicaTimes::spoken(const GroupTimes& group, std::int64_t samples) {
-  for (const Spoken& known : spoken_)
-    if (known.samples == samples && known.group == group) return known.time;
-  return spoken_.emplace_back(Spoken{group, samples, speak(group, samples)}).time;
+const OpTime& ReplicaTimes::spoken(const Speakers& who) {
+  for (const auto& [known, time] : spoken_)
+    if (known == who) return time;
+  return spoken_.emplace_back(who, speak(who)).second;
 }
 
 StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
@@ -197,9 +194,11 @@ StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
   if (known == computed_.end()) known = computed_.emplace(std::move(alike), compute(replica, samples)).first;
   const bool alone = stage_.tensor_parallel == 1;
   StageTime out = known->second;
+  Seconds launch;  // of the slowest host
+  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).host_launch);
   out.collectives = spoken(
-      alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
-      samples);
+      {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
+       samples, launch});
   return out;
 }
 

@@ -137,8 +137,7 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
   const cost::OpPart part = cost::op_part(problem.graph.op(id), how, 1.0 / operators_.degree_);
   Passes out;
   for (const std::size_t type : operators_.types_) {
-    const auto time =
-        problem.costs.part_time(problem.graph, id, problem.cluster.types()[type], samples_, part);
+    const auto time = cost::operator_time(problem, id, problem.cluster.types()[type], samples_, part);
     out.forward = std::max(out.forward, time.forward.value());
     out.total = std::max(out.total, time.total().value());
   }

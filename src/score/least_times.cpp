@@ -131,7 +131,7 @@ void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
       if (!fits(load, share.most, type.memory)) continue;
       const std::size_t c = class_of(share.least);
       for (std::int64_t n = share.least; n <= share.most; ++n) {
-        const cost::OpTime time = problem_.costs.op_time(problem_.graph, id, type, n);
+        const cost::OpTime time = cost::operator_time(problem_, id, type, n);
         lower(cells_[op * classes_ + c], time, n);
         lower_to_part(cells_[op * classes_ + c], id, type, n);
         lower(rate_on(t, op, c), time.total().value() / static_cast<double>(n));

@@ -41,6 +41,9 @@ class AnalyticCosts final : public CostModel {
   std::string source() const override { return "analytic"; }
 
  private:
+  /// Of a cross entropy over the vocabulary.
+  OpTime loss_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples) const;
   /// What the kernels of plain attention stream beside its products; forward and backward.
   OpTime scores_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      double samples) const;

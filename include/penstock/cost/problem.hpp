@@ -20,10 +20,11 @@ inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> 
   return stage_load(problem.graph, problem.costs, operators);
 }
 
-/// Seconds of a set of operators over `samples` on one device of type `device`: of its kernels alone, and
-/// with a host that launches them (cost/host.hpp).
-OpTime device_time(const Problem& problem, std::span<const core::OpId> operators,
-                   const cluster::DeviceType& device, std::int64_t samples);
+/// Seconds of one device's part of an operator, `samples` of the whole group, on a device of type `device`
+/// whose host launches the kernels (cost/host.hpp).
+OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
+                     std::int64_t samples, const OpPart& part = {});
+/// The sum over a set of whole operators.
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
                     const cluster::DeviceType& device, std::int64_t samples);
 

@@ -84,7 +84,6 @@ struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
   OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, among replicas (gradients scattered, weights
                        ///< gathered)
-  OpTime host;  ///< to launch the kernels of `compute` and the group's collectives, at its slowest host
   OpTime total() const;
 };
 /// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
@@ -97,14 +96,15 @@ class ReplicaTimes {
  private:
   /// Replicas of devices of the same types, in this order, compute alike.
   using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
-  struct Spoken {
+  struct Speakers {
     GroupTimes group;
     std::int64_t samples;
-    OpTime time;
+    core::Seconds launch;  ///< a collective lasts no less
+    friend bool operator==(const Speakers&, const Speakers&) = default;
   };
   StageTime compute(std::size_t replica, std::int64_t samples) const;
-  OpTime speak(const GroupTimes& group, std::int64_t samples) const;
-  const OpTime& spoken(const GroupTimes& group, std::int64_t samples);
+  OpTime speak(const Speakers& who) const;
+  const OpTime& spoken(const Speakers& who);
 
   const Problem& problem_;
   const plan::Stage& stage_;
@@ -114,7 +114,7 @@ class ReplicaTimes {
   bool exchanges_ = false;                           ///< whether one of them is an exchange
   std::vector<OpTime> zero_;                         ///< what ZeRO asks for, operator by operator
   std::map<Alike, StageTime> computed_;              ///< without collectives
-  std::vector<Spoken> spoken_;
+  std::vector<std::pair<Speakers, OpTime>> spoken_;
 };
 
 /// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the
