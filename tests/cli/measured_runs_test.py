@@ -47,10 +47,10 @@ def errors(folder):
 
 with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
-    for table in ("a100_gemm", "a100_attention"):
+    for table in ("a100_gemm", "a100_gemm_large", "a100_attention"):
         with gzip.open(os.path.join(data, f"kernel_tables/{table}.csv.gz")) as packed, open(f"{table}.csv", "wb") as plain:
             plain.write(packed.read())
-    run("import", "kernels", "a100_gemm.csv", "a100_attention.csv", "-o", "a100.yaml")
+    run("import", "kernels", "a100_gemm.csv", "a100_gemm_large.csv", "a100_attention.csv", "-o", "a100.yaml")
     with open(runs) as file:
         lines = file.readlines()
     with open("runs.csv", "w") as file:

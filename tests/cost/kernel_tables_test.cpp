@@ -65,6 +65,15 @@ TEST_CASE("between measured points rates follow powers, beyond them the nearest"
   CHECK(grid.rate(64, 64, 10) == near(rate(8, 16, 10)));  // the nearest: at (32, 16) nothing was measured
 }
 
+TEST_CASE("of two measurements of one shape the slower one counts, whichever comes first") {
+  for (const bool first : {true, false}) {
+    cost::RateGrid grid;
+    grid.add(2, 4, 1, first ? 10 : 8);
+    grid.add(2, 4, 1, first ? 8 : 10);
+    CHECK(grid.rate(2, 4, 1) == near(8));
+  }
+}
+
 TEST_CASE("layers are products: every pass of a dense layer, also of its parts") {
   const TableCosts costs("NVIDIA V100", even_products(), {});
   const auto graph = gpt("plain");
@@ -87,14 +96,14 @@ TEST_CASE("layers are products: every pass of a dense layer, also of its parts")
   CHECK(costs.op_time(wide, dense, kDevice, 4).forward == analytic.op_time(wide, dense, kDevice, 4).forward);
 }
 
-TEST_CASE("attention is two products around a core; a flash core goes back at 2.5 times its way") {
+TEST_CASE("attention is two products around a core; a flash core goes back at 2.9 times its way") {
   const TableCosts costs("NVIDIA V100", even_products(), {{1, 48, 3, 32, 1e-5}, {8, 48, 3, 32, 8e-5}});
   const auto graph = gpt("flash");
   const auto attention = named(graph, "layer0.attention");
   const auto time = costs.op_time(graph, attention, kDevice, 4);
   const double products = 2e-12 * 4 * 48 * 96 * (3 * 96 + 96);
   CHECK(time.forward.value() == near(products + 4e-5));
-  CHECK(time.input_gradient.value() == near(products + 1e-4));
+  CHECK(time.input_gradient.value() == near(products + 4e-5 * 2.5 * 73 / 63));
   CHECK(time.weight_gradient.value() == near(products));
   const auto third =
       costs.part_time(graph, attention, kDevice, 4, {plan::Partition::output, 1.0 / 3, true, true});
