@@ -82,7 +82,7 @@ Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std
   const AttentionCore core = how == "plain"   ? AttentionCore::plain
                              : how == "flash" ? AttentionCore::flash
                                               : AttentionCore::counted;
-  return net.attention(name, x, x, x, heads, true, core);
+  return net.attention(name, x, x, x, heads, {.bias = true, .core = core});
 }
 
 std::string read_attention(const Parameters& p) {

@@ -22,6 +22,7 @@ std::vector<ModelInfo> families() {
       transformer(),
       bert(),
       gpt(),
+      llama(),
       encoder_decoder(),
       resnet50(),
       vgg16(),
@@ -35,7 +36,11 @@ std::vector<ModelInfo> families() {
 const std::vector<ModelInfo>& catalogue() {
   static const std::vector<ModelInfo> all = [] {
     std::vector<ModelInfo> out = families();
-    for (ModelInfo& model : out) model.parameters.push_back(element_bytes_parameter());
+    for (ModelInfo& model : out) {
+      if (!model.sizes.empty())
+        model.parameters.insert(model.parameters.begin(), size_parameter(model.sizes));
+      model.parameters.push_back(element_bytes_parameter());
+    }
     return out;
   }();
   return all;

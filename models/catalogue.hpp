@@ -19,12 +19,20 @@ struct ParameterInfo {
   std::string meaning;
 };
 
+/// A published network of the family: what it sets, under its name.
+struct SizeInfo {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+};
+
 struct ModelInfo {
   std::string name;
   std::string summary;  ///< one line
   std::string source;   ///< where shape and sizes come from
   std::vector<ParameterInfo> parameters;
   graph::OpGraph (*build)(const Parameters&);
+  std::vector<SizeInfo>
+      sizes{};  ///< of the parameter `size`, which the catalogue adds; the first one is the defaults'
 };
 
 /// Every model, in the order of models/README.md.

@@ -13,6 +13,7 @@ ModelInfo clip();
 ModelInfo transformer();
 ModelInfo bert();
 ModelInfo gpt();
+ModelInfo llama();
 ModelInfo encoder_decoder();
 ModelInfo resnet50();
 ModelInfo vgg16();

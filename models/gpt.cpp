@@ -37,14 +37,21 @@ graph::OpGraph build_gpt(const Parameters& p) {
   return net.build();
 }
 
+SizeInfo size(const std::string& name, const std::string& layers, const std::string& hidden,
+              const std::string& heads, const std::string& sequence) {
+  return {name, {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"sequence", sequence}}};
+}
+
 }  // namespace
 
-// A tied head counts its weights once, at the token embedding; a pipeline that puts the two into different
-// stages needs a second copy and has to add up their gradients (plan/shared_parameters.hpp).
+// GPT-3's 13 B has 40 heads of 128 here, where the paper's table prints a width of 5,140. A tied head counts
+// its weights once, at the token embedding; a pipeline that puts the two into different stages needs a second
+// copy and has to add up their gradients (plan/shared_parameters.hpp).
 ModelInfo gpt() {
   return {"gpt",
           "decoder with embeddings, norms, residual sums, GELU and language-model head",
-          "Radford et al., Language Models are Unsupervised Multitask Learners, 2019 (GPT-2 small)",
+          "Radford et al., Language Models are Unsupervised Multitask Learners, 2019 (GPT-2 small); Brown et "
+          "al., 2020, table 2.1",
           {{"vocabulary", "50257", "tokens known"},
            {"sequence", "1024", "tokens of a sample; also the rows of the position table"},
            {"layers", "12", "decoder layers"},
@@ -54,7 +61,10 @@ ModelInfo gpt() {
            attention_parameter("fused"),
            {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
            {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}},
-          build_gpt};
+          build_gpt,
+          {size("gpt2", "12", "768", "12", "1024"), size("gpt2-xl", "48", "1600", "25", "1024"),
+           size("gpt3-6.7b", "32", "4096", "32", "2048"), size("gpt3-13b", "40", "5120", "40", "2048"),
+           size("gpt3-175b", "96", "12288", "96", "2048")}};
 }
 
 }  // namespace penstock::models

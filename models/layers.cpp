@@ -17,7 +17,8 @@ using graph::OpKind;
 namespace {
 
 // Rough FLOPs per element. Nothing hinges on them: these operators wait for memory.
-constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5;
+constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5,
+                       kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12;
 
 struct ActivationInfo {
   const char* name;
@@ -145,9 +146,12 @@ std::int64_t Layers::kept_scores(AttentionCore core, std::int64_t heads, std::in
 }
 
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
-                         std::int64_t heads, bool bias, AttentionCore core) {
+                         std::int64_t heads, AttentionForm form) {
   const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
-  core::require(width % heads == 0 && keys == value.rows(), "attention heads and keys match");
+  const std::int64_t kv_heads = form.kv_heads > 0 ? form.kv_heads : heads;
+  core::require(width % heads == 0 && heads % kv_heads == 0 && keys == value.rows(),
+                "attention heads and keys match");
+  const std::int64_t shared = width / heads * kv_heads;  // width of keys, and of values
   Operator op = named(name, OpKind::attention,
                       {{"queries", queries},
                        {"keys", keys},
@@ -155,19 +159,21 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                        {"heads", heads},
                        {"key_width", key.width()},
                        {"value_width", value.width()}});
-  if (bias) op.shape.emplace_back("bias", 1);
-  const auto project = [&](const Tensor& x) { return flops(2 * x.elements() * width); };
-  const Flops to_output = project(query),
-              projections = project(query) + project(key) + project(value) + to_output;
+  if (form.bias) op.shape.emplace_back("bias", 1);
+  if (kv_heads != heads) op.shape.emplace_back("kv_heads", kv_heads);
+  if (form.rotary) op.shape.emplace_back("rotary", 1);
+  const Flops of_query = flops(2 * query.elements() * width), of_key = flops(2 * key.elements() * shared),
+              of_value = flops(2 * value.elements() * shared), to_output = of_query,
+              projections = of_query + of_key + of_value + to_output;
   const Flops products = flops(2 * 2 * queries * keys * width);  // scores, then weighted sum of values
-  const Flops to_inputs =
-      if_needed(query, project(query)) + if_needed(key, project(key)) + if_needed(value, project(value));
+  const Flops to_inputs = if_needed(query, of_query) + if_needed(key, of_key) + if_needed(value, of_value);
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
-  op.parameters = (query.width() + key.width() + value.width() + width + (bias ? 4 : 0)) * width;
-  if (core != AttentionCore::counted)
-    op.shape.emplace_back(core == AttentionCore::plain ? "plain" : "flash", 1);
-  const std::int64_t kept =
-      (queries + 2 * keys) * width + kept_scores(core, heads, queries, keys) + 2 * queries * width;
+  op.parameters = (query.width() + width + (form.bias ? 2 : 0)) * width +
+                  (key.width() + value.width() + (form.bias ? 2 : 0)) * shared;
+  if (form.core != AttentionCore::counted)
+    op.shape.emplace_back(form.core == AttentionCore::plain ? "plain" : "flash", 1);
+  const std::int64_t kept = queries * width + 2 * keys * shared +
+                            kept_scores(form.core, heads, queries, keys) + 2 * queries * width;
   return emit(std::move(op), {query, key, value}, query.shape, kept);
 }
 
@@ -256,6 +262,16 @@ Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
   return norm(name, x, x.width(), 2 * x.rows(), false);
 }
 
+// Keeps the root of every row.
+Tensor Layers::rms_norm(const std::string& name, const Tensor& x) {
+  Operator op = named(name, OpKind::norm, {{"elements", x.elements()}, {"channels", x.width()}, {"rms", 1}});
+  const Flops per_element = flops(x.elements());
+  set_work(op, per_element * kRmsForward, if_needed(x, per_element * kNormInputGradient),
+           per_element * kRmsWeightGradient);
+  op.parameters = x.width();
+  return emit(std::move(op), {x}, x.shape, x.elements() + x.rows());
+}
+
 // Its statistics are per batch, not per sample.
 Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
   return norm(name, x, x.shape[0], 0, true);
@@ -267,6 +283,16 @@ Tensor Layers::activation(const std::string& name, const Tensor& x, Activation k
   set_work(op, flops(cost.forward * x.elements()), if_needed(x, flops(cost.backward * x.elements())),
            Flops(0));
   return emit(std::move(op), {x}, x.shape, cost.in_place ? 0 : x.elements());
+}
+
+Tensor Layers::swiglu(const std::string& name, const Tensor& x) {
+  core::require(x.width() % 2 == 0, "a gated activation halves its width");
+  Shape shape = x.shape;
+  shape.back() /= 2;
+  const std::int64_t elements = product(shape);
+  Operator op = named(name, OpKind::activation, {{"elements", elements}, {"swiglu", 1}});
+  set_work(op, flops(kSwiglu * elements), if_needed(x, flops(kSwigluBackward * elements)), Flops(0));
+  return emit(std::move(op), {x}, shape, elements);
 }
 
 Tensor Layers::softmax(const std::string& name, const Tensor& x) {

@@ -49,6 +49,14 @@ struct Window {
 /// and move nothing.
 enum class AttentionCore { counted, plain, flash };
 
+struct AttentionForm {
+  bool bias = false;
+  AttentionCore core = AttentionCore::counted;
+  std::int64_t kv_heads =
+      0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
+  bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
+};
+
 /// `batch` products of a rows x inner with an inner x columns matrix.
 struct Product {
   std::int64_t batch, rows, inner, columns;
@@ -73,7 +81,7 @@ class Layers {
   /// Fused multi-head attention with its four projections to the width of `query`. Softmax is not counted;
   /// its result (heads x queries x keys) is kept, as are the projected query, key and value and the context.
   Tensor attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
-                   std::int64_t heads, bool bias = false, AttentionCore core = AttentionCore::counted);
+                   std::int64_t heads, AttentionForm form = {});
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product, Shape shape);
   Tensor embedding(const std::string& name, const Tensor& rows, Table table);
   Tensor conv2d(const std::string& name, const Tensor& x, std::int64_t channels, Window window,
@@ -85,8 +93,13 @@ class Layers {
   /// 0).
   Tensor adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size);
   Tensor layer_norm(const std::string& name, const Tensor& x);
+  /// By the root of the mean square, without bias (Zhang and Sennrich, NeurIPS 2019).
+  Tensor rms_norm(const std::string& name, const Tensor& x);
   Tensor batch_norm(const std::string& name, const Tensor& x);
   Tensor activation(const std::string& name, const Tensor& x, Activation kind);
+  /// Halves the width: the first half, through swish, times the second (Shazeer, GLU Variants, 2020); one
+  /// kernel.
+  Tensor swiglu(const std::string& name, const Tensor& x);
   Tensor softmax(const std::string& name, const Tensor& x);
   /// The softmax of a cross entropy (extent "loss"), computed and kept in fp32 whatever the model's numbers
   /// are.

@@ -16,12 +16,32 @@ ParameterInfo element_bytes_parameter() {
           "bytes of every number: 4 for fp32, 2 for bf16 or fp16, computed at their rates"};
 }
 
+namespace {
+
+std::string names_of(const std::vector<SizeInfo>& sizes) {
+  std::vector<std::string> names;
+  for (const SizeInfo& size : sizes) names.push_back(size.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+ParameterInfo size_parameter(const std::vector<SizeInfo>& sizes) {
+  return {"size", sizes.front().name, names_of(sizes) + ": what the others are where not given"};
+}
+
 Parameters::Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given)
     : model_(model) {
   std::vector<std::string> known;
   for (const ParameterInfo& parameter : model.parameters) {
     known.push_back(parameter.name);
     values_[parameter.name] = parameter.default_value;
+  }
+  if (const auto asked = given.find("size"); asked != given.end() && !model.sizes.empty()) {
+    values_["size"] = asked->second;
+    const auto size = std::ranges::find(model.sizes, asked->second, &SizeInfo::name);
+    if (size == model.sizes.end()) fail("size", "one of " + names_of(model.sizes));
+    for (const auto& [name, value] : size->parameters) values_[name] = value;
   }
   for (const auto& [name, value] : given) {
     if (!values_.contains(name))

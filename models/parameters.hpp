@@ -20,10 +20,13 @@ constexpr std::int64_t kMostHeads = 1'024;
 /// What every model of the catalogue has.
 ParameterInfo element_bytes_parameter();
 
+/// What every model with sizes has: their names, of which the first is the default.
+ParameterInfo size_parameter(const std::vector<SizeInfo>& sizes);
+
 /// All readers throw BadInput naming the model, the parameter and what was expected.
 class Parameters {
  public:
-  /// Refers to `model`. Throws on a name it does not know.
+  /// Refers to `model`. What is not given is as its size has it. Throws on a name it does not know.
   Parameters(const ModelInfo& model, const std::map<std::string, std::string>& given);
 
   std::int64_t integer(std::string_view name, std::int64_t low,

@@ -66,6 +66,17 @@ OpTime AnalyticCosts::loss_time(const graph::OpGraph& graph, core::OpId id, cons
   return {time(kLossForward), time(kLossBackward), {}};
 }
 
+Seconds AnalyticCosts::rotary_time(const graph::OpGraph& graph, core::OpId id,
+                                   const cluster::DeviceType& device, double samples) const {
+  const graph::Operator& op = graph.op(id);
+  if (extent(op, "rotary") == 0) return Seconds(0);
+  const auto numbers = static_cast<double>(extent(op, "queries") * extent(op, "hidden") +
+                                           extent(op, "keys") * shared_width(op));
+  const double bytes = 2 * numbers * graph.element_bytes() * samples;  // read and written
+  return device.launch_overhead * 2 +
+         Seconds(bytes / (device.memory_bandwidth.value() * constants_.bandwidth_efficiency));
+}
+
 OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
                                   const cluster::DeviceType& device, double samples) const {
   const graph::Operator& op = graph.op(id);
@@ -82,14 +93,16 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
                keys = static_cast<double>(extent(op, "keys")),
                width = static_cast<double>(extent(op, "hidden"));
   const double flops = 2 * 2 * queries * keys * width * n,
-               bytes = 2 * (queries + keys) * width * graph.element_bytes() * n;
+               bytes = 2 * (queries * width + keys * static_cast<double>(shared_width(op))) *
+                       graph.element_bytes() * n;
   const auto time = [&](double products) {
     return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
                      {flops * products, bytes * products, queries * width * n});
   };
   OpTime out = scores_time(graph, id, device, n);
-  out.forward += time(1);
-  out.input_gradient += time(2);
+  const Seconds turned = rotary_time(graph, id, device, n);
+  out.forward += time(1) + turned;
+  out.input_gradient += time(2) + turned;
   return out;
 }
 
@@ -127,8 +140,9 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     out.input_gradient = time(op.input_gradient_flops, moved, input * n / element);
   if (graph::weighs(op)) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
   const OpTime scores = scores_time(graph, id, device, n * part.part);
-  out.forward += scores.forward;
-  if (out.input_gradient > Seconds(0)) out.input_gradient += scores.input_gradient;
+  const Seconds turned = rotary_time(graph, id, device, n * part.part);
+  out.forward += scores.forward + turned;
+  if (out.input_gradient > Seconds(0)) out.input_gradient += scores.input_gradient + turned;
   return out;
 }
 

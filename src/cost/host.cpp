@@ -56,6 +56,10 @@ Launches kernels(const graph::Operator& op) {
 Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
+  if (extent(op, "rotary") > 0) {
+    out.forward += 2;
+    out.input_gradient += 2;
+  }
   if (extent(op, "plain") > 0 && matrices % kFusedSoftmax != 0) {
     out.forward += kUnfused;
     out.input_gradient += kUnfused;

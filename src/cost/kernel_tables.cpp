@@ -120,10 +120,12 @@ OpTime TableCosts::linear(const graph::Operator& op, double samples, const OpPar
 
 OpTime TableCosts::projections(const graph::Operator& op, double samples, const OpPart& part) const {
   const double tokens = static_cast<double>(extent(op, "queries")) * samples,
-               wide = static_cast<double>(extent(op, "hidden")), mine = wide * part.part;
-  return {Seconds(product(tokens, 3 * mine, wide) + product(tokens, wide, mine)),
-          Seconds(product(tokens, wide, 3 * mine) + product(tokens, mine, wide)),
-          Seconds(product(wide, 3 * mine, tokens) + product(mine, wide, tokens))};
+               wide = static_cast<double>(extent(op, "hidden")), mine = wide * part.part,
+               together =
+                   mine + 2 * static_cast<double>(shared_width(op)) * part.part;  // query, key and value
+  return {Seconds(product(tokens, together, wide) + product(tokens, wide, mine)),
+          Seconds(product(tokens, wide, together) + product(tokens, mine, wide)),
+          Seconds(product(wide, together, tokens) + product(mine, wide, tokens))};
 }
 
 OpTime TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
@@ -137,7 +139,8 @@ OpTime TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluste
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double forward =
       attention_flops(together, sequence, size) / attention_rates_.rate(sequence, size, together);
-  return {Seconds(forward), Seconds(forward * kBackwardProducts), {}};
+  const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
+  return {Seconds(forward) + turned, Seconds(forward * kBackwardProducts) + turned, {}};
 }
 
 OpTime TableCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

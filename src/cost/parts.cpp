@@ -9,12 +9,13 @@ namespace {
 using graph::OpKind;
 
 /// The extents that a part has less of.
-std::vector<std::string_view> divided_extents(OpKind kind, plan::Partition how) {
-  switch (kind) {
+std::vector<std::string_view> divided_extents(const graph::Operator& op, plan::Partition how) {
+  switch (op.kind) {
     case OpKind::linear:
     case OpKind::convolution:
       return {how == plan::Partition::input ? "in" : "out"};
     case OpKind::attention:
+      if (extent(op, "kv_heads") > 0) return {"hidden", "heads", "kv_heads"};
       return {"hidden", "heads"};
     case OpKind::embedding:
       return {"rows"};
@@ -33,7 +34,7 @@ core::Bytes scaled(core::Bytes bytes, double share) {
 }  // namespace
 
 std::optional<Shape> divided_shape(const graph::Operator& op, const OpPart& part) {
-  const auto names = divided_extents(op.kind, part.partition);
+  const auto names = divided_extents(op, part.partition);
   Shape shape = op.shape;
   std::size_t found = 0;
   for (auto& [extent, value] : shape)

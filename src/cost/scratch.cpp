@@ -19,7 +19,7 @@ Scratch of_attention(const Operator& op, std::int64_t element_bytes) {
                      hidden = extent(op, "hidden");
   const auto each = [&](std::int64_t elements) { return Line{{}, Bytes(elements * element_bytes)}; };
   const std::int64_t scores = extent(op, "flash") > 0 ? 0 : extent(op, "heads") * queries * keys;
-  return {each(queries * hidden + scores), {}, each((queries + 2 * keys) * hidden)};
+  return {each(queries * hidden + scores), {}, each(queries * hidden + 2 * keys * shared_width(op))};
 }
 
 }  // namespace

@@ -170,11 +170,11 @@ StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const
 
 OpTime ReplicaTimes::speak(const Speakers& who) const {
   OpTime out;
-  const auto time = [&](const GroupCollective& c) {
+  const auto launched = [&](const GroupCollective& c) {
     return std::max(who.group.time(c, who.samples), who.launch);
   };
-  for (const GroupCollective& c : forward_) out.forward += time(c);
-  for (const GroupCollective& c : backward_) out.input_gradient += time(c);
+  for (const GroupCollective& c : forward_) out.forward += launched(c);
+  for (const GroupCollective& c : backward_) out.input_gradient += launched(c);
   for (const OpTime& time : zero_) add(out, time);
   return out;
 }

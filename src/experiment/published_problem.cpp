@@ -12,16 +12,18 @@ namespace penstock::experiment {
 namespace {
 
 plan::ModelRef model_of(const report::PublishedRun& run) {
-  return {"gpt",
-          {{"layers", std::to_string(run.layers)},
-           {"hidden", std::to_string(run.hidden)},
-           {"heads", std::to_string(run.heads)},
-           {"feed_forward", std::to_string(run.ffn)},
-           {"sequence", std::to_string(run.sequence)},
-           {"vocabulary", std::to_string(run.vocabulary)},
-           {"attention", run.attention},
-           {"loss", "yes"},
-           {"element_bytes", std::to_string(run.element_bytes)}}};
+  plan::ModelRef out{run.block,
+                     {{"layers", std::to_string(run.layers)},
+                      {"hidden", std::to_string(run.hidden)},
+                      {"heads", std::to_string(run.heads)},
+                      {"feed_forward", std::to_string(run.ffn)},
+                      {"sequence", std::to_string(run.sequence)},
+                      {"vocabulary", std::to_string(run.vocabulary)},
+                      {"attention", run.attention},
+                      {"loss", "yes"},
+                      {"element_bytes", std::to_string(run.element_bytes)}}};
+  if (run.block == "llama") out.parameters["kv_heads"] = std::to_string(run.kv_heads);
+  return out;
 }
 
 /// Frameworks that train in 16 bits keep moments and master weights in fp32, some gradients too.
@@ -75,9 +77,10 @@ std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph:
 }  // namespace
 
 std::string unstated(const report::PublishedRun& run) {
-  if (run.block != "gpt") return run.block + " blocks";
-  if (run.kv_heads != run.heads) return "grouped-query attention";
-  if (run.positions != "table") return run.positions + " positions";
+  const bool llama = run.block == "llama";
+  if (!llama && run.kv_heads != run.heads) return "grouped-query attention in gpt blocks";
+  if (run.positions != (llama ? "rope" : "table"))
+    return run.positions + " positions in " + run.block + " blocks";
   return "";
 }
 

@@ -35,6 +35,11 @@ std::int64_t extent(const Operator& op, std::string_view name, std::int64_t othe
   return extent(op.shape, name).value_or(otherwise);
 }
 
+std::int64_t shared_width(const Operator& attention) {
+  const std::int64_t hidden = extent(attention, "hidden"), heads = extent(attention, "heads", 1);
+  return hidden / heads * extent(attention, "kv_heads", heads);
+}
+
 bool weighs(const Operator& op) {
   return op.parameters > 0 || op.weight_gradient_flops.value() > 0;
 }

@@ -35,6 +35,12 @@ bool flag(const Operator& op, const std::string& extent) {
   return graph::extent(op.shape, extent) && read(op, extent, 0, 1) == 1;
 }
 
+/// Of what operators can be, costs know more than kernels.
+void refuse(const Operator& op, std::initializer_list<const char*> extents) {
+  for (const char* extent : extents)
+    if (graph::extent(op.shape, extent)) fail(op, extent, "no kernel computes it");
+}
+
 Function function(const Operator& op) {
   for (std::size_t i = 0; i < graph::kFunctions.size(); ++i)
     if (flag(op, graph::kFunctions[i])) return static_cast<Function>(i + 1);
@@ -86,6 +92,7 @@ Pool pool(const Operator& op) {
 }
 
 Norm norm(const Operator& op) {
+  refuse(op, {"rms"});
   return {divided(op, read(op, "elements"), "channels"), read(op, "channels"), flag(op, "batch")};
 }
 
@@ -94,6 +101,7 @@ Matrix softmax(const Operator& op) {
 }
 
 Activation activation(const Operator& op) {
+  refuse(op, {"swiglu"});
   return {read(op, "elements"), function(op)};
 }
 
@@ -102,6 +110,7 @@ Elementwise elementwise(const Operator& op) {
 }
 
 Attention attention(const Operator& op) {
+  refuse(op, {"kv_heads", "rotary"});
   const bool bias = flag(op, "bias");
   const Attention a{read(op, "queries"),
                     read(op, "keys"),

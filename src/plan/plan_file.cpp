@@ -180,7 +180,7 @@ Compression read_compression(const Yaml& node) {
 MixedPrecision read_precision(const Yaml& node) {
   if (node.is_scalar()) return word(node, mixed_precision);
   node.only({"weights", "gradients", "state", "master"});
-  const auto number = [&](std::string_view key, cluster::Precision otherwise) {
+  const auto read = [&](std::string_view key, cluster::Precision otherwise) {
     const auto given = node.find(key);
     if (!given) return otherwise;
     const auto number = word(*given, cluster::precision);
@@ -188,9 +188,9 @@ MixedPrecision read_precision(const Yaml& node) {
       given->fail("tf32 is a rate of products, numbers are held in fp32");
     return number;
   };
-  const auto weights = number("weights", word(node.at("weights"), cluster::precision));
-  MixedPrecision out{weights, number("gradients", weights), number("state", weights), {}};
-  if (node.find("master")) out.master = number("master", weights);
+  const auto weights = read("weights", word(node.at("weights"), cluster::precision));
+  MixedPrecision out{weights, read("gradients", weights), read("state", weights), {}};
+  if (node.find("master")) out.master = read("master", weights);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/inputs.hpp"
@@ -51,8 +52,21 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
   CHECK_FALSE(experiment::published_problem(read({{{"element_bytes", "4"}}})[0]).plan.training.precision);
   auto llama = run;
   llama.block = "llama";
-  CHECK(experiment::unstated(llama) == "llama blocks");
+  CHECK(experiment::unstated(llama) == "table positions in llama blocks");
   CHECK_THROWS_AS(experiment::published_problem(llama), core::BadInput);
+  llama.positions = "rope";
+  llama.kv_heads = 2;
+  llama.attention = "flash";
+  CHECK(experiment::unstated(llama) == "");
+  CHECK(experiment::published_problem(llama).graph.parameters() ==
+        models::build("llama", {{"layers", "4"},
+                                {"hidden", "64"},
+                                {"heads", "4"},
+                                {"kv_heads", "2"},
+                                {"feed_forward", "256"},
+                                {"vocabulary", "96"},
+                                {"sequence", "32"}})
+            .parameters());
 }
 
 TEST_CASE("a host constant is found again by the runs it was hidden in") {
@@ -89,7 +103,8 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
     CHECK(found.as_stated[i].seconds == blind.as_stated[i].seconds);  // which never saw a measurement
     CHECK(found.as_stated[i].seconds < runs[i].measured_s);
   }
-  CHECK(found.left_out == std::vector<std::pair<std::string, std::size_t>>{{"llama blocks", 1}});
+  CHECK(found.left_out ==
+        std::vector<std::pair<std::string, std::size_t>>{{"table positions in llama blocks", 1}});
 }
 
 TEST_CASE("a published run on a cluster that nobody describes is refused") {

@@ -8,6 +8,7 @@
 
 #include "kernels/operands.hpp"
 #include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
 
 using namespace penstock;
@@ -84,10 +85,31 @@ const std::map<std::string, Given> kSmall = {
     {"vgg16", {{"resolution", "224"}}},
     {"inception_v3", {{"resolution", "75"}}}};
 
+/// What costs know and kernels do not.
+const std::set<std::string> kNotComputed = {"llama"};
+
 }  // namespace
+
+TEST_CASE("kernels refuse Llama's operators by name, and say which extent they do not know") {
+  const auto graph = models::build("llama", {{"layers", "1"}});
+  std::set<std::string> refused;
+  for (const auto& op : graph.operators()) {
+    if (!kernels::has_kernel(op.kind)) continue;
+    try {
+      kernels::slots_of(op, 1, kernels::Number::fp32);
+    } catch (const core::BadInput& e) {
+      CHECK(std::string(e.what()).ends_with("no kernel computes it"));
+      CHECK(std::string(e.what()).starts_with("operator '" + op.name + "'"));
+      refused.insert(op.name);
+    }
+  }
+  CHECK(refused ==
+        std::set<std::string>{"layer0.norm1", "layer0.attention", "layer0.norm2", "layer0.swiglu", "norm"});
+}
 
 TEST_CASE("operands of every operator of the zoo are as many as its graph counts") {
   for (const auto& model : models::catalogue()) {
+    if (kNotComputed.contains(model.name)) continue;
     CAPTURE(model.name);
     const auto g = models::build(model.name);
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -102,6 +124,7 @@ TEST_CASE("operands of every operator of the zoo are as many as its graph counts
 TEST_CASE("the host prepares every operator of the zoo") {
   const auto host = kernels::open_device("host", 1);
   for (const auto& model : models::catalogue()) {
+    if (kNotComputed.contains(model.name)) continue;
     CAPTURE(model.name);
     std::set<std::pair<OpKind, std::vector<std::pair<std::string, std::int64_t>>>> seen;
     const auto g = models::build(model.name, kSmall.at(model.name));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using models::build;
@@ -71,4 +72,45 @@ TEST_CASE("every decoder layer hangs on the encoder's last operator") {
   for (graph::Vertex v = 0; static_cast<std::size_t>(v) < g.size(); ++v)
     widest = std::max(widest, g.dag().successors(v).size());
   CHECK(widest == 6);
+}
+
+TEST_CASE("Llama's parameters are those that its reports print") {
+  const auto billions = [](const char* size) {
+    return static_cast<double>(build("llama", {{"size", size}, {"sequence", "16"}}).parameters()) / 1e9;
+  };
+  CHECK(build("llama", {{"sequence", "16"}}).parameters() == 8'030'261'248);  // the checkpoint's count
+  CHECK(billions("llama3-70b") == support::near(70.55, 1e-3));
+  CHECK(billions("llama3-405b") == support::near(405.85, 1e-3));
+  CHECK(build("llama", {{"size", "llama2-7b"}, {"sequence", "16"}}).parameters() == 6'738'415'616);
+  CHECK(billions("llama2-13b") == support::near(13.016, 1e-3));
+  CHECK(billions("llama2-70b") == support::near(68.98, 1e-3));
+}
+
+TEST_CASE("grouped queries: keys and values are as wide as their heads") {
+  // A layer of 8 tokens: query and output 2 x 8 x 64 x 64 each, keys and values 2 x 8 x 64 x 16 each, scores
+  // and context 2 x 8 x 8 x 64 each; gate and up 2 x 8 x 64 x 192, down 2 x 8 x 96 x 64; the head 2 x 8 x 64
+  // x 10.
+  const auto g = build("llama", {{"layers", "1"},
+                                 {"hidden", "64"},
+                                 {"heads", "8"},
+                                 {"kv_heads", "2"},
+                                 {"sequence", "8"},
+                                 {"feed_forward", "96"},
+                                 {"vocabulary", "10"}});
+  CHECK(matrix_flops(g) == 2 * 8 * 64 * (64 + 64 + 16 + 16 + 8 + 8 + 192 + 96 + 10));
+  CHECK(g.parameters() == 64 * (10 + 64 + 64 + 16 + 16 + 192 + 96 + 10) + 3 * 64);
+  for (const auto& op : g.operators())
+    if (op.kind == graph::OpKind::attention) {
+      CHECK(graph::shared_width(op) == 16);
+      // Query, keys, values, context and output; and what the shares of 8 heads were divided by.
+      CHECK(op.kept_bytes.value() == 4 * 8 * (64 + 16 + 16 + 64 + 64 + 8));
+    }
+}
+
+TEST_CASE("a size sets what is not given") {
+  CHECK(build("gpt", {{"size", "gpt2"}}).parameters() == build("gpt").parameters());
+  CHECK(static_cast<double>(build("gpt", {{"size", "gpt3-175b"}}).parameters()) / 1e9 ==
+        support::near(174.6, 1e-3));
+  const auto shallow = build("gpt", {{"size", "gpt3-175b"}, {"layers", "1"}});
+  CHECK(shallow.parameters() == 12'288LL * (50'257 + 2'048) + 12 * 12'288LL * 12'288 + 15 * 12'288);
 }

@@ -38,6 +38,9 @@ class AnalyticCosts final : public CostModel {
   /// Of attention's core alone: scores, softmax and context, without projections.
   OpTime core_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const;
+  /// Of turning queries and keys by their positions, in either direction; zero where attention does not.
+  core::Seconds rotary_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                            double samples) const;
   std::string source() const override { return "analytic"; }
 
  private:

@@ -12,10 +12,11 @@ struct Launches {
 
 /// As PyTorch and Megatron-LM launch them: one kernel per pass, and one more for a bias' gradient;
 /// attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
-/// (extent "flash"); a product's two gradients; a concatenation's parts; a batch's way from the data loader;
-/// a cross entropy over the vocabulary. Megatron-LM fuses scale, mask and softmax of plain attention only for
-/// a multiple of four matrices of scores: `matrices`, heads times samples on the device. Views launch none,
-/// nor do operators known through a profile, whose times have the host in them.
+/// (extent "flash"), and one each for queries and keys that are turned by their positions; a product's two
+/// gradients; a concatenation's parts; a batch's way from the data loader; a cross entropy over the
+/// vocabulary. Megatron-LM fuses scale, mask and softmax of plain attention only for a multiple of four
+/// matrices of scores: `matrices`, heads times samples on the device. Views launch none, nor do operators
+/// known through a profile, whose times have the host in them.
 Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);
 
 /// Seconds that the host takes to launch the passes of one device's part of an operator, over `samples` of

@@ -8,7 +8,7 @@
 
 namespace penstock::experiment {
 
-/// What of a run nothing here can state, "llama blocks" for one; empty: all of it can.
+/// What of a run nothing here can state, "rope positions in gpt blocks" for one; empty: all of it can.
 std::string unstated(const report::PublishedRun& run);
 
 struct PublishedProblem {
@@ -16,9 +16,9 @@ struct PublishedProblem {
   plan::Plan plan;  ///< as Megatron-LM divides it; in-flight counts are not set
 };
 
-/// The zoo's gpt with its head tied and the softmax of its loss, trained by Adam. Stages have whole layers,
-/// the first one the embeddings too, the last one the head; devices are numbered tensor, then data, then
-/// pipeline parallel. Throws BadInput for a run of which something is unstated or no model.
+/// The zoo's gpt with its head tied, or its llama, with the softmax of its loss, trained by Adam. Stages have
+/// whole layers, the first one the embeddings too, the last one the head; devices are numbered tensor, then
+/// data, then pipeline parallel. Throws BadInput for a run of which something is unstated or no model.
 PublishedProblem published_problem(const report::PublishedRun& run);
 
 }  // namespace penstock::experiment

@@ -61,6 +61,10 @@ struct Operator {
 /// Of its shape; `otherwise` where that does not say.
 std::int64_t extent(const Operator& op, std::string_view name, std::int64_t otherwise = 0);
 
+/// Width of an attention's projected keys, and of its values: of `hidden`, unless heads share them
+/// ("kv_heads").
+std::int64_t shared_width(const Operator& attention);
+
 /// Whether it has a weight gradient: tied operators have the work only.
 bool weighs(const Operator& op);
 
