@@ -4,6 +4,7 @@
 #include "import_command.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/cost/kernel_tables.hpp"
+#include "penstock/experiment/simumax_system.hpp"
 #include "penstock/report/csv_record.hpp"
 
 namespace penstock::cli {
@@ -46,14 +47,30 @@ void take_attention(const report::CsvRecord& row, Tables& tables) {
       {size("batch_size"), size("isl"), heads, size("head_dim"), row.positive("latency") * 1e-3});
 }
 
+/// All files are of one device.
+void take_device(const std::string& device, Tables& tables, const auto& refuse) {
+  if (tables.device.empty()) tables.device = device;
+  if (device != tables.device) refuse(fmt::format("'{}' in a table of '{}'", device, tables.device));
+}
+
+void take_system(const std::string& file, Tables& tables) {
+  const auto system = experiment::parse_simumax_system(core::read_file(file), file);
+  take_device(system.costs.device(), tables, [&](const std::string& why) {
+    throw core::BadInput({file, 0, "sys_name"}, why);
+  });
+  const auto& products = system.costs.products();
+  const auto& attention = system.costs.attention();
+  tables.products.insert(tables.products.end(), products.begin(), products.end());
+  tables.attention.insert(tables.attention.end(), attention.begin(), attention.end());
+  tables.others += system.left_out;
+}
+
 void take(const std::string& file, Tables& tables) {
+  if (file.ends_with(".json")) return take_system(file, tables);
   const auto rows = report::csv_records(core::read_file(file), file);
   if (rows.empty()) throw core::BadInput({file, 1, ""}, "expected rows below a header");
   for (const report::CsvRecord& row : rows) {
-    const std::string device = row.text("device");
-    if (tables.device.empty()) tables.device = device;
-    if (device != tables.device)
-      row.fail("device", fmt::format("'{}' in a table of '{}'", device, tables.device));
+    take_device(row.text("device"), tables, [&](const std::string& why) { row.fail("device", why); });
     row.has("gemm_dtype") ? take_product(row, tables) : take_attention(row, tables);
   }
 }
@@ -79,13 +96,16 @@ void add_import_kernels(CLI::App& import, Action& action) {
       "and latency (ms); of attention device, attn_dtype, batch_size, isl, num_heads, num_key_value_heads, "
       "head_dim, window_size and latency. Rows in bfloat16 are kept. Their Parquet files become CSV by\n"
       "  python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
-      "index=False)\" A B\n\n"
+      "index=False)\" A B\n"
+      "A file that ends in .json is a system of MooreThreads/SimuMax (configs/system): its products and "
+      "attention by exact shape.\n"
+      "Of two times of one shape the slower one counts.\n\n"
       "Example:\n"
       "  penstock import kernels a100_gemm.csv a100_attention.csv -o a100_tables.yaml\n"
       "  penstock plan --model gpt -p element_bytes=2 --cluster dgx_a100 --mini-batch 64 \\\n"
       "      --costs a100_tables.yaml");
   auto flags = std::make_shared<ImportKernelsFlags>();
-  command->add_option("files", flags->files, "tables of one device")->required()->type_name("CSV");
+  command->add_option("files", flags->files, "tables of one device")->required()->type_name("CSV|JSON");
   command->add_option("-o,--output", flags->output, "the costs file")->required()->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }

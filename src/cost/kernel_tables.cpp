@@ -94,7 +94,9 @@ TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
   for (const AttentionTime& a : attention_) {
     const auto sequence = static_cast<double>(a.sequence), size = static_cast<double>(a.head_size);
     const auto together = static_cast<double>(a.batch * a.heads);
-    attention_rates_.add(sequence, size, together, attention_flops(together, sequence, size) / a.seconds);
+    const double flops = attention_flops(together, sequence, size);
+    attention_rates_.add(sequence, size, together, flops / a.seconds);
+    if (a.backward > 0) backward_rates_.add(sequence, size, together, flops / a.backward);
   }
 }
 
@@ -137,10 +139,12 @@ OpTime TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluste
                size = static_cast<double>(extent(op, "hidden")) / heads,
                sequence = static_cast<double>(extent(op, "queries")),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
-  const double forward =
-      attention_flops(together, sequence, size) / attention_rates_.rate(sequence, size, together);
+  const double flops = attention_flops(together, sequence, size),
+               forward = flops / attention_rates_.rate(sequence, size, together),
+               backward = backward_rates_.empty() ? forward * kBackwardProducts
+                                                  : flops / backward_rates_.rate(sequence, size, together);
   const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
-  return {Seconds(forward) + turned, Seconds(forward * kBackwardProducts) + turned, {}};
+  return {Seconds(forward) + turned, Seconds(backward) + turned, {}};
 }
 
 OpTime TableCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

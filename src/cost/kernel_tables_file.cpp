@@ -17,26 +17,31 @@ using core::Yaml;
 constexpr std::string_view kHead = "penstock_kernel_tables:";
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
-/// Calls row(extents, seconds) for each line of `count` extents and a time in microseconds.
+/// Calls row(extents, seconds, more) for each line of `count` extents and a time in microseconds; and, where
+/// `most` is two, perhaps another: else `more` is zero.
 template <class Row>
-void read_lines(const Yaml& table, std::size_t count, const Row& row) {
+void read_lines(const Yaml& table, std::size_t count, std::size_t most, const Row& row) {
   std::istringstream in(table.text());
   std::size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
     std::istringstream cells(line);
     std::vector<std::int64_t> extents(count);
-    double microseconds = 0;
     for (std::int64_t& extent : extents) {
       cells >> extent;
       if (!cells || extent < 1 || extent > kMost)
         table.fail(fmt::format("row {}: expected {} whole numbers above zero and a time: '{}'", number, count,
                                line));
     }
-    cells >> microseconds;
-    if (!cells || !std::isfinite(microseconds) || microseconds <= 0 || !(cells >> std::ws).eof())
+    std::vector<double> seconds;
+    bool positive = true;
+    for (double microseconds = 0; seconds.size() < most && cells >> microseconds;) {
+      positive = positive && std::isfinite(microseconds) && microseconds > 0;
+      seconds.push_back(microseconds * 1e-6);
+    }
+    if (seconds.empty() || !positive || !(cells.eof() || (cells >> std::ws).eof()))
       table.fail(fmt::format("row {}: expected a time above zero at its end: '{}'", number, line));
-    row(extents, microseconds * 1e-6);
+    row(extents, seconds.front(), seconds.size() > 1 ? seconds.back() : 0);
   }
   if (number == 0) table.fail("expected rows");
 }
@@ -53,12 +58,12 @@ TableCosts parse_kernel_tables(const std::string& text, const std::string& file)
   (void)root.at("penstock_kernel_tables").integer(1, 1);
   std::vector<ProductTime> products;
   std::vector<AttentionTime> attention;
-  read_lines(root.at("products"), 3, [&](const std::vector<std::int64_t>& e, double seconds) {
+  read_lines(root.at("products"), 3, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
     products.push_back({e[0], e[1], e[2], seconds});
   });
   if (const auto table = root.find("attention"))
-    read_lines(*table, 4, [&](const std::vector<std::int64_t>& e, double seconds) {
-      attention.push_back({e[0], e[1], e[2], e[3], seconds});
+    read_lines(*table, 4, 2, [&](const std::vector<std::int64_t>& e, double seconds, double backward) {
+      attention.push_back({e[0], e[1], e[2], e[3], seconds, backward});
     });
   return {root.at("device").text(), std::move(products), std::move(attention)};
 }
@@ -68,9 +73,10 @@ std::string to_yaml(const TableCosts& tables) {
   out += "products: |  # m n k us\n";
   for (const ProductTime& p : tables.products())
     out += fmt::format("  {} {} {} {:.6g}\n", p.m, p.n, p.k, p.seconds * 1e6);
-  if (!tables.attention().empty()) out += "attention: |  # batch sequence heads head_size us\n";
+  if (!tables.attention().empty()) out += "attention: |  # batch sequence heads head_size us (backward us)\n";
   for (const AttentionTime& a : tables.attention())
-    out += fmt::format("  {} {} {} {} {:.6g}\n", a.batch, a.sequence, a.heads, a.head_size, a.seconds * 1e6);
+    out += fmt::format("  {} {} {} {} {:.6g}{}\n", a.batch, a.sequence, a.heads, a.head_size, a.seconds * 1e6,
+                       a.backward > 0 ? fmt::format(" {:.6g}", a.backward * 1e6) : "");
   return out;
 }
 

@@ -19,10 +19,11 @@ struct ProductTime {
 };
 
 /// Seconds of attention's core, forward, causal: scores, softmax and context of `heads` heads for each of
-/// `batch` sequences.
+/// `batch` sequences; and backward, where that was measured.
 struct AttentionTime {
   std::int64_t batch, sequence, heads, head_size;
   double seconds;
+  double backward = 0;  ///< zero: not measured
 };
 
 /// FLOP/s by two extents of a grid and, within each of its cells, by a third one that need not be the same in
@@ -74,6 +75,7 @@ class TableCosts final : public CostModel {
   std::vector<AttentionTime> attention_;
   RateGrid product_rates_;    ///< rows n, columns k, along m
   RateGrid attention_rates_;  ///< rows sequence, columns head size, along batch x heads
+  RateGrid backward_rates_;   ///< likewise, in FLOPs of the forward pass
   AnalyticCosts analytic_;
 };
 

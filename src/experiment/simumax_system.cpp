@@ -1,0 +1,146 @@
+#include "penstock/experiment/simumax_system.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "penstock/core/json_text.hpp"
+
+namespace penstock::experiment {
+namespace {
+
+using Json = nlohmann::json;
+using Fields = std::map<std::string, std::string>;
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+/// "b=1, m=4096": by name.
+Fields fields_of(const std::string& shape) {
+  Fields out;
+  for (std::size_t begin = 0; begin < shape.size();) {
+    const std::size_t end = std::min(shape.find(", ", begin), shape.size());
+    const std::size_t equals = shape.find('=', begin);
+    if (equals < end) out[shape.substr(begin, equals - begin)] = shape.substr(equals + 1, end - equals - 1);
+    begin = end + 2;
+  }
+  return out;
+}
+
+/// One kind of operator: its shapes with what a second of it does.
+class Kind {
+ public:
+  Kind(const Json& system, std::string name, std::string file)
+      : name_(std::move(name)), file_(std::move(file)) {
+    const Json& op = object(object(system, "accelerator"), "op");
+    if (!op.contains(name_)) return;
+    const Json& kind = object(op, name_.c_str());
+    flops_ = number(kind, "tflops") * 1e12;
+    if (kind.contains("accurate_efficient_factor")) shapes_ = &object(kind, "accurate_efficient_factor");
+  }
+
+  /// Calls row(fields, FLOP/s) for each shape.
+  template <class Row>
+  void each(const Row& row) const {
+    if (shapes_ == nullptr) return;
+    for (const auto& [shape, value] : shapes_->items()) {
+      const double share = value.is_number() ? value.template get<double>() : 0;
+      if (!(share > 0)) fail(shape, "expected an efficiency above zero");
+      row(shape, fields_of(shape), flops_ * share);
+    }
+  }
+
+  std::int64_t extent(const std::string& shape, const Fields& fields, const std::string& key) const {
+    const auto found = fields.find(key);
+    std::int64_t value = 0;
+    if (found != fields.end())
+      std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+    if (value < 1 || value > kMost) fail(shape, fmt::format("expected {}=N, a whole number above zero", key));
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& shape, const std::string& what) const {
+    throw core::BadInput({file_, 0, fmt::format("accelerator.op.{}: '{}'", name_, shape)}, what);
+  }
+
+ private:
+  const Json& object(const Json& in, const char* key) const {
+    if (!in.is_object() || !in.contains(key) || !in.at(key).is_object())
+      throw core::BadInput({file_, 0, key}, "expected an object of a SimuMax system");
+    return in.at(key);
+  }
+  double number(const Json& in, const char* key) const {
+    if (!in.contains(key) || !in.at(key).is_number() || !(in.at(key).get<double>() > 0))
+      throw core::BadInput({file_, 0, fmt::format("accelerator.op.{}.{}", name_, key)},
+                           "expected a number above zero");
+    return in.at(key).get<double>();
+  }
+
+  std::string name_, file_;
+  double flops_ = 0;  ///< a second, at an efficiency of one
+  const Json* shapes_ = nullptr;
+};
+
+std::vector<cost::ProductTime> products_of(const Json& system, const std::string& file,
+                                           std::size_t& left_out) {
+  std::vector<cost::ProductTime> out;
+  const Kind kind(system, "matmul", file);
+  kind.each([&](const std::string& shape, const Fields& fields, double rate) {
+    std::int64_t m = kind.extent(shape, fields, "m"), n = kind.extent(shape, fields, "n");
+    const std::int64_t k = kind.extent(shape, fields, "k");
+    if (kind.extent(shape, fields, "b") != 1) {
+      ++left_out;
+      return;
+    }
+    const auto layout = fields.find("layout");
+    if (layout != fields.end() && layout->second == "NT") std::swap(m, n);
+    out.push_back(
+        {m, n, k, 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / rate});
+  });
+  return out;
+}
+
+/// Of tensors that lie side by side, as projections of query, key and value in one product leave them, the
+/// slower time counts.
+std::vector<cost::AttentionTime> attention_of(const Json& system, const std::string& file,
+                                              std::size_t& left_out) {
+  std::map<std::array<std::int64_t, 4>, std::array<double, 2>> times;  // forward, backward
+  for (const int direction : {0, 1}) {
+    const Kind kind(system, direction == 0 ? "sdp_fwd" : "sdp_bwd", file);
+    kind.each([&](const std::string& shape, const Fields& fields, double rate) {
+      const auto of = [&](const char* key) { return kind.extent(shape, fields, key); };
+      const std::array extents{of("batch"), of("seq_len"), of("head_num"), of("qk_head_dim")};
+      if (of("v_head_dim") != extents[3]) {
+        ++left_out;
+        return;
+      }
+      double flops = direction == 0 ? 4 : 10;
+      for (const std::size_t i : {0, 1, 1, 2, 3}) flops *= static_cast<double>(extents[i]);
+      double& slowest = times[extents][static_cast<std::size_t>(direction)];
+      slowest = std::max(slowest, flops / rate);
+    });
+  }
+  std::vector<cost::AttentionTime> out;
+  for (const auto& [e, seconds] : times)
+    if (seconds[0] > 0) out.push_back({e[0], e[1], e[2], e[3], seconds[0], seconds[1]});
+  return out;
+}
+
+}  // namespace
+
+SystemTables parse_simumax_system(const std::string& text, const std::string& file) {
+  const auto system = core::parse_json<Json>(text, file);
+  std::size_t left_out = 0;
+  auto products = products_of(system, file, left_out);
+  if (products.empty())
+    throw core::BadInput({file, 0, "accelerator.op.matmul"}, "expected efficiencies by shape");
+  if (!system.contains("sys_name") || !system.at("sys_name").is_string())
+    throw core::BadInput({file, 0, "sys_name"}, "expected the system's name");
+  auto attention = attention_of(system, file, left_out);
+  return {{system.at("sys_name").get<std::string>(), std::move(products), std::move(attention)}, left_out};
+}
+
+}  // namespace penstock::experiment

@@ -1,0 +1,79 @@
+#include "penstock/experiment/simumax_system.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+#include "support/near.hpp"
+
+using namespace penstock;
+using support::near;
+
+namespace {
+
+std::string system_of(const std::string& shapes, const std::string& more = "") {
+  return R"({"sys_name": "b200_x", "accelerator": {"op": {"matmul": {"tflops": 1000.0, "accurate_efficient_factor": {)" +
+         shapes + "}}" + more + "}}}";
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    (void)experiment::parse_simumax_system(text, "s.json");
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "an efficiency of a half of 1,000 TFLOP/s: 2 x 64 x 32 x 16 FLOPs take 0.13 ns, whichever way round") {
+  const auto found = experiment::parse_simumax_system(
+      system_of(
+          R"("b=1, m=64, k=32, n=16, layout=TN": 0.5, "b=1, m=8, k=32, n=4, layout=NT, out_dtype=fp32": 0.25,
+                   "b=2, m=8, k=32, n=4, layout=NN": 0.25)"),
+      "s.json");
+  CHECK(found.costs.device() == "b200_x");
+  CHECK(found.left_out == 1);  // two products at once
+  REQUIRE(found.costs.products().size() == 2);
+  for (const auto& p : found.costs.products()) {
+    const bool gradient = p.m == 4;  // of weights, 8 wide behind and 4 in front
+    CHECK(p.n == (gradient ? 8 : 16));
+    CHECK(p.k == 32);
+    CHECK(p.seconds == near(gradient ? 2.0 * 8 * 32 * 4 / 0.25e15 : 2.0 * 64 * 32 * 16 / 0.5e15));
+  }
+}
+
+TEST_CASE("attention both ways, of two layouts the slower one") {
+  const auto found = experiment::parse_simumax_system(
+      system_of(R"("b=1, m=1, k=1, n=1": 1)",
+                R"(, "sdp_fwd": {"tflops": 1000.0, "accurate_efficient_factor": {
+                     "batch=1, seq_len=8, head_num=2, kv_head_num=2, qk_head_dim=4, v_head_dim=4, qkv_contiguous=True": 0.8,
+                     "batch=1, seq_len=8, head_num=2, kv_head_num=2, qk_head_dim=4, v_head_dim=4, qkv_contiguous=False": 0.5,
+                     "batch=1, seq_len=8, head_num=2, kv_head_num=2, qk_head_dim=6, v_head_dim=4": 0.5}},
+                   "sdp_bwd": {"tflops": 1000.0, "accurate_efficient_factor": {
+                     "batch=1, seq_len=8, head_num=2, kv_head_num=2, qk_head_dim=4, v_head_dim=4": 0.4}})"),
+      "s.json");
+  CHECK(found.left_out == 1);
+  REQUIRE(found.costs.attention().size() == 1);
+  const auto& a = found.costs.attention()[0];
+  CHECK(a.heads == 2);
+  CHECK(a.seconds == near(4.0 * 8 * 8 * 2 * 4 / 0.5e15));
+  CHECK(a.backward == near(10.0 * 8 * 8 * 2 * 4 / 0.4e15));
+  const auto again = cost::parse_kernel_tables(cost::to_yaml(found.costs), "t.yaml");
+  CHECK(again.attention()[0].backward == near(a.backward, 1e-5));
+}
+
+TEST_CASE("what is no system is refused by file and key") {
+  CHECK(refusal("{}") == "s.json: accelerator: expected an object of a SimuMax system");
+  CHECK(refusal("[1").starts_with("s.json:1"));
+  CHECK(refusal(R"({"accelerator": {"op": {}}})") ==
+        "s.json: accelerator.op.matmul: expected efficiencies by shape");
+  CHECK(refusal(system_of(R"("b=1, m=64, n=16": 0.5)")) ==
+        "s.json: accelerator.op.matmul: 'b=1, m=64, n=16': expected k=N, a whole number above zero");
+  CHECK(refusal(system_of(R"("b=1, m=0, k=1, n=16": 0.5)"))
+            .ends_with("expected m=N, a whole number above zero"));
+  CHECK(refusal(system_of(R"("b=1, m=1, k=1, n=1": 0)")).ends_with("expected an efficiency above zero"));
+  CHECK(refusal(R"({"accelerator": {"op": {"matmul": {"tflops": -1}}}})") ==
+        "s.json: accelerator.op.matmul.tflops: expected a number above zero");
+}
