@@ -87,7 +87,8 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
     core::write_file(folder + "/errors.csv", report::published_errors_csv(rungs(found)));
     core::write_file(folder + "/predictions.csv", report::predictions_csv(rungs(found)));
     core::write_file(folder + "/table.txt", text(found, {}));
-    say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt)\n", folder));
+    core::write_file(folder + "/provenance.json", report::to_json(provenance(session)));
+    say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt, provenance.json)\n", folder));
   }
   return core::ExitCode::done;
 }
