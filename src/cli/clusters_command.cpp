@@ -77,7 +77,7 @@ void add_clusters(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ClustersFlags>();
   command->add_option("NAME", flags->name, "print the file of this one")
       ->type_name("NAME")
-      ->check(one_of(cluster_names()));
+      ->check(suggest(cluster_names()));
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "command.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/run.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "plan_report.hpp"
 
@@ -38,7 +41,15 @@ planners::PlannerChoice chosen(const PlanFlags& flags) {
   return out;
 }
 
+/// An earlier plan gives way, nothing else.
+void check_output(const std::string& file) {
+  if (!std::filesystem::is_regular_file(file) || plan::is_plan_file(core::read_file(file))) return;
+  throw core::Error(experiment::kOccupied,
+                    file + " is there, and is no plan: it stays; choose another name (-o), or move it away");
+}
+
 core::ExitCode run(const PlanFlags& flags, const Session& session) {
+  if (!flags.output.empty()) check_output(flags.output);
   const ThreadLimit limit(flags.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
   plan::ClusterRef cluster_ref = flags.cluster.ref();
@@ -60,8 +71,10 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
     const Heartbeat alive(written(planner));
     return experiment::search(problem, {model, cluster_ref, planner, training, {}}, setting, session.stop());
   }();
-  if (!flags.output.empty())
+  if (!flags.output.empty()) {
     core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, *outcome.plan)));
+    say(fmt::format("plan written to {}\n", flags.output));
+  }
   flags.timeline.write(outcome, problem.cluster);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)

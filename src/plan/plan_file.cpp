@@ -177,6 +177,10 @@ Compression read_compression(const Yaml& node) {
   return {ratio("gradients"), ratio("activations")};
 }
 
+bool is_plan_file(const std::string& text) {
+  return text.starts_with("penstock_plan:");
+}
+
 MixedPrecision read_precision(const Yaml& node) {
   if (node.is_scalar()) return word(node, mixed_precision);
   node.only({"weights", "gradients", "state", "master"});

@@ -13,6 +13,11 @@ cd "$scratch" || exit 1
 
 plan=("$penstock" plan --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "depth 5 of 8 stages" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml
+expect 0 "plan written to plan.yaml" "${plan[@]}" --pipeline-micro-batch 4 -o plan.yaml  # in place of the earlier one
+echo "mine: all" >mine.yaml
+expect 12 "mine.yaml is there, and is no plan: it stays" "${plan[@]}" -o mine.yaml
+expect 0 "mine: all" cat mine.yaml
+expect 11 "did you mean 'summit'" "$penstock" clusters sumit
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
 [[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||
