@@ -105,17 +105,17 @@ void add_tables(Cases& cases) {
 
 void add_attention(Cases& cases) {
   cases.push_back(made({{5, 12}}, [](Layers& net, const Inputs& in) {
-    net.attention("self attention", in[0], in[0], in[0], 3, true);
+    net.attention("self attention", in[0], in[0], in[0], 3, {.bias = true});
   }));
   cases.push_back(made({{3, 8}, {7, 5}, {7, 6}}, [](Layers& net, const Inputs& in) {
     net.attention("cross attention", in[0], in[1], in[2], 2);
   }));
   cases.push_back(made({{5, 12}}, [](Layers& net, const Inputs& in) {
-    net.attention("two heads of three", in[0], in[0], in[0], 2, true);
+    net.attention("two heads of three", in[0], in[0], in[0], 2, {.bias = true});
   }));
   cases.back().shape.insert(cases.back().shape.end(), {{"inner", 8}, {"partial", 1}});
   cases.push_back(made({{1, 1}, {1, 1}}, [](Layers& net, const Inputs& in) {
-    net.attention("attention to one", in[0], in[1], in[1], 1, true);
+    net.attention("attention to one", in[0], in[1], in[1], 1, {.bias = true});
   }));
 }
 

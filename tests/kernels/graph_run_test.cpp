@@ -153,7 +153,7 @@ TEST_CASE("only what training needs is run") {
 TEST_CASE("an attention layer learns though its input does not") {
   Layers net("attention");
   const auto x = net.input("x", {4, 6});
-  net.attention("self", x, x, x, 2, true);
+  net.attention("self", x, x, x, 2, {.bias = true});
   CHECK(check_gradients(net.build(), 2) == 8);
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("shapes say what a kernel has to know") {
   net.layer_norm("layer", tokens);
   net.concat("channels", {image, net.input("y", {5, 7, 6})});
   net.concat("ends", {tokens, net.input("u", {2, 4})});
-  net.attention("a", tokens, net.input("k", {9, 5}), net.input("v", {9, 6}), 2, true);
+  net.attention("a", tokens, net.input("k", {9, 5}), net.input("v", {9, 6}), 2, {.bias = true});
   net.embedding("bag", net.indices("i", 5), {100, 4, true});
   const auto g = net.build();
   const auto extent = [&](const std::string& name, const std::string& key) -> std::int64_t {
