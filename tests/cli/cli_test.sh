@@ -18,6 +18,14 @@ echo "mine: all" >mine.yaml
 expect 12 "mine.yaml is there, and is no plan: it stays" "${plan[@]}" -o mine.yaml
 expect 0 "mine: all" cat mine.yaml
 expect 11 "did you mean 'summit'" "$penstock" clusters sumit
+expect 0 "plan written to mixed.yaml" "${plan[@]}" --optimizer adam --precision mixed_bf16 -o mixed.yaml
+expect 0 "training: {mini_batch: 64, optimizer: adam, precision: mixed_bf16}" cat mixed.yaml
+expect 0 "samples/s" "$penstock" simulate mixed.yaml --verify
+expect 11 "mixed precision is not replayed" "$penstock" replay mixed.yaml
+expect 11 "weights in bf16 have 2 bytes, the model's numbers 4" "${plan[@]}" --precision mixed_bf16 -p element_bytes=4
+expect 10 "mixed_bf61" "${plan[@]}" --precision mixed_bf61
+expect 0 "70553.7 M parameters" "$penstock" model llama -p size=llama3-70b
+expect 11 "parameter size: expected one of llama3-8b" "$penstock" model llama -p size=llama4
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
 [[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||

@@ -301,6 +301,11 @@ TEST_CASE("what is not replayed is refused by name") {
   CHECK(refusal([](plan::Plan& p) { p.stages[0].zero = 1; }) == "stage 0: ZeRO is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.training.compression.activations = 0.5; }) ==
         "compressed messages are not replayed");
+  const auto held = [](const char* precision) {
+    return refusal([&](plan::Plan& p) { p.training.precision = plan::mixed_precision(precision); });
+  };
+  CHECK(held("fp32") == "none");
+  CHECK(held("mixed_bf16") == "mixed precision is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.schedule = "xpipe"; }) ==
         "xpipe predicts weights, which is not replayed");
 }
