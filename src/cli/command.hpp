@@ -32,6 +32,7 @@ void add_compare(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_clusters(CLI::App& app, Action& action);
+void add_devices(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);

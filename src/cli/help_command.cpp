@@ -51,7 +51,7 @@ networks, on clusters you need not have.
   penstock run FILE                   an experiment file: a grid of problems
   penstock report FOLDER              its results as one HTML page
 
-What there is:  penstock models, clusters, planners, schedules
+What there is:  penstock models, clusters, planners, schedules, devices
 Help:           penstock help, penstock help plan
 )";
 }

@@ -71,9 +71,10 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("penstock {} ({})", kVersion, kCommit));
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run, add_plan, add_compare, add_simulate, add_replay, add_validate, add_models,
-                   add_clusters, add_model, add_calibrate, add_import, add_index, add_planners, add_schedule,
-                   add_schedules, add_report, add_completions, add_manual, add_help})
+  for (auto add :
+       {add_run,      add_plan,      add_compare, add_simulate,    add_replay, add_validate, add_models,
+        add_clusters, add_devices,   add_model,   add_calibrate,   add_import, add_index,    add_planners,
+        add_schedule, add_schedules, add_report,  add_completions, add_manual, add_help})
     add(app, action);
   if (argc == 1) {
     print(overview());

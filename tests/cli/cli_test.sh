@@ -24,6 +24,9 @@ expect 0 "samples/s" "$penstock" simulate mixed.yaml --verify
 expect 11 "mixed precision is not replayed" "$penstock" replay mixed.yaml
 expect 11 "weights in bf16 have 2 bytes, the model's numbers 4" "${plan[@]}" --precision mixed_bf16 -p element_bytes=4
 expect 10 "mixed_bf61" "${plan[@]}" --precision mixed_bf61
+expect 0 "host " "$penstock" devices
+[[ -e /dev/nvidia0 ]] || expect 0 "no GPU: device 'cuda:0': " "$penstock" devices
+expect 0 '"name": "host"' "$penstock" devices --json
 expect 0 "70553.7 M parameters" "$penstock" model llama -p size=llama3-70b
 expect 11 "parameter size: expected one of llama3-8b" "$penstock" model llama -p size=llama4
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
