@@ -1,6 +1,7 @@
 // penstock devices: what this machine measures and replays on.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -26,11 +27,11 @@ std::string details_of(const std::vector<std::pair<std::string, std::string>>& i
   return out;
 }
 
-std::string numbers_of(const kernels::Backend& backend) {
+std::vector<std::string> numbers_of(const kernels::Backend& backend) {
   using kernels::Number;
-  std::string out;
+  std::vector<std::string> out;
   for (const Number number : {Number::fp32, Number::tf32, Number::bf16, Number::fp16})
-    if (backend.supports(number)) out += fmt::format("{}{}", out.empty() ? "" : ", ", kernels::name(number));
+    if (backend.supports(number)) out.emplace_back(kernels::name(number));
   return out;
 }
 
@@ -51,25 +52,32 @@ core::ExitCode run_devices(const DevicesFlags& flags) {
   Json all = Json::array();
   report::Table table({{"device"}, {"what it is"}, {"numbers"}, {.title = "measured with", .folds = true}});
   for (const std::string& name : present) {
-    const auto backend = kernels::open_device(name);
-    const auto identity = backend->identity();
-    std::string what;
     Json about = {{"name", name}};
-    for (const auto& [key, value] : identity) {
-      about[key] = value;
-      if (key == "device") what = value;
+    try {
+      const auto backend = kernels::open_device(name);
+      const auto identity = backend->identity();
+      std::string what;
+      for (const auto& [key, value] : identity) {
+        about[key] = value;
+        if (key == "device") what = value;
+      }
+      about["numbers"] = numbers_of(*backend);
+      table.add({name, what, fmt::format("{}", fmt::join(numbers_of(*backend), ", ")), details_of(identity)});
+    } catch (const core::Error& e) {  // one that is there and busy does not hide the others
+      about["fault"] = e.what();
+      table.add({name, "-", "-", e.what()});
     }
-    about["numbers"] = numbers_of(*backend);
     all.push_back(about);
-    table.add({name, what, numbers_of(*backend), details_of(identity)});
   }
+  const std::string why = missing_gpu(present);
   if (flags.json) {
+    if (!why.empty()) all.push_back({{"name", "cuda:0"}, {"fault", why}});
     print(all.dump(2) + "\n");
     return core::ExitCode::done;
   }
   const report::Screen screen = flags.wide.screen();
   std::string text = table.text(screen);
-  if (const std::string why = missing_gpu(present); !why.empty()) text += "\nno GPU: " + why + "\n";
+  if (!why.empty()) text += "\nno GPU: " + why + "\n";
   print_page(text + "\n--device takes these names; cuda:0/4 is one of four equal partitions of cuda:0\n",
              screen);
   return core::ExitCode::done;

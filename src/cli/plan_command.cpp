@@ -43,7 +43,8 @@ planners::PlannerChoice chosen(const PlanFlags& flags) {
 
 /// An earlier plan gives way, nothing else.
 void check_output(const std::string& file) {
-  if (!std::filesystem::is_regular_file(file) || plan::is_plan_file(core::read_file(file))) return;
+  if (!std::filesystem::is_regular_file(file) || std::filesystem::is_empty(file)) return;
+  if (plan::is_plan_file(core::read_file(file))) return;
   throw core::Error(experiment::kOccupied,
                     file + " is there, and is no plan: it stays; choose another name (-o), or move it away");
 }
@@ -161,7 +162,9 @@ void add_plan(CLI::App& app, Action& action) {
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);
-  command->add_option("-o,--output", flags->output, "write the plan file here")->type_name("FILE");
+  command
+      ->add_option("-o,--output", flags->output, "write the plan file here, in place of an earlier plan only")
+      ->type_name("FILE");
   flags->timeline.add(*command);
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

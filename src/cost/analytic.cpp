@@ -49,10 +49,10 @@ double score_bytes(const graph::Operator& op, double element) {
   return static_cast<double>(extent(op, "heads") * extent(op, "queries") * extent(op, "keys")) * element;
 }
 
-/// Bytes that a cross entropy moves for each logit, as Megatron-LM's kernels do, in fp32. Forward: a cast (2
-/// read, 4 written); maximum and sum (4 read); difference, exponential and quotient (4 read, 4 written).
-/// Backward: the gradient scaled in place, and cast back.
-constexpr double kLossForward = 6 + 2 * 4 + 3 * 8, kLossBackward = 8 + 6;
+/// Bytes that a cross entropy moves for each logit, as Megatron-LM's kernels do, in fp32. Forward: maximum
+/// and sum (4 read); difference, exponential and quotient (4 read, 4 written). Backward: the gradient scaled
+/// in place. Two-byte logits are cast before (2 read, 4 written), and their gradient behind.
+constexpr double kLossForward = 2 * 4 + 3 * 8, kLossBackward = 8, kCast = 6;
 
 }  // namespace
 
@@ -63,7 +63,8 @@ OpTime AnalyticCosts::loss_time(const graph::OpGraph& graph, core::OpId id, cons
   const auto time = [&](double each) {
     return pass_time(constants_, device, precision_of(graph, device), op.kind, {0, each * logits, logits});
   };
-  return {time(kLossForward), time(kLossBackward), {}};
+  const double cast = graph.element_bytes() < 4 ? kCast : 0;
+  return {time(kLossForward + cast), time(kLossBackward + cast), {}};
 }
 
 Seconds AnalyticCosts::rotary_time(const graph::OpGraph& graph, core::OpId id,

@@ -14,6 +14,7 @@
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/cost/parts.hpp"
+#include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -215,9 +216,11 @@ core::Bandwidth CalibratedCosts::rate_of(core::Bandwidth measured) const {
 core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
                                            const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
-  if (op.parameters == 0 || op.gathered_parameters > 0) return {};
+  const std::int64_t parameters =
+      graph.op(graph::parameter_owner(graph, id)).parameters;  // of whom it is tied to
+  if (parameters == 0 || op.gathered_parameters > 0) return {};
   const double share = part.partition == plan::Partition::batch ? 1 : part.part;
-  const core::Bytes bytes = share_of(core::Bytes(op.parameters * graph.element_bytes()), share);
+  const core::Bytes bytes = share_of(core::Bytes(parameters * graph.element_bytes()), share);
   return calibration_.launch_overhead + bytes * 3 / rate_of(calibration_.ceilings.add);
 }
 

@@ -14,6 +14,7 @@ constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
 
 /// What a softmax that is not fused launches beside: cast to fp32, scale, mask, cast back.
 constexpr int kUnfused = 4;
+constexpr int kWhole = 4;  // bytes of a number in fp32
 constexpr std::int64_t kFusedSoftmax = 4;
 /// A cross entropy kernel by kernel. Forward: cast; maximum over the vocabulary and over devices, difference;
 /// three for the mask of targets that other devices have, three for these targets' places; five for the
@@ -21,15 +22,17 @@ constexpr std::int64_t kFusedSoftmax = 4;
 /// quotient; six for the mean and its average over replicas, two for its scale. Backward: six where targets
 /// are, the scale, the cast; four of the mean.
 constexpr Launches kLoss{30, 12, 0};
-/// Tokens or their positions: copied to the device and handed to the group, cut into tokens and labels; masks
-/// made anew.
-constexpr int kBatch = 6;
+/// A batch, at the first input: copied to the device, handed to the group, cut into tokens and labels; masks
+/// and positions made anew. Whatever else enters is one copy.
+constexpr int kBatch = 11;
+/// Attention's two biases, each way.
+constexpr int kBiases = 2;
 
 /// Of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {
   switch (op.kind) {
     case OpKind::input:
-      return {kBatch, 0, 0};
+      return {1, 0, 0};
     case OpKind::softmax:
       return extent(op, "loss") > 0 ? kLoss : Launches{1, 1, 0};
     case OpKind::reshape:
@@ -51,11 +54,26 @@ Launches kernels(const graph::Operator& op) {
   }
 }
 
+bool first_input(const graph::OpGraph& graph, core::OpId id) {
+  for (std::size_t i = 0; i < id.index(); ++i)
+    if (graph.op(core::OpId(i)).kind == OpKind::input) return false;
+  return true;
+}
+
 }  // namespace
 
 Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
+  if (op.kind == OpKind::input && first_input(graph, id)) out.forward = kBatch;
+  if (op.kind == OpKind::attention && extent(op, "bias") == 0) {
+    out.forward -= kBiases;
+    out.weight_gradient -= kBiases;
+  }
+  if (extent(op, "loss") > 0 && graph.element_bytes() >= kWhole) {  // nothing to cast
+    out.forward -= 1;
+    out.input_gradient -= 1;
+  }
   if (extent(op, "rotary") > 0) {
     out.forward += 2;
     out.input_gradient += 2;

@@ -96,7 +96,8 @@ TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
     const auto together = static_cast<double>(a.batch * a.heads);
     const double flops = attention_flops(together, sequence, size);
     attention_rates_.add(sequence, size, together, flops / a.seconds);
-    if (a.backward > 0) backward_rates_.add(sequence, size, together, flops / a.backward);
+    const double backward = a.backward > 0 ? a.backward : a.seconds * kBackwardProducts;
+    backward_rates_.add(sequence, size, together, flops / backward);
   }
 }
 
@@ -141,8 +142,7 @@ OpTime TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluste
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double flops = attention_flops(together, sequence, size),
                forward = flops / attention_rates_.rate(sequence, size, together),
-               backward = backward_rates_.empty() ? forward * kBackwardProducts
-                                                  : flops / backward_rates_.rate(sequence, size, together);
+               backward = flops / backward_rates_.rate(sequence, size, together);
   const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
   return {Seconds(forward) + turned, Seconds(backward) + turned, {}};
 }

@@ -83,13 +83,25 @@ auto extents(const Yaml& shape) {
   return out;
 }
 
+/// Heads of keys and values are shared by groups of equally many heads.
+void check_heads(const Yaml& shape, const Operator& op) {
+  const auto shared = extent(op.shape, "kv_heads");
+  if (!shared) return;
+  const std::int64_t heads = extent(op, "heads");
+  if (*shared < 1 || heads < 1 || heads % *shared != 0)
+    shape.at("kv_heads").fail(fmt::format("expected a divisor of the {} heads", heads));
+}
+
 Operator parse_operator(const Yaml& yaml) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
              "weight_gradient_flops", "parameters", "gathered_parameters", "output_bytes", "kept_bytes"});
   Operator op;
   op.name = name_of(yaml);
   op.kind = kind_of(yaml.at("kind"));
-  if (const auto shape = yaml.find("shape")) op.shape = extents(*shape);
+  if (const auto shape = yaml.find("shape")) {
+    op.shape = extents(*shape);
+    check_heads(*shape, op);
+  }
   op.forward_flops = flops(yaml, "forward_flops");
   op.input_gradient_flops = flops(yaml, "input_gradient_flops");
   op.weight_gradient_flops = flops(yaml, "weight_gradient_flops");

@@ -36,8 +36,9 @@ std::int64_t extent(const Operator& op, std::string_view name, std::int64_t othe
 }
 
 std::int64_t shared_width(const Operator& attention) {
-  const std::int64_t hidden = extent(attention, "hidden"), heads = extent(attention, "heads", 1);
-  return hidden / heads * extent(attention, "kv_heads", heads);
+  const std::int64_t hidden = extent(attention, "hidden"), heads = extent(attention, "heads"),
+                     shared = extent(attention, "kv_heads", heads);
+  return shared == heads ? hidden : hidden / heads * shared;
 }
 
 bool weighs(const Operator& op) {

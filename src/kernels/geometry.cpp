@@ -38,7 +38,7 @@ bool flag(const Operator& op, const std::string& extent) {
 /// Of what operators can be, costs know more than kernels.
 void refuse(const Operator& op, std::initializer_list<const char*> extents) {
   for (const char* extent : extents)
-    if (graph::extent(op.shape, extent)) fail(op, extent, "no kernel computes it");
+    if (graph::extent(op, extent) > 0) fail(op, extent, "no kernel computes it");
 }
 
 Function function(const Operator& op) {
@@ -110,7 +110,8 @@ Elementwise elementwise(const Operator& op) {
 }
 
 Attention attention(const Operator& op) {
-  refuse(op, {"kv_heads", "rotary"});
+  refuse(op, {"rotary"});
+  if (graph::shared_width(op) != graph::extent(op, "hidden")) refuse(op, {"kv_heads"});
   const bool bias = flag(op, "bias");
   const Attention a{read(op, "queries"),
                     read(op, "keys"),

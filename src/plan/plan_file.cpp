@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 #include <unordered_map>
 
 #include "penstock/core/paths.hpp"
@@ -178,7 +179,10 @@ Compression read_compression(const Yaml& node) {
 }
 
 bool is_plan_file(const std::string& text) {
-  return text.starts_with("penstock_plan:");
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && line[0] != '#' && line != "---") return line.starts_with("penstock_plan:");
+  return false;
 }
 
 MixedPrecision read_precision(const Yaml& node) {

@@ -74,8 +74,10 @@ void TypeCosts::add_clocks(std::size_t replica) {
   std::vector<std::size_t> members;
   for (std::size_t m = 0; m < group.size(); ++m)
     if (seen.insert({types[m], cost::part_of(stage_, m)}).second) members.push_back(m);
-  for (const std::size_t m : members) clocks_.push_back({replica, times, {m}});
-  if (members.size() > 1) clocks_.push_back({replica, times, members});
+  core::Seconds launch;
+  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).host_launch);
+  for (const std::size_t m : members) clocks_.push_back({replica, times, {m}, launch});
+  if (members.size() > 1) clocks_.push_back({replica, times, members, launch});
 }
 
 void TypeCosts::find_ways() {
@@ -127,7 +129,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
   Seconds told;
   const auto collectives = cost::own_collectives(problem_.graph, op, how);
   for (const auto* list : {&collectives.forward, &collectives.backward})
-    for (const GroupCollective& c : *list) told += clock.times.time(c, samples_);
+    for (const GroupCollective& c : *list) told += clock.time(c, samples_);
   return micro_batches_ * (compute.total() + told).value() + update;
 }
 
@@ -140,7 +142,7 @@ double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout fro
   Seconds told;
   const auto collectives = cost::conversion(problem_.graph, producer, from, to, producer);
   for (const auto* list : {&collectives.forward, &collectives.backward})
-    for (const GroupCollective& c : *list) told += clock.times.time(c, samples_);
+    for (const GroupCollective& c : *list) told += clock.time(c, samples_);
   return micro_batches_ * told.value();
 }
 

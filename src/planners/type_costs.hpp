@@ -23,6 +23,10 @@ class TypeCosts {
     std::size_t replica;
     cost::GroupTimes times;
     std::vector<std::size_t> members;
+    core::Seconds launch{};  ///< at the slowest host: a collective lasts no less
+    core::Seconds time(const cost::GroupCollective& collective, std::int64_t samples) const {
+      return std::max(times.time(collective, samples), launch);
+    }
   };
   /// Of groups with the same types of devices the one with the slowest links; one clock for each kind of
   /// device in it, and one for all.

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <numeric>
+#include <sstream>
 
 #include "penstock/core/error.hpp"
 #include "penstock/report/csv_record.hpp"
@@ -16,6 +16,10 @@ constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostDegree = 1 << 20;
 
 void check(const CsvRecord& record, const PublishedRun& run) {
+  if (run.hidden % run.heads != 0)
+    record.fail("heads", fmt::format("{} do not divide a width of {}", run.heads, run.hidden));
+  if (run.heads % run.kv_heads != 0)
+    record.fail("kv_heads", fmt::format("{} do not divide {} heads", run.kv_heads, run.heads));
   const std::int64_t product = std::int64_t{run.tp} * run.pp * run.dp;
   if (product != run.devices)
     record.fail("devices", fmt::format("tp x pp x dp is {} x {} x {} = {}, not {}", run.tp, run.pp, run.dp,
@@ -31,13 +35,13 @@ void check(const CsvRecord& record, const PublishedRun& run) {
                 fmt::format("{} stages do not have {} layers in all", run.pp, run.layers));
 }
 
-/// "sequence parallelism; overlap": its parts.
+/// "sequence parallelism; overlap": its parts, without blanks around them.
 std::vector<std::string> phrases(const std::string& text) {
   std::vector<std::string> out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = std::min(text.find_first_not_of("; ", end), text.size());
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ';');) {
+    const std::size_t begin = part.find_first_not_of(' '), end = part.find_last_not_of(' ');
+    if (begin != std::string::npos) out.push_back(part.substr(begin, end - begin + 1));
   }
   return out;
 }

@@ -60,7 +60,7 @@ class Builder {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const plan::Stage& stage = plan_.stages[s];
       buckets_.push_back(
-          buckets(problem_.graph, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
+          buckets(problem_, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
       times_.emplace_back();
       out_.collectives.emplace_back();
       for (const cost::StageTime& passes : times_of(stage, stage.operators)) {

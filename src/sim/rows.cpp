@@ -76,16 +76,17 @@ class RowBuilder {
 
 }  // namespace
 
-std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stage, core::Bytes bytes) {
+std::vector<Bucket> buckets(const cost::Problem& problem, const plan::Stage& stage, core::Bytes bytes) {
+  const graph::OpGraph& graph = problem.graph;
+  const auto gradients = [&](core::OpId op) { return problem.training.gradients(graph.parameter_bytes(op)); };
   std::vector<Bucket> out(1);
   for (auto op = stage.operators.rbegin(); op != stage.operators.rend(); ++op) {
-    if (bytes.value() > 0 && out.back().gradients >= bytes && graph.parameter_bytes(*op).value() > 0)
-      out.emplace_back();
+    if (bytes.value() > 0 && out.back().gradients >= bytes && gradients(*op).value() > 0) out.emplace_back();
     out.back().operators.push_back(*op);
-    out.back().gradients += graph.parameter_bytes(*op);
+    out.back().gradients += gradients(*op);
   }
   for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))
-    out.back().gradients += graph.parameter_bytes(owner);
+    out.back().gradients += gradients(owner);
   return out;
 }
 

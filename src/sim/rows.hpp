@@ -17,7 +17,7 @@ struct Bucket {
 /// A stage's operators in buckets of at least `bytes` of gradients, the last one with what is left; one
 /// bucket when `bytes` is 0. Operators without parameters go with those before them; copies of parameters
 /// that other stages own count in the last one.
-std::vector<Bucket> buckets(const graph::OpGraph& graph, const plan::Stage& stage, core::Bytes bytes);
+std::vector<Bucket> buckets(const cost::Problem& problem, const plan::Stage& stage, core::Bytes bytes);
 
 /// One task of a row, the same on every replica.
 struct RowTask {

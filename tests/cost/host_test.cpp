@@ -48,7 +48,8 @@ TEST_CASE("launches are counted by operator; only what is trained has gradients"
     FAIL("no operator " << name);
     return cost::Launches{};
   };
-  CHECK(of("token.input").forward == 6);
+  CHECK(of("token.input").forward == 11);
+  CHECK(of("position.input").forward == 1);
   CHECK(of("token.embedding").forward == 1);
   CHECK(of("token.embedding").input_gradient == 0);  // nothing below it learns
   CHECK(of("token.embedding").weight_gradient == 1);
@@ -77,11 +78,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "attention without biases: query, key and value, a flash core, the product behind, and two that turn") {
+  const auto graph = models::build("llama", {{"layers", "1"}, {"sequence", "16"}});
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    if (graph.op(core::OpId(i)).kind == graph::OpKind::attention) {
+      CHECK(cost::launches(graph, core::OpId(i), 32).forward == 3 + 2);
+      CHECK(cost::launches(graph, core::OpId(i), 32).weight_gradient == 2);
+    }
+}
+
 TEST_CASE("a cross entropy over the vocabulary is many kernels") {
-  const auto graph = models::build("gpt", {{"layers", "1"}, {"loss", "yes"}});
-  const auto loss = cost::launches(graph, core::OpId(graph.size() - 1), 0);
-  CHECK(loss.forward == 30);
-  CHECK(loss.input_gradient == 12);
+  for (const bool half : {true, false}) {  // whose logits are cast to fp32, and their gradient back
+    const auto graph =
+        models::build("gpt", {{"layers", "1"}, {"loss", "yes"}, {"element_bytes", half ? "2" : "4"}});
+    const auto loss = cost::launches(graph, core::OpId(graph.size() - 1), 0);
+    CHECK(loss.forward == (half ? 30 : 29));
+    CHECK(loss.input_gradient == (half ? 12 : 11));
+  }
 }
 
 TEST_CASE("a slow host makes a stage last as long as its launches, however it is divided") {

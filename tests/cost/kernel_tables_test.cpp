@@ -121,6 +121,17 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
       near(scores * 7 * 2 / rate));
 }
 
+TEST_CASE("a backward time that was measured counts, beside rows that have none") {
+  const TableCosts costs("NVIDIA V100", even_products(), {{1, 48, 3, 32, 1e-5, 5e-5}, {8, 48, 3, 32, 8e-5}});
+  const auto graph = gpt("flash");
+  const double products = 2e-12 * 48 * 96 * (3 * 96 + 96);
+  const auto on = [&](std::int64_t samples) {
+    return costs.op_time(graph, named(graph, "layer0.attention"), kDevice, samples).input_gradient.value();
+  };
+  CHECK(on(1) == near(products + 5e-5));
+  CHECK(on(8) == near(8 * products + 8e-5 * 2.5 * 73 / 63));
+}
+
 TEST_CASE("tables are for the device they name, and read back as they were") {
   const TableCosts costs("NVIDIA V100-SXM2", even_products(), {{1, 48, 3, 32, 1e-5}});
   const std::string text = cost::to_yaml(costs);

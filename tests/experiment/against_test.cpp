@@ -46,7 +46,7 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
   CHECK(name(stated.plan.stages[1].operators.front()) == "layer1.norm1");
   CHECK(name(stated.plan.stages[1].operators.back()) == "loss");
   CHECK(stated.plan.training.precision == plan::mixed_precision("mixed_fp16"));
-  const auto whole = read({{{"ignored", "sequence parallelism; fp32 gradients"}}})[0];
+  const auto whole = read({{{"ignored", " sequence parallelism ;fp32 gradients "}}})[0];
   CHECK(whole.beside == std::vector<std::string>{"sequence parallelism", "fp32 gradients"});
   CHECK(experiment::published_problem(whole).plan.training.precision == plan::mixed_precision("mixed_bf16"));
   CHECK_FALSE(experiment::published_problem(read({{{"element_bytes", "4"}}})[0]).plan.training.precision);

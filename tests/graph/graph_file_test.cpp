@@ -174,6 +174,14 @@ TEST_CASE("faults name file, line and key") {
   CHECK(fault_of("  - {name: a, kind: input}\n") == "no fault");
   CHECK(fault_of("  - {name: a, kind: input}\n  - {name: a, kind: input}\n") ==
         "m.yaml:7: operators[1].name: a second operator named 'a'");
+  const auto heads = [](const char* shape) {
+    return fault_of(std::string("  - {name: a, kind: attention, shape: {hidden: 64, ") + shape + "}}\n");
+  };
+  CHECK(heads("heads: 8, kv_heads: 2") == "no fault");
+  CHECK(heads("heads: 0") == "no fault");  // of which only costs that need heads complain
+  for (const char* wrong :
+       {"heads: 8, kv_heads: 3", "heads: 8, kv_heads: 16", "heads: 8, kv_heads: 0", "heads: 0, kv_heads: 1"})
+    CHECK(heads(wrong).find("kv_heads: expected a divisor of the ") != std::string::npos);
   CHECK(fault_of("  - {name: a, kind: lineer}\n")
             .starts_with("m.yaml:6: operators[0].kind: unknown operator kind 'lineer'"));
   CHECK(fault_of("  - {name: a, kind: input, inputs: [b]}\n") ==

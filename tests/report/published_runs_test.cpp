@@ -52,6 +52,8 @@ TEST_CASE("a wrong published run is refused with file, line and column") {
         "runs.csv:3: mini_batch: 1 replicas that take 3 at a time cannot share 8 samples");
   CHECK(of("layers_per_stage", "2 3") ==
         "runs.csv:3: layers_per_stage: 2 stages do not have 4 layers in all");
+  CHECK(of("heads", "5") == "runs.csv:3: heads: 5 do not divide a width of 64");
+  CHECK(of("kv_heads", "3") == "runs.csv:3: kv_heads: 3 do not divide 4 heads");
   CHECK(of("layers", "5") == "runs.csv:3: layers_per_stage: 2 stages do not have 5 layers in all");
 }
 

@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
+#include "sim/rows.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
@@ -99,4 +102,22 @@ TEST_CASE("a backward pass slows down while its first gradients are reduced") {
                                          {sim::NetworkModel::fair, collective, core::Bytes(1)});
     CHECK(to_seconds(time).value() == support::near(5.5));
   }
+}
+
+TEST_CASE("a bucket is filled by gradients as they are held: of fp32 beside bf16 weights, by half as many") {
+  const auto graph = models::build("transformer", {{"layers", "8"}, {"element_bytes", "2"}});
+  const auto cluster = support::tiny_cluster(1);
+  const cost::AnalyticCosts costs;
+  plan::Stage stage;
+  for (std::size_t i = 0; i < graph.size(); ++i) stage.operators.emplace_back(i);
+  const auto count = [&](const char* precision) {
+    cost::Problem problem{graph, cluster, costs, {8}};
+    problem.training.precision = plan::mixed_precision(precision);
+    const auto cut = sim::buckets(problem, stage, core::Bytes(1 << 24));
+    core::Bytes all;
+    for (const auto& bucket : cut) all += bucket.gradients;
+    CHECK(all.value() == graph.parameters() * (std::string(precision) == "bf16" ? 2 : 4));
+    return cut.size();
+  };
+  CHECK(count("mixed_bf16") > count("bf16"));
 }

@@ -31,7 +31,7 @@ std::string written(const MixedPrecision& precision);
 /// again where they are files (core::path_for).
 Plan written_to(const std::string& file, Plan plan);
 
-/// Whether a text is meant as a plan file: it begins as one.
+/// Whether a text is meant as a plan file: it begins as one, below comments.
 bool is_plan_file(const std::string& text);
 
 /// Only what must be known before the operators can be looked up; files as the plan's own folder finds them
