@@ -163,7 +163,7 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   out["replicas"] = stage.replicas();
   out["micro_batch"] = micro_batch;
   out["in_flight"] = stage.in_flight;
-  out["recompute"] = stage.recompute;
+  out["recompute"] = plan::written(stage.recompute);
   out["tensor_parallel"] = stage.tensor_parallel;
   out["zero"] = stage.zero;
   for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)

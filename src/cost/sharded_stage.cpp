@@ -5,6 +5,7 @@
 #include <set>
 
 #include "add_weights.hpp"
+#include "divide_kept.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
@@ -49,19 +50,38 @@ std::map<OpId, Partition> partitions(const plan::Stage& stage, const Sharding& d
   return out;
 }
 
+/// In a stage that nobody divides every operator is whole.
+Partition partition_of(const std::map<OpId, Partition>& how, OpId id) {
+  const auto found = how.find(id);
+  return found == how.end() ? Partition::whole : found->second;
+}
+
+bool contains(const std::vector<OpId>& ascending, OpId id) {
+  return std::binary_search(ascending.begin(), ascending.end(), id);
+}
+
+/// Operators that are computed again before the backward pass, ascending.
+std::vector<OpId> recomputed(const graph::OpGraph& graph, const plan::Stage& stage) {
+  std::vector<OpId> out;
+  for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute))
+    out.insert(out.end(), segment.begin(), segment.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 /// What ZeRO asks for in every micro-batch, operator by operator.
 std::vector<OpTime> zero_times(const Problem& problem, const plan::Stage& stage,
-                               std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
+                               std::span<const OpId> operators, const std::map<OpId, Partition>& how,
+                               const std::vector<OpId>& again) {
   std::vector<OpTime> out;
   if (stage.zero < 2 || stage.replicas() < 2) return out;
   const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
   for (const OpId id : operators) {
-    const auto found = how.find(id);
-    const Bytes weights = weights_of(problem.graph, id, found == how.end() ? Partition::whole : found->second,
-                                     largest_part(stage));
+    const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
     OpTime& time = out.emplace_back();
     time.weight_gradient = gather.time(problem.training.sent_gradients(weights));
     if (stage.zero == 3) time.forward = time.input_gradient = gather.time(weights);
+    if (contains(again, id)) time.recompute = time.forward;
   }
   return out;
 }
@@ -70,22 +90,25 @@ void add(OpTime& sum, const OpTime& time) {
   sum.forward += time.forward;
   sum.input_gradient += time.input_gradient;
   sum.weight_gradient += time.weight_gradient;
+  sum.recompute += time.recompute;
 }
 
 OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const cluster::DeviceType& type, std::size_t member,
-                  std::int64_t samples) {
+                  const std::vector<OpId>& again, std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
-    add(sum, operator_time(problem, id, type, samples,
-                           op_part(problem.graph.op(id), how.at(id), part_of(stage, member))));
+    const OpPart mine = op_part(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
+    OpTime time = operator_time(problem, id, type, samples, mine);
+    if (contains(again, id)) time.recompute = time.forward;
+    add(sum, time);
   }
   return sum;
 }
 
 OpTime slower(const OpTime& a, const OpTime& b) {
   return {std::max(a.forward, b.forward), std::max(a.input_gradient, b.input_gradient),
-          std::max(a.weight_gradient, b.weight_gradient)};
+          std::max(a.weight_gradient, b.weight_gradient), std::max(a.recompute, b.recompute)};
 }
 
 /// `cut` takes a device's part of bytes, or all of them.
@@ -130,11 +153,11 @@ std::span<const DeviceId> group_of(const plan::Stage& stage, std::size_t replica
 
 OpTime StageTime::total() const {
   return {compute.forward + collectives.forward, compute.input_gradient + collectives.input_gradient,
-          compute.weight_gradient + collectives.weight_gradient};
+          compute.weight_gradient + collectives.weight_gradient, compute.recompute + collectives.recompute};
 }
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
-    : problem_(problem), stage_(stage), operators_(operators) {
+    : problem_(problem), stage_(stage), operators_(operators), recomputed_(recomputed(problem.graph, stage)) {
   if (stage.tensor_parallel > 1) {
     const Sharding divided = sharding(problem.graph, stage);
     how_ = partitions(stage, divided);
@@ -149,7 +172,7 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
     of_asked(divided.forward, forward_);
     of_asked(divided.backward, backward_);
   }
-  zero_ = zero_times(problem, stage, operators, how_);
+  zero_ = zero_times(problem, stage, operators, how_, recomputed_);
 }
 
 /// On the slowest device of the group.
@@ -161,9 +184,8 @@ StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
     if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
       continue;
-    out.compute = slower(out.compute, stage_.tensor_parallel == 1
-                                          ? compute_time(problem_, operators_, type, samples)
-                                          : compute_on(problem_, stage_, operators_, how_, type, m, samples));
+    out.compute =
+        slower(out.compute, compute_on(problem_, stage_, operators_, how_, type, m, recomputed_, samples));
   }
   return out;
 }
@@ -173,7 +195,10 @@ OpTime ReplicaTimes::speak(const Speakers& who) const {
   const auto launched = [&](const GroupCollective& c) {
     return std::max(who.group.time(c, who.samples), who.launch);
   };
-  for (const GroupCollective& c : forward_) out.forward += launched(c);
+  for (const GroupCollective& c : forward_) {
+    out.forward += launched(c);
+    if (contains(recomputed_, c.op)) out.recompute += launched(c);
+  }
   for (const GroupCollective& c : backward_) out.input_gradient += launched(c);
   for (const OpTime& time : zero_) add(out, time);
   return out;
@@ -227,20 +252,34 @@ Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::s
 
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
   StageLoad load = stage_load(problem, stage.operators);
-  if (stage.tensor_parallel == 1) return load;
+  const bool by_layer = stage.recompute.of == plan::Recomputation::Of::layers;
+  if (stage.tensor_parallel == 1) {
+    if (by_layer)
+      divide_kept(load, problem.graph, stage, [&](OpId id) {
+        const graph::Operator& op = problem.graph.op(id);
+        return Kept{op.kept_bytes, op.output_bytes};
+      });
+    return load;
+  }
   const graph::OpGraph& graph = problem.graph;
   const auto how = partitions(stage, sharding(graph, stage));
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
+  const auto kept_of = [&](OpId id) {
+    const graph::Operator& op = graph.op(id);
+    const OpPart mine = op_part(op, how.at(id), share);
+    const Bytes output = std::min(op.output_bytes, op.kept_bytes);
+    return Kept{
+        cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole),
+        cut(op.output_bytes, mine.whole_output)};
+  };
   load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
-    const Bytes output = std::min(op.output_bytes, op.kept_bytes);
-    load.kept +=
-        cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole);
+    load.kept += kept_of(id).all;
     steps.push_back(divided_step(backward_step(graph, problem.costs, id), mine, cut));
   }
   for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
@@ -248,6 +287,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
                 is_table(graph.op(users.front())));
   std::ranges::sort(steps, {}, &BackwardStep::op);
   load.workspace = backward_workspace(graph, steps);
+  if (by_layer) divide_kept(load, graph, stage, kept_of);
   return load;
 }
 
@@ -268,8 +308,7 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
   if (stage.tensor_parallel > 1) how = partitions(stage, sharding(problem.graph, stage));
   Bytes by_replica, by_all;
   for (const OpId id : operators) {
-    const auto found = how.find(id);
-    const Partition divided = found == how.end() ? Partition::whole : found->second;
+    const Partition divided = partition_of(how, id);
     (divided == Partition::batch ? by_all : by_replica) +=
         weights_of(problem.graph, id, divided, largest_part(stage));
   }

@@ -60,8 +60,9 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
   at(memory, MemoryKind::gradients) = training.gradients(shared(load.parameters, 2)) * rule.gradient_copies;
   if (rule.optimizer_state)
     at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
-  at(memory, MemoryKind::activations) = (load.kept * whole.value_or(in_flight) + load.entering * in_flight) *
-                                        (rule.activation_copies * samples);
+  at(memory, MemoryKind::activations) =
+      (load.kept * whole.value_or(in_flight) + (load.saved + load.entering) * in_flight) *
+      (rule.activation_copies * samples);
   if (rule.transient) {
     const int stage = zero.replicas > 1 ? zero.stage : 0;
     at(memory, MemoryKind::workspace) = load.workspace.at(samples) +

@@ -60,7 +60,7 @@ std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph:
     for (std::size_t d = 0; d < width; ++d) out[s].devices.emplace_back(s * width + d);
     out[s].micro_batch = run.micro_batch * run.dp;
     out[s].tensor_parallel = run.tp;
-    out[s].recompute = out[s].recompute_late = run.recompute;
+    if (run.recompute) out[s].recompute = plan::kRecomputeLayers;
     out[s].zero = run.zero;
     if (s > 0) out[s].after = {core::StageId(s - 1)};
   }

@@ -77,6 +77,17 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
     if (stage_of[d] == kNone) faults.push_back(fmt::format("device {} serves no stage", d));
 }
 
+void check_recomputation(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.recompute.of == Recomputation::Of::layers &&
+        segments(graph, stage.operators, stage.recompute).empty())
+      faults.push_back(fmt::format(
+          "stage {} recomputes layers and has none, no two operators such as 'layer0.norm' and 'layer0.add'",
+          s));
+  }
+}
+
 void check_batches(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
   if (const auto fault = mini_batch_fault(graph, plan.training.mini_batch)) faults.push_back(*fault);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -181,6 +192,7 @@ std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cl
   Faults faults;
   if (plan.stages.empty()) return {"there are no stages"};
   const auto stage_of = assign_operators(graph, plan, faults);
+  if (faults.empty()) check_recomputation(graph, plan, faults);
   check_order(graph, plan, stage_of, faults);
   check_devices(cluster, plan, faults);
   check_batches(graph, plan, faults);

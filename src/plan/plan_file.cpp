@@ -73,7 +73,7 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   std::string out = fmt::format("  - devices: {}\n    micro_batch: {}{}\n    k: {}\n    in_flight: {}\n",
                                 numbers(stage.devices), stage.micro_batch, share_text(plan, stage), stage.k,
                                 stage.in_flight);
-  if (stage.recompute) out += fmt::format("    recompute: {}\n", stage.recompute_late ? "late" : "true");
+  if (stage.recompute) out += fmt::format("    recompute: {}\n", written(stage.recompute));
   if (stage.tensor_parallel != 1) out += fmt::format("    tensor_parallel: {}\n", stage.tensor_parallel);
   if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
   if (!stage.partition.empty()) out += partition_text(graph, stage);
@@ -145,10 +145,7 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
   if (const auto k = node.find("k")) stage.k = static_cast<int>(k->integer(1, kMostSamples));
   if (const auto held = node.find("in_flight")) stage.in_flight = held->integer(0, kMostSamples);
-  if (const auto again = node.find("recompute")) {
-    stage.recompute_late = again->text() == "late";
-    stage.recompute = stage.recompute_late || again->flag();
-  }
+  if (const auto again = node.find("recompute")) stage.recompute = word(*again, recomputation);
   if (const auto ways = node.find("tensor_parallel"))
     stage.tensor_parallel = static_cast<int>(ways->integer(1, kMostDevices));
   if (const auto shares = node.find("shares"))

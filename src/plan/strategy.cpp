@@ -43,6 +43,17 @@ std::string schedule_words(const Strategy& s) {
   return s.k.least == s.k.most ? fmt::format("{0}F{0}B", s.k.most) : "kFkB, k " + text(s.k);
 }
 
+/// Of the stages that recompute, all alike: what; empty where that is the whole stage, or differs.
+std::string recomputed(const Plan& plan) {
+  Recomputation all;
+  for (const Stage& stage : plan.stages) {
+    if (!stage.recompute) continue;
+    if (all && !(stage.recompute == all)) return "";
+    all = stage.recompute;
+  }
+  return all.of == Recomputation::Of::layers ? written(all) : "";
+}
+
 bool read_number(std::string_view text, std::int64_t& out) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), out);
   return fault == std::errc() && end == text.data() + text.size() && out >= 0;
@@ -76,14 +87,17 @@ Strategy strategy(const Plan& plan, int depth) {
           extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),
           extent(plan, [](const Stage& stage) { return stage.k; }),
           std::count_if(plan.stages.begin(), plan.stages.end(),
-                        [](const Stage& stage) { return stage.recompute; }),
+                        [](const Stage& stage) { return bool(stage.recompute); }),
+          recomputed(plan),
           plan.schedule};
 }
 
 std::string in_words(const Strategy& s) {
   std::string out = fmt::format("{}, {}, mb {}", degree_words(s), schedule_words(s), text(s.micro_batch));
   if (s.zero.most > 0) out += ", ZeRO " + text(s.zero);
-  if (s.recomputing > 0) out += fmt::format(", recompute {}/{}", s.recomputing, s.stages);
+  if (s.recomputing > 0)
+    out += fmt::format(", recompute {}{}{}/{}", s.recomputed, s.recomputed.empty() ? "" : " ", s.recomputing,
+                       s.stages);
   return out;
 }
 

@@ -189,11 +189,11 @@ std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& 
   if (stages > size) return std::nullopt;
   std::vector<EvenRow> rows;
   for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
-    for (bool recompute : {true, false})
+    for (const plan::Recomputation& recompute : {plan::kRecomputeStage, plan::Recomputation()})
       rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", recompute});
   if (rows.empty()) return std::nullopt;
   const auto cut = [&](const EvenRow& row) {
-    const RunTimes times(problem, units, row.micro_batch, replicas, row.recompute);
+    const RunTimes times(problem, units, row.micro_batch, replicas, bool(row.recompute));
     return BalancedCuts(stages, size, times, stop).ends(stages, size);
   };
   try {

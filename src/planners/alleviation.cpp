@@ -28,7 +28,8 @@ class Alleviations {
       resize([](std::int64_t size) { return size / 2; });
     }
     Plan switched = plan_;
-    switched.stages[s_].recompute = !switched.stages[s_].recompute;
+    plan::Recomputation& recompute = switched.stages[s_].recompute;
+    recompute = recompute ? plan::Recomputation() : plan::kRecomputeStage;
     keep(std::move(switched));
     return std::move(out_);
   }

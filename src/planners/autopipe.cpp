@@ -82,7 +82,7 @@ SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options
     const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
     if (stages > size) continue;
     for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
-      rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", false});
+      rows.push_back({stages, replicas, micro_batch, options.k, "1f1b"});
   }
   const auto cut = [&](const EvenRow& row) {
     const RunTimes times(problem, units, row.micro_batch, row.replicas, false);

@@ -40,7 +40,8 @@ const std::vector<PlannerInfo>& catalogue() {
       {"data_parallel",
        "one stage on all devices, gradients reduced once per iteration; the smallest ZeRO stage that fits",
        "the usual baseline; micro-batches are accumulation steps, the best power of two by iteration time; "
-       "Rajbhandari et al., ZeRO, SC 2020, stages 1 to 3 only where nothing fits with less",
+       "Rajbhandari et al., ZeRO, SC 2020, stages 1 to 3 only where nothing fits with less; "
+       "and the same with layers recomputed",
        data_parallel},
       {"accpar",
        "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as "
@@ -60,9 +61,8 @@ const std::vector<PlannerInfo>& catalogue() {
       {"megatron",
        "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where "
        "they divide",
-       "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits "
-       "estimated, the best 64 "
-       "judged",
+       "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits, "
+       "with layers recomputed where it does not else, estimated, the best 64 judged",
        megatron, tensor_parallel_options()},
       {"autopipe",
        "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without "

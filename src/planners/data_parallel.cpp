@@ -29,19 +29,26 @@ std::vector<EvenRow> least_zero(const cost::Problem& problem, const Units& units
   return all;
 }
 
+std::vector<core::OpId> all_operators(const Units& units) {
+  std::vector<core::OpId> out;
+  for (const auto& unit : units.operators) out.insert(out.end(), unit.begin(), unit.end());
+  return out;
+}
+
 }  // namespace
 
 // One stage on all devices, the gradients reduced once per iteration. Micro-batches are the steps over which
 // gradients are accumulated; of all powers of two the fastest that fits. Replicas share optimizer state,
 // gradients or weights (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-// Models", SC 2020, section 5) only where nothing fits with less sharing.
+// Models", SC 2020, section 5) only where nothing fits with less sharing; so do replicas whose layers are
+// computed again, which may get along with less.
 SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   const Units units = planning_units(problem.graph);
   const int devices = static_cast<int>(problem.cluster.size());
   std::vector<EvenRow> rows;
   for (std::int64_t size : shared_sizes(problem, options, devices))
-    rows.push_back({1, devices, size, options.k, "1f1b", false});
+    rows.push_back({1, devices, size, options.k, "1f1b"});
   const auto whole = [&](const EvenRow&) { return std::vector{units.operators.size()}; };
   const auto none =
       options.micro_batch
@@ -49,7 +56,13 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
                         *options.micro_batch, devices, problem.training.mini_batch)
           : fmt::format("no micro-batch that divides the mini-batch {} has a sample for each of {} replicas",
                         problem.training.mini_batch, devices);
-  return fastest(problem, options, units, least_zero(problem, units, rows, stop), whole, none, stop);
+  std::vector<EvenRow> tried = least_zero(problem, units, rows, stop);
+  if (!plan::segments(problem.graph, all_operators(units), plan::kRecomputeLayers).empty()) {
+    for (EvenRow& row : rows) row.recompute = plan::kRecomputeLayers;
+    const auto again = least_zero(problem, units, rows, stop);
+    tried.insert(tried.end(), again.begin(), again.end());
+  }
+  return fastest(problem, options, units, tried, whole, none, stop);
 }
 
 }  // namespace penstock::planners

@@ -12,7 +12,7 @@ namespace {
 using CostOf = RunCost (*)(const cost::Problem&, const Units&, const EvenRow&);
 
 RunCost time_of(const cost::Problem& problem, const Units& units, const EvenRow& row) {
-  return RunTimes(problem, units, row.micro_batch, 1, row.recompute);
+  return RunTimes(problem, units, row.micro_batch, 1, bool(row.recompute));
 }
 
 /// Bytes of weights, their gradients and state, and of what is kept of the whole mini-batch. Sums over
@@ -40,7 +40,8 @@ SearchResult equal(const cost::Problem& problem, const SearchOptions& options, C
   const std::size_t stages = problem.cluster.size(), size = units.operators.size();
   std::vector<EvenRow> rows;
   for (std::int64_t micro_batch : shared_sizes(problem, options, 1))
-    for (bool recompute : {false, true}) rows.push_back({stages, 1, micro_batch, 1, "gpipe", recompute});
+    for (const plan::Recomputation& recompute : {plan::Recomputation(), plan::kRecomputeStage})
+      rows.push_back({stages, 1, micro_batch, 1, "gpipe", recompute});
   if (size < stages) rows.clear();
   const auto cut = [&](const EvenRow& row) {
     return BalancedCuts(stages, size, cost_of(problem, units, row), stop).ends(stages, size);

@@ -59,7 +59,8 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
 // layer is a planning unit of any model in one row, divided by the rule of cost/sharding.hpp; where layers do
 // not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
-// is estimated, and where plans are evaluated the 64 of least estimate are.
+// is estimated, with all layers computed again where it does not fit else, and where plans are evaluated the
+// 64 of least estimate are.
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const SearchOptions options = limited(asked, OwnValues("megatron", tensor_parallel_options(), asked.own));
   refuse_size_per_stage(options, "megatron");
@@ -74,7 +75,7 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, 
       for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
         for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
           rows.push_back(
-              {v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", false, t});
+              {v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", {}, t, 0, true});
     }
   const auto cut = [&](const EvenRow& row) { return uniform(row.stages, size); };
   return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop, kMostEvaluated);

@@ -125,7 +125,7 @@ class TwoBufferedAtSize {
     std::vector<TwoBwStage> stages;
     std::size_t unit = 0;
     for (plan::Stage& stage : plan.stages) {
-      stage.recompute = recompute;
+      if (recompute) stage.recompute = plan::kRecomputeStage;
       stages.push_back(described(stage, unit));
     }
     const TwoBwShape shape{

@@ -118,7 +118,8 @@ class PiperAtSize {
       stage.tensor_parallel = from.tensor_degree;
       for (int d = 0; d < from.data_degree * from.tensor_degree; ++d) stage.devices.emplace_back(device++);
       stage.micro_batch = samples_ * from.data_degree;
-      stage.recompute = std::count(from.configurations.begin(), from.configurations.end(), 1) > 0;
+      if (std::count(from.configurations.begin(), from.configurations.end(), 1) > 0)
+        stage.recompute = plan::kRecomputeStage;
       if (plan.stages.size() > 1) stage.after = {core::StageId(plan.stages.size() - 2)};
     }
     unite_groups(problem_.cluster, plan);

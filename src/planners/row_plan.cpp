@@ -106,6 +106,13 @@ score::Network network_of(const cost::Problem& problem, const std::vector<EvenRo
   return score::assume_network(problem.cluster, problem.training, {sizes.begin(), sizes.end()});
 }
 
+/// In every stage.
+bool has_layers(const graph::OpGraph& graph, const plan::Plan& plan) {
+  return std::ranges::none_of(plan.stages, [&](const plan::Stage& stage) {
+    return plan::segments(graph, stage.operators, plan::kRecomputeLayers).empty();
+  });
+}
+
 using Judge = std::function<double(const plan::Plan&)>;
 
 Candidate candidate(const cost::Problem& problem, const Units& units, const EvenRow& row, const RowCut& cut,
@@ -113,8 +120,16 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
   Candidate out;
   try {
     stop.check();
-    out.plan = row_plan(problem, units, row, cut(row));
-    if (fits(problem, *out.plan)) out.seconds = judge(*out.plan);
+    const auto ends = cut(row);
+    out.plan = row_plan(problem, units, row, ends);
+    bool fitting = fits(problem, *out.plan);
+    if (!fitting && row.layers_at_need && has_layers(problem.graph, *out.plan)) {
+      EvenRow again = row;
+      again.recompute = plan::kRecomputeLayers;
+      out.plan = row_plan(problem, units, again, ends);
+      fitting = fits(problem, *out.plan);
+    }
+    if (fitting) out.seconds = judge(*out.plan);
     out.late = false;
   } catch (const core::LimitHit&) {
   }

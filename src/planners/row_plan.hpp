@@ -20,9 +20,10 @@ struct EvenRow {
   std::int64_t micro_batch = 1;
   int k = 1;
   std::string schedule = "1f1b";
-  bool recompute = false;   ///< in all stages
-  int tensor_parallel = 1;  ///< devices of a replica
-  int zero = 0;             ///< ZeRO stage, in all stages
+  plan::Recomputation recompute{};  ///< in all stages
+  int tensor_parallel = 1;          ///< devices of a replica
+  int zero = 0;                     ///< ZeRO stage, in all stages
+  bool layers_at_need = false;      ///< where it does not fit, all stages recompute layer by layer
 
   int devices() const { return replicas * tensor_parallel; }  ///< of a rank; divides the cluster
 };

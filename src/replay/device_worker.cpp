@@ -134,7 +134,7 @@ class KernelWorker : public DeviceWorker {
 
   void compute(StageRun& stage, const Instruction& i) {
     if (device_.grouped() && i.pass == Pass::forward) mail_.complete(i, stage.entering_time(i.samples.count));
-    if (device_.grouped() && (i.pass == Pass::backward || i.pass == Pass::input_gradient))
+    if (device_.grouped() && i.pass != Pass::forward)  // gradients, which recomputation may have waited for
       mail_.complete(i, stage.returning_time(i.samples.count));
     switch (i.pass) {
       case Pass::forward:

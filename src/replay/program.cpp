@@ -81,7 +81,7 @@ class Lowering {
 
   Program lower() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-      places_.push_back(places(row(s), static_cast<std::int32_t>(s), plan_.stages[s].recompute_late));
+      places_.push_back(places(row(s), static_cast<std::int32_t>(s), !plan_.stages[s].recompute.early));
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) devices_ = std::max(devices_, end_of(s));
     out_.devices.resize(devices_);
     out_.open_at_start.resize(devices_);

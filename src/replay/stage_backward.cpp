@@ -11,6 +11,8 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
   for (const auto& [id, terms] : received)
     for (const Lease& term : terms) add_term(state, id, Cut(), term);
   for (auto id = own_.rbegin(); id != own_.rend(); ++id) {
+    const auto segment = segments_.of(*id);
+    if (segment && !state.rebuilt.contains(*segment)) rebuild(state, *segment, version);
     if (unread_.contains(*id)) start_loss(state, *id);
     if (device_.part(*id).after) go_before_sum(state, *id);
     input_gradients(state, *id, version);
@@ -18,6 +20,8 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
     if (weighs(*id)) weight_gradient(state, *id, version);
     state.gradients.erase(*id);
     state.handed.erase(*id);
+    if (segments_.count() > 1 && segment && *id == segments_.members(*segment).front())
+      drop_rebuilt(state, *segment);
   }
   for (const auto& [id, terms] : state.gradients)
     if (!own_.contains(id)) settled(state, id, Cut());

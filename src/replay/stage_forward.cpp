@@ -10,37 +10,60 @@ void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entere
   InFlight& state = in_flight_[micro_batch];
   state.samples = samples;
   state.tensors = std::move(entered);
-  run_forward(state, version, !stage_.recompute);
+  for (const OpId id : own_) {
+    const bool again = segments_.of(id).has_value();
+    run_forward(state, id, version,
+                {segments_.lasts(id) ? MemoryKind::activations : MemoryKind::workspace,
+                 again ? MemoryKind::workspace : MemoryKind::activations});
+    if (again) forget_read(state, id);
+  }
   if (device_.grouped())
     make_whole(state, stage_.recompute ? MemoryKind::workspace : MemoryKind::activations);
 }
 
 void StageRun::recompute(std::int32_t micro_batch, int version) {
-  run_forward(in_flight_.at(micro_batch), version, true);
+  rebuild(in_flight_.at(micro_batch), segments_.count() - 1, version);
 }
 
-/// What is not kept goes as soon as the stage has read it for the last time.
-void StageRun::run_forward(InFlight& state, int version, bool keep) {
-  const MemoryKind kind = keep ? MemoryKind::activations : MemoryKind::workspace;
-  for (const OpId id : own_) {
-    for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kind);
-    if (device_.graph.op(id).kind == OpKind::input)
-      state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kind, device_.name(id));
-    else if (has_kernel(id))
-      compute(state, id, version, kind);
-    else
-      show(state, id, kind);
-    if (!keep) forget_read(state, id);
+void StageRun::rebuild(InFlight& state, std::size_t segment, int version) {
+  for (const OpId id : segments_.members(segment))
+    run_forward(state, id, version, {MemoryKind::activations, MemoryKind::activations});
+  state.rebuilt.insert(segment);
+}
+
+/// All of its readers have had their backward pass.
+void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
+  for (const OpId id : segments_.members(segment)) {
+    state.kept.erase(id);
+    state.sums.erase(id);
+    if (!segments_.lasts(id)) state.tensors.erase(id);
   }
+  std::erase_if(state.recut, [&](const auto& cut) { return !segments_.read_once(cut.first.first); });
 }
 
-void StageRun::compute(InFlight& state, OpId id, int version, MemoryKind kind) {
+void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
+  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kinds.kept);
+  if (device_.graph.op(id).kind == OpKind::input)
+    state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kinds.output, device_.name(id));
+  else if (has_kernel(id))
+    compute(state, id, version, kinds);
+  else
+    show(state, id, kinds.output);
+}
+
+/// What lasts is written a second time where it lies.
+void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
+  const MemoryKind kind = kinds.output;
   kernels::Kernel& k = kernel(id, state.samples.count);
   const Part& part = device_.part(id);
-  const Lease output = state.tensors[id] =
-      in_place_.contains(id) ? input(state, id, 0) : acquire(k.slots().output, kind, id);
+  Lease& tensor = state.tensors[id];
+  if (in_place_.contains(id))
+    tensor = input(state, id, 0);
+  else if (tensor == nullptr || part.after)
+    tensor = acquire(k.slots().output, kind, id);
+  const Lease output = tensor;
   state.sums.erase(id);
-  state.kept[id] = acquire(k.slots().kept, kind, id);
+  state.kept[id] = acquire(k.slots().kept, kinds.kept, id);
   run(k, kernels::Pass::forward, operands(state, id, version), id);
   if (part.sums_output)
     all_reduce(device_, {output},
@@ -75,13 +98,16 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
   state.tensors[id] = part;
 }
 
+/// What is computed again goes as soon as the stage has read it for the last time.
 void StageRun::forget_read(InFlight& state, OpId id) {
   state.kept.erase(id);
   state.sums.erase(id);
   for (const OpId source : device_.wire(id).sources) {
     if (last_reader_.at(source) != id) continue;
-    std::erase_if(state.recut, [&](const auto& cut) { return cut.first.first == source; });
-    if (own_.contains(source) && !leaving_.contains(source)) state.tensors.erase(source);
+    if (!segments_.read_once(source))
+      std::erase_if(state.recut, [&](const auto& cut) { return cut.first.first == source; });
+    if (own_.contains(source) && !leaving_.contains(source) && !segments_.lasts(source))
+      state.tensors.erase(source);
   }
 }
 

@@ -18,6 +18,7 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     : device_(device),
       stage_(stage),
       own_(stage.operators.begin(), stage.operators.end()),
+      segments_(device.graph, stage),
       weights_(device, stage.operators, std::move(use)),
       data_(device),
       mini_batch_(mini_batch),
@@ -30,6 +31,7 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
     if (kernels::works_in_place(device.graph, device.wires, id) &&
         (own_.contains(device.wire(id).sources[0]) || !stage.recompute) &&
+        segments_.of(device.wire(id).sources[0]) == segments_.of(id) &&
         device.part(id).makes == cut_of(device.wire(id).sources[0]))
       in_place_.insert(id);
   }
@@ -80,9 +82,11 @@ void StageRun::let_go(std::int32_t micro_batch, schedule::Pass pass) {
   InFlight& state = in_flight_.at(micro_batch);
   if (pass == schedule::Pass::forward)
     for (const OpId id : packed_) state.recut.erase({id, Cut()});
-  if (pass == schedule::Pass::forward && stage_.recompute) {
-    std::erase_if(state.tensors, [&](const auto& tensor) { return own_.contains(tensor.first); });
-    state.recut.clear();
+  if (pass == schedule::Pass::forward && segments_.count() > 0) {
+    std::erase_if(state.tensors, [&](const auto& tensor) {
+      return own_.contains(tensor.first) && !segments_.lasts(tensor.first);
+    });
+    std::erase_if(state.recut, [&](const auto& cut) { return !segments_.read_once(cut.first.first); });
   }
   if (pass == schedule::Pass::input_gradient)
     std::erase_if(state.gradients, [&](const auto& gradient) { return !own_.contains(gradient.first); });

@@ -7,6 +7,7 @@
 #include "data_set.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/schedule/grid.hpp"
+#include "segments.hpp"
 #include "stage_weights.hpp"
 
 namespace penstock::replay {
@@ -18,6 +19,7 @@ struct InFlight {
   std::map<std::pair<core::OpId, Cut>, Lease> recut;  ///< the same for readers that need them cut otherwise
   std::map<core::OpId, Lease> sums;  ///< of parts of outputs, where something is applied to them
   std::map<core::OpId, std::vector<Lease>> kept, handed;
+  std::set<std::size_t> rebuilt;  ///< segments that have been computed again
   /// Of tensors, as their readers have them cut; sums of the terms that have come so far.
   std::map<core::OpId, std::map<Cut, Lease>> gradients;
 };
@@ -41,6 +43,7 @@ class StageRun {
   void prepare(Samples samples);
 
   void forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version);
+  /// The segment that the backward pass begins with, which computes the others when their turn has come.
   void recompute(std::int32_t micro_batch, int version);
   /// `split`: the weight gradients are left to a pass of their own.
   void backward(std::int32_t micro_batch, const Received& received, int version, bool split);
@@ -64,9 +67,15 @@ class StageRun {
 
  private:
   void note_collectives();
-  void run_forward(InFlight& state, int version, bool keep);
+  /// What holds an operator's output, and its internals.
+  struct Kinds {
+    plan::MemoryKind output, kept;
+  };
+  void run_forward(InFlight& state, core::OpId id, int version, Kinds kinds);
+  void rebuild(InFlight& state, std::size_t segment, int version);
+  void drop_rebuilt(InFlight& state, std::size_t segment);
   void show(InFlight& state, core::OpId id, plan::MemoryKind kind);
-  void compute(InFlight& state, core::OpId id, int version, plan::MemoryKind kind);
+  void compute(InFlight& state, core::OpId id, int version, Kinds kinds);
   void apply_after(InFlight& state, core::OpId id, plan::MemoryKind kind);
   void forget_read(InFlight& state, core::OpId id);
   void make_whole(InFlight& state, plan::MemoryKind kind);
@@ -101,7 +110,8 @@ class StageRun {
   Device& device_;
   plan::Stage stage_;
   std::set<core::OpId> own_, leaving_, unread_;
-  std::set<core::OpId> in_place_;                 ///< what enters a stage that recomputes is needed again
+  Segments segments_;
+  std::set<core::OpId> in_place_;                 ///< what a segment reads is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
   std::vector<cost::GroupCollective> entering_, returning_;

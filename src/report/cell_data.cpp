@@ -33,7 +33,7 @@ Json stages(const CellData& cell) {
                    {"micro_batch", plan::samples_per_device(cell.plan, stage)},
                    {"tensor_parallel", stage.tensor_parallel},
                    {"zero", stage.zero},
-                   {"recompute", stage.recompute}});
+                   {"recompute", stage.recompute ? plan::written(stage.recompute) : ""}});
   }
   return out;
 }

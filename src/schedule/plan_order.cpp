@@ -167,11 +167,17 @@ class Updates {
   }
 
  private:
-  /// Before the pass that needs what the forward kept.
+  /// Before the pass that needs what the forward kept. What a split backward pass leaves to its weight
+  /// gradients would keep all layers until then, where each is to make room for the next.
   void recompute(const Action& action) {
-    for (const Action& part : parts(action))
-      if ((part.pass == Pass::backward || part.pass == Pass::input_gradient) && stage(part.stage).recompute)
-        out_.push_back({Pass::recompute, part.stage, part.micro_batch});
+    for (const Action& part : parts(action)) {
+      if (part.pass != Pass::backward && part.pass != Pass::input_gradient) continue;
+      const plan::Recomputation& again = stage(part.stage).recompute;
+      if (part.pass == Pass::input_gradient && again.of == plan::Recomputation::Of::layers)
+        throw core::BadInput(fmt::format("stage {} recomputes layer by layer, {} splits its backward passes",
+                                         part.stage, plan_.schedule));
+      if (again) out_.push_back({Pass::recompute, part.stage, part.micro_batch});
+    }
   }
 
   std::int32_t& waiting(std::int32_t s) { return waiting_[static_cast<std::size_t>(s)]; }

@@ -44,8 +44,7 @@ cost::AllReduce slowest_group(const Cluster& cluster, std::size_t replicas) {
 }
 
 core::Seconds slowest_compute(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
-  const cost::OpTime time = cost::stage_time(problem, stage, samples).total();
-  return time.total() + (stage.recompute ? time.forward : core::Seconds(0));
+  return cost::stage_time(problem, stage, samples).total().total();
 }
 
 /// Index into Network::link of a stage's messages, to as many devices further on as it has.

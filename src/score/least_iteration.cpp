@@ -35,7 +35,7 @@ Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
     const std::int64_t share = stage.micro_batch * (r + 1) / replicas - stage.micro_batch * r / replicas;
     const cost::OpTime time =
         times.time(static_cast<std::size_t>(r), std::max<std::int64_t>(1, share)).total();
-    out.all.push_back(time.total() + (stage.recompute ? time.forward : Seconds(0)));
+    out.all.push_back(time.total());
     out.forward = std::min(out.forward, time.forward);
     out.backward = std::min(out.backward, time.backward());
   }

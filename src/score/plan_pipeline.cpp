@@ -72,9 +72,9 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage,
   for (std::size_t r = 0; r < replicas(stage); ++r) {
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
     const cost::OpTime time = times.time(r, samples).total();
-    const Seconds again = stage.recompute ? time.forward : Seconds(0);
-    out.stages.push_back({rounded(time.forward), rounded(again) + rounded(time.backward()),
-                          static_cast<int>(room), after, rounded(again)});
+    const Picoseconds again = rounded(time.recompute);
+    out.stages.push_back({rounded(time.forward), again + rounded(time.backward()), static_cast<int>(room),
+                          after, stage.recompute.early ? again : Picoseconds(0)});
   }
 }
 

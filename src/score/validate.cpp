@@ -20,7 +20,7 @@ namespace {
 std::vector<std::int64_t> held_whole(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<std::int64_t> out;
   for (const plan::Stage& stage : judged.stages) out.push_back(stage.in_flight / stage.micro_batch);
-  const auto again = [](const plan::Stage& stage) { return stage.recompute; };
+  const auto again = [](const plan::Stage& stage) { return bool(stage.recompute); };
   if (std::none_of(judged.stages.begin(), judged.stages.end(), again)) return out;
   const auto recomputed = schedule::most_recomputed(order_of(problem, judged));
   for (std::size_t s = 0; s < out.size(); ++s)

@@ -40,7 +40,8 @@ TaskKind kind_of(Pass pass) {
 }
 
 core::Seconds time_of(Pass pass, const cost::OpTime& time) {
-  if (pass == Pass::forward || pass == Pass::recompute) return time.forward;
+  if (pass == Pass::forward) return time.forward;
+  if (pass == Pass::recompute) return time.recompute;
   if (pass == Pass::backward) return time.backward();
   return pass == Pass::input_gradient ? time.input_gradient : time.weight_gradient;
 }
@@ -198,7 +199,7 @@ class Builder {
     tasks.group = stage.tensor_parallel;
     tasks.micro_batch = stage.micro_batch;
     tasks.in_turn = in_turn();
-    tasks.late = stage.recompute_late;
+    tasks.late = stage.recompute && !stage.recompute.early;
     return tasks;
   }
 

@@ -53,6 +53,7 @@ class StageOnDevice {
       : stage_(stage), device_(device), times_(times), arrival_(arrival), transient_(rule.transient) {
     const std::int64_t samples = stage.share(device / stage.group);
     kept_ = load.kept.value() * rule.activation_copies * samples;
+    saved_ = load.saved.value() * rule.activation_copies * samples;
     entering_ = load.entering.value() * rule.activation_copies * samples;
     received_ = load.entering.value() * samples;
     gradients_ = load.leaving.value() * samples;
@@ -72,12 +73,12 @@ class StageOnDevice {
   std::int64_t start(std::int32_t position) const { return times_.start[task(position)]; }
   std::int64_t end(std::int32_t position) const { return times_.end[task(position)]; }
 
-  /// A micro-batch that is recomputed keeps what entered the stage alone until then.
+  /// A micro-batch that is recomputed keeps what is saved and what entered the stage alone until then.
   void add_activations(std::size_t m, std::vector<MemoryChange>& changes) const {
     const bool again = m < stage_.recompute.size() && stage_.recompute[m] >= 0;
-    changes.push_back({start(stage_.forward[m].first), entering_ + (again ? 0 : kept_), 0});
+    changes.push_back({start(stage_.forward[m].first), entering_ + saved_ + (again ? 0 : kept_), 0});
     if (again) changes.push_back({start(stage_.recompute[m]), kept_, 0});
-    changes.push_back({end(stage_.release[m]), -entering_ - kept_, 0});
+    changes.push_back({end(stage_.release[m]), -entering_ - saved_ - kept_, 0});
   }
   void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
     const std::int32_t forward = stage_.forward[m].first;
@@ -92,7 +93,7 @@ class StageOnDevice {
   const Times& times_;
   const std::vector<std::int64_t>& arrival_;
   bool transient_;
-  std::int64_t kept_, entering_, received_, gradients_;  ///< bytes per micro-batch
+  std::int64_t kept_, saved_, entering_, received_, gradients_;  ///< bytes per micro-batch
 };
 
 plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage,

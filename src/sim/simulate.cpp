@@ -41,7 +41,8 @@ trace::Span span_of(const TaskGraph& graph, const Task& task, std::int64_t start
 
 Picoseconds collective_of(const cost::OpTime& time, trace::TaskKind kind) {
   using trace::TaskKind;
-  if (kind == TaskKind::forward || kind == TaskKind::recompute) return to_picoseconds(time.forward);
+  if (kind == TaskKind::forward) return to_picoseconds(time.forward);
+  if (kind == TaskKind::recompute) return to_picoseconds(time.recompute);
   if (kind == TaskKind::backward) return to_picoseconds(time.backward());
   if (kind == TaskKind::input_gradient) return to_picoseconds(time.input_gradient);
   return kind == TaskKind::weight_gradient ? to_picoseconds(time.weight_gradient) : Picoseconds();

@@ -8,7 +8,8 @@ namespace penstock::sim::verify {
 namespace {
 
 core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
-  if (kind == TaskKind::forward || kind == TaskKind::recompute) return time.forward;
+  if (kind == TaskKind::forward) return time.forward;
+  if (kind == TaskKind::recompute) return time.recompute;
   if (kind == TaskKind::backward) return time.backward();
   return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }

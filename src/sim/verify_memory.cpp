@@ -56,10 +56,11 @@ class StageOnDevice {
               *again = evidence_.find(device_, stage_, TaskKind::recompute, micro_batch);
     const cost::MemoryRule& rule = evidence_.problem.memory;
     const std::int64_t copies = rule.activation_copies * samples_;
-    const std::int64_t entering = load_.entering.value() * copies, kept = load_.kept.value() * copies;
-    at(forward->first).activations += entering + (again ? 0 : kept);
+    const std::int64_t lasting = (load_.entering + load_.saved).value() * copies,
+                       kept = load_.kept.value() * copies;
+    at(forward->first).activations += lasting + (again ? 0 : kept);
     if (again) at(again->first).activations += kept;
-    at(release->last).activations -= entering + kept;
+    at(release->last).activations -= lasting + kept;
     if (!rule.transient) return;
     hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
     hold(arrival(*backward), backward->last, load_.leaving.value() * samples_);

@@ -114,7 +114,7 @@ class Checker {
 
   /// Of a pass, or of the late recomputation before it.
   Picoseconds begin_of(const Ran& pass, DeviceId device, StageId stage, std::int32_t micro_batch) const {
-    if (pass.span->kind == TaskKind::forward || !evidence_.plan.stages[stage.index()].recompute_late)
+    if (pass.span->kind == TaskKind::forward || evidence_.plan.stages[stage.index()].recompute.early)
       return pass.first;
     const Ran* again = evidence_.find(device, stage, TaskKind::recompute, micro_batch);
     return again ? again->first : pass.first;

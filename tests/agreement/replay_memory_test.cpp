@@ -66,10 +66,16 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
   compare("transformer", kTransformer, {.mini_batch = 16});
   compare("transformer", kTransformer,
           {.schedule = "gpipe", .mini_batch = 16, .optimizer = plan::Optimizer::adam});
-  compare("transformer", kTransformer, {.schedule = "gpipe", .mini_batch = 16, .recompute = true});
+  compare("transformer", kTransformer,
+          {.schedule = "gpipe", .mini_batch = 16, .recompute = plan::kRecomputeStage});
+  compare("transformer", kTransformer,
+          {.schedule = "gpipe", .mini_batch = 16, .recompute = plan::kRecomputeLayers});
   compare("transformer", kTransformer, {.schedule = "zb_h1", .mini_batch = 16});
   compare("transformer", kTransformer, {.mini_batch = 16, .replicas = 2});
   compare("gpt", kGpt, {.mini_batch = 16});
+  for (const plan::Recomputation& layers :
+       {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::Of::layers, false, 1}})
+    compare("gpt", kGpt, {.rank = {0}, .mini_batch = 16, .recompute = layers});
   compare("dlrm", {{"table_rows", "50"}, {"tower_input", "16"}, {"width", "16"}}, {.mini_batch = 16});
 }
 
@@ -77,7 +83,7 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
 // the simulator does not count.
 TEST_CASE("devices of a tensor-parallel group take what the simulator counts") {
   for (const int devices : {2, 4})
-    for (const bool recompute : {false, true})
+    for (const auto& recompute : {plan::Recomputation(), plan::kRecomputeStage, plan::kRecomputeLayers})
       compare(
           "transformer", kTransformer,
           {.rank = {0}, .mini_batch = 16, .replicas = 2, .tensor_parallel = devices, .recompute = recompute});

@@ -67,16 +67,16 @@ TEST_CASE("a plan finds its cluster from its own folder, wherever it was written
 TEST_CASE("a plan file reads back to the same text") {
   const auto g = diamond();
   Plan written = diamond_plan();
-  written.stages[0].recompute = true;
-  written.stages[1].recompute = written.stages[1].recompute_late = true;
+  written.stages[0].recompute = plan::kRecomputeStage;
+  written.stages[1].recompute = plan::kRecomputeEarly;
+  written.stages[2].recompute = {plan::Recomputation::Of::layers, false, 4};
   written.schedule = "zb_h1";
   const std::string text = plan::to_yaml(g, written);
   const Plan back = plan::parse_plan(text, "p.yaml", g);
   CHECK(plan::to_yaml(g, back) == text);
   CHECK(back.training.optimizer == plan::Optimizer::adam);
   CHECK(back.stages[2].k == 2);
-  CHECK((back.stages[0].recompute && !back.stages[0].recompute_late));
-  CHECK(back.stages[1].recompute_late);
+  for (std::size_t s = 0; s < 3; ++s) CHECK(back.stages[s].recompute == written.stages[s].recompute);
   CHECK(plan::parse_plan_head(text, "p.yaml").model.parameters.at("n") == "4");
 }
 

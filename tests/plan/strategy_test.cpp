@@ -29,10 +29,10 @@ std::string words(const plan::Plan& plan, int depth) {
 TEST_CASE("a plan in one line: degrees, schedule, micro-batch of a replica, recomputation") {
   auto plan = stages({16, 16, 16, 16}, 64);
   for (auto& stage : plan.stages) stage.tensor_parallel = 8;
-  for (std::size_t s = 0; s < 3; ++s) plan.stages[s].recompute = true;
+  for (std::size_t s = 0; s < 3; ++s) plan.stages[s].recompute = plan::kRecomputeStage;
   CHECK(words(plan, 4) == "PP4 x DP2 x TP8, 1F1B, mb 32, recompute 3/4");
   plan.schedule = "zb_h1";
-  for (auto& stage : plan.stages) stage.zero = 1, stage.recompute = false;
+  for (auto& stage : plan.stages) stage.zero = 1, stage.recompute = {};
   CHECK(words(plan, 4) == "PP4 x DP2 x TP8, zb_h1, mb 32, ZeRO 1");
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("piper planners: plans of random problems are valid and leave no devic
         CHECK(found.estimate->value() > 0);
         CHECK(found.states > 0);
         ++planned;
-        for (const auto& stage : found.plan.stages) recomputed += stage.recompute;
+        for (const auto& stage : found.plan.stages) recomputed += bool(stage.recompute);
       } catch (const core::Infeasible&) {
       }
     }

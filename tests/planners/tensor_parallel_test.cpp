@@ -38,7 +38,7 @@ bool sharded(const plan::Plan& plan) {
 
 bool recomputes(const plan::Plan& plan) {
   return std::any_of(plan.stages.begin(), plan.stages.end(),
-                     [](const auto& stage) { return stage.recompute; });
+                     [](const auto& stage) { return bool(stage.recompute); });
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST_CASE("weight stashing follows PipeDream's recurrence") {
   };
   check_recurrence(cut_model(six_layers(), without_flush("pipedream", 2)), delay, 1, 20);
   Cut recomputed = without_flush("pipedream", 2);
-  recomputed.recompute = true;
+  recomputed.recompute = plan::kRecomputeStage;
   check_recurrence(cut_model(six_layers(), recomputed), delay, 1, 20);
 }
 

@@ -93,8 +93,8 @@ Case random_case(const Family& family, std::uint64_t seed) {
     stage.devices = devices[static_cast<std::size_t>(r)];
     stage.micro_batch = micro_batch;
     if (std::string(family.name) == "1f1b") stage.micro_batch *= random.between(1, 2);
-    stage.recompute = random.chance(0.2);
-    stage.recompute_late = stage.recompute && stage.operators.size() % 2 == 0;
+    if (random.chance(0.2)) stage.recompute = plan::kRecomputeStage;
+    if (stage.recompute && stage.operators.size() % 2 == 0) stage.recompute = plan::kRecomputeEarly;
     out.plan.stages.push_back(stage);
   }
   out.plan.training = {micro_batch * 6 * ranks, plan::Optimizer::sgd};

@@ -22,9 +22,9 @@ struct Cut {
   std::vector<std::int32_t> rank = {0, 1, 2};  ///< [stage]
   std::int64_t mini_batch = 4, micro_batch = 2;
   std::size_t replicas = 1;
-  int tensor_parallel = 1;  ///< devices of each replica
-  bool recompute = false;   ///< every stage
-  bool sequential = false;  ///< stages in a row, though the model has branches
+  int tensor_parallel = 1;          ///< devices of each replica
+  plan::Recomputation recompute{};  ///< every stage
+  bool sequential = false;          ///< stages in a row, though the model has branches
   plan::Optimizer optimizer = plan::Optimizer::momentum;
 };
 

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-
 #include "cut_model.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"

@@ -194,12 +194,13 @@ TEST_CASE("an iteration put on all streams at once trains alike, in whatever ord
     for (const std::uint64_t seed : {1, 2, 3}) {
       CAPTURE(std::string(family));
       CAPTURE(seed);
-      const CutModel model = replay::test::cut_model(small_chain(), {.schedule = family,
-                                                                     .rank = placement(family),
-                                                                     .mini_batch = 24,
-                                                                     .micro_batch = 3,
-                                                                     .replicas = replicas,
-                                                                     .recompute = seed == 3});
+      const CutModel model = replay::test::cut_model(
+          small_chain(), {.schedule = family,
+                          .rank = placement(family),
+                          .mini_batch = 24,
+                          .micro_batch = 3,
+                          .replicas = replicas,
+                          .recompute = seed == 3 ? plan::kRecomputeStage : plan::Recomputation()});
       const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
       replay::test::LazyWorld world(seed);
       Team lazy(model, program,

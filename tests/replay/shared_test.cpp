@@ -39,10 +39,10 @@ struct Given {
   std::string schedule;
   std::vector<std::int32_t> rank;
   std::vector<std::size_t> replicas;
-  bool recompute = false;
+  plan::Recomputation recompute{};
 };
 const std::vector<Given> kPlans = {{"1f1b", {0, 1, 2}, {1, 1, 2}},
-                                   {"gpipe", {0, 1}, {3, 1}, true},
+                                   {"gpipe", {0, 1}, {3, 1}, plan::kRecomputeStage},
                                    {"zb_h1", {0, 1}, {2, 2}},
                                    {"interleaved_1f1b", {0, 1, 0, 1}, {1, 2}},
                                    {"zbv", {0, 1, 1, 0}, {2, 1}}};

@@ -105,7 +105,7 @@ void check_random_models(std::uint64_t first, std::uint64_t end) {
     cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
     cut.tensor_parallel = random.between(2, 3);
     cut.replicas = static_cast<std::size_t>(random.between(1, 2));
-    cut.recompute = random.chance(0.3);
+    if (random.chance(0.3)) cut.recompute = plan::kRecomputeStage;
     CutModel model = cut_model(graph, cut);
     divide_at_random(model, random);
     check_training(model, {24, 1e-4, 1});
@@ -128,8 +128,13 @@ std::string refusal(const graph::OpGraph& graph, const Cut& cut, OpKind kind, Pa
 TEST_CASE("transformers over groups of two and four, in stages, replicated, recomputed, split backwards") {
   const std::vector<Cut> cuts = {
       {.rank = {0}, .tensor_parallel = 2},
+      {.rank = {0}, .tensor_parallel = 2, .recompute = plan::kRecomputeLayers},
       {.rank = {0, 1}, .tensor_parallel = 4, .optimizer = plan::Optimizer::sgd},
-      {.schedule = "gpipe", .rank = {0, 1}, .replicas = 2, .tensor_parallel = 2, .recompute = true},
+      {.schedule = "gpipe",
+       .rank = {0, 1},
+       .replicas = 2,
+       .tensor_parallel = 2,
+       .recompute = plan::kRecomputeStage},
       {.schedule = "zb_h1",
        .rank = {0, 1},
        .micro_batch = 1,
@@ -182,7 +187,11 @@ TEST_CASE("parameters that stages share are summed over the devices of one numbe
   const Given& encoder_decoder = replay::test::small_zoo().at("encoder_decoder");
   for (const Cut& cut :
        {Cut{.rank = {0, 1}, .tensor_parallel = 2},
-        Cut{.schedule = "gpipe", .rank = {0, 1, 2}, .replicas = 2, .tensor_parallel = 2, .recompute = true},
+        Cut{.schedule = "gpipe",
+        .rank = {0, 1, 2},
+        .replicas = 2,
+        .tensor_parallel = 2,
+        .recompute = plan::kRecomputeStage},
         Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
         Cut{.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .tensor_parallel = 2}})
     for (const auto& [name, given] : {std::pair("gpt", gpt), {"encoder_decoder", encoder_decoder}}) {

@@ -60,7 +60,8 @@ void check_run(const Cut& cut, Manner manner) {
 TEST_CASE("a recomposed run trains") {
   for (const std::string schedule : {"1f1b", "gpipe", "zb_h1"})
     check_run({.schedule = schedule, .mini_batch = 8}, Manner::recomposed);
-  check_run({.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = true}, Manner::recomposed);
+  check_run({.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = plan::kRecomputeStage},
+            Manner::recomposed);
 }
 
 TEST_CASE("a recomposed run without a flush trains, replicas that hide their sums too") {

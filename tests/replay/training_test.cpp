@@ -59,7 +59,7 @@ TEST_CASE("every family of schedules that flushes and that a plan can name train
     Cut cut{.schedule = family.name, .rank = placement(family.name), .mini_batch = 16, .micro_batch = 2};
     for (const std::size_t replicas : {1, 2}) {
       cut.replicas = replicas;
-      cut.recompute = replicas == 2;
+      if (replicas == 2) cut.recompute = plan::kRecomputeStage;
       try {
         schedule::plan_order(cut_model(small_chain(), cut).plan);
       } catch (const core::BadInput&) {
@@ -97,8 +97,10 @@ TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
   net.linear("head", net.flatten("flat", x), 5);
   const graph::OpGraph graph = net.build();
   check_training(cut_model(graph, {.mini_batch = 8, .micro_batch = 4}), {4});
-  check_training(cut_model(graph, {.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = true}),
-                 {2});
+  check_training(
+      cut_model(graph,
+                {.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = plan::kRecomputeStage}),
+      {2});
   check_training(cut_model(graph, {.schedule = "zb_h1", .mini_batch = 8, .micro_batch = 2}), {2});
 }
 
@@ -170,9 +172,10 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
   const std::vector<Cut> cuts = {
       {},
       {.sequential = true},
-      {.schedule = "gpipe", .recompute = true},
+      {.schedule = "gpipe", .recompute = plan::kRecomputeStage},
       {.schedule = "zb_h1", .micro_batch = 1},
       {.replicas = 2},
+      {.rank = {0}, .recompute = plan::kRecomputeLayers},
   };
   for (const auto& [name, given] : replay::test::small_zoo())
     for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 1e-4});
@@ -202,7 +205,7 @@ TEST_CASE("operators tied across stages keep equal copies, and train as on one d
   const std::vector<std::pair<Cut, std::vector<std::size_t>>> cuts = {
       {{.rank = {0, 1, 2}}, {1, 1, 1}},
       {{.rank = {0, 1}, .mini_batch = 6, .micro_batch = 3}, {1, 3}},
-      {{.schedule = "gpipe", .rank = {0, 1, 2}, .recompute = true}, {2, 1, 1}},
+      {{.schedule = "gpipe", .rank = {0, 1, 2}, .recompute = plan::kRecomputeStage}, {2, 1, 1}},
       {{.schedule = "zb_h1", .rank = {0, 1}, .mini_batch = 8}, {2, 2}},
       {{.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .mini_batch = 8}, {2, 1}},
       {{.schedule = "zbv", .rank = {0, 1, 1, 0}, .mini_batch = 8}, {1, 2}},

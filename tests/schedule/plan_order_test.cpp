@@ -126,10 +126,10 @@ TEST_CASE("without a flush mini-batches follow each other") {
 
 TEST_CASE("a stage that recomputes runs its forward again before each backward pass") {
   auto p = one_stage(2, 1, 2, 1);
-  p.stages[0].recompute = true;
+  p.stages[0].recompute = plan::kRecomputeStage;
   CHECK(row(p) == "0F0 0F1 0R0 0B0 0R1 0B1 0STEP");
   auto split = derived(chain({0, 1}, 2, "zb_h1"));
-  split.stages[1].recompute = true;
+  split.stages[1].recompute = plan::kRecomputeStage;
   CHECK(row(split, 1) == "1F0 1R0 1I0 1F1 1R1 1I1 1W0 1W1 1STEP");
 }
 

@@ -116,7 +116,7 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
     return at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::activations);
   };
   CHECK(activations(c.simulated()) == core::Bytes(3000));
-  c.plan.stages[0].recompute = true;
+  c.plan.stages[0].recompute = plan::kRecomputeStage;
   CHECK(to_seconds(c.simulated().iteration).value() == support::near(12));
   CHECK(activations(c.simulated()) == core::Bytes(1000));
   const auto formula = score::stage_memories(c.problem(), c.plan)[0];
@@ -127,9 +127,9 @@ TEST_CASE("late recomputation waits for its gradient, early recomputation hides 
   // Early, the first stage recomputes its second while the last one is at work: F F R B B; late, R comes
   // between.
   Case c = chain("1f1b", {0, 1}, 1);
-  for (plan::Stage& stage : c.plan.stages) stage.recompute = true;
+  for (plan::Stage& stage : c.plan.stages) stage.recompute = plan::kRecomputeEarly;
   const auto early = c.simulated();
-  for (plan::Stage& stage : c.plan.stages) stage.recompute_late = true;
+  for (plan::Stage& stage : c.plan.stages) stage.recompute = plan::kRecomputeStage;
   const auto late = c.simulated();
   CHECK(to_seconds(late.iteration - early.iteration).value() == support::near(1));
   const auto order = schedule::plan_order(c.plan);
@@ -140,7 +140,7 @@ TEST_CASE("what is recomputed stays until its weight gradient, and the judge cou
   // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often
   // passes later.
   Case c = chain("zb_h1", schedule::loop_placement(4, 1), 8);
-  for (plan::Stage& stage : c.plan.stages) stage.recompute = true;
+  for (plan::Stage& stage : c.plan.stages) stage.recompute = plan::kRecomputeStage;
   const auto summary = trace::summarise(c.simulated());
   std::int64_t most = 0;
   for (std::size_t s = 0; s < 4; ++s) {

@@ -246,7 +246,7 @@ TEST_CASE("a pass that is cut at its buckets is one span, though passes of no le
   auto plan = plan_of(8, {stage(0, 0, {0}, 1, 2), stage(1, 1, {1, 2}, 1, 2), stage(2, 3, {1, 2}, 1, 2),
                           stage(4, 4, {0}, 1, 2)});
   plan.schedule = "dualpipev";
-  plan.stages[1].recompute = true;
+  plan.stages[1].recompute = plan::kRecomputeStage;
   sim::SimulationOptions options;
   options.bucket = Bytes(4000);
   CHECK(verified({m.graph, m.cluster, costs, plan.training}, plan, options) == std::vector<std::string>{});

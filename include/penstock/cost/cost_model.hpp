@@ -17,8 +17,9 @@ struct OpTime {
   core::Seconds forward;
   core::Seconds input_gradient;
   core::Seconds weight_gradient;
+  core::Seconds recompute{};  ///< of a stage: what it computes again before its backward pass
   core::Seconds backward() const { return input_gradient + weight_gradient; }
-  core::Seconds total() const { return forward + backward(); }
+  core::Seconds total() const { return forward + backward() + recompute; }
 };
 
 /// One device's part of an operator that a tensor-parallel group shares.

@@ -109,6 +109,7 @@ class ReplicaTimes {
   const Problem& problem_;
   const plan::Stage& stage_;
   std::span<const core::OpId> operators_;
+  std::vector<core::OpId> recomputed_;               ///< of all of the stage's, ascending
   std::map<core::OpId, plan::Partition> how_;        ///< of a divided stage
   std::vector<GroupCollective> forward_, backward_;  ///< of these operators
   bool exchanges_ = false;                           ///< whether one of them is an exchange

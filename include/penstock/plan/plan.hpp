@@ -11,6 +11,7 @@
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
 #include "penstock/plan/mixed_precision.hpp"
+#include "penstock/plan/recomputation.hpp"
 
 namespace penstock::plan {
 
@@ -31,12 +32,7 @@ struct Stage {
   int k = 1;                         ///< k of the kFkB schedule: forwards, then backwards, in runs of k
   std::int64_t in_flight = 0;        ///< samples held between their forward and backward pass, i_i
   std::vector<core::StageId> after;  ///< order imposed beyond data dependencies (a forced sequence)
-  /// Keeps only what enters the stage and runs the forward again before each backward pass (Chen et al.,
-  /// Training Deep Nets with Sublinear Memory Cost, 2016; whole stages, as GPipe and PipeDream-2BW do).
-  bool recompute = false;
-  /// Recomputation begins when the gradient is there, inside the backward pass (Megatron-LM, DeepSpeed,
-  /// PyTorch's checkpoint); else as soon as the device is free, ahead of the gradient (torchgpipe).
-  bool recompute_late = false;
+  Recomputation recompute{};         ///< before each backward pass
   /// Devices that run every operator of a replica together (Shoeybi et al., Megatron-LM, 2019).
   int tensor_parallel = 1;
   std::map<core::OpId, Partition>

@@ -29,6 +29,7 @@ struct Strategy {
   Extent micro_batch;            ///< samples that a replica (of unequal ones the fullest) takes at a time
   Extent k;                      ///< of the kFkB schedule
   std::int64_t recomputing = 0;  ///< stages that do
+  std::string recomputed;        ///< "layers", "4 layers"; empty: whole stages, or not all alike
   std::string schedule;
 };
 
@@ -37,8 +38,9 @@ Strategy strategy(const Plan& plan, int depth);
 
 /// "PP4 x DP2 x TP8, 1F1B, mb 32, recompute 3/4": pipeline-, data- and tensor-parallel degrees as Narayanan
 /// et al. (Megatron-LM, SC 2021) write (p, d, t), those of one left out; schedule, micro-batch of a replica,
-/// stages that recompute. Differs in what stages may differ in, "DP1-4", and in graphs of stages, whose
-/// longest path stands behind the degree: "PP8 (depth 3)"; stages beyond it too: "PP4 (8 stages)".
+/// stages that recompute, "recompute layers 4/4" where each layer does on its own. Differs in what stages may
+/// differ in, "DP1-4", and in graphs of stages, whose longest path stands behind the degree: "PP8 (depth 3)";
+/// stages beyond it too: "PP4 (8 stages)".
 std::string in_words(const Strategy& strategy);
 
 }  // namespace penstock::plan

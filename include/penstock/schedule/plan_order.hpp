@@ -30,7 +30,8 @@ namespace penstock::schedule {
 ///        whose stages are listed producers first. Heuristics look at `costs`.
 ///  a file (*.csv): the user's own grid; explicit messages in it are left to the simulator.
 /// Throws BadInput naming what the family cannot do, or what of the file a plan has no place for: activations
-/// parked elsewhere, and recomputation of a stage whose plan has none.
+/// parked elsewhere, recomputation of a stage whose plan has none, and that of layers where backward passes
+/// are split.
 Grid plan_order(const plan::Plan& plan, const GridCosts& costs = {});
 
 /// Throws BadInput naming two stages that share devices, for orders of one stage per device.

@@ -39,7 +39,7 @@ function stageBox(place, s, x, pitch) {
   const left = x(place.start, place);
   const width = Math.max(x(place.end, place) - left, 2);
   const extras = [stage.tensor_parallel > 1 ? `tensor-parallel ${stage.tensor_parallel}` : '',
-    stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? 'recomputes' : ''].filter(Boolean);
+    stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? `recomputes: ${stage.recompute}` : ''].filter(Boolean);
   const about = [`stage ${s} on devices ${ranges(stage.devices)}`, `computes ${inTime(place.time)} per iteration`,
     `${stage.operators.length} operators`, `micro-batch ${stage.micro_batch}`, ...extras].join(', ');
   const text = [`${s} · ${inTime(place.time)}`, String(s), ''].find((t) => 6.6 * t.length + 2 < width) || '';

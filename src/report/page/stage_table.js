@@ -29,7 +29,7 @@ function operatorNames(names) {
 function degrees(stage) {
   const replicas = stage.devices.length / stage.tensor_parallel;
   return [replicas > 1 ? `DP${replicas}` : '', stage.tensor_parallel > 1 ? `TP${stage.tensor_parallel}` : '',
-    stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? 'recomputes' : ''].filter(Boolean).join(', ');
+    stage.zero ? `ZeRO ${stage.zero}` : '', stage.recompute ? `recomputes: ${stage.recompute}` : ''].filter(Boolean).join(', ');
 }
 
 function stageTable(cell) {

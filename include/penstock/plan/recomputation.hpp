@@ -1,0 +1,56 @@
+#pragma once
+// What a stage computes again before its backward pass, so that it need not be saved until then.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/ids.hpp"
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::plan {
+
+/// Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016: operators are computed again segment by
+/// segment. What a segment reads is saved from the first forward pass on; what it makes, from its second
+/// forward pass until its backward pass, which follow each other before the next segment's turn.
+struct Recomputation {
+  enum class Of : std::uint8_t {
+    nothing,
+    stage,   ///< the stage is one segment (GPipe, torchgpipe, PipeDream-2BW)
+    layers,  ///< each layer is one (Megatron-LM, DeepSpeed, PyTorch's checkpoint around every block)
+  };
+  Of of = Of::nothing;
+  /// Of a stage: as soon as the device is free, ahead of the gradient (torchgpipe). Else when the gradient is
+  /// there, inside the backward pass (Megatron-LM, DeepSpeed, PyTorch).
+  bool early = false;
+  /// Of layers: only the stage's first so many (Megatron-LM's "block" method); 0: all.
+  std::int64_t first = 0;
+
+  explicit operator bool() const { return of != Of::nothing; }
+  friend bool operator==(const Recomputation&, const Recomputation&) = default;
+};
+inline constexpr Recomputation kRecomputeStage{Recomputation::Of::stage};
+inline constexpr Recomputation kRecomputeEarly{Recomputation::Of::stage, true};
+inline constexpr Recomputation kRecomputeLayers{Recomputation::Of::layers};
+
+inline constexpr std::int64_t kMostRecomputedLayers = std::int64_t{1} << 20;
+
+/// "none", "stage", "early", "layers", "4 layers".
+std::string written(const Recomputation& recomputation);
+/// Reads that, and "true", "late" (the stage) and "false". Throws BadInput for other texts.
+Recomputation recomputation(std::string_view text);
+
+/// The layer of a model that an operator belongs to, told by its name: all up to the last part between dots
+/// that ends in a number, its own part left out. "layer3.attention.query" is of "layer3",
+/// "branch0.layer1.add" of "branch0.layer1", "head" of none, "".
+std::string_view layer_of(std::string_view operator_name);
+
+/// The sets of a stage's operators that are computed again together; each ascending, by their first operator.
+/// Operators outside all of them are saved. A layer has two operators of the stage at least.
+std::vector<std::vector<core::OpId>> segments(const graph::OpGraph& graph,
+                                              std::span<const core::OpId> operators,
+                                              const Recomputation& recomputation);
+
+}  // namespace penstock::plan

@@ -1,0 +1,50 @@
+#include "divide_kept.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace penstock::cost {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+
+constexpr std::size_t kElsewhere = std::numeric_limits<std::size_t>::max(), kSaved = kElsewhere - 1;
+
+/// By operator of the graph: its segment, kSaved in none of them, kElsewhere in another stage.
+std::vector<std::size_t> segment_of(const graph::OpGraph& graph, const plan::Stage& stage,
+                                    const std::vector<std::vector<OpId>>& segments) {
+  std::vector<std::size_t> out(graph.size(), kElsewhere);
+  for (const OpId id : stage.operators) out[id.index()] = kSaved;
+  for (std::size_t s = 0; s < segments.size(); ++s)
+    for (const OpId id : segments[s]) out[id.index()] = s;
+  return out;
+}
+
+}  // namespace
+
+void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
+                 const KeptOf& kept_of) {
+  const auto segments = plan::segments(graph, stage.operators, stage.recompute);
+  const auto where = segment_of(graph, stage, segments);
+  std::vector<Bytes> made(segments.size());
+  load.saved = Bytes(0);
+  for (const OpId id : stage.operators) {
+    const Kept kept = kept_of(id);
+    const std::size_t here = where[id.index()];
+    if (here == kSaved) {
+      load.saved += kept.all;
+      continue;
+    }
+    const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
+    const bool read_outside = std::any_of(readers.begin(), readers.end(), [&](graph::Vertex v) {
+      const std::size_t there = where[static_cast<std::size_t>(v)];
+      return there != here && there != kElsewhere;
+    });
+    load.saved += read_outside ? kept.output : Bytes(0);
+    made[here] += kept.all - (read_outside ? std::min(kept.output, kept.all) : Bytes(0));
+  }
+  load.kept = made.empty() ? Bytes(0) : *std::max_element(made.begin(), made.end());
+}
+
+}  // namespace penstock::cost

@@ -1,0 +1,21 @@
+#pragma once
+// What a stage saves from the forward pass on, and what it keeps of a segment that it computes again.
+
+#include <functional>
+
+#include "penstock/cost/stage_load.hpp"
+
+namespace penstock::cost {
+
+/// What one device keeps of an operator for the backward pass, and its output.
+struct Kept {
+  core::Bytes all, output;
+};
+using KeptOf = std::function<Kept(core::OpId)>;
+
+/// Sets `saved` and `kept`. Operators outside the segments save what they keep, those inside one the outputs
+/// that the stage reads outside of it.
+void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
+                 const KeptOf& kept_of);
+
+}  // namespace penstock::cost

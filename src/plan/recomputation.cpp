@@ -1,0 +1,83 @@
+#include "penstock/plan/recomputation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::plan {
+namespace {
+
+using core::OpId;
+using Of = Recomputation::Of;
+using Segments = std::vector<std::vector<OpId>>;
+
+bool ends_in_number(std::string_view part) {
+  return !part.empty() && part.back() >= '0' && part.back() <= '9';
+}
+
+/// "4 layers", "1 layer".
+std::int64_t first_layers(std::string_view text) {
+  std::int64_t count = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  const bool read = fault == std::errc() && (rest == " layers" || rest == " layer");
+  return read && count >= 1 && count <= kMostRecomputedLayers ? count : 0;
+}
+
+Segments layers(const graph::OpGraph& graph, std::span<const OpId> operators) {
+  std::map<std::string_view, std::vector<OpId>> by_name;
+  for (const OpId id : operators)
+    if (const auto layer = layer_of(graph.op(id).name); !layer.empty()) by_name[layer].push_back(id);
+  Segments out;
+  for (auto& [name, members] : by_name)
+    if (members.size() > 1) out.push_back(std::move(members));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+std::string written(const Recomputation& recomputation) {
+  if (!recomputation) return "none";
+  if (recomputation.of == Of::stage) return recomputation.early ? "early" : "stage";
+  if (recomputation.first == 0) return "layers";
+  return fmt::format("{} layer{}", recomputation.first, recomputation.first == 1 ? "" : "s");
+}
+
+Recomputation recomputation(std::string_view text) {
+  if (text == "none" || text == "false") return {};
+  if (text == "stage" || text == "true" || text == "late") return kRecomputeStage;
+  if (text == "early") return kRecomputeEarly;
+  if (text == "layers") return kRecomputeLayers;
+  if (const std::int64_t first = first_layers(text); first > 0) return {Of::layers, false, first};
+  throw core::BadInput(
+      fmt::format("'{}' is no recomputation: none, stage, early, layers, or a number of layers as in "
+                  "'4 layers'",
+                  text));
+}
+
+std::string_view layer_of(std::string_view name) {
+  for (std::size_t dot = name.rfind('.'); dot != name.npos && dot > 0; dot = name.rfind('.', dot - 1)) {
+    const std::string_view leading = name.substr(0, dot);
+    if (ends_in_number(leading)) return leading;
+  }
+  return "";
+}
+
+Segments segments(const graph::OpGraph& graph, std::span<const OpId> operators,
+                  const Recomputation& recomputation) {
+  if (!recomputation) return {};
+  std::vector<OpId> ordered(operators.begin(), operators.end());
+  std::sort(ordered.begin(), ordered.end());
+  if (recomputation.of == Of::stage) return {std::move(ordered)};
+  Segments out = layers(graph, ordered);
+  const auto first = static_cast<std::size_t>(recomputation.first);
+  if (first > 0 && first < out.size()) out.resize(first);
+  return out;
+}
+
+}  // namespace penstock::plan
