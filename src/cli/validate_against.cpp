@@ -13,14 +13,25 @@ namespace penstock::cli {
 namespace {
 
 constexpr const char* kAsStated = "clusters as stated";
-constexpr const char* kHost = "and one host constant per cluster";
+
+const char* title(experiment::Constant what) {
+  return what == experiment::Constant::host_launch ? "and one host constant per cluster"
+                                                   : "and one kernel constant per cluster";
+}
+
+std::string constant_text(experiment::Constant what, const experiment::FittedConstant& constant) {
+  return what == experiment::Constant::host_launch
+             ? fmt::format("host_launch of {}: {}", constant.cluster,
+                           core::show(core::Seconds(constant.value)))
+             : fmt::format("kernels of {}: {:.4g} times as long", constant.cluster, constant.value);
+}
 
 /// "host_launch of a100: 7.31 us, fitted on 43 runs left out here", cluster by cluster.
-std::string constants_text(const experiment::Against& found) {
+std::string constants_text(const experiment::FittedRung& rung) {
   std::string out;
-  for (const experiment::HostConstant& c : found.constants)
-    out += fmt::format("host_launch of {}: {}, fitted on {} runs left out here\n", c.cluster,
-                       core::show(c.host_launch), c.runs);
+  for (const experiment::FittedConstant& c : rung.constants)
+    out += fmt::format("{}, fitted on {} run{} left out here\n", constant_text(rung.what, c), c.runs,
+                       c.runs == 1 ? "" : "s");
   return out;
 }
 
@@ -34,16 +45,17 @@ std::string left_out_text(const experiment::Against& found) {
 std::string text(const experiment::Against& found, const report::Screen& screen) {
   std::string out = fmt::format("Costs: {}\n", kAsStated) +
                     report::published_errors_table(report::published_errors(found.as_stated), screen);
-  if (!found.launched.empty())
-    out += fmt::format("\nCosts: {}\n", kHost) + constants_text(found) +
-           report::published_errors_table(report::published_errors(found.launched), screen);
+  for (const experiment::FittedRung& rung : found.fitted)
+    out += fmt::format("\nCosts: {}\n", title(rung.what)) + constants_text(rung) +
+           report::published_errors_table(report::published_errors(rung.predictions), screen);
   const std::string left_out = left_out_text(found);
   return left_out.empty() ? out : out + "\n" + left_out;
 }
 
 report::Rungs rungs(const experiment::Against& found) {
   report::Rungs out = {{kAsStated, found.as_stated}};
-  if (!found.launched.empty()) out.emplace_back(kHost, found.launched);
+  for (const experiment::FittedRung& rung : found.fitted)
+    out.emplace_back(title(rung.what), rung.predictions);
   return out;
 }
 

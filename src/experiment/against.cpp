@@ -13,6 +13,7 @@
 #include "penstock/core/digest.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/cost/slowed.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
 #include "penstock/plan/faults.hpp"
@@ -27,7 +28,6 @@ using core::Seconds;
 using report::PublishedPrediction;
 using report::PublishedRun;
 
-constexpr std::size_t kFewest = 8;  ///< runs that a constant stands on
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
 /// One run, ready to be simulated on its cluster.
@@ -43,12 +43,17 @@ class Stated {
   }
 
   const PublishedRun& run() const { return run_; }
-  PublishedPrediction predict(core::StopToken stop) const { return predict(cluster_, stop); }
-  PublishedPrediction predict(Seconds host_launch, core::StopToken stop) const {
-    return predict(cluster_.launched_in(host_launch), stop);
+  PublishedPrediction predict(core::StopToken stop) const { return predict(on(cluster_), stop); }
+  PublishedPrediction predict(Constant what, double value, core::StopToken stop) const {
+    if (what == Constant::host_launch) {
+      const cluster::Cluster launched = cluster_.launched_in(Seconds(value));
+      return predict(on(launched), stop);
+    }
+    const cost::SlowedCosts slowed(costs_, value);
+    return predict({stated_.graph, cluster_, slowed, stated_.plan.training}, stop);
   }
-  double error(Seconds host_launch, core::StopToken stop) const {
-    return std::abs(predict(host_launch, stop).seconds / run_.measured_s - 1);
+  double error(Constant what, double value, core::StopToken stop) const {
+    return std::abs(predict(what, value, stop).seconds / run_.measured_s - 1);
   }
 
  private:
@@ -56,8 +61,7 @@ class Stated {
     return {stated_.graph, cluster, costs_, stated_.plan.training};
   }
 
-  PublishedPrediction predict(const cluster::Cluster& cluster, core::StopToken stop) const {
-    const cost::Problem problem = on(cluster);
+  PublishedPrediction predict(const cost::Problem& problem, core::StopToken stop) const {
     sim::SimulationOptions options;
     options.stop = stop;
     const auto time =
@@ -74,22 +78,35 @@ class Stated {
   PublishedProblem stated_;
 };
 
-/// Golden section search (Kiefer, 1953) on the mean error's size, after a look every eight microseconds,
+/// Where a constant is looked for, and how exactly.
+struct Range {
+  Constant what;
+  double first, step;  ///< of a first look
+  int steps;           ///< after the first
+  double digits;       ///< per unit: what is left is rounded to 1 / digits
+  std::size_t fewest;  ///< runs that it stands on
+};
+constexpr Range kRanges[] = {
+    {Constant::host_launch, 0, 8e-6, 25, 1e8, 8},        // hundredths of a microsecond
+    {Constant::kernel_slowdown, 0.5, 0.25, 14, 1e4, 1},  // every run tells it
+};
+
+/// Golden section search (Kiefer, 1953) on the mean error's size, after a first look at equal distances,
 /// since the mean of many hinges has more than one dent.
-Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop) {
-  const auto error = [&](double launch) {
+double best_value(const Range& range, const std::vector<const Stated*>& runs, core::StopToken stop) {
+  const auto error = [&](double value) {
     std::vector<double> errors(runs.size());
     core::parallel_for(runs.size(),
-                       [&](std::size_t i) { errors[i] = runs[i]->error(Seconds(launch), stop); });
+                       [&](std::size_t i) { errors[i] = runs[i]->error(range.what, value, stop); });
     return std::accumulate(errors.begin(), errors.end(), 0.0);
   };
-  constexpr double kStep = 8e-6, kGolden = 0.6180339887498949;
-  constexpr int kSteps = 25, kRounds = 20;
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr int kRounds = 20;
   int best = 0;
-  double least = error(0);
-  for (int step = 1; step <= kSteps; ++step)
-    if (const double here = error(step * kStep); here < least) least = here, best = step;
-  double low = std::max(0, best - 1) * kStep, high = (best + 1) * kStep;
+  double least = error(range.first);
+  for (int step = 1; step <= range.steps; ++step)
+    if (const double here = error(range.first + step * range.step); here < least) least = here, best = step;
+  double low = range.first + std::max(0, best - 1) * range.step, high = range.first + (best + 1) * range.step;
   double a = high - (high - low) * kGolden, b = low + (high - low) * kGolden;
   double at_a = error(a), at_b = error(b);
   for (int round = 0; round < kRounds; ++round)
@@ -100,8 +117,29 @@ Seconds best_launch(const std::vector<const Stated*>& runs, core::StopToken stop
       low = std::exchange(a, b), at_a = at_b;
       at_b = error(b = low + (high - low) * kGolden);
     }
-  constexpr double kDigits = 1e8;  // hundredths of a microsecond
-  return Seconds(std::round((low + high) / 2 * kDigits) / kDigits);
+  return std::round((low + high) / 2 * range.digits) / range.digits;
+}
+
+using ByCluster = std::map<std::string, std::vector<const Stated*>>;
+
+/// `predicted` is told of each prediction.
+FittedRung fitted(const Range& range, const ByCluster& fit, const ByCluster& rest, core::StopToken stop,
+                  const std::function<void()>& predicted) {
+  FittedRung out{range.what, {}, {}};
+  for (const auto& [cluster, judged] : rest) {
+    const auto chosen = fit.find(cluster);
+    if (chosen == fit.end() || chosen->second.size() < range.fewest) continue;
+    const double value = best_value(range, chosen->second, stop);
+    out.constants.push_back({cluster, value, chosen->second.size()});
+    const std::size_t first = out.predictions.size();
+    out.predictions.resize(first + judged.size());
+    core::parallel_for(judged.size(), [&](std::size_t i) {
+      stop.check();
+      out.predictions[first + i] = judged[i]->predict(range.what, value, stop);
+      predicted();
+    });
+  }
+  return out;
 }
 
 /// By name, of those that have a file and whose devices the costs are known for.
@@ -153,26 +191,21 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
   std::vector<std::optional<Stated>> stated(chosen.size());
   out.as_stated.resize(chosen.size());
   std::atomic<std::size_t> done = 0;
+  const std::size_t total = (1 + std::size(kRanges)) * chosen.size();
   core::parallel_for(chosen.size(), [&](std::size_t i) {
     stop.check();
     stated[i].emplace(*chosen[i], clusters.at(chosen[i]->cluster), costs);
     out.as_stated[i] = stated[i]->predict(stop);
-    if (options.progress) options.progress(++done, 2 * chosen.size());
+    if (options.progress) options.progress(++done, total);
   });
 
-  std::map<std::string, std::vector<const Stated*>> fit, rest;
+  ByCluster fit, rest;
   for (const auto& one : stated) (fitted_on(one->run()) ? fit : rest)[one->run().cluster].push_back(&*one);
-  for (const auto& [cluster, judged] : rest) {
-    if (fit[cluster].size() < kFewest) continue;
-    const Seconds launch = best_launch(fit[cluster], stop);
-    out.constants.push_back({cluster, launch, fit[cluster].size()});
-    const std::size_t first = out.launched.size();
-    out.launched.resize(first + judged.size());
-    core::parallel_for(judged.size(), [&](std::size_t i) {
-      stop.check();
-      out.launched[first + i] = judged[i]->predict(launch, stop);
-      if (options.progress) options.progress(++done, 2 * chosen.size());
+  for (const Range& range : kRanges) {
+    FittedRung rung = fitted(range, fit, rest, stop, [&] {
+      if (options.progress) options.progress(++done, total);
     });
+    if (!rung.constants.empty()) out.fitted.push_back(std::move(rung));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/slowed.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
 #include "support/checkout.hpp"
@@ -90,11 +91,14 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
     runs[i].measured_s = experiment::predicted(one, truth, kCosts, {}).seconds;
   }
   const auto found = experiment::against(runs, kCosts, options(), {});
-  REQUIRE(found.constants.size() == 1);
-  CHECK(found.constants[0].host_launch.value() == near(12.5e-6));
-  CHECK(found.constants[0].runs == fitted);
-  CHECK(found.launched.size() == kRuns - fitted);
-  for (const auto& p : found.launched) {
+  REQUIRE(found.fitted.size() == 2);
+  const auto& host = found.fitted[0];
+  CHECK(host.what == experiment::Constant::host_launch);
+  REQUIRE(host.constants.size() == 1);
+  CHECK(host.constants[0].value == near(12.5e-6));
+  CHECK(host.constants[0].runs == fitted);
+  CHECK(host.predictions.size() == kRuns - fitted);
+  for (const auto& p : host.predictions) {
     CHECK_FALSE(experiment::fitted_on(*p.run));
     CHECK(p.seconds == near(p.run->measured_s));
   }
@@ -115,10 +119,33 @@ TEST_CASE("a published run on a cluster that nobody describes is refused") {
   CHECK_THROWS_AS(experiment::against(many, kCosts, options(), {}), core::BadInput);
 }
 
-TEST_CASE("a handful of runs founds no constant") {
-  const auto runs = read({{{"id", "1"}}, {{"id", "2"}}, {{"id", "3"}}});
+TEST_CASE("a slow-down of kernels is found again by the runs it was hidden in, however few") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back({{"id", std::to_string(i)}, {"layers", i % 2 ? "4" : "8"}});
+  auto runs = read(rows);
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
+  const cost::SlowedCosts truth(kCosts, 1.375);
+  for (auto& run : runs) run.measured_s = experiment::predicted(run, cluster, truth, {}).seconds;
   const auto found = experiment::against(runs, kCosts, options(), {});
-  CHECK(found.constants.empty());
-  CHECK(found.launched.empty());
-  CHECK(found.as_stated.size() == 3);
+  const auto fitted = static_cast<std::size_t>(std::ranges::count_if(runs, experiment::fitted_on));
+  REQUIRE(fitted >= 1);
+  REQUIRE(fitted < 8);
+  REQUIRE(found.fitted.size() == 1);  // of a host constant so few say too little
+  const auto& slowdown = found.fitted[0];
+  CHECK(slowdown.what == experiment::Constant::kernel_slowdown);
+  REQUIRE(slowdown.constants.size() == 1);
+  CHECK(slowdown.constants[0].value == near(1.375));
+  CHECK(slowdown.constants[0].runs == fitted);
+  CHECK(slowdown.predictions.size() == runs.size() - fitted);
+  for (const auto& p : slowdown.predictions) CHECK(p.seconds == near(p.run->measured_s));
+}
+
+TEST_CASE("runs of which none is chosen found no constant") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back({{"id", std::to_string(i)}});
+  auto runs = read(rows);
+  std::erase_if(runs, experiment::fitted_on);
+  const auto found = experiment::against(runs, kCosts, options(), {});
+  CHECK(found.fitted.empty());
+  CHECK(found.as_stated.size() == runs.size());
 }

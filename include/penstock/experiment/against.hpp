@@ -1,6 +1,7 @@
 #pragma once
 // Predictions held against runs that others measured.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,20 +19,31 @@ struct AgainstOptions {
   std::function<void(std::size_t done, std::size_t total)> progress{};  ///< predictions; from any thread
 };
 
-/// One constant per cluster: what its hosts take to launch a kernel, where the mean error's size over the
-/// runs chosen for it is least. A run is chosen by its name: one in ten, whatever it measured. Fewer than
-/// eight found no constant.
-struct HostConstant {
+/// What a cluster has that no data sheet tells, one number each.
+enum class Constant : std::uint8_t {
+  host_launch,      ///< seconds that its hosts take to launch a kernel
+  kernel_slowdown,  ///< how many times as long as the costs say its kernels take (cost/slowed.hpp)
+};
+
+/// Where the mean error's size over the runs chosen for it is least. A run is chosen by its name: one in ten,
+/// whatever it measured. Fewer than eight found no host constant, for most of them say nothing of it.
+struct FittedConstant {
   std::string cluster;
-  core::Seconds host_launch;
+  double value = 0;
   std::size_t runs = 0;  ///< that it stands on
+};
+
+/// One constant per cluster, and nothing else fitted.
+struct FittedRung {
+  Constant what;
+  std::vector<FittedConstant> constants;                 ///< in order of cluster
+  std::vector<report::PublishedPrediction> predictions;  ///< of runs that none stands on
 };
 
 struct Against {
   std::vector<report::PublishedPrediction>
-      as_stated;                        ///< of all runs, with clusters as their files state them
-  std::vector<HostConstant> constants;  ///< in order of cluster
-  std::vector<report::PublishedPrediction> launched;  ///< with its constant, of runs that none stands on
+      as_stated;                   ///< of all runs, with clusters as their files state them
+  std::vector<FittedRung> fitted;  ///< those that have constants
   std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
 };
 
