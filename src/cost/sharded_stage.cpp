@@ -9,6 +9,7 @@
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
+#include "zero_overlap.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -18,6 +19,7 @@ using core::DeviceId;
 using core::OpId;
 using core::Seconds;
 using plan::Partition;
+using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
 
 /// The devices with one number within their groups, by number; all together for operators divided by samples.
@@ -69,19 +71,21 @@ std::vector<OpId> recomputed(const graph::OpGraph& graph, const plan::Stage& sta
   return out;
 }
 
-/// What ZeRO asks for in every micro-batch, operator by operator.
-std::vector<OpTime> zero_times(const Problem& problem, const plan::Stage& stage,
-                               std::span<const OpId> operators, const std::map<OpId, Partition>& how,
-                               const std::vector<OpId>& again) {
-  std::vector<OpTime> out;
+/// What ZeRO asks for in every micro-batch. A layer that is computed again has its weights from then on.
+OpTime zero_times(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                  const std::map<OpId, Partition>& how, const std::vector<OpId>& again) {
+  OpTime out;
   if (stage.zero < 2 || stage.replicas() < 2) return out;
   const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
   for (const OpId id : operators) {
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
-    OpTime& time = out.emplace_back();
-    time.weight_gradient = gather.time(problem.training.sent_gradients(weights));
-    if (stage.zero == 3) time.forward = time.input_gradient = gather.time(weights);
-    if (contains(again, id)) time.recompute = time.forward;
+    out.weight_gradient += gather.time(problem.training.sent_gradients(weights));
+    if (stage.zero < 3) continue;
+    const Seconds time = gather.time(weights);
+    const bool recomputed = contains(again, id), by_layer = stage.recompute.of == Recomputation::Of::layers;
+    out.forward += time;
+    if (recomputed) out.recompute += time;
+    if (!recomputed || !by_layer) out.input_gradient += time;
   }
   return out;
 }
@@ -157,7 +161,11 @@ OpTime StageTime::total() const {
 }
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
-    : problem_(problem), stage_(stage), operators_(operators), recomputed_(recomputed(problem.graph, stage)) {
+    : problem_(problem),
+      stage_(stage),
+      operators_(operators),
+      recomputed_(recomputed(problem.graph, stage)),
+      layers_(travelling_layers(problem.graph, stage)) {
   if (stage.tensor_parallel > 1) {
     const Sharding divided = sharding(problem.graph, stage);
     how_ = partitions(stage, divided);
@@ -200,7 +208,6 @@ OpTime ReplicaTimes::speak(const Speakers& who) const {
     if (contains(recomputed_, c.op)) out.recompute += launched(c);
   }
   for (const GroupCollective& c : backward_) out.input_gradient += launched(c);
-  for (const OpTime& time : zero_) add(out, time);
   return out;
 }
 
@@ -224,6 +231,7 @@ StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
   out.collectives = spoken(
       {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
        samples, launch});
+  add(out.collectives, waited(zero_, out.total(), layers_));
   return out;
 }
 

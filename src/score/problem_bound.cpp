@@ -257,8 +257,14 @@ ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, 
   return ProblemBoundSearch(problem, reduction, family).all();
 }
 
+Reduction reduction_of(const plan::Plan& plan, Reduction asked) {
+  const bool hidden = std::any_of(plan.stages.begin(), plan.stages.end(),
+                                  [](const plan::Stage& stage) { return stage.zero >= 2; });
+  return hidden ? Reduction::free : asked;
+}
+
 ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
-  return problem_bounds(problem, reduction, family_of(plan)).holds_for(plan);
+  return problem_bounds(problem, reduction_of(plan, reduction), family_of(plan)).holds_for(plan);
 }
 
 }  // namespace penstock::score

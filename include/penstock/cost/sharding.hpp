@@ -78,12 +78,15 @@ double part_of(const plan::Stage& stage, std::size_t member);
 /// The devices of one replica.
 std::span<const core::DeviceId> group_of(const plan::Stage& stage, std::size_t replica);
 
-/// Seconds of one micro-batch on one replica. `collectives` stand between the operators and hide behind
-/// nothing.
+/// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group stand between the
+/// operators and hide behind nothing. With ZeRO 2 replicas scatter each layer's gradients, with ZeRO 3 they
+/// gather its weights too, once per pass, while the device computes another layer, as PyTorch's FSDP does
+/// (Zhao et al., VLDB 2023, section 3.3: the next layer's weights ahead of it). A pass waits for one layer's,
+/// as many as there are taken as equal, and for what lasts longer than its computing. Differs: a model
+/// without layers (plan::layer_of) hides nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
-  OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, among replicas (gradients scattered, weights
-                       ///< gathered)
+  OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
 };
 /// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
@@ -113,7 +116,8 @@ class ReplicaTimes {
   std::map<core::OpId, plan::Partition> how_;        ///< of a divided stage
   std::vector<GroupCollective> forward_, backward_;  ///< of these operators
   bool exchanges_ = false;                           ///< whether one of them is an exchange
-  std::vector<OpTime> zero_;                         ///< what ZeRO asks for, operator by operator
+  double layers_;                                    ///< whose weights and gradients travel one by one
+  OpTime zero_;                                      ///< what ZeRO sends in each pass
   std::map<Alike, StageTime> computed_;              ///< without collectives
   std::vector<std::pair<Speakers, OpTime>> spoken_;
 };
