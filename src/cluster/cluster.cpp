@@ -95,4 +95,10 @@ Cluster Cluster::launched_in(core::Seconds each) const {
   return out;
 }
 
+Cluster Cluster::slowed_by(double factor) const {
+  Cluster out = *this;
+  for (DeviceType& type : out.types_) type.kernel_slowdown = factor;
+  return out;
+}
+
 }  // namespace penstock::cluster

@@ -15,7 +15,7 @@ namespace {
 
 using core::Yaml;
 
-constexpr std::int64_t kMostDevices = 4096;
+constexpr std::int64_t kMostDevices = 16384;
 
 /// Collects what the file lists; points are named while reading and numbered at the end.
 struct Draft {
@@ -49,7 +49,7 @@ core::Bytes device_memory(const Yaml& node) {
 
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
   node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown",
-             "host_launch", "peak"});
+             "host_launch", "kernel_slowdown", "peak"});
   DeviceType type{type_name,
                   device_memory(node.at("memory")),
                   positive_bandwidth(node.at("memory_bandwidth")),
@@ -62,6 +62,11 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
       slower->fail("expected a factor from 1 to 1000");
   }
   if (const auto launch = node.find("host_launch")) type.host_launch = launch->seconds();
+  if (const auto slower = node.find("kernel_slowdown")) {
+    type.kernel_slowdown = slower->number();
+    if (!(type.kernel_slowdown >= 0.1 && type.kernel_slowdown <= 100))
+      slower->fail("expected a factor from 0.1 to 100");
+  }
   node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
   for (const auto& [precision, rate] : node.at("peak").entries())
     for (std::size_t p = 0; p < kPrecisions; ++p)

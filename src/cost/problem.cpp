@@ -4,9 +4,21 @@
 
 namespace penstock::cost {
 
+OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part) {
+  OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);
+  for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
+    *pass = *pass * device.kernel_slowdown;
+  return time;
+}
+
+core::Seconds update_time(const Problem& problem, core::Bytes weights, const cluster::DeviceType& device) {
+  return problem.costs.step_time(weights, problem.training, device) * device.kernel_slowdown;
+}
+
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpPart& part) {
-  return launched(problem.costs.part_time(problem.graph, op, device, samples, part),
+  return launched(kernel_time(problem, op, device, samples, part),
                   launch_time(problem.graph, op, device, samples, part));
 }
 

@@ -343,7 +343,7 @@ Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t 
                   const cluster::DeviceType& device) {
   const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
   const std::int64_t own = stage.zero == 0 ? weights : (weights + stage.replicas() - 1) / stage.replicas();
-  return problem.costs.step_time(Bytes(own), problem.training, device);
+  return update_time(problem, Bytes(own), device);
 }
 
 }  // namespace penstock::cost

@@ -13,7 +13,6 @@
 #include "penstock/core/digest.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/cost/slowed.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
 #include "penstock/plan/faults.hpp"
@@ -45,12 +44,9 @@ class Stated {
   const PublishedRun& run() const { return run_; }
   PublishedPrediction predict(core::StopToken stop) const { return predict(on(cluster_), stop); }
   PublishedPrediction predict(Constant what, double value, core::StopToken stop) const {
-    if (what == Constant::host_launch) {
-      const cluster::Cluster launched = cluster_.launched_in(Seconds(value));
-      return predict(on(launched), stop);
-    }
-    const cost::SlowedCosts slowed(costs_, value);
-    return predict({stated_.graph, cluster_, slowed, stated_.plan.training}, stop);
+    const cluster::Cluster fitted =
+        what == Constant::host_launch ? cluster_.launched_in(Seconds(value)) : cluster_.slowed_by(value);
+    return predict(on(fitted), stop);
   }
   double error(Constant what, double value, core::StopToken stop) const {
     return std::abs(predict(what, value, stop).seconds / run_.measured_s - 1);

@@ -112,7 +112,6 @@ cost::StageLoad TypeCosts::load(OpId op, plan::Partition how, std::optional<std:
 }
 
 double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
-  const cost::CostModel& costs = problem_.costs;
   const auto group = cost::group_of(stage_, clock.replica);
   cost::OpTime compute;
   double update = 0;
@@ -123,7 +122,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
     compute.forward = std::max(compute.forward, here.forward);
     compute.input_gradient = std::max(compute.input_gradient, here.input_gradient);
     compute.weight_gradient = std::max(compute.weight_gradient, here.weight_gradient);
-    const auto step = [&](Bytes bytes) { return costs.step_time(bytes, problem_.training, type).value(); };
+    const auto step = [&](Bytes bytes) { return cost::update_time(problem_, bytes, type).value(); };
     update = std::max(update, step(load(op, how, m).parameters) - step(Bytes(0)));
   }
   Seconds told;
@@ -135,7 +134,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
 
 double TypeCosts::least_update(const Clock& clock) const {
   const auto& type = problem_.cluster.type(cost::group_of(stage_, clock.replica)[clock.members.front()]);
-  return problem_.costs.step_time(Bytes(0), problem_.training, type).value();
+  return cost::update_time(problem_, Bytes(0), type).value();
 }
 
 double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout from, cost::Layout to) const {

@@ -118,8 +118,8 @@ void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const clust
   const double part = 1.0 / static_cast<double>(problem_.cluster.size());
   using plan::Partition;
   for (const Partition how : {Partition::batch, Partition::output, Partition::input})
-    lower_passes(cell, problem_.costs.part_time(problem_.graph, op, type, samples,
-                                                cost::op_part(problem_.graph.op(op), how, part)));
+    lower_passes(cell, cost::kernel_time(problem_, op, type, samples,
+                                         cost::op_part(problem_.graph.op(op), how, part)));
 }
 
 void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {
@@ -175,7 +175,7 @@ double LeastTimesTable::update(core::Bytes weights) const {
   if (weights.value() == 0) return 0;
   double least = kInfinite;
   for (std::size_t t : types_)
-    lower(least, problem_.costs.step_time(weights, problem_.training, problem_.cluster.types()[t]).value());
+    lower(least, cost::update_time(problem_, weights, problem_.cluster.types()[t]).value());
   return least;
 }
 
@@ -183,9 +183,8 @@ double LeastTimesTable::update_work(core::Bytes weights) const {
   if (weights.value() == 0) return 0;
   double least = kInfinite;
   for (std::size_t t = 0; t < types_.size(); ++t)
-    lower(least, weight_[t] *
-                     problem_.costs.step_time(weights, problem_.training, problem_.cluster.types()[types_[t]])
-                         .value());
+    lower(least,
+          weight_[t] * cost::update_time(problem_, weights, problem_.cluster.types()[types_[t]]).value());
   return least;
 }
 

@@ -176,3 +176,28 @@ TEST_CASE("communication slows a device down by a factor from 1 to 1000") {
                          "c.yaml:3: device_types.g.overlap_slowdown: expected a factor from 1 to 1000",
                          core::BadInput);
 }
+
+TEST_CASE("kernels of a training run are slower than single ones by a factor from 0.1 to 100") {
+  const auto with = [](const std::string& factor) {
+    std::string text = kTypes + "machines:\n  - {name: a, device: g}\n";
+    text.replace(text.find("peak"), 4, "kernel_slowdown: " + factor + ", peak");
+    return cluster::parse_cluster(text, "c.yaml").type(DeviceId(0)).kernel_slowdown;
+  };
+  CHECK(with("0.1") == 0.1);
+  CHECK(with("1.27") == 1.27);
+  CHECK(with("100") == 100);
+  for (const char* factor : {"0.09", "101", "0", "-1"})
+    CHECK_THROWS_WITH_AS(with(factor),
+                         "c.yaml:3: device_types.g.kernel_slowdown: expected a factor from 0.1 to 100",
+                         core::BadInput);
+}
+
+TEST_CASE("a cluster has at most 16,384 devices, and as many are read at once") {
+  const auto with = [](int count) {
+    return kTypes + "nodes:\n  - {count: " + std::to_string(count) +
+           ", device: g, devices: 8, link: {bandwidth: 1GB/s, latency: 1us}, uplink: {bandwidth: 1GB/s, "
+           "latency: 1us}}\n";
+  };
+  CHECK(cluster::parse_cluster(with(2048), "c.yaml").size() == 16384);
+  CHECK_THROWS_AS(cluster::parse_cluster(with(2049), "c.yaml"), core::BadInput);
+}

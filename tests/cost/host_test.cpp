@@ -125,6 +125,23 @@ TEST_CASE("a slow host makes a stage last as long as its launches, however it is
   CHECK(cost::launch_time(graph, stage.operators[0], quick.types()[0], 1, {}).total() == Seconds(0));
 }
 
+TEST_CASE("kernels and updates of a slowed device take so many times as long, what is sent does not") {
+  const auto graph =
+      models::build("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "16"}});
+  const cost::AnalyticCosts costs;
+  const auto quick = two_devices(), slow = quick.slowed_by(1.25);
+  plan::Stage stage = all_of(graph, 2);
+  for (const int group : {1, 2}) {
+    stage.tensor_parallel = group;
+    const cost::Problem with{graph, slow, costs, {4}}, without{graph, quick, costs, {4}};
+    const auto slowed = cost::stage_time(with, stage, 1), plain = cost::stage_time(without, stage, 1);
+    CHECK(slowed.compute.total().value() == near(1.25 * plain.compute.total().value()));
+    CHECK(slowed.collectives.total() == plain.collectives.total());
+    CHECK(cost::step_time(with, stage, 0, slow.types()[0]).value() ==
+          near(1.25 * cost::step_time(without, stage, 0, quick.types()[0]).value()));
+  }
+}
+
 TEST_CASE("a large operator hides its launches, a small one beside it does not") {
   const auto graph = models::build("gpt", {{"layers", "1"}, {"hidden", "2048"}, {"heads", "16"}});
   const cost::AnalyticCosts costs;

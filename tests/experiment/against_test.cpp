@@ -5,7 +5,6 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/cost/slowed.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
 #include "support/checkout.hpp"
@@ -124,8 +123,8 @@ TEST_CASE("a slow-down of kernels is found again by the runs it was hidden in, h
   for (int i = 0; i < 20; ++i) rows.push_back({{"id", std::to_string(i)}, {"layers", i % 2 ? "4" : "8"}});
   auto runs = read(rows);
   const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
-  const cost::SlowedCosts truth(kCosts, 1.375);
-  for (auto& run : runs) run.measured_s = experiment::predicted(run, cluster, truth, {}).seconds;
+  for (auto& run : runs)
+    run.measured_s = experiment::predicted(run, cluster.slowed_by(1.375), kCosts, {}).seconds;
   const auto found = experiment::against(runs, kCosts, options(), {});
   const auto fitted = static_cast<std::size_t>(std::ranges::count_if(runs, experiment::fitted_on));
   REQUIRE(fitted >= 1);

@@ -32,6 +32,9 @@ struct DeviceType {
       1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
   core::Seconds host_launch{};  ///< from one launch of the host to the next; zero: it is never waited for, as
                                 ///< with CUDA graphs
+  double kernel_slowdown =
+      1;  ///< factor on what costs say of every kernel: what clocks under lasting load, and
+          ///< memory that others use meanwhile, leave of a data sheet or of single kernels
 
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
@@ -96,6 +99,9 @@ class Cluster {
   /// The same with hosts that take this long to launch a kernel (DeviceType::host_launch), whatever the
   /// device.
   Cluster launched_in(core::Seconds each) const;
+  /// The same with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever the
+  /// device.
+  Cluster slowed_by(double factor) const;
 
  private:
   void check_given(const GivenRoute& route) const;

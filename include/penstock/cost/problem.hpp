@@ -20,10 +20,15 @@ inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> 
   return stage_load(problem.graph, problem.costs, operators);
 }
 
-/// Seconds of one device's part of an operator, `samples` of the whole group, on a device of type `device`
-/// whose host launches the kernels (cost/host.hpp).
+/// Seconds of one device's part of an operator, `samples` of the whole group, on a device of type `device`,
+/// as its kernels take them (DeviceType::kernel_slowdown).
+OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
+                   std::int64_t samples, const OpPart& part = {});
+/// The same where the device's host launches the kernels (cost/host.hpp).
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpPart& part = {});
+/// The optimizer's update of so many bytes of weights.
+core::Seconds update_time(const Problem& problem, core::Bytes weights, const cluster::DeviceType& device);
 /// The sum over a set of whole operators.
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,
                     const cluster::DeviceType& device, std::int64_t samples);

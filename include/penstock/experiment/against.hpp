@@ -22,7 +22,7 @@ struct AgainstOptions {
 /// What a cluster has that no data sheet tells, one number each.
 enum class Constant : std::uint8_t {
   host_launch,      ///< seconds that its hosts take to launch a kernel
-  kernel_slowdown,  ///< how many times as long as the costs say its kernels take (cost/slowed.hpp)
+  kernel_slowdown,  ///< how many times as long as the costs say its kernels take (DeviceType)
 };
 
 /// Where the mean error's size over the runs chosen for it is least. A run is chosen by its name: one in ten,
