@@ -23,6 +23,7 @@ std::vector<ModelInfo> families() {
       bert(),
       gpt(),
       llama(),
+      opt(),
       encoder_decoder(),
       resnet50(),
       vgg16(),

@@ -14,6 +14,7 @@ ModelInfo transformer();
 ModelInfo bert();
 ModelInfo gpt();
 ModelInfo llama();
+ModelInfo opt();
 ModelInfo encoder_decoder();
 ModelInfo resnet50();
 ModelInfo vgg16();

@@ -1,4 +1,5 @@
-// GPT-2's decoder with language-model head; no dropout. The causal mask saves no FLOPs, as in a plain kernel.
+// GPT-2's decoder with language-model head, and OPT's, which differs in little; no dropout. The causal mask
+// saves no FLOPs, as in a plain kernel.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -8,16 +9,16 @@ namespace {
 
 /// Norms stand before attention and feed-forward, inside the residual branch.
 Tensor layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
-             const std::string& attention, std::int64_t width) {
+             const std::string& attention, std::int64_t width, Activation activation) {
   const Tensor attended =
       self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, attention);
   const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor fed =
-      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, Activation::gelu);
+  const Tensor fed = feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, activation);
   return net.add(name + ".add2", {middle, fed});
 }
 
-graph::OpGraph build_gpt(const Parameters& p) {
+/// `spare_positions`: rows of the position table beyond those of a sample.
+graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t spare_positions) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
@@ -26,15 +27,35 @@ graph::OpGraph build_gpt(const Parameters& p) {
   Layers net(p.model(), p.element_bytes());
   const Tensor words =
       net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  const Tensor places =
-      net.embedding("position.embedding", net.indices("position.input", sequence), {sequence, hidden});
+  const Tensor places = net.embedding("position.embedding", net.indices("position.input", sequence),
+                                      {sequence + spare_positions, hidden});
   Tensor x = net.add("embedding.sum", {words, places});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
-    x = layer(net, "layer" + std::to_string(i), x, heads, attention, width);
+    x = layer(net, "layer" + std::to_string(i), x, heads, attention, width, activation);
   x = net.linear("head", net.layer_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
   if (p.flag("loss")) net.loss("loss", x);
   return net.build();
+}
+
+graph::OpGraph build_gpt(const Parameters& p) {
+  return decoder(p, Activation::gelu, 0);
+}
+
+graph::OpGraph build_opt(const Parameters& p) {
+  return decoder(p, Activation::relu, 2);
+}
+
+std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char* sequence) {
+  return {{"vocabulary", vocabulary, "tokens known"},
+          {"sequence", sequence, "tokens of a sample; also the rows of the position table"},
+          {"layers", "12", "decoder layers"},
+          {"hidden", "768", "width of a token"},
+          {"heads", "12", "attention heads; divides hidden"},
+          {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
+          attention_parameter("fused"),
+          {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
+          {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}};
 }
 
 SizeInfo size(const std::string& name, const std::string& layers, const std::string& hidden,
@@ -52,19 +73,24 @@ ModelInfo gpt() {
           "decoder with embeddings, norms, residual sums, GELU and language-model head",
           "Radford et al., Language Models are Unsupervised Multitask Learners, 2019 (GPT-2 small); Brown et "
           "al., 2020, table 2.1",
-          {{"vocabulary", "50257", "tokens known"},
-           {"sequence", "1024", "tokens of a sample; also the rows of the position table"},
-           {"layers", "12", "decoder layers"},
-           {"hidden", "768", "width of a token"},
-           {"heads", "12", "attention heads; divides hidden"},
-           {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
-           attention_parameter("fused"),
-           {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
-           {"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"}},
+          decoder_parameters("50257", "1024"),
           build_gpt,
           {size("gpt2", "12", "768", "12", "1024"), size("gpt2-xl", "48", "1600", "25", "1024"),
            size("gpt3-6.7b", "32", "4096", "32", "2048"), size("gpt3-13b", "40", "5120", "40", "2048"),
            size("gpt3-175b", "96", "12288", "96", "2048")}};
+}
+
+// The 350 M of the paper's table 1 normalises behind its branches and projects its embeddings: left out.
+ModelInfo opt() {
+  return {"opt",
+          "GPT's decoder with ReLU and two spare positions",
+          "Zhang et al., OPT: Open Pre-trained Transformer Language Models, 2022, table 1",
+          decoder_parameters("50272", "2048"),
+          build_opt,
+          {size("opt-125m", "12", "768", "12", "2048"), size("opt-1.3b", "24", "2048", "32", "2048"),
+           size("opt-2.7b", "32", "2560", "32", "2048"), size("opt-6.7b", "32", "4096", "32", "2048"),
+           size("opt-13b", "40", "5120", "40", "2048"), size("opt-30b", "48", "7168", "56", "2048"),
+           size("opt-66b", "64", "9216", "72", "2048"), size("opt-175b", "96", "12288", "96", "2048")}};
 }
 
 }  // namespace penstock::models

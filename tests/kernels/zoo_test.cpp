@@ -79,6 +79,7 @@ const std::map<std::string, Given> kSmall = {
     {"transformer", {{"layers", "2"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "8"}}},
     {"bert", {{"sequence", "8"}}},
     {"gpt", {{"vocabulary", "97"}, {"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "8"}}},
+    {"opt", {{"vocabulary", "97"}, {"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"sequence", "8"}}},
     {"encoder_decoder",
      {{"vocabulary", "97"}, {"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"feed_forward", "64"}}},
     {"resnet50", {{"resolution", "64"}}},

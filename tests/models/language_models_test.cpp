@@ -74,6 +74,14 @@ TEST_CASE("every decoder layer hangs on the encoder's last operator") {
   CHECK(widest == 6);
 }
 
+TEST_CASE("OPT's parameters are those of its checkpoints") {
+  CHECK(build("opt").parameters() == 125'239'296);
+  CHECK(build("opt", {{"size", "opt-1.3b"}}).parameters() == 1'315'758'080);
+  CHECK(build("opt", {{"size", "opt-6.7b"}}).parameters() == 6'658'473'984);
+  CHECK(static_cast<double>(build("opt", {{"size", "opt-175b"}}).parameters()) / 1e9 ==
+        support::near(174.6, 1e-3));
+}
+
 TEST_CASE("Llama's parameters are those that its reports print") {
   const auto billions = [](const char* size) {
     return static_cast<double>(build("llama", {{"size", size}, {"sequence", "16"}}).parameters()) / 1e9;

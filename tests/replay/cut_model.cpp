@@ -52,6 +52,7 @@ const std::map<std::string, std::map<std::string, std::string>>& small_zoo() {
         {"image_layers", "2"}}},
       {"transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
       {"gpt", {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
+      {"opt", {{"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "3"}}},
       {"encoder_decoder",
        {{"vocabulary", "13"},
         {"layers", "1"},
