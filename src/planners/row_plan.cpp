@@ -113,6 +113,20 @@ bool has_layers(const graph::OpGraph& graph, const plan::Plan& plan) {
   });
 }
 
+/// The row, and what needs less memory where that is allowed, in the order of what it costs.
+std::vector<EvenRow> thriftier(const EvenRow& row) {
+  std::vector<EvenRow> out = {row};
+  if (!row.thrift_at_need) return out;
+  EvenRow next = row;
+  if (row.replicas > 1) {
+    next.zero = 1;
+    out.push_back(next);
+  }
+  next.recompute = plan::kRecomputeLayers;
+  out.push_back(next);
+  return out;
+}
+
 using Judge = std::function<double(const plan::Plan&)>;
 
 Candidate candidate(const cost::Problem& problem, const Units& units, const EvenRow& row, const RowCut& cut,
@@ -121,15 +135,15 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
   try {
     stop.check();
     const auto ends = cut(row);
-    out.plan = row_plan(problem, units, row, ends);
-    bool fitting = fits(problem, *out.plan);
-    if (!fitting && row.layers_at_need && has_layers(problem.graph, *out.plan)) {
-      EvenRow again = row;
-      again.recompute = plan::kRecomputeLayers;
-      out.plan = row_plan(problem, units, again, ends);
-      fitting = fits(problem, *out.plan);
+    for (const EvenRow& thrifty : thriftier(row)) {
+      plan::Plan plan = row_plan(problem, units, thrifty, ends);
+      if (thrifty.recompute && !row.recompute && !has_layers(problem.graph, plan)) break;
+      const bool fitting = fits(problem, plan);
+      out.plan = std::move(plan);
+      if (!fitting) continue;
+      out.seconds = judge(*out.plan);
+      break;
     }
-    if (fitting) out.seconds = judge(*out.plan);
     out.late = false;
   } catch (const core::LimitHit&) {
   }

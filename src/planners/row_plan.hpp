@@ -23,7 +23,9 @@ struct EvenRow {
   plan::Recomputation recompute{};  ///< in all stages
   int tensor_parallel = 1;          ///< devices of a replica
   int zero = 0;                     ///< ZeRO stage, in all stages
-  bool layers_at_need = false;      ///< where it does not fit, all stages recompute layer by layer
+  /// Where it does not fit, replicas share optimizer state (ZeRO 1); where that does not either, all stages
+  /// recompute layer by layer besides.
+  bool thrift_at_need = false;
 
   int devices() const { return replicas * tensor_parallel; }  ///< of a rank; divides the cluster
 };
