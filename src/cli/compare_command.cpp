@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <sstream>
 
@@ -58,17 +57,9 @@ std::vector<PlannerChoice> chosen(const std::string& text) {
 
 struct Outcome {
   std::vector<report::CellResult> rows;
-  /// Of the plans found, and what their bounds may count.
-  std::map<score::PlanFamily, score::Reduction> families;
+  std::set<score::PlanFamily> families{score::PlanFamily::replicated};  ///< of the plans found
   bool interrupted = false;
 };
-
-void add_family(const plan::Plan& plan, score::Reduction asked,
-                std::map<score::PlanFamily, score::Reduction>& families) {
-  const score::Reduction reduction = score::reduction_of(plan, asked);
-  const auto known = families.try_emplace(score::family_of(plan), reduction).first;
-  if (reduction == score::Reduction::free) known->second = reduction;
-}
 
 /// A planner that cannot take the problem costs no other its row.
 void add_row(const cost::Problem& problem, const experiment::Cell& cell,
@@ -76,7 +67,7 @@ void add_row(const cost::Problem& problem, const experiment::Cell& cell,
   const Heartbeat alive(written(cell.planner));
   try {
     auto found = experiment::try_search(problem, cell, setting, session.stop());
-    if (found.plan) add_family(*found.plan, experiment::reduction(setting.simulation), out.families);
+    if (found.plan) out.families.insert(score::family_of(*found.plan));
     out.rows.push_back(std::move(found.row));
   } catch (const core::BadInput& e) {
     auto row = experiment::describe(problem, cell);
@@ -90,7 +81,6 @@ Outcome compare(const cost::Problem& problem, experiment::Cell cell,
                 const std::vector<PlannerChoice>& planners, const experiment::SearchSetting& setting,
                 const Session& session) {
   Outcome out;
-  out.families[score::PlanFamily::replicated] = experiment::reduction(setting.simulation);
   try {
     for (const PlannerChoice& planner : planners) {
       cell.planner = planner;
@@ -121,12 +111,13 @@ std::string bound_line(const cost::Problem& problem, score::PlanFamily family, s
 
 /// What the table is about, and what no plan beats, by what its plans divide.
 std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
-                    const std::map<score::PlanFamily, score::Reduction>& families) {
+                    const sim::SimulationOptions& simulation, const std::set<score::PlanFamily>& families) {
   const auto row = experiment::describe(problem, cell);
   std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
                                  row.mini_batch);
   if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
-  for (const auto& [family, reduction] : families) what += bound_line(problem, family, reduction);
+  for (const score::PlanFamily family : families)
+    what += bound_line(problem, family, experiment::reduction(simulation));
   return what + "\n";
 }
 
@@ -171,7 +162,7 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
 
   const Outcome outcome = compare(problem, cell, planners, setting, session);
-  const std::string head = heading(problem, cell, outcome.families);
+  const std::string head = heading(problem, cell, setting.simulation, outcome.families);
   const std::string table = head + report::ranking(outcome.rows), csv = report::to_csv(outcome.rows),
                     json = report::to_json(outcome.rows, provenance(session));
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);

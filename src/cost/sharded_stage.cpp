@@ -62,30 +62,38 @@ bool contains(const std::vector<OpId>& ascending, OpId id) {
   return std::binary_search(ascending.begin(), ascending.end(), id);
 }
 
-/// Operators that are computed again before the backward pass, ascending.
-std::vector<OpId> recomputed(const graph::OpGraph& graph, const plan::Stage& stage) {
+/// Operators of all segments, ascending.
+std::vector<OpId> all_of(const std::vector<std::vector<OpId>>& segments) {
   std::vector<OpId> out;
-  for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute))
-    out.insert(out.end(), segment.begin(), segment.end());
+  for (const auto& segment : segments) out.insert(out.end(), segment.begin(), segment.end());
   std::sort(out.begin(), out.end());
   return out;
 }
 
+/// Those that are computed again before the backward pass.
+std::vector<OpId> recomputed(const graph::OpGraph& graph, const plan::Stage& stage) {
+  return all_of(plan::segments(graph, stage.operators, stage.recompute));
+}
+
 /// What ZeRO asks for in every micro-batch. A layer that is computed again has its weights from then on.
-OpTime zero_times(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const std::vector<OpId>& again) {
-  OpTime out;
+  Sent out;
   if (stage.zero < 2 || stage.replicas() < 2) return out;
   const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
+  const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
+  const std::vector<OpId> in_layers = all_of(layers);
+  out.count = layers.size();
   for (const OpId id : operators) {
+    OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
-    out.weight_gradient += gather.time(problem.training.sent_gradients(weights));
+    sent.weight_gradient += gather.time(problem.training.sent_gradients(weights));
     if (stage.zero < 3) continue;
     const Seconds time = gather.time(weights);
     const bool recomputed = contains(again, id), by_layer = stage.recompute.of == Recomputation::Of::layers;
-    out.forward += time;
-    if (recomputed) out.recompute += time;
-    if (!recomputed || !by_layer) out.input_gradient += time;
+    sent.forward += time;
+    if (recomputed) sent.recompute += time;
+    if (!recomputed || !by_layer) sent.input_gradient += time;
   }
   return out;
 }
@@ -161,11 +169,7 @@ OpTime StageTime::total() const {
 }
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
-    : problem_(problem),
-      stage_(stage),
-      operators_(operators),
-      recomputed_(recomputed(problem.graph, stage)),
-      layers_(travelling_layers(problem.graph, stage)) {
+    : problem_(problem), stage_(stage), operators_(operators), recomputed_(recomputed(problem.graph, stage)) {
   if (stage.tensor_parallel > 1) {
     const Sharding divided = sharding(problem.graph, stage);
     how_ = partitions(stage, divided);
@@ -180,7 +184,7 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
     of_asked(divided.forward, forward_);
     of_asked(divided.backward, backward_);
   }
-  zero_ = zero_times(problem, stage, operators, how_, recomputed_);
+  zero_ = zero_traffic(problem, stage, operators, how_, recomputed_);
 }
 
 /// On the slowest device of the group.
@@ -231,7 +235,7 @@ StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
   out.collectives = spoken(
       {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
        samples, launch});
-  add(out.collectives, waited(zero_, out.total(), layers_));
+  add(out.collectives, waited(zero_, out.compute));
   return out;
 }
 
@@ -261,7 +265,16 @@ Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::s
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
   StageLoad load = stage_load(problem, stage.operators);
   const bool by_layer = stage.recompute.of == plan::Recomputation::Of::layers;
+  const auto travelling = [&](const auto& weights_of_one) {
+    if (stage.zero < 2) return;
+    for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
+      Bytes sum;
+      for (const OpId id : layer) sum += weights_of_one(id);
+      load.largest = std::max(load.largest, sum);
+    }
+  };
   if (stage.tensor_parallel == 1) {
+    travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
     if (by_layer)
       divide_kept(load, problem.graph, stage, [&](OpId id) {
         const graph::Operator& op = problem.graph.op(id);
@@ -295,6 +308,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
                 is_table(graph.op(users.front())));
   std::ranges::sort(steps, {}, &BackwardStep::op);
   load.workspace = backward_workspace(graph, steps);
+  travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
   if (by_layer) divide_kept(load, graph, stage, kept_of);
   return load;
 }

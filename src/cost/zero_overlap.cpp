@@ -7,26 +7,23 @@ namespace {
 
 using core::Seconds;
 
-Seconds waited(Seconds sent, Seconds computed, double layers) {
-  return std::max(sent / layers, sent - computed);
+Seconds waited_by(Seconds sent, Seconds computed, std::size_t layers) {
+  const double n = static_cast<double>(std::max<std::size_t>(1, layers));
+  return std::max(sent / n, sent - computed * ((n - 1) / n));
 }
 
 }  // namespace
 
-double travelling_layers(const graph::OpGraph& graph, const plan::Stage& stage) {
-  if (stage.zero < 2) return 1;
-  const auto layers = plan::segments(graph, stage.operators, plan::kRecomputeLayers).size();
-  return 1 + static_cast<double>(layers);
-}
-
-OpTime waited(const OpTime& sent, const OpTime& computed, double layers) {
-  OpTime out;
-  out.forward = waited(sent.forward, computed.forward, layers);
-  out.recompute = waited(sent.recompute, computed.recompute, layers);
-  if (sent.backward() > Seconds(0)) {
-    const Seconds backward = waited(sent.backward(), computed.backward(), layers);
-    out.input_gradient = backward * (sent.input_gradient / sent.backward());
-    out.weight_gradient = backward - out.input_gradient;
+OpTime waited(const Sent& sent, const OpTime& computed) {
+  OpTime out = sent.rest;
+  const OpTime& layers = sent.layers;
+  out.forward += waited_by(layers.forward, computed.forward, sent.count);
+  out.recompute += waited_by(layers.recompute, computed.recompute, sent.count);
+  if (layers.backward() > Seconds(0)) {
+    const Seconds backward = waited_by(layers.backward(), computed.backward(), sent.count);
+    const Seconds for_inputs = backward * (layers.input_gradient / layers.backward());
+    out.input_gradient += for_inputs;
+    out.weight_gradient += backward - for_inputs;
   }
   return out;
 }

@@ -1,18 +1,14 @@
 #pragma once
 // What passes wait for of the weights that ZeRO gathers and the gradients that it scatters (StageTime).
 
-#include "penstock/cost/cost_model.hpp"
-#include "penstock/plan/plan.hpp"
+#include "penstock/cost/sharding.hpp"
 
 namespace penstock::cost {
 
-/// Layers of a stage whose weights and gradients travel while other layers compute, and what stands beside
-/// them: at least one.
-double travelling_layers(const graph::OpGraph& graph, const plan::Stage& stage);
-
-/// Of passes that send so much in as many equal parts while they compute: that of one layer, and what takes
-/// longer than all that is computed meanwhile. A backward pass sends and computes as a whole; what it waits
-/// for is dealt out to its gradients as what they send.
-OpTime waited(const OpTime& sent, const OpTime& computed, double layers);
+/// Of passes that compute so long. What stands outside of layers hides behind nothing. Of n layers, taken as
+/// equal, each is sent while the one before computes: a pass waits for the first, or, where sending takes
+/// longer, for all but what n - 1 of them compute meanwhile. A backward pass sends and computes as a whole;
+/// what it waits for is dealt out to its gradients as what they send.
+OpTime waited(const Sent& sent, const OpTime& computed);
 
 }  // namespace penstock::cost

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 
 #include "penstock/core/error.hpp"
@@ -28,14 +29,36 @@ std::int64_t first_layers(std::string_view text) {
   return read && count >= 1 && count <= kMostRecomputedLayers ? count : 0;
 }
 
-Segments layers(const graph::OpGraph& graph, std::span<const OpId> operators) {
-  std::map<std::string_view, std::vector<OpId>> by_name;
+/// What stands alone in its layer belongs to the one around it: "block0.conv1.relu" to "block0".
+Segments named(const graph::OpGraph& graph, std::span<const OpId> operators) {
+  std::map<std::string_view, std::vector<OpId>, std::greater<>>
+      by_name;  // what is inside before what is around
   for (const OpId id : operators)
     if (const auto layer = layer_of(graph.op(id).name); !layer.empty()) by_name[layer].push_back(id);
   Segments out;
-  for (auto& [name, members] : by_name)
-    if (members.size() > 1) out.push_back(std::move(members));
+  for (auto& [name, members] : by_name) {
+    std::sort(members.begin(), members.end());
+    if (members.size() > 1)
+      out.push_back(std::move(members));
+    else if (const auto around = layer_of(name); !around.empty())
+      by_name[around].push_back(members.front());
+  }
   std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Layers that take turns or lie within one another are one, so that segments follow each other.
+Segments layers(const graph::OpGraph& graph, std::span<const OpId> operators) {
+  Segments out;
+  for (auto& members : named(graph, operators)) {
+    if (out.empty() || out.back().back() < members.front()) {
+      out.push_back(std::move(members));
+      continue;
+    }
+    std::vector<OpId>& one = out.back();
+    one.insert(one.end(), members.begin(), members.end());
+    std::sort(one.begin(), one.end());
+  }
   return out;
 }
 

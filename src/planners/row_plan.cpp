@@ -34,7 +34,9 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
     for (std::size_t d = 0; d < devices; ++d) stage.devices.emplace_back(s % ranks * devices + d);
     stage.micro_batch = row.micro_batch;
     stage.k = row.k;
-    stage.recompute = row.recompute;
+    if (row.recompute.of != plan::Recomputation::Of::layers ||
+        !plan::segments(problem.graph, stage.operators, row.recompute).empty())
+      stage.recompute = row.recompute;
     stage.tensor_parallel = row.tensor_parallel;
     stage.zero = row.zero;
     if (s > 0) stage.after = {core::StageId(s - 1)};
@@ -106,11 +108,8 @@ score::Network network_of(const cost::Problem& problem, const std::vector<EvenRo
   return score::assume_network(problem.cluster, problem.training, {sizes.begin(), sizes.end()});
 }
 
-/// In every stage.
-bool has_layers(const graph::OpGraph& graph, const plan::Plan& plan) {
-  return std::ranges::none_of(plan.stages, [&](const plan::Stage& stage) {
-    return plan::segments(graph, stage.operators, plan::kRecomputeLayers).empty();
-  });
+bool recomputes(const plan::Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const plan::Stage& stage) { return bool(stage.recompute); });
 }
 
 /// The row, and what needs less memory where that is allowed, in the order of what it costs.
@@ -137,7 +136,7 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
     const auto ends = cut(row);
     for (const EvenRow& thrifty : thriftier(row)) {
       plan::Plan plan = row_plan(problem, units, thrifty, ends);
-      if (thrifty.recompute && !row.recompute && !has_layers(problem.graph, plan)) break;
+      if (thrifty.recompute && !recomputes(plan)) break;
       const bool fitting = fits(problem, plan);
       out.plan = std::move(plan);
       if (!fitting) continue;

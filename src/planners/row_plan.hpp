@@ -20,10 +20,10 @@ struct EvenRow {
   std::int64_t micro_batch = 1;
   int k = 1;
   std::string schedule = "1f1b";
-  plan::Recomputation recompute{};  ///< in all stages
+  plan::Recomputation recompute{};  ///< in all stages; of layers: in those that have some
   int tensor_parallel = 1;          ///< devices of a replica
   int zero = 0;                     ///< ZeRO stage, in all stages
-  /// Where it does not fit, replicas share optimizer state (ZeRO 1); where that does not either, all stages
+  /// Where it does not fit, replicas share optimizer state (ZeRO 1); where that does not either, stages
   /// recompute layer by layer besides.
   bool thrift_at_need = false;
 

@@ -57,10 +57,12 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   kernels::Kernel& k = kernel(id, state.samples.count);
   const Part& part = device_.part(id);
   Lease& tensor = state.tensors[id];
-  if (in_place_.contains(id))
+  if (in_place_.contains(id)) {
     tensor = input(state, id, 0);
-  else if (tensor == nullptr || part.after)
+    if (segments_.count() > 0 && segments_.lasts(id)) device_.pool->move(tensor, kind);
+  } else if (tensor == nullptr || part.after) {
     tensor = acquire(k.slots().output, kind, id);
+  }
   const Lease output = tensor;
   state.sums.erase(id);
   state.kept[id] = acquire(k.slots().kept, kinds.kept, id);

@@ -42,7 +42,7 @@ class ProblemBoundSearch {
         family_(family),
         samples_(static_cast<double>(problem.training.mini_batch)),
         times_(problem, family) {
-    if (reduction == Reduction::closed_form) reduce_.emplace(problem.cluster);
+    if (reduction == Reduction::closed_form && family != PlanFamily::zero) reduce_.emplace(problem.cluster);
     for (std::size_t op = 0; op < size(); ++op)
       if (const auto owner = graph::parameter_owner(problem.graph, core::OpId(op)).index(); owner != op)
         lends_.insert(owner);
@@ -257,14 +257,8 @@ ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, 
   return ProblemBoundSearch(problem, reduction, family).all();
 }
 
-Reduction reduction_of(const plan::Plan& plan, Reduction asked) {
-  const bool hidden = std::any_of(plan.stages.begin(), plan.stages.end(),
-                                  [](const plan::Stage& stage) { return stage.zero >= 2; });
-  return hidden ? Reduction::free : asked;
-}
-
 ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
-  return problem_bounds(problem, reduction_of(plan, reduction), family_of(plan)).holds_for(plan);
+  return problem_bounds(problem, reduction, family_of(plan)).holds_for(plan);
 }
 
 }  // namespace penstock::score

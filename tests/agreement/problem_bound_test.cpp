@@ -138,7 +138,8 @@ std::optional<plan::Plan> random_plan(core::Random& random, const cost::Problem&
     plan::Stage stage;
     stage.devices = device_sets[s % sets];
     stage.micro_batch = mixed_sizes ? std::int64_t{1} << random.between(0, 3) : size;
-    if (recompute && random.chance(0.5)) stage.recompute = plan::kRecomputeStage;
+    if (recompute && random.chance(0.5))
+      stage.recompute = random.chance(0.5) ? plan::kRecomputeLayers : plan::kRecomputeStage;
     for (std::size_t op = 0; op < problem.graph.size(); ++op)
       if (partition[s] >> op & 1) stage.operators.emplace_back(op);
     plan.stages.push_back(std::move(stage));

@@ -156,7 +156,9 @@ class Draw {
     const std::size_t group = 1 + pick(devices);
     out.tensor_parallel = devices % group == 0 ? static_cast<int>(group) : 1;
     out.zero = random_.chance(0.5) ? random_.between(1, 3) : 0;
-    if (random_.chance(0.2)) out.recompute = plan::kRecomputeStage;
+    constexpr plan::Recomputation kAgain[] = {plan::kRecomputeStage, plan::kRecomputeEarly,
+                                              plan::kRecomputeLayers};
+    if (random_.chance(0.3)) out.recompute = kAgain[pick(3)];
     for (std::size_t op = 0; op < problem_.graph.size(); ++op)
       if (operators >> op & 1) out.operators.emplace_back(op);
     constexpr Partition kPartitions[] = {Partition::whole, Partition::output, Partition::input,

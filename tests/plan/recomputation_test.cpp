@@ -58,6 +58,21 @@ TEST_CASE("segments: the stage, or each of its layers; what stands alone is no l
   CHECK(numbers(plan::segments(g, late, kFirst)) == std::vector<std::vector<int>>{{3, 4}});
 }
 
+TEST_CASE("what stands alone belongs to the layer around it, what lies within a layer to that") {
+  const auto of = [](const std::vector<std::string>& names) {
+    std::vector<OpId> all;
+    for (std::size_t v = 0; v < names.size(); ++v) all.emplace_back(v);
+    return numbers(plan::segments(chain(names), all, plan::kRecomputeLayers));
+  };
+  using Sets = std::vector<std::vector<int>>;
+  CHECK(of({"block0.conv0", "block0.conv0.relu", "block0.conv1", "block0.conv1.relu", "block1.conv0"}) ==
+        Sets{{0, 1, 2, 3}});
+  CHECK(of({"layer0.norm", "layer0.expert1.up", "layer0.expert1.down", "layer0.add", "layer1.norm",
+            "layer1.add"}) == Sets{{0, 1, 2, 3}, {4, 5}});
+  CHECK(of({"branch0.layer0.a", "branch1.layer0.a", "branch0.layer0.b", "branch1.layer0.b"}) ==
+        Sets{{0, 1, 2, 3}});
+}
+
 TEST_CASE("layers stand in the order of the model, not of their names") {
   std::vector<std::string> names;
   std::vector<OpId> all;

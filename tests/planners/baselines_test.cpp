@@ -192,7 +192,7 @@ namespace {
 
 /// Stages of `d` replicas of `t` devices each, as Megatron deals them out.
 plan::Plan megatron_plan(const cost::Problem& problem, std::size_t p, std::size_t t, std::size_t d,
-                         std::size_t v, std::int64_t b, int zero) {
+                         std::size_t v, std::int64_t b, int zero, bool again) {
   const auto units = planners::planning_units(problem.graph);
   const std::size_t size = units.operators.size(), stages = p * v;
   plan::Plan plan;
@@ -207,6 +207,8 @@ plan::Plan megatron_plan(const cost::Problem& problem, std::size_t p, std::size_
     stage.micro_batch = b;
     stage.tensor_parallel = static_cast<int>(t);
     stage.zero = zero;
+    if (again && !plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers).empty())
+      stage.recompute = plan::kRecomputeLayers;
     if (s > 0) stage.after = {core::StageId(s - 1)};
     plan.stages.push_back(stage);
   }
@@ -228,8 +230,9 @@ double best_of_grid(const cost::Problem& problem) {
           if (p * t * d != devices || batch % b != 0 || p * v > size) continue;
           const bool divides = size % (p * v) == 0 && static_cast<std::size_t>(batch / b) % p == 0;
           if (v > 1 && (p == 1 || !divides)) continue;
-          for (int zero = 0; zero <= (d > 1 ? 1 : 0); ++zero) {  // shared where it does not fit else
-            const plan::Plan plan = megatron_plan(problem, p, t, d, v, b, zero);
+          const int most = d > 1 ? 1 : 0;
+          for (const auto& [zero, again] : {std::pair{0, false}, {most, false}, {most, true}}) {
+            const plan::Plan plan = megatron_plan(problem, p, t, d, v, b, zero, again);
             if (!score::faults(problem, plan).empty()) continue;
             best = std::min(best, estimate(problem, plan));
             break;

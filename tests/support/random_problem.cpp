@@ -9,7 +9,9 @@ using core::Bytes;
 using core::Random;
 
 graph::Operator random_operator(Random& random, std::size_t number, bool source) {
-  graph::Operator op = unit_op(std::string(1, static_cast<char>('a' + number)));
+  // Two to a layer, for plans that recompute layer by layer or share weights.
+  graph::Operator op =
+      unit_op("layer" + std::to_string(number / 2) + "." + std::string(1, static_cast<char>('a' + number)));
   if (source && random.chance(0.4)) op.kind = graph::OpKind::input;
   op.parameters = op.kind == graph::OpKind::input ? 0 : random.between(0, 9) * 100;
   op.output_bytes = Bytes(random.between(1, 9) * 100);

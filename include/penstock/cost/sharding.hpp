@@ -81,14 +81,20 @@ std::span<const core::DeviceId> group_of(const plan::Stage& stage, std::size_t r
 /// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group stand between the
 /// operators and hide behind nothing. With ZeRO 2 replicas scatter each layer's gradients, with ZeRO 3 they
 /// gather its weights too, once per pass, while the device computes another layer, as PyTorch's FSDP does
-/// (Zhao et al., VLDB 2023, section 3.3: the next layer's weights ahead of it). A pass waits for one layer's,
-/// as many as there are taken as equal, and for what lasts longer than its computing. Differs: a model
-/// without layers (plan::layer_of) hides nothing, and hiding slows nothing down.
+/// (Zhao et al., VLDB 2023, section 3.3: the next layer's weights ahead of it). Differs: layers are taken as
+/// equal, what stands outside of them (plan::layer_of) hides nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
   OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
 };
+/// Seconds that passes send among replicas: for their layers, one after the other, and for what stands
+/// outside of them.
+struct Sent {
+  OpTime layers, rest;
+  std::size_t count = 0;  ///< layers
+};
+
 /// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
 /// once. What it is made of must outlive it. For one thread.
 class ReplicaTimes {
@@ -116,8 +122,7 @@ class ReplicaTimes {
   std::map<core::OpId, plan::Partition> how_;        ///< of a divided stage
   std::vector<GroupCollective> forward_, backward_;  ///< of these operators
   bool exchanges_ = false;                           ///< whether one of them is an exchange
-  double layers_;                                    ///< whose weights and gradients travel one by one
-  OpTime zero_;                                      ///< what ZeRO sends in each pass
+  Sent zero_;                                        ///< by ZeRO, in each pass
   std::map<Alike, StageTime> computed_;              ///< without collectives
   std::vector<std::pair<Speakers, OpTime>> spoken_;
 };

@@ -21,7 +21,7 @@ struct StageLoad {
   core::Bytes entering;    ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes leaving;     ///< distinct tensors that some other stage reads
   Envelope workspace{};    ///< by samples: what the backward pass holds beside that (backward_workspace)
-  core::Bytes largest{};   ///< weights of the operator that has most of them
+  core::Bytes largest{};   ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
   core::Bytes fresh{};     ///< the same without tables, whose gradients are added to in place
   core::Bytes saved{};     ///< where some are computed again, those that are held from the forward pass on
 };
@@ -51,8 +51,8 @@ struct MemoryRule {
 /// `whole` of them hold what they keep, the others, which are recomputed, only what is saved and what enters;
 /// default: all.
 /// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds a table's
-/// gradient too before it is scattered (stage 2 on), the weights of one operator that are in use and of one
-/// that arrive (stage 3).
+/// gradient, or a layer's, before it is scattered (stage 2 on), the weights of the layer, or operator, that
+/// are in use and of one that arrive (stage 3).
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole = {}, Zero zero = {});

@@ -48,7 +48,8 @@ Recomputation recomputation(std::string_view text);
 std::string_view layer_of(std::string_view operator_name);
 
 /// The sets of a stage's operators that are computed again together; each ascending, by their first operator.
-/// Operators outside all of them are saved. A layer has two operators of the stage at least.
+/// Operators outside all of them are saved. A layer has two operators of the stage at least; what stands
+/// alone belongs to the layer around it, and layers that take turns or lie within one another are one.
 std::vector<std::vector<core::OpId>> segments(const graph::OpGraph& graph,
                                               std::span<const core::OpId> operators,
                                               const Recomputation& recomputation);

@@ -28,10 +28,9 @@ std::string_view name(PlanFamily family);  ///< "with ZeRO"
 /// Transfers and slow-downs by overlap are left out. `down(v)` is the longest path of F up to and with v,
 /// `up(v) = I(v) + max(W(v) and v's update, up of its producers)`: the way of one sample's gradient back.
 ///
-/// ZeRO: of D devices one holds and updates 1/D of the weights at least. Stage 2 scatters gradients in every
-/// micro-batch and gathers weights at the end, stage 3 gathers weights twice and scatters gradients in every
-/// micro-batch. Each is half an all-reduce, so together they take no less than one, where they hide behind
-/// nothing (cost::StageTime): `reduction_of`.
+/// ZeRO: of D devices one holds and updates 1/D of the weights at least. Stages 2 and 3 send gradients and
+/// weights in every micro-batch while other layers compute (cost::StageTime), so the all-reduce is not
+/// counted.
 ///
 /// Tensor parallelism: r replicas have groups of t <= D / r devices. Look at the device of a group with the
 /// largest part, which is 1/t or more. It holds that part of everything at least, so shares are those of
@@ -105,10 +104,6 @@ enum class Reduction : std::uint8_t {
 /// samples.
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
                              PlanFamily family = PlanFamily::replicated);
-
-/// What bounds on this plan may count: `free` where a stage sends gradients while its layers compute (ZeRO 2
-/// and 3), else `asked`.
-Reduction reduction_of(const plan::Plan& plan, Reduction asked);
 
 /// What no plan beats that divides as much as this one and flushes, or not, as it does. Throws as above.
 ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan,
