@@ -23,7 +23,9 @@ if not os.path.exists(runs):
     sys.exit(77)
 HOST = "and one host constant per cluster"
 # Set: the mean error's size as stated; and with the host constant, where enough runs found one, with the least tau.
-STATED = {"vtrain_single": 0.32, "vtrain_multi": 0.19, "mosaic_a100_40": 0.11, "mosaic_a100_80": 0.17}
+# As stated two sets were nearer (29 and 8 % of all runs) while heads and losses were recomputed too, which Megatron-LM does
+# not do, and while FSDP's gathers hid behind nothing: errors that hid what kernels lose in a training run.
+STATED = {"vtrain_single": 0.35, "vtrain_multi": 0.19, "mosaic_a100_40": 0.18, "mosaic_a100_80": 0.17}
 LAUNCHED = {"vtrain_single": (0.075, 0.7)}
 # With efficiencies by exact shape: time, memory.
 EXACT = {"simumax_b200": (0.09, 0.07)}
