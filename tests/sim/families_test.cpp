@@ -13,6 +13,7 @@
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/near.hpp"
+#include "support/thirds.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -21,20 +22,10 @@ using core::OpId;
 
 namespace {
 
-/// F, I and W of 1 s per sample.
-class Thirds final : public cost::CostModel {
- public:
-  cost::OpTime op_time(const graph::OpGraph&, OpId, const cluster::DeviceType&,
-                       std::int64_t samples) const override {
-    const core::Seconds time(static_cast<double>(samples));
-    return {time, time, time};
-  }
-};
-
 struct Case {
   graph::OpGraph graph;
   cluster::Cluster cluster;
-  Thirds costs;
+  support::Thirds costs;
   plan::Plan plan;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
   trace::Trace simulated() const {

@@ -13,6 +13,7 @@
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/near.hpp"
+#include "support/thirds.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -22,16 +23,6 @@ using plan::MemoryKind;
 using plan::Recomputation;
 
 namespace {
-
-/// F, I and W of 1 s per sample.
-class Thirds final : public cost::CostModel {
- public:
-  cost::OpTime op_time(const graph::OpGraph&, OpId, const cluster::DeviceType&,
-                       std::int64_t samples) const override {
-    const core::Seconds time(static_cast<double>(samples));
-    return {time, time, time};
-  }
-};
 
 /// embedding -> four layers of a norm, a dense and an add -> head. Every operator makes and keeps 1 kB per
 /// sample; the add reads what the norm reads.
@@ -81,7 +72,7 @@ struct Case {
 
   graph::OpGraph graph = model();
   cluster::Cluster cluster;
-  Thirds costs;
+  support::Thirds costs;
   plan::Plan plan;
 };
 
