@@ -174,7 +174,7 @@ void imperfect(benchmark::State& state, const char* goal) {
   const auto tasks = static_cast<double>(sim::task_count(problem, p.plan, p.order));
   for (auto _ : state)
     benchmark::DoNotOptimize(
-        sim::simulate_time(problem, p.plan, p.order, {sim::NetworkModel::fifo, {}, {}, &world, 1}));
+        sim::simulate_time(problem, p.plan, p.order, {sim::NetworkModel::fifo, {}, &world, 1}));
   state.counters["s/task"] =
       benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.SetLabel(goal);

@@ -133,19 +133,10 @@ void SimulationFlags::add(CLI::App& command) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"closed_form", "automatic", "ring", "tree", "halving_doubling", "hierarchical"}));
-  command
-      .add_option("--bucket", bucket,
-                  "gradients of so many bytes are reduced together while the last backward pass runs on; 0B: "
-                  "all after it")
-      ->capture_default_str()
-      ->type_name("BYTES");
 }
 
 sim::SimulationOptions SimulationFlags::options() const {
-  const auto bytes = core::parse_bytes(bucket);
-  if (!bytes || bytes->value() < 0)
-    throw core::Error(core::ExitCode::usage, "--bucket: expected bytes such as 25MiB, not '" + bucket + "'");
-  return {sim::network_model(network), sim::collective(collective), *bytes};
+  return {sim::network_model(network), sim::collective(collective)};
 }
 
 namespace {
@@ -178,6 +169,22 @@ void CompressionFlags::add(CLI::App& command) {
 void CompressionFlags::apply(plan::Compression& compression) const {
   compression.gradients = gradients.value_or(compression.gradients);
   compression.activations = activations.value_or(compression.activations);
+}
+
+void BucketFlag::add(CLI::App& command) {
+  command
+      .add_option("--bucket", text,
+                  "gradients of so many bytes are reduced together while the last backward pass runs on; 0B: "
+                  "all after it; default: 25MiB, or what the plan says")
+      ->type_name("BYTES");
+}
+
+void BucketFlag::apply(plan::Training& training) const {
+  if (text.empty()) return;
+  const auto bytes = core::parse_bytes(text);
+  if (!bytes || bytes->value() < 0)
+    throw core::Error(core::ExitCode::usage, "--bucket: expected bytes such as 25MiB, not '" + text + "'");
+  training.bucket = *bytes;
 }
 
 void PrecisionFlag::add(CLI::App& command) {

@@ -93,11 +93,10 @@ struct CostFlags {
       const cluster::Cluster& cluster) const;  ///< throws BadInput for another device's
 };
 
-/// What the simulator assumes: --network, --collective, --bucket.
+/// What the simulator assumes: --network, --collective.
 struct SimulationFlags {
   std::string network = "fair";
   std::string collective = "closed_form";
-  std::string bucket = "0B";
   void add(CLI::App& command);
   sim::SimulationOptions options() const;
 };
@@ -108,6 +107,14 @@ struct CompressionFlags {
   void add(CLI::App& command);
   /// Leaves alone what no flag names.
   void apply(plan::Compression& compression) const;
+};
+
+/// --bucket.
+struct BucketFlag {
+  std::string text;
+  void add(CLI::App& command);
+  /// Leaves alone what is not given. Throws a usage error for what is no count of bytes.
+  void apply(plan::Training& training) const;
 };
 
 /// --precision.

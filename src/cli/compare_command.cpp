@@ -27,6 +27,7 @@ struct CompareFlags {
   std::string choose_by = "simulation";
   CompressionFlags compression;
   PrecisionFlag precision;
+  BucketFlag bucket;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit{"4GiB"};
@@ -150,6 +151,7 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   experiment::Cell cell{
       {}, flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   flags.compression.apply(cell.training.compression);
+  flags.bucket.apply(cell.training);
   cell.model = flags.precision.apply(cell.training, flags.model.ref());
   const graph::OpGraph graph = experiment::load_model(cell.model);
   const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
@@ -243,6 +245,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->check(one_of({"simulation", "estimate"}));
   flags->compression.add(*command);
   flags->precision.add(*command);
+  flags->bucket.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);

@@ -25,6 +25,7 @@ struct PlanFlags {
   std::string choose_by = "simulation";
   CompressionFlags compression;
   PrecisionFlag precision;
+  BucketFlag bucket;
   SimulationFlags simulation;
   TimeLimitFlag time_limit;
   MemoryLimitFlag memory_limit;
@@ -56,6 +57,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   plan::ClusterRef cluster_ref = flags.cluster.ref();
   plan::Training training{flags.mini_batch, plan::optimizer(flags.optimizer)};
   flags.compression.apply(training.compression);
+  flags.bucket.apply(training);
   const plan::ModelRef model = flags.precision.apply(training, flags.model.ref());
   const graph::OpGraph graph = experiment::load_model(model);
   const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
@@ -159,6 +161,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->check(one_of({"simulation", "estimate"}));
   flags->compression.add(*command);
   flags->precision.add(*command);
+  flags->bucket.add(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);
   flags->memory_limit.add(*command);

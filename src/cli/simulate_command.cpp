@@ -23,6 +23,7 @@ struct SimulateFlags {
   CostFlags costs;
   std::optional<std::string> schedule;
   CompressionFlags compression;
+  BucketFlag bucket;
   SimulationFlags simulation;
   ImperfectionFlags imperfection;
   int threads = 0;
@@ -101,6 +102,7 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   plan.model = head.model;
   plan.cluster = head.cluster;
   flags.compression.apply(plan.training.compression);
+  flags.bucket.apply(plan.training);
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
     refuse(flags.file, faults);
@@ -149,6 +151,7 @@ void add_simulate(CLI::App& app, Action& action) {
       ->type_name("NAME|FILE")
       ->check(suggest(schedule_names()));
   flags->compression.add(*command);
+  flags->bucket.add(*command);
   flags->simulation.add(*command);
   flags->imperfection.add(*command);
   add_threads(*command, flags->threads);

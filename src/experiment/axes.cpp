@@ -52,6 +52,9 @@ void read_compression(const Yaml& node, Cell& cell) {
 void read_precision(const Yaml& node, Cell& cell) {
   cell.training.precision = plan::read_precision(node);
 }
+void read_bucket(const Yaml& node, Cell& cell) {
+  cell.training.bucket = node.bytes();
+}
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
 }
@@ -79,9 +82,6 @@ void read_network(const Yaml& node, Cell& cell) {
 void read_collective(const Yaml& node, Cell& cell) {
   cell.simulation.collective = at_node(node, [&] { return sim::collective(node.text()); });
 }
-void read_bucket(const Yaml& node, Cell& cell) {
-  cell.simulation.bucket = node.bytes();
-}
 
 struct Key {
   const char* name;
@@ -102,15 +102,16 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
                                        {{"optimizer", read_optimizer},
                                         {"compression", read_compression},
                                         {"precision", read_precision},
+                                        {"bucket", read_bucket},
                                         {"micro_batch", read_micro_batch},
                                         {"pipeline_micro_batch", read_pipeline_micro_batch},
                                         {"search", read_search},
                                         {"schedule", schedule}});
   const auto simulation = root.find("simulation");
   if (!simulation) return cells;
-  simulation->only({"network", "collective", "bucket"});
+  simulation->only({"network", "collective"});
   return times_each(std::move(cells), *simulation,
-                    {{"network", read_network}, {"collective", read_collective}, {"bucket", read_bucket}});
+                    {{"network", read_network}, {"collective", read_collective}});
 }
 
 }  // namespace penstock::experiment

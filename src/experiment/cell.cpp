@@ -207,7 +207,7 @@ void reschedule(plan::Plan& plan, const std::string& schedule) {
 }
 
 score::Reduction reduction(const sim::SimulationOptions& simulation) {
-  const bool apart = simulation.collective == sim::Collective::closed_form && simulation.bucket.value() == 0;
+  const bool apart = simulation.collective == sim::Collective::closed_form;
   return apart ? score::Reduction::closed_form : score::Reduction::free;
 }
 

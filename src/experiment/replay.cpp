@@ -112,7 +112,9 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
     out.as_graph = replay::run_captured(program, problem.graph, plan, crew.device_workers(),
                                         setting.options.iterations, setting.options.stop);
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
-  out.simulated = sim::simulate(problem, plan, order, simulation);
+  cost::Problem in_one = problem;  // a replay reduces a stage's gradients after its last pass
+  in_one.training.bucket = core::Bytes(0);
+  out.simulated = sim::simulate(in_one, plan, order, simulation);
   out.comparison = trace::compare(out.measured.trace, out.simulated);
   out.row = row_of(problem, plan, out);
   return out;

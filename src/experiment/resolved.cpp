@@ -63,12 +63,12 @@ OrderedJson training(const plan::Training& training) {
       "mini_batch", training.mini_batch, "optimizer", plan::name(training.optimizer), "compression",
       object("gradients", training.compression.gradients, "activations", training.compression.activations));
   if (training.precision) out["precision"] = plan::written(*training.precision);
+  out["bucket_bytes"] = training.bucket.value();
   return out;
 }
 
 OrderedJson simulation(const sim::SimulationOptions& options) {
-  return object("network", sim::name(options.network), "collective", sim::name(options.collective),
-                "bucket_bytes", options.bucket.value());
+  return object("network", sim::name(options.network), "collective", sim::name(options.collective));
 }
 
 OrderedJson memory(const cost::MemoryRule& rule) {
@@ -95,7 +95,6 @@ sim::SimulationOptions read_simulation(const OrderedJson& simulation) {
   sim::SimulationOptions out;
   out.network = sim::network_model(simulation.at("network").get<std::string>());
   out.collective = sim::collective(simulation.at("collective").get<std::string>());
-  out.bucket = core::Bytes(read_number(simulation, "bucket_bytes", std::numeric_limits<std::int64_t>::max()));
   return out;
 }
 

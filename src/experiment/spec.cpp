@@ -268,7 +268,7 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
   root.only({"experiment", "summary",     "models",     "clusters",      "planners",
-             "optimizer",  "compression", "precision",  "micro_batch",   "pipeline_micro_batch",
+             "optimizer",  "compression", "precision",  "bucket", "micro_batch",   "pipeline_micro_batch",
              "search",     "schedule",    "costs",      "allow_foreign", "choose_by",
              "baseline",   "memory",      "simulation", "time_limit",    "memory_limit",
              "include",    "exclude",     "claims"});

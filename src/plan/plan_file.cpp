@@ -56,6 +56,7 @@ std::string training_text(const Training& training) {
     out +=
         fmt::format(", compression: {{gradients: {}, activations: {}}}", ratio.gradients, ratio.activations);
   if (training.precision) out += ", precision: " + written(*training.precision);
+  if (training.bucket != kUsualBucket) out += fmt::format(", bucket: {}B", training.bucket.value());
   return out + "}\n";
 }
 
@@ -128,12 +129,13 @@ OpId named(const Yaml& at, const std::string& name, const std::unordered_map<std
 }
 
 Training read_training(const Yaml& node) {
-  node.only({"mini_batch", "optimizer", "compression", "precision"});
+  node.only({"mini_batch", "optimizer", "compression", "precision", "bucket"});
   Training training;
   training.mini_batch = node.at("mini_batch").integer(1, kMostSamples);
   if (const auto given = node.find("optimizer")) training.optimizer = word(*given, optimizer);
   if (const auto given = node.find("compression")) training.compression = read_compression(*given);
   if (const auto given = node.find("precision")) training.precision = read_precision(*given);
+  if (const auto given = node.find("bucket")) training.bucket = given->bytes();
   return training;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "penstock/score/estimate.hpp"
+
 namespace penstock::planners {
 namespace {
 
@@ -82,6 +84,7 @@ int SlicePrices::of(const Devices& devices) {
 SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
   const std::int64_t samples = cost::samples_per_device(micro_batch_, static_cast<std::int64_t>(face.count));
   const int most = static_cast<int>(problem_.training.mini_batch / micro_batch_);
+  const core::Bytes bucket = score::bucket_of_weights(problem_.training);
   SliceCosts out{std::vector<PhaseTimes>(layers_.ranges()), std::vector<int>(layers_.ranges())};
   for (int begin = 0; begin < layers_.size(); ++begin)
     for (int end = begin + 1; end <= layers_.size(); ++end) {
@@ -91,8 +94,10 @@ SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
         times.forward = std::max(times.forward, sums.forward_of(begin, end).value());
         times.backward = std::max(times.backward, sums.backward_of(begin, end).value());
       }
-      times.reduce =
-          reduce.time(problem_.training.sent_gradients(layers_.load(begin, end).parameters)).value();
+      const core::Bytes weights = layers_.load(begin, end).parameters;
+      times.reduce = score::exposed(reduce.time(problem_.training.sent_gradients(weights)), weights, bucket,
+                                    core::Seconds(times.both()))
+                         .value();
       out.room[layers_.index(begin, end)] = layers_.room(begin, end, samples, face.memory, most);
     }
   return out;

@@ -11,7 +11,8 @@
 
 namespace penstock::planners {
 
-/// Seconds of one micro-batch on its slowest replica; `reduce` once per iteration.
+/// Seconds of one micro-batch on its slowest replica; `reduce` once per iteration, what backward passes do
+/// not hide of it (score::exposed).
 struct PhaseTimes {
   double forward = 0, backward = 0, reduce = 0;
   double both() const { return forward + backward; }

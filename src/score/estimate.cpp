@@ -78,7 +78,10 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
       static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;
   const double moved = static_cast<double>((load.entering + load.leaving).value()) * share;
   terms.communication = (messages * link.latency + moved * link.per_byte) / static_cast<double>(samples);
-  terms.reduce = reduce_seconds(problem, stage) / static_cast<double>(problem.training.mini_batch);
+  const core::Bytes weights(load.parameters.value() / stage.tensor_parallel);
+  terms.reduce =
+      exposed(core::Seconds(reduce_seconds(problem, stage)), weights, network.bucket, compute).value() /
+      static_cast<double>(problem.training.mini_batch);
   return terms;
 }
 
@@ -90,7 +93,7 @@ Network assume_network(const Cluster& cluster, const plan::Training& training, s
     std::iota(sizes.begin(), sizes.end(), 1);
   }
   Network network{std::vector<cost::Affine>(cluster.size() + 1),
-                  std::vector<cost::AllReduce>(cluster.size() + 1)};
+                  std::vector<cost::AllReduce>(cluster.size() + 1), bucket_of_weights(training)};
   for (const int size : sizes) {
     const auto r = static_cast<std::size_t>(size);
     // With more than half of the devices in one stage the others are at most half the cluster away.
@@ -103,6 +106,19 @@ Network assume_network(const Cluster& cluster, const plan::Training& training, s
   return network;
 }
 
+Bytes bucket_of_weights(const plan::Training& training) {
+  constexpr std::int64_t kPage = 1 << 20;
+  const double held = static_cast<double>(training.gradients(Bytes(kPage)).value()) / kPage;
+  return Bytes(static_cast<std::int64_t>(static_cast<double>(training.bucket.value()) / held));
+}
+
+core::Seconds exposed(core::Seconds reduce, Bytes weights, Bytes bucket, core::Seconds compute) {
+  if (bucket.value() == 0 || weights <= bucket) return reduce;
+  constexpr double kBackward = 2.0 / 3;  // a gradient for each of the forward pass's two factors
+  const double last = static_cast<double>(bucket.value()) / static_cast<double>(weights.value());
+  return std::max(reduce * last, reduce - compute * kBackward);
+}
+
 StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch) {
   const auto b = static_cast<double>(micro_batch);
@@ -113,8 +129,9 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
   StageTerms terms;
   terms.compute = compute.value() / b;
   terms.communication = (messages * link.latency + moved * link.per_byte) / b;
-  terms.reduce = network.all_reduce[static_cast<std::size_t>(replicas)].time(load.parameters).value() /
-                 static_cast<double>(mini_batch);
+  const core::Seconds reduce = network.all_reduce[static_cast<std::size_t>(replicas)].time(load.parameters);
+  terms.reduce =
+      exposed(reduce, load.parameters, network.bucket, compute).value() / static_cast<double>(mini_batch);
   return terms;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "exposed_reduction.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -61,12 +62,10 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages stand behind those they wait for
     const plan::Stage& stage = plan.stages[s];
     const Passes mine = passes(problem, stage);
-    // Gradients are reduced after the last pass of all, unless buckets or messages begin earlier.
-    Seconds after(0);
-    if (reduction == Reduction::closed_form)
-      for (const cost::Reduction& r :
-           cost::reductions(problem, stage, plan::unshared(stage.operators, shared)))
-        after += cost::time(problem.cluster, r);
+    const Seconds after =
+        reduction == Reduction::closed_form
+            ? ExposedReduction(problem, stage, plan::unshared(stage.operators, shared)).least()
+            : Seconds(0);
     tail[s] = ends_backward(plan) ? std::max(tail[s], after) : Seconds(0);
     const std::int64_t count = problem.training.mini_batch / stage.micro_batch;
     for (std::size_t d = 0; d < stage.devices.size(); ++d) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "exposed_reduction.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/cost/sharding.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 
@@ -55,24 +55,16 @@ std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
   return stage.micro_batch * static_cast<std::int64_t>(replica) / stage.replicas();
 }
 
-/// Of `operators`, whose gradients the stage's replicas reduce among themselves.
-Seconds reduce_time(const cost::Problem& problem, const plan::Stage& stage,
-                    const std::vector<core::OpId>& operators) {
-  Seconds sum;
-  for (const cost::Reduction& reduction : cost::reductions(problem, stage, operators))
-    sum += cost::time(problem.cluster, reduction);
-  return sum;
-}
-
 void add_machines(const cost::Problem& problem, const plan::Stage& stage,
                   const std::vector<core::OpId>& reduced, Pipeline& out) {
-  const Picoseconds after = rounded(reduce_time(problem, stage, reduced));
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
   cost::ReplicaTimes times(problem, stage, stage.operators);
+  ExposedReduction exposed(problem, stage, reduced);
   for (std::size_t r = 0; r < replicas(stage); ++r) {
     const std::int64_t samples = share_start(stage, r + 1) - share_start(stage, r);
     const cost::OpTime time = times.time(r, samples).total();
     const Picoseconds again = rounded(time.recompute);
+    const Picoseconds after = rounded(exposed.time(r, samples));
     out.stages.push_back({rounded(time.forward), again + rounded(time.backward()), static_cast<int>(room),
                           after, stage.recompute.early ? again : Picoseconds(0)});
   }

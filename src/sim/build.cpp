@@ -60,8 +60,7 @@ class Builder {
   Iteration build() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const plan::Stage& stage = plan_.stages[s];
-      buckets_.push_back(
-          buckets(problem_, stage, plan::reduces_gradients(stage) ? options_.bucket : core::Bytes(0)));
+      buckets_.push_back(cost::buckets(problem_, stage));
       times_.emplace_back();
       out_.collectives.emplace_back();
       for (const cost::StageTime& passes : times_of(stage, stage.operators)) {
@@ -302,7 +301,7 @@ class Builder {
   const SimulationOptions& options_;
   TaskList tasks_;
   Iteration out_;
-  std::vector<std::vector<Bucket>> buckets_;  ///< [stage]
+  std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
   std::vector<RankRow> rows_;
   std::vector<TaskId> first_;                     ///< [rank]
   std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]

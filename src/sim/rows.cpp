@@ -1,9 +1,5 @@
 #include "rows.hpp"
 
-#include <algorithm>
-
-#include "penstock/graph/ties.hpp"
-
 namespace penstock::sim {
 namespace {
 
@@ -12,7 +8,7 @@ using schedule::Pass;
 
 class RowBuilder {
  public:
-  explicit RowBuilder(const std::vector<std::vector<Bucket>>& buckets) : buckets_(buckets) {}
+  explicit RowBuilder(const std::vector<std::vector<cost::Bucket>>& buckets) : buckets_(buckets) {}
 
   RankRow build(const schedule::Row& row) {
     for (const Action& action : row) add(action);
@@ -20,7 +16,7 @@ class RowBuilder {
   }
 
  private:
-  const std::vector<Bucket>& buckets(std::int32_t stage) const {
+  const std::vector<cost::Bucket>& buckets(std::int32_t stage) const {
     return buckets_[static_cast<std::size_t>(stage)];
   }
 
@@ -70,28 +66,14 @@ class RowBuilder {
   }
   std::int32_t last() const { return static_cast<std::int32_t>(out_.tasks.size()) - 1; }
 
-  const std::vector<std::vector<Bucket>>& buckets_;
+  const std::vector<std::vector<cost::Bucket>>& buckets_;
   RankRow out_;
 };
 
 }  // namespace
 
-std::vector<Bucket> buckets(const cost::Problem& problem, const plan::Stage& stage, core::Bytes bytes) {
-  const graph::OpGraph& graph = problem.graph;
-  const auto gradients = [&](core::OpId op) { return problem.training.gradients(graph.parameter_bytes(op)); };
-  std::vector<Bucket> out(1);
-  for (auto op = stage.operators.rbegin(); op != stage.operators.rend(); ++op) {
-    if (bytes.value() > 0 && out.back().gradients >= bytes && gradients(*op).value() > 0) out.emplace_back();
-    out.back().operators.push_back(*op);
-    out.back().gradients += gradients(*op);
-  }
-  for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))
-    out.back().gradients += gradients(owner);
-  return out;
-}
-
 std::vector<RankRow> rank_rows(const schedule::Grid& order,
-                               const std::vector<std::vector<Bucket>>& buckets_of_stage) {
+                               const std::vector<std::vector<cost::Bucket>>& buckets_of_stage) {
   std::vector<RankRow> out;
   for (const schedule::Row& row : order.ranks) out.push_back(RowBuilder(buckets_of_stage).build(row));
   return out;

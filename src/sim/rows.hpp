@@ -3,21 +3,10 @@
 
 #include <vector>
 
-#include "penstock/cost/problem.hpp"
+#include "penstock/cost/buckets.hpp"
 #include "penstock/schedule/grid.hpp"
 
 namespace penstock::sim {
-
-/// What one bucket of gradients holds: the latest operators first, as backward passes finish them.
-struct Bucket {
-  std::vector<core::OpId> operators;
-  core::Bytes gradients;
-};
-
-/// A stage's operators in buckets of at least `bytes` of gradients, the last one with what is left; one
-/// bucket when `bytes` is 0. Operators without parameters go with those before them; copies of parameters
-/// that other stages own count in the last one.
-std::vector<Bucket> buckets(const cost::Problem& problem, const plan::Stage& stage, core::Bytes bytes);
 
 /// One task of a row, the same on every replica.
 struct RowTask {
@@ -45,6 +34,6 @@ struct RankRow {
 
 /// One per row of the order. The last backward pass of a mini-batch is cut at its buckets.
 std::vector<RankRow> rank_rows(const schedule::Grid& order,
-                               const std::vector<std::vector<Bucket>>& buckets_of_stage);
+                               const std::vector<std::vector<cost::Bucket>>& buckets_of_stage);
 
 }  // namespace penstock::sim

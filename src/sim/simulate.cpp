@@ -161,7 +161,7 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
   iteration.graph = {};
   times = {};
   sort(trace.spans);
-  if (options.bucket.value() > 0) join(trace.spans);
+  if (problem.training.bucket.value() > 0) join(trace.spans);
   if (has_collectives(plan)) add_collectives(plan, iteration, trace.spans);
   return trace;
 }

@@ -26,8 +26,8 @@ void add_collective(const cost::Problem& problem, const plan::Plan& plan, const 
   const bool shared = !plan::asynchronous(plan) && !plan::shared_parameters(problem.graph, plan).empty();
   if (options.collective != Collective::closed_form && !shared)
     out.push_back(fmt::format("collective {} {}", name(options.collective), kWhy));
-  if (options.bucket.value() > 0)
-    out.push_back(fmt::format("bucket {} {}", core::show(options.bucket), kWhy));
+  if (problem.training.bucket != plan::kUsualBucket && problem.training.bucket.value() > 0)
+    out.push_back(fmt::format("bucket {} {}", core::show(problem.training.bucket), kWhy));
 }
 
 void add_devices(const cost::Problem& problem, const plan::Plan& plan, Lines& out) {

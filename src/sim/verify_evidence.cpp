@@ -166,8 +166,8 @@ std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
   Bytes held;
   for (std::size_t i = s.operators.size(); i-- > 0;) {
     const Bytes bytes = problem.training.gradients(problem.graph.parameter_bytes(s.operators[i]));
-    const bool cut = options.bucket.value() > 0 && plan::reduces_gradients(s);
-    if (cut && held >= options.bucket && bytes.value() > 0) out.emplace_back(), held = Bytes(0);
+    const bool cut = problem.training.bucket.value() > 0 && plan::reduces_gradients(s);
+    if (cut && held >= problem.training.bucket && bytes.value() > 0) out.emplace_back(), held = Bytes(0);
     out.back().push_back(s.operators[i]);
     held += bytes;
   }

@@ -39,21 +39,19 @@ TEST_CASE("what a plan is judged by reads back") {
   experiment::Cell cell = small_cell();
   cell.simulation.network = sim::NetworkModel::fifo;
   cell.simulation.collective = sim::Collective::ring;
-  cell.simulation.bucket = core::Bytes(std::int64_t{25} << 20);
-  cell.setting = {{"network", "fifo"}, {"bucket", "25MiB"}};
+  cell.setting = {{"network", "fifo"}, {"bucket", "1MiB"}};
   experiment::Spec spec;
   spec.memory = {3, 2, 5, false, false};
   const auto read = experiment::parse_judgement(experiment::resolved(spec, cell, ""), "c.json");
   CHECK_FALSE(read.costs);
   CHECK(read.simulation.network == sim::NetworkModel::fifo);
   CHECK(read.simulation.collective == sim::Collective::ring);
-  CHECK(read.simulation.bucket == cell.simulation.bucket);
   CHECK(read.memory.weight_copies == 3);
   CHECK(read.memory.gradient_copies == 2);
   CHECK(read.memory.activation_copies == 5);
   CHECK_FALSE(read.memory.optimizer_state);
   CHECK_FALSE(read.memory.transient);
-  CHECK(read.setting == "network=fifo bucket=25MiB");
+  CHECK(read.setting == "network=fifo bucket=1MiB");
 }
 
 TEST_CASE("costs are a file or analytic") {

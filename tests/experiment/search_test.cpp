@@ -55,12 +55,9 @@ TEST_CASE("a row says how far the planner's estimate and the lower bound are fro
   CHECK_FALSE(row.search_memory_bytes);  // cells run side by side
 }
 
-TEST_CASE("buckets let all-reduces overlap, and the bound leaves them out") {
+TEST_CASE("messages may travel while passes run, and the bound leaves all-reduces out") {
   CHECK(experiment::reduction({}) == score::Reduction::closed_form);
   sim::SimulationOptions options;
-  options.bucket = core::Bytes(1);
-  CHECK(experiment::reduction(options) == score::Reduction::free);
-  options = {};
   options.collective = sim::Collective::ring;
   CHECK(experiment::reduction(options) == score::Reduction::free);
 }

@@ -43,7 +43,7 @@ std::string fault_of(const std::string& rest, const experiment::Overrides& overr
 TEST_CASE(
     "a list where one value stood is an axis: 2 mini-batches, 2 counts of devices, 2 planners, times each") {
   CHECK(read("").cells.size() == 8);
-  const auto spec = read("optimizer: [sgd, adam]\nsimulation: {network: [fair, fifo], bucket: 1MiB}\n");
+  const auto spec = read("optimizer: [sgd, adam]\nbucket: 1MiB\nsimulation: {network: [fair, fifo]}\n");
   REQUIRE(spec.cells.size() == 8 * 2 * 2);
   // The planner is innermost, then the network, then the optimizer.
   CHECK(experiment::cell_name(spec.cells[0]) == "case_study-summit-4-spp-32-optimizer_sgd-network_fair");
@@ -51,7 +51,7 @@ TEST_CASE(
   CHECK(spec.cells[2].simulation.network == sim::NetworkModel::fifo);
   CHECK(spec.cells[4].training.optimizer == plan::Optimizer::adam);
   CHECK(experiment::setting_text(spec.cells[6]) == "optimizer=adam network=fifo");
-  for (const auto& cell : spec.cells) CHECK(cell.simulation.bucket == core::Bytes(1 << 20));
+  for (const auto& cell : spec.cells) CHECK(cell.training.bucket == core::Bytes(1 << 20));
   CHECK(read("micro_batch: [4, 8, 16]\n").cells.size() == 8 * 3);
   CHECK(read("compression: [{gradients: 0.5}, {}]\n").cells[0].training.compression.gradients == 0.5);
   const auto numbers = read("precision: [fp32, mixed_bf16]\n");

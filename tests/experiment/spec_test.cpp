@@ -97,21 +97,21 @@ TEST_CASE("a profile must know every operator before anything runs") {
 }
 
 TEST_CASE(
-    "links are shared, all-reduces take no link and come after the pass, unless the file says otherwise") {
+    "links are shared, all-reduces take no link and buckets are PyTorch's, unless the file says otherwise") {
   const support::Scratch scratch("spec_test");
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   core::write_file(scratch.path("plain.yaml"), text(models));
-  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).cells[0].simulation;
-  CHECK(plain.network == sim::NetworkModel::fair);
-  CHECK(plain.collective == sim::Collective::closed_form);
-  CHECK(plain.bucket == core::Bytes(0));
+  const auto plain = experiment::load_spec(scratch.path("plain.yaml")).cells[0];
+  CHECK(plain.simulation.network == sim::NetworkModel::fair);
+  CHECK(plain.simulation.collective == sim::Collective::closed_form);
+  CHECK(plain.training.bucket == core::Bytes(25 << 20));
   core::write_file(
       scratch.path("other.yaml"),
-      text(models, "planners: [spp]\nsimulation: {network: fifo, collective: ring, bucket: 25MiB}\n"));
-  const auto other = experiment::load_spec(scratch.path("other.yaml")).cells[0].simulation;
-  CHECK(other.network == sim::NetworkModel::fifo);
-  CHECK(other.collective == sim::Collective::ring);
-  CHECK(other.bucket == core::Bytes(25 << 20));
+      text(models, "planners: [spp]\nbucket: 0B\nsimulation: {network: fifo, collective: ring}\n"));
+  const auto other = experiment::load_spec(scratch.path("other.yaml")).cells[0];
+  CHECK(other.simulation.network == sim::NetworkModel::fifo);
+  CHECK(other.simulation.collective == sim::Collective::ring);
+  CHECK(other.training.bucket == core::Bytes(0));
 }
 
 TEST_CASE("searches have all the time they want, unless the file says otherwise") {

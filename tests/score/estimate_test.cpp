@@ -31,7 +31,7 @@ double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mi
     for (int before : rows[s].after) p.stages[s].after.emplace_back(static_cast<std::size_t>(before));
     tps.push_back(rows[s].tps);
   }
-  return score::iteration_seconds(p, plan::StageGraph(g, p), tps, score::Network{{{}, {}}, {{}, {}}});
+  return score::iteration_seconds(p, plan::StageGraph(g, p), tps, score::Network{{{}, {}}, {{}, {}}, {}});
 }
 
 }  // namespace
@@ -138,4 +138,25 @@ TEST_CASE("without a flush replicas take whole micro-batches in turn, and nothin
   const auto flushed = score::estimate(problem, p, plan::StageGraph(g, p));
   CHECK(flushed.stages[1].compute == support::near(3));
   CHECK(flushed.iteration.value() == support::near(8 * 3 + 2 * 3 + 2 * 3, 1e-4));
+}
+
+TEST_CASE("an estimate counts what a backward pass of even gradients does not hide of an all-reduce") {
+  using core::Bytes;
+  using core::Seconds;
+  const auto left = [](std::int64_t bucket, double compute) {
+    return score::exposed(Seconds(8), Bytes(800), Bytes(bucket), Seconds(compute)).value();
+  };
+  CHECK(left(0, 9) == 8);
+  CHECK(left(800, 9) == 8);
+  CHECK(left(100, 9) == support::near(2));   // 6 of 9 s are the backward pass
+  CHECK(left(100, 90) == support::near(1));  // the last of eight buckets
+}
+
+TEST_CASE("a bucket of fp32 gradients is one of half as many bytes of bf16 weights") {
+  const auto cluster = support::tiny_cluster(2);
+  plan::Training training;
+  training.bucket = core::Bytes(1 << 20);
+  CHECK(score::assume_network(cluster, training).bucket == core::Bytes(1 << 20));
+  training.precision = plan::mixed_precision("mixed_bf16");
+  CHECK(score::assume_network(cluster, training).bucket == core::Bytes(1 << 19));
 }

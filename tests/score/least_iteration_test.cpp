@@ -21,7 +21,8 @@ double bound(std::size_t stages, std::int64_t micro_batches, const std::string& 
   plan::Plan plan;
   plan.training.mini_batch = micro_batches;
   plan.schedule = schedule;
-  for (std::size_t s = 0; s < stages; ++s) plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, 1, 1, 0, {}});
+  for (std::size_t s = 0; s < stages; ++s)
+    plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, 1, 1, 0, {}});
   return score::least_iteration({graph, cluster, costs, plan.training}, plan).value();
 }
 

@@ -4,7 +4,11 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/list_order.hpp"
+#include "penstock/score/least_iteration.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -97,11 +101,39 @@ TEST_CASE("replicated weights are reduced after the last backward") {
   CHECK(stages[0].after == Picoseconds(0));
   CHECK(stages[1].after == Picoseconds(6 * kMillisecond));
   // All in one stage: 4 micro-batches of 2 samples on each device at 9 ms. Where gradients may be reduced
-  // meanwhile, bucket by bucket, that is all.
+  // meanwhile, message by message, that is all.
   row.plan.stages = {{{OpId(0), OpId(1), OpId(2)}, {DeviceId(0), DeviceId(1)}, 4, 1, 4, {}}};
   CHECK(score::lower_bound(row.problem(), row.plan)->time == Picoseconds(78 * kMillisecond));
   CHECK(score::lower_bound(row.problem(), row.plan, score::Reduction::free)->time ==
         Picoseconds(72 * kMillisecond));
+}
+
+TEST_CASE("what buckets hide of an all-reduce is in no bound, what they do not hide is") {
+  // Four operators of 1 s forward and 1 s backward, 1 kB of gradients each, on two replicas: a pass of 4 s
+  // each way and what is left. At 1 kB/s a bucket takes 1 s: of one each the last is left, of two the last
+  // two, of all four 4 s. At 500 B/s it takes 2 s: the first is there after 1 s and four take 8 s, so 5 s are
+  // left.
+  graph::GraphBuilder builder("row");
+  for (std::size_t v = 0; v < 4; ++v) {
+    builder.add(support::unit_op(std::to_string(v), 1e9, 250));
+    if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
+  }
+  Row row;
+  row.graph = builder.build();
+  row.costs = support::FixedCosts::uniform(4, 1, 1);
+  row.plan.training.mini_batch = 2;
+  row.plan.stages = {{{OpId(0), OpId(1), OpId(2), OpId(3)}, {DeviceId(0), DeviceId(1)}, 2, 1, 2, {}}};
+  for (const auto& [bandwidth, bucket, left] :
+       {std::tuple{1e3, 0, 4.0}, {1e3, 1, 1.0}, {1e3, 1000, 1.0}, {1e3, 1001, 2.0}, {500.0, 1, 5.0}}) {
+    row.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, bandwidth);
+    row.plan.training.bucket = core::Bytes(bucket);
+    const auto simulated =
+        sim::simulate_time(row.problem(), row.plan, score::order_of(row.problem(), row.plan), {});
+    CHECK(to_seconds(simulated).value() == support::near(8 + left));
+    CHECK(to_seconds(score::lower_bound(row.problem(), row.plan)->time).value() == support::near(8 + left));
+    CHECK(score::least_iteration(row.problem(), row.plan, score::Reduction::closed_form).value() ==
+          support::near(8 + left));
+  }
 }
 
 TEST_CASE("the bound of a plan names its kind and device") {

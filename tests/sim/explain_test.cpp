@@ -234,7 +234,8 @@ TEST_CASE("what is configured and never used is told") {
   };
   CHECK(lines({}) == std::vector<std::string>{"device 2 (2) serves no stage"});
   c.plan.stages[1].in_flight = 3;
-  const auto told = lines({sim::NetworkModel::fair, sim::Collective::ring, core::Bytes(1)});
+  c.plan.training.bucket = core::Bytes(1);
+  const auto told = lines({sim::NetworkModel::fair, sim::Collective::ring});
   REQUIRE(told.size() == 4);
   CHECK(told[0] == "collective ring is set, but no stage has replicas with gradients to reduce");
   CHECK(told[1] == "bucket 1.00 B is set, but no stage has replicas with gradients to reduce");

@@ -48,7 +48,7 @@ trace::Trace simulated(const Chain& c, const std::string& yaml, std::uint64_t se
                        NetworkModel network = NetworkModel::fair) {
   const auto imperfection = sim::parse_imperfection(yaml, "i.yaml", c.cluster);
   return sim::simulate(c.problem(), c.plan, schedule::plan_order(c.plan),
-                       {network, {}, {}, &imperfection, seed});
+                       {network, {}, &imperfection, seed});
 }
 
 /// Seconds.
@@ -278,7 +278,7 @@ TEST_CASE("a device that is listed but takes no part counts as idle") {
   const auto imperfection = sim::parse_imperfection("devices: [{device: 2, speed: 0.5}]", "i.yaml", part);
   const cost::Problem problem{c.graph, part, c.costs, c.plan.training};
   const auto trace = sim::simulate(problem, c.plan, schedule::plan_order(c.plan),
-                                   {NetworkModel::fifo, {}, {}, &imperfection});
+                                   {NetworkModel::fifo, {}, &imperfection});
   CHECK(to_seconds(trace.iteration).value() == support::near(6));
   CHECK(sim::unmet(imperfection, part, trace) ==
         std::vector<std::string>{"i.yaml:1: devices[0]: the device computes nothing"});
@@ -296,7 +296,7 @@ TEST_CASE("imperfect iterations keep the rules") {
   const auto world = sim::parse_imperfection(yaml, "i.yaml", c.cluster);
   for (const auto network : {NetworkModel::fifo, NetworkModel::fair})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const sim::SimulationOptions options{network, {}, {}, &world, seed};
+      const sim::SimulationOptions options{network, {}, &world, seed};
       const auto order = schedule::plan_order(c.plan);
       CHECK(sim::trace_faults(c.problem(), c.plan, order, sim::simulate(c.problem(), c.plan, order, options),
                               options) == std::vector<std::string>{});

@@ -95,11 +95,12 @@ TEST_CASE("a backward pass slows down while its first gradients are reduced") {
   const auto costs = support::FixedCosts::uniform(2, 1, 1);
   plan::Plan plan;
   plan.training.mini_batch = 2;
+  plan.training.bucket = core::Bytes(1);
   plan.stages = {{{OpId(0), OpId(1)}, {DeviceId(0), DeviceId(1)}, 2, 1, 2, {}}};
   const cost::Problem problem{graph, cluster, costs, plan.training};
   for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring}) {
-    const auto time = sim::simulate_time(problem, plan, schedule::plan_order(plan),
-                                         {sim::NetworkModel::fair, collective, core::Bytes(1)});
+    const auto time =
+        sim::simulate_time(problem, plan, schedule::plan_order(plan), {sim::NetworkModel::fair, collective});
     CHECK(to_seconds(time).value() == support::near(5.5));
   }
 }
@@ -109,11 +110,13 @@ TEST_CASE("a bucket is filled by gradients as they are held: of fp32 beside bf16
   const auto cluster = support::tiny_cluster(1);
   const cost::AnalyticCosts costs;
   plan::Stage stage;
+  stage.devices = {DeviceId(0), DeviceId(1)};
   for (std::size_t i = 0; i < graph.size(); ++i) stage.operators.emplace_back(i);
   const auto count = [&](const char* precision) {
     cost::Problem problem{graph, cluster, costs, {8}};
     problem.training.precision = plan::mixed_precision(precision);
-    const auto cut = sim::buckets(problem, stage, core::Bytes(1 << 24));
+    problem.training.bucket = core::Bytes(1 << 24);
+    const auto cut = cost::buckets(problem, stage);
     core::Bytes all;
     for (const auto& bucket : cut) all += bucket.gradients;
     CHECK(all.value() == graph.parameters() * (std::string(precision) == "bf16" ? 2 : 4));

@@ -50,11 +50,11 @@ TEST_CASE("repeated runs are those of the seeds that follow, whatever the thread
   const auto order = schedule::plan_order(plan);
   const auto imperfection = sim::parse_imperfection(
       "jitter: {forward: {lognormal: 10%}, transfer: {normal: 10%}}", "i.yaml", cluster);
-  const sim::SimulationOptions options{sim::NetworkModel::fair, {}, {}, &imperfection, 5};
+  const sim::SimulationOptions options{sim::NetworkModel::fair, {}, &imperfection, 5};
   std::vector<core::Picoseconds> one_by_one;
   for (std::uint64_t seed = 5; seed < 25; ++seed)
     one_by_one.push_back(
-        sim::simulate_time(problem, plan, order, {sim::NetworkModel::fair, {}, {}, &imperfection, seed}));
+        sim::simulate_time(problem, plan, order, {sim::NetworkModel::fair, {}, &imperfection, seed}));
   for (const std::size_t threads : {1, 2, 5}) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
     CHECK(sim::repeat(problem, plan, order, options, 20) == one_by_one);

@@ -224,15 +224,14 @@ TEST_CASE("at every bucket of a last backward pass a group waits for its slowest
   const cluster::Cluster cluster("two types", types, devices, 1, m.cluster.links());
   const ByTurns costs;
   auto plan = plan_of(2, {stage(0, 1, {0, 1, 2, 3}, 2, 2)});
-  const cost::Problem problem{m.graph, cluster, costs, plan.training};
-  sim::SimulationOptions options;
-  options.bucket = Bytes(4000);
-  REQUIRE(verified(problem, plan, options) == std::vector<std::string>{});
+  cost::Problem problem{m.graph, cluster, costs, plan.training};
+  problem.training.bucket = Bytes(4000);
+  REQUIRE(verified(problem, plan, {}) == std::vector<std::string>{});
   // One sample each, halved: max(2, 3) / 2 of the second matrix, then max(2, 1) / 2 of the first; together
   // max(4, 4) / 2.
   for (const std::int64_t bucket : {4000, 8000}) {
-    options.bucket = Bytes(bucket);
-    const auto trace = sim::simulate(problem, plan, score::order_of(problem, plan), options);
+    problem.training.bucket = Bytes(bucket);
+    const auto trace = sim::simulate(problem, plan, score::order_of(problem, plan), {});
     const auto last = std::find_if(trace.spans.begin(), trace.spans.end(),
                                    [](const auto& span) { return span.kind == TaskKind::backward; });
     CHECK(seconds(last->end - last->start - last->collective) ==
@@ -247,7 +246,6 @@ TEST_CASE("a pass that is cut at its buckets is one span, though passes of no le
                           stage(4, 4, {0}, 1, 2)});
   plan.schedule = "dualpipev";
   plan.stages[1].recompute = plan::kRecomputeStage;
-  sim::SimulationOptions options;
-  options.bucket = Bytes(4000);
-  CHECK(verified({m.graph, m.cluster, costs, plan.training}, plan, options) == std::vector<std::string>{});
+  plan.training.bucket = Bytes(4000);
+  CHECK(verified({m.graph, m.cluster, costs, plan.training}, plan, {}) == std::vector<std::string>{});
 }

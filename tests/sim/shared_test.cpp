@@ -79,19 +79,19 @@ TEST_CASE("the judge accepts sums among stages of every kind of plan and collect
       for (const auto collective : {Collective::closed_form, Collective::automatic, Collective::ring,
                                     Collective::tree, Collective::halving_doubling})
         for (const std::int64_t bucket : {0, 300}) {
-          const CutModel cut = shared_model(model,
-                                            {.schedule = given.schedule,
-                                             .rank = given.rank,
-                                             .mini_batch = 24,
-                                             .micro_batch = 6,
-                                             .sequential = true},
-                                            given.replicas);
+          CutModel cut = shared_model(model,
+                                      {.schedule = given.schedule,
+                                       .rank = given.rank,
+                                       .mini_batch = 24,
+                                       .micro_batch = 6,
+                                       .sequential = true},
+                                      given.replicas);
           CAPTURE(model);
           CAPTURE(given.schedule);
           CAPTURE(sim::name(collective));
           sim::SimulationOptions options;
           options.collective = collective;
-          options.bucket = core::Bytes(bucket);
+          cut.plan.training.bucket = core::Bytes(bucket);
           trace::Trace trace = simulated(cut, options);
           CHECK(!shared(trace).empty());
           CHECK(faults(cut, trace, options) == std::vector<std::string>{});

@@ -22,7 +22,8 @@ namespace {
 
 /// Operators in a row with weights of 1 kB each, all in one stage on `replicas` devices; 1 s forward and
 /// backward per sample and operator, one micro-batch of a sample per replica; cables of 1 kB/s.
-double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options) {
+double seconds(std::size_t operators, std::size_t replicas, const sim::SimulationOptions& options,
+               std::int64_t bucket = 0) {
   graph::GraphBuilder builder("row");
   for (std::size_t v = 0; v < operators; ++v) {
     builder.add(support::unit_op("v" + std::to_string(v), 1e9, 250));
@@ -33,6 +34,7 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   const auto costs = support::FixedCosts::uniform(operators, 1, 1);
   plan::Plan plan;
   plan.training.mini_batch = static_cast<std::int64_t>(replicas);
+  plan.training.bucket = core::Bytes(bucket);
   plan.stages = {{{}, {}, plan.training.mini_batch, 1, plan.training.mini_batch, {}}};
   for (std::size_t v = 0; v < operators; ++v) plan.stages[0].operators.emplace_back(v);
   for (std::size_t r = 0; r < replicas; ++r) plan.stages[0].devices.emplace_back(r);
@@ -151,7 +153,7 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
   // 12 s. A bucket per operator: the first three all-reduces hide, 4 + 4 + 1 = 9 s. Two operators per bucket:
   // 4 + 4 + 2 = 10 s.
   const auto with = [](std::int64_t bytes) {
-    return seconds(4, 2, {sim::NetworkModel::fair, Collective::ring, core::Bytes(bytes)});
+    return seconds(4, 2, {sim::NetworkModel::fair, Collective::ring}, bytes);
   };
   CHECK(with(0) == support::near(12));
   CHECK(with(1) == support::near(9));
@@ -159,7 +161,7 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
   CHECK(with(1001) == support::near(10));
   CHECK(with(1 << 20) == support::near(12));
   const auto closed = [](std::int64_t bytes) {
-    return seconds(4, 2, {sim::NetworkModel::fair, Collective::closed_form, core::Bytes(bytes)});
+    return seconds(4, 2, {sim::NetworkModel::fair, Collective::closed_form}, bytes);
   };
   CHECK(closed(0) == support::near(12));
   CHECK(closed(1) == support::near(9));
@@ -181,11 +183,12 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
   plan.schedule = "pipedream";
   plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 1, 1, 2, {}},
                  {{OpId(1)}, {DeviceId(2), DeviceId(3)}, 1, 1, 1, {}}};
-  const cost::Problem problem{graph, cluster, costs, plan.training};
+  cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   for (const Collective collective : {Collective::closed_form, Collective::ring})
     for (const std::int64_t bucket : {0, 1}) {
-      const sim::SimulationOptions options{sim::NetworkModel::fair, collective, core::Bytes(bucket)};
+      problem.training.bucket = core::Bytes(bucket);
+      const sim::SimulationOptions options{sim::NetworkModel::fair, collective};
       const auto trace = sim::simulate(problem, plan, order, options);
       for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
       CHECK(to_seconds(trace.iteration).value() == support::near(4, 1e-3));

@@ -135,7 +135,6 @@ sim::SimulationOptions random_options(Random& random) {
   sim::SimulationOptions options;
   options.network = random.chance(0.5) ? sim::NetworkModel::fifo : sim::NetworkModel::fair;
   options.collective = static_cast<sim::Collective>(random.between(0, 5));
-  if (random.chance(0.5)) options.bucket = core::Bytes(random.between(1, 600));
   return options;
 }
 
@@ -151,7 +150,8 @@ int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
     score::derive_in_flight(c.problem(), c.plan);
     const auto order = score::order_of(c.problem(), c.plan);
     const auto options = random_options(random);
-    INFO(name(options.network), " ", name(options.collective), " ", options.bucket.value());
+    if (random.chance(0.5)) c.plan.training.bucket = core::Bytes(random.between(1, 600));
+    INFO(name(options.network), " ", name(options.collective), " ", c.plan.training.bucket.value());
     const auto trace = sim::simulate(c.problem(), c.plan, order, options);
     for (const auto& fault : sim::trace_faults(c.problem(), c.plan, order, trace, options)) FAIL_CHECK(fault);
     const auto explained = sim::explain(c.problem(), c.plan, order, options, 0);

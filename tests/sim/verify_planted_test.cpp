@@ -180,7 +180,8 @@ TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in it
 
 TEST_CASE("an early bucket may be reduced while the last pass runs, not before its own gradients are there") {
   // Two operators with a bucket each: the backward pass takes 2 s, the first bucket is there after one.
-  World world("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, Collective::ring, Bytes(1)});
+  World world("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, Collective::ring});
+  world.plan.training.bucket = Bytes(1);
   world.graph = World::chain(2);
   world.costs = support::FixedCosts::uniform(2, 1, 1);
   world.plan.stages[0].operators = {OpId(0), OpId(1)};

@@ -105,8 +105,7 @@ TEST_CASE(
     }
     const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
-      const sim::SimulationOptions options{network, static_cast<sim::Collective>(seed % 6),
-                                           core::Bytes(seed % 4 * 400)};
+      const sim::SimulationOptions options{network, static_cast<sim::Collective>(seed % 6)};
       const auto trace = sim::simulate(problem, plan, order, options);
       CHECK(sim::trace_faults(problem, plan, order, trace, options) == std::vector<std::string>());
       CHECK(trace.iteration == sim::simulate_time(problem, plan, order, options));

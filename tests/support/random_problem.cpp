@@ -73,10 +73,10 @@ RandomProblem random_problem(std::uint64_t seed) {
   const std::int64_t mini_batch = std::int64_t{4} << random.between(0, 2);
   const std::int64_t memory = random_memory(random, graph, devices, mini_batch);
   const double bandwidth = random.chance(0.5) ? 1e9 : 200 + 2000 * random.unit();
-  return {std::move(graph),
-          tiny_cluster(devices, memory, bandwidth, random.unit() / 10),
-          std::move(costs),
-          {mini_batch, plan::Optimizer::momentum}};
+  plan::Training training{mini_batch, plan::Optimizer::momentum};
+  training.bucket = core::Bytes(static_cast<std::int64_t>(seed % 4 * 400));
+  return {std::move(graph), tiny_cluster(devices, memory, bandwidth, random.unit() / 10), std::move(costs),
+          training};
 }
 
 }  // namespace penstock::support

@@ -72,12 +72,19 @@ struct Compression {
   static core::Bytes sent(core::Bytes bytes, double ratio);  ///< rounded up
 };
 
+/// Gradients of DistributedDataParallel's buckets, unless it is told otherwise (bucket_cap_mb).
+inline constexpr core::Bytes kUsualBucket{std::int64_t{25} << 20};
+
 /// What is trained with, besides model and cluster.
 struct Training {
   std::int64_t mini_batch = 1;  ///< samples per iteration
   Optimizer optimizer = Optimizer::sgd;
   Compression compression{};
   std::optional<MixedPrecision> precision{};  ///< none: everything in the model's numbers
+  /// Gradients of at least so many bytes are reduced together as soon as the last backward pass has them,
+  /// while it runs on (Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3); 0: all of a stage at once,
+  /// after the pass.
+  core::Bytes bucket = kUsualBucket;
 
   /// What belongs to so many bytes of weights, in bytes: gradients as they are held and as they are sent, the
   /// optimizer's moments and master weights, and what an update reads and writes: gradients (read), moments

@@ -16,6 +16,7 @@ struct Network {
   /// counts, each of its links shared by the routes that cross it.
   std::vector<cost::Affine> link;
   std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
+  core::Bytes bucket;  ///< of weights, whose gradients are reduced together (Training::bucket); 0: all
 };
 /// Of stages on so many devices; of all sizes when none are named. Bytes are those before compression.
 Network assume_network(const cluster::Cluster& cluster, const plan::Training& training,
@@ -25,11 +26,18 @@ Network assume_network(const cluster::Cluster& cluster, const plan::Training& tr
 struct StageTerms {
   double compute = 0;        ///< forward and backward on the fullest replica
   double communication = 0;  ///< entering and leaving tensors, both passes, over one link direction
-  double reduce = 0;         ///< gradient all-reduce, spread over the mini-batch
-  /// Transfers overlap with compute (the simulator does so), so the slower of the two counts. The all-reduce
-  /// follows the last backward pass and adds.
+  double reduce = 0;         ///< what is not hidden of the gradient all-reduce, spread over the mini-batch
+  /// Transfers overlap with compute (the simulator does so), so the slower of the two counts. What the last
+  /// backward pass does not hide of the all-reduce adds.
   double time_per_sample() const { return (compute > communication ? compute : communication) + reduce; }
 };
+
+/// Weights whose gradients fill a bucket (Training::bucket); 0: gradients are reduced after the pass.
+core::Bytes bucket_of_weights(const plan::Training& training);
+/// What the last backward pass does not hide of an all-reduce of so many weights: as if gradients came evenly
+/// over the backward pass, which is two thirds of `compute`, the time of one micro-batch's passes. The last
+/// bucket is never hidden. A formula for planners; what the simulator and bounds count knows every operator.
+core::Seconds exposed(core::Seconds reduce, core::Bytes weights, core::Bytes bucket, core::Seconds compute);
 
 /// `compute` is the time of one micro-batch's passes on the fullest replica, of one device each.
 StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "penstock/core/stop.hpp"
-#include "penstock/core/units.hpp"
 
 namespace penstock::sim {
 
@@ -37,10 +36,6 @@ struct Imperfection;
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
   Collective collective = Collective::closed_form;
-  /// Gradients of at least so many bytes are reduced together as soon as the last backward pass has them,
-  /// while it runs on (Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3); 0: all of a stage at once,
-  /// after the pass.
-  core::Bytes bucket{};
   const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
   std::uint64_t seed = 0;                      ///< of the imperfection's jitter
   core::StopToken

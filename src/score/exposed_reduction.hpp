@@ -1,0 +1,32 @@
+#pragma once
+// What of a stage's all-reduces its last backward pass does not hide.
+
+#include <vector>
+
+#include "penstock/cost/buckets.hpp"
+#include "penstock/cost/sharding.hpp"
+
+namespace penstock::score {
+
+/// From the end of a replica's last backward pass to the end of the stage's all-reduces, at the least: those
+/// of the buckets follow each other, none before this replica has its gradients. Of the operators in
+/// `reduced` alone, ascending: parameters that stages share are reduced later. What it is made of must
+/// outlive it. For one thread.
+class ExposedReduction {
+ public:
+  ExposedReduction(const cost::Problem& problem, const plan::Stage& stage,
+                   const std::vector<core::OpId>& reduced);
+  /// `samples` of the replica's micro-batch. A picosecond per piece of the pass is taken off, for the
+  /// simulator rounds each.
+  core::Seconds time(std::size_t replica, std::int64_t samples);
+  /// Of any replica with its share of a micro-batch.
+  core::Seconds least();
+
+ private:
+  const plan::Stage& stage_;
+  std::vector<cost::Bucket> buckets_;
+  std::vector<core::Seconds> reducing_;      ///< by bucket, with all that follow
+  std::vector<cost::ReplicaTimes> passing_;  ///< by bucket; none where there is one
+};
+
+}  // namespace penstock::score
