@@ -36,7 +36,7 @@ Bytes rounded_up(Bytes all, double part) {
 /// Weights on the device that has most of them.
 Bytes weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
   const Bytes all = graph.parameter_bytes(id);
-  return how == Partition::whole || how == Partition::batch ? all : rounded_up(all, part);
+  return how == Partition::output || how == Partition::input ? rounded_up(all, part) : all;
 }
 
 double largest_part(const plan::Stage& stage) {
@@ -125,10 +125,11 @@ OpTime slower(const OpTime& a, const OpTime& b) {
 
 /// `cut` takes a device's part of bytes, or all of them.
 template <class Cut>
-BackwardStep divided_step(BackwardStep step, const OpPart& mine, const Cut& cut) {
-  const bool whole = mine.partition == Partition::whole,
-             all_weights = whole || mine.partition == Partition::batch;
-  step.gradient = cut(step.gradient, mine.whole_output);
+BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, bool holds_whole,
+                          const Cut& cut) {
+  const bool whole = how == Partition::whole,
+             all_weights = how != Partition::output && how != Partition::input;
+  step.gradient = cut(step.gradient, holds_whole);
   step.terms = cut(step.terms, mine.whole_input);
   step.fresh = cut(step.fresh, all_weights);
   for (Line* line : {&step.scratch.input_gradient, &step.scratch.weight_gradient, &step.scratch.handed})
@@ -169,26 +170,35 @@ OpTime StageTime::total() const {
 }
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
-    : problem_(problem), stage_(stage), operators_(operators), recomputed_(recomputed(problem.graph, stage)) {
-  if (stage.tensor_parallel > 1) {
-    const Sharding divided = sharding(problem.graph, stage);
-    how_ = partitions(stage, divided);
-    const std::set<OpId> asked(operators.begin(), operators.end());
-    const auto of_asked = [&](const std::vector<GroupCollective>& all, std::vector<GroupCollective>& out) {
-      for (const GroupCollective& c : all) {
-        if (!asked.contains(c.op)) continue;
-        out.push_back(c);
-        exchanges_ = exchanges_ || c.kind == GroupCollective::Kind::exchange;
-      }
-    };
-    of_asked(divided.forward, forward_);
-    of_asked(divided.backward, backward_);
-  }
-  zero_ = zero_traffic(problem, stage, operators, how_, recomputed_);
+    : ReplicaTimes(problem, stage, OperatorSets{{operators.begin(), operators.end()}}) {}
+
+ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets)
+    : problem_(problem), stage_(stage), recomputed_(recomputed(problem.graph, stage)) {
+  for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
+  if (stage.tensor_parallel > 1) divide();
+  for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, recomputed_);
+}
+
+void ReplicaTimes::divide() {
+  const Sharding divided = sharding(problem_.graph, stage_);
+  how_ = partitions(stage_, divided);
+  std::map<OpId, std::vector<std::size_t>> asked;  // the sets that an operator is in
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    for (const OpId id : parts_[p].operators) asked[id].push_back(p);
+  const auto deal = [&](const std::vector<GroupCollective>& all, std::vector<GroupCollective> Part::*list) {
+    for (const GroupCollective& c : all) {
+      const auto found = asked.find(c.op);
+      if (found == asked.end()) continue;
+      for (const std::size_t p : found->second) (parts_[p].*list).push_back(c);
+      exchanges_ = exchanges_ || c.kind == GroupCollective::Kind::exchange;
+    }
+  };
+  deal(divided.forward, &Part::forward);
+  deal(divided.backward, &Part::backward);
 }
 
 /// On the slowest device of the group.
-StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const {
+StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int64_t samples) const {
   const auto group = group_of(stage_, replica);
   StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
@@ -196,46 +206,52 @@ StageTime ReplicaTimes::compute(std::size_t replica, std::int64_t samples) const
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
     if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
       continue;
-    out.compute =
-        slower(out.compute, compute_on(problem_, stage_, operators_, how_, type, m, recomputed_, samples));
+    out.compute = slower(out.compute,
+                         compute_on(problem_, stage_, part.operators, how_, type, m, recomputed_, samples));
   }
   return out;
 }
 
-OpTime ReplicaTimes::speak(const Speakers& who) const {
+OpTime ReplicaTimes::speak(const Part& part, const Speakers& who) const {
   OpTime out;
   const auto launched = [&](const GroupCollective& c) {
     return std::max(who.group.time(c, who.samples), who.launch);
   };
-  for (const GroupCollective& c : forward_) {
+  for (const GroupCollective& c : part.forward) {
     out.forward += launched(c);
     if (contains(recomputed_, c.op)) out.recompute += launched(c);
   }
-  for (const GroupCollective& c : backward_) out.input_gradient += launched(c);
+  for (const GroupCollective& c : part.backward) out.input_gradient += launched(c);
   return out;
 }
 
 /// Of as many kinds of groups as a cluster has, which are few.
-const OpTime& ReplicaTimes::spoken(const Speakers& who) {
-  for (const auto& [known, time] : spoken_)
-    if (known == who) return time;
-  return spoken_.emplace_back(who, speak(who)).second;
+const std::vector<OpTime>& ReplicaTimes::spoken(const Speakers& who) {
+  for (const auto& [known, times] : spoken_)
+    if (known == who) return times;
+  std::vector<OpTime> times;
+  for (const Part& part : parts_) times.push_back(speak(part, who));
+  return spoken_.emplace_back(who, std::move(times)).second;
 }
 
-StageTime ReplicaTimes::time(std::size_t replica, std::int64_t samples) {
+std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
   const auto group = group_of(stage_, replica);
   Alike alike{{}, samples};
   for (const DeviceId d : group) alike.first.push_back(problem_.cluster.devices()[d.index()].type);
-  auto known = computed_.find(alike);
-  if (known == computed_.end()) known = computed_.emplace(std::move(alike), compute(replica, samples)).first;
+  const auto [known, fresh] = computed_.try_emplace(std::move(alike));
+  if (fresh)
+    for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
   const bool alone = stage_.tensor_parallel == 1;
-  StageTime out = known->second;
+  std::vector<StageTime> out = known->second;
   Seconds launch;  // of the slowest host
   for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).host_launch);
-  out.collectives = spoken(
+  const auto& collectives = spoken(
       {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
        samples, launch});
-  add(out.collectives, waited(zero_, out.compute));
+  for (std::size_t p = 0; p < out.size(); ++p) {
+    out[p].collectives = collectives[p];
+    add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
+  }
   return out;
 }
 
@@ -286,13 +302,14 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   const auto how = partitions(stage, sharding(graph, stage));
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
+  const auto holds_whole = [&](OpId id) { return held(graph.op(id), how.at(id), stage) == Layout::whole; };
   const auto kept_of = [&](OpId id) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
     const Bytes output = std::min(op.output_bytes, op.kept_bytes);
-    return Kept{
-        cut(output, mine.whole_output) + cut(op.kept_bytes - output, mine.partition == Partition::whole),
-        cut(op.output_bytes, mine.whole_output)};
+    const bool whole = holds_whole(id);
+    return Kept{cut(output, whole) + cut(op.kept_bytes - output, mine.partition == Partition::whole),
+                cut(op.output_bytes, whole)};
   };
   load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
@@ -301,7 +318,8 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
     const OpPart mine = op_part(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
     load.kept += kept_of(id).all;
-    steps.push_back(divided_step(backward_step(graph, problem.costs, id), mine, cut));
+    steps.push_back(
+        divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
   }
   for (const auto& [owner, users] : graph::borrowed(graph, stage.operators))  // divided as for the first
     add_weights(load, weights_of(graph, owner, how.at(users.front()), share),
@@ -324,15 +342,16 @@ Zero zero_of(const plan::Stage& stage) {
   return {stage.zero, stage.replicas()};
 }
 
-std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
-                                  std::span<const OpId> operators) {
-  std::map<OpId, Partition> how;
-  if (stage.tensor_parallel > 1) how = partitions(stage, sharding(problem.graph, stage));
-  Bytes by_replica, by_all;
+namespace {
+
+std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
+                                     std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
+  Bytes by_replica, by_all, in_group;
   for (const OpId id : operators) {
     const Partition divided = partition_of(how, id);
-    (divided == Partition::batch ? by_all : by_replica) +=
-        weights_of(problem.graph, id, divided, largest_part(stage));
+    const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
+    (divided == Partition::batch ? by_all : by_replica) += weights;
+    if (divided == Partition::sequence) in_group += weights;
   }
   const bool gather = stage.zero == 2;
   const auto sent = [&](Bytes weights) {
@@ -341,6 +360,13 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
     return gather ? weights : Bytes((gradients.value() + weights.value() + 1) / 2);
   };
   std::vector<Reduction> out;
+  if (in_group > Bytes(0)) {  // each device has the gradient of its tokens
+    out.push_back({{}, problem.training.sent_gradients(in_group), false});
+    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
+      const auto group = group_of(stage, r);
+      out.back().groups.emplace_back(group.begin(), group.end());
+    }
+  }
   if (by_replica > Bytes(0) && stage.replicas() > 1 && stage.zero < 3)
     out.push_back({replica_groups(stage), sent(by_replica), gather});
   if (by_all > Bytes(0) && stage.devices.size() > 1)
@@ -348,9 +374,36 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
   return out;
 }
 
+std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& stage) {
+  if (stage.tensor_parallel == 1) return {};
+  return partitions(stage, sharding(problem.graph, stage));
+}
+
+}  // namespace
+
+std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
+                                  std::span<const OpId> operators) {
+  return reductions_of(problem, stage, operators, divided(problem, stage));
+}
+
+std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
+                                               const OperatorSets& sets) {
+  const auto how = divided(problem, stage);
+  std::vector<std::vector<Reduction>> out;
+  for (const auto& operators : sets) out.push_back(reductions_of(problem, stage, operators, how));
+  return out;
+}
+
 Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
-  return (reduction.gather ? all_gather(cluster, reduction.groups) : all_reduce(cluster, reduction.groups))
-      .time(reduction.bytes);
+  return ReductionTimes(cluster).time(reduction);
+}
+
+Seconds ReductionTimes::time(const Reduction& reduction) {
+  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.gather});
+  if (fresh)
+    known->second =
+        reduction.gather ? all_gather(cluster_, reduction.groups) : all_reduce(cluster_, reduction.groups);
+  return known->second.time(reduction.bytes);
 }
 
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,

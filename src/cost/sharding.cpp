@@ -46,8 +46,8 @@ class Divider {
       const auto chosen = stage_.partition.find(id);
       const Partition how = chosen != stage_.partition.end() ? chosen->second : rule(id);
       out_.partition.push_back(how);
-      layout_[id] = made(graph_.op(id), how);
-      append(own_collectives(graph_, id, how));
+      layout_[id] = held(graph_.op(id), how, stage_);
+      append(own(id, how));
       for (const OpId producer : producers(graph_, id)) convert(id, producer, needed(graph_.op(id), how));
       if (layout_[id] == Layout::whole && leaves(id))
         add(out_.backward, Kind::gather, id, graph_.op(id).output_bytes);
@@ -75,13 +75,29 @@ class Divider {
     std::size_t whole = 0, batch = 0, features = 0;
     for (const OpId producer : producers(graph_, id)) {
       const Layout lies = layout(producer);
-      whole += lies == Layout::whole || lies == Layout::sliced;
+      whole += lies == Layout::whole || lies == Layout::sliced || lies == Layout::sequence;
       batch += lies == Layout::batch;
       features += lies == Layout::features;
     }
     if (batch > 0 && whole + features == 0) return Partition::batch;
     if (mixes(op)) return features > 0 && whole + batch == 0 ? Partition::input : Partition::output;
-    return features > 0 && whole + batch == 0 ? Partition::output : Partition::whole;
+    if (features > 0 && whole + batch == 0) return Partition::output;
+    return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
+  }
+
+  /// Partial sums of tensors that are held by tokens are scattered as they are added, and come together
+  /// again on the way back: half of an all-reduce each.
+  Collectives own(OpId id, Partition how) const {
+    Collectives out = own_collectives(graph_, id, how);
+    if (!stage_.sequence_parallel) return out;
+    const auto read = producers(graph_, id);
+    if (std::ranges::none_of(read, [&](OpId producer) { return layout(producer) == Layout::whole; }))
+      for (GroupCollective& sum : out.backward) sum.kind = Kind::gather;
+    for (GroupCollective& sum : out.forward) {
+      sum.kind = Kind::gather;
+      out.backward.push_back(sum);
+    }
+    return out;
   }
 
   void append(const Collectives& more) {
@@ -107,6 +123,7 @@ class Divider {
 Layout needed(const graph::Operator& op, Partition how) {
   if (how == Partition::whole) return Layout::whole;
   if (how == Partition::batch) return Layout::batch;
+  if (how == Partition::sequence) return Layout::sequence;
   if (op.kind == OpKind::attention) return Layout::whole;
   return mixes(op) && how == Partition::output ? Layout::whole : Layout::features;
 }
@@ -114,14 +131,22 @@ Layout needed(const graph::Operator& op, Partition how) {
 Layout made(const graph::Operator& op, Partition how) {
   if (how == Partition::whole) return Layout::whole;
   if (how == Partition::batch) return Layout::batch;
+  if (how == Partition::sequence) return Layout::sequence;
   if (op.kind == OpKind::attention) return Layout::whole;
   return mixes(op) && how == Partition::input ? Layout::whole : Layout::features;
+}
+
+Layout held(const graph::Operator& op, Partition how, const plan::Stage& stage) {
+  const Layout out = made(op, how);
+  const bool sum = out == Layout::whole && how != Partition::whole;
+  return sum && stage.sequence_parallel ? Layout::sequence : out;
 }
 
 Collectives own_collectives(const graph::OpGraph& graph, OpId id, Partition how) {
   const graph::Operator& op = graph.op(id);
   Collectives out;
-  if (!mixes(op) || how == Partition::whole || how == Partition::batch) return out;
+  const bool sums = how == Partition::output || how == Partition::input;
+  if (!mixes(op) || !sums) return out;
   if (how == Partition::input || op.kind == OpKind::attention)
     add(out.forward, Kind::all_reduce, id, op.output_bytes);
   if (how == Partition::input && op.kind != OpKind::attention) return out;
@@ -156,6 +181,8 @@ Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage) {
 
 OpPart op_part(const graph::Operator& op, Partition how, double part) {
   if (how == Partition::whole) return {};
+  // A part of the tokens is as many numbers as that part of the features.
+  if (how == Partition::sequence) return {Partition::output, part, false, false};
   return {how, part, needed(op, how) == Layout::whole, made(op, how) == Layout::whole};
 }
 

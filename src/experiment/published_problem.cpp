@@ -26,11 +26,14 @@ plan::ModelRef model_of(const report::PublishedRun& run) {
   return out;
 }
 
+bool stated(const report::PublishedRun& run, std::string_view what) {
+  return std::ranges::find(run.beside, what) != run.beside.end();
+}
+
 /// Frameworks that train in 16 bits keep moments and master weights in fp32, some gradients too.
 std::optional<plan::MixedPrecision> precision_of(const report::PublishedRun& run) {
   if (run.element_bytes != 2) return {};
-  const bool whole = std::ranges::find(run.beside, "fp32 gradients") != run.beside.end();
-  return plan::mixed_precision(whole ? "mixed_bf16" : "mixed_fp16");
+  return plan::mixed_precision(stated(run, "fp32 gradients") ? "mixed_bf16" : "mixed_fp16");
 }
 
 /// The stage of each layer.
@@ -62,6 +65,7 @@ std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph:
     out[s].tensor_parallel = run.tp;
     if (run.recompute) out[s].recompute = plan::kRecomputeLayers;
     out[s].zero = run.zero;
+    out[s].sequence_parallel = run.tp > 1 && stated(run, "sequence parallelism");
     if (s > 0) out[s].after = {core::StageId(s - 1)};
   }
   // Operators are in topological order: what no layer holds stands before the first layer or behind the last.

@@ -141,6 +141,9 @@ void check_sharding(const Plan& plan, Faults& faults) {
           fmt::format("stage {}: `shares` has one number above zero for each of {} devices", s, t));
     if (t == 1 && !stage.partition.empty())
       faults.push_back(fmt::format("stage {}: `partition` divides operators over groups of one device", s));
+    if (t == 1 && stage.sequence_parallel)
+      faults.push_back(
+          fmt::format("stage {}: `sequence_parallel` divides tokens over groups of one device", s));
     for (const auto& [op, how] : stage.partition)
       if (!std::binary_search(stage.operators.begin(), stage.operators.end(), op))
         faults.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw",
                                                            "pipemare", "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
-constexpr std::array<std::string_view, 4> kPartitions = {"whole", "batch", "output", "input"};
+constexpr std::array<std::string_view, 5> kPartitions = {"whole", "batch", "output", "input", "sequence"};
 
 }  // namespace
 
@@ -66,13 +66,16 @@ core::Bytes Training::optimizer_state(core::Bytes weights) const {
 
 core::Bytes Training::step_traffic(core::Bytes weights) const {
   const bool master = precision && precision->master;
-  return gradients(weights) + optimizer_state(weights) * 2 + weights * (master ? 1 : 2);
+  constexpr std::int64_t kTransits = 5;  // zeroed; read for their norm; scaled by it, both ways; read
+  return gradients(weights) * (master ? kTransits : 1) + optimizer_state(weights) * 2 +
+         weights * (master ? 1 : 2);
 }
 
 bool reduces_gradients(const Stage& stage) {
   const bool by_samples = std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; });
-  return (stage.replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1);
+  return (stage.replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1) ||
+         (stage.sequence_parallel && stage.tensor_parallel > 1);
 }
 
 core::Bytes Compression::sent(core::Bytes bytes, double ratio) {

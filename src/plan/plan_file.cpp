@@ -78,6 +78,7 @@ std::string stage_text(const graph::OpGraph& graph, const Plan& plan, const Stag
   if (stage.tensor_parallel != 1) out += fmt::format("    tensor_parallel: {}\n", stage.tensor_parallel);
   if (!stage.shares.empty()) out += fmt::format("    shares: [{}]\n", fmt::join(stage.shares, ", "));
   if (!stage.partition.empty()) out += partition_text(graph, stage);
+  if (stage.sequence_parallel) out += "    sequence_parallel: true\n";
   if (stage.zero != 0) out += fmt::format("    zero: {}\n", stage.zero);
   if (!stage.after.empty()) out += fmt::format("    after: {}\n", numbers(stage.after));
   return out + fmt::format("    operators: [{}]\n", fmt::join(names, ", "));
@@ -141,7 +142,7 @@ Training read_training(const Yaml& node) {
 
 Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& by_name) {
   node.only({"devices", "micro_batch", "k", "in_flight", "recompute", "tensor_parallel", "shares",
-             "partition", "zero", "after", "operators"});
+             "sequence_parallel", "partition", "zero", "after", "operators"});
   Stage stage;
   stage.devices = read_ids<DeviceId>(node.at("devices"));
   stage.micro_batch = node.at("micro_batch").integer(1, kMostSamples);
@@ -155,6 +156,7 @@ Stage read_stage(const Yaml& node, const std::unordered_map<std::string, OpId>& 
   if (const auto chosen = node.find("partition"))
     for (const auto& [op, how] : chosen->entries())
       stage.partition[named(how, op, by_name)] = word(how, partition);
+  if (const auto by_tokens = node.find("sequence_parallel")) stage.sequence_parallel = by_tokens->flag();
   if (const auto zero = node.find("zero")) stage.zero = static_cast<int>(zero->integer(0, 3));
   if (const auto after = node.find("after")) stage.after = read_ids<StageId>(*after);
   for (const Yaml& item : node.at("operators").items())

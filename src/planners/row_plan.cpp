@@ -8,6 +8,7 @@
 
 #include "candidates.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/work.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
@@ -38,6 +39,7 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
         !plan::segments(problem.graph, stage.operators, row.recompute).empty())
       stage.recompute = row.recompute;
     stage.tensor_parallel = row.tensor_parallel;
+    stage.sequence_parallel = row.sequence_parallel;
     stage.zero = row.zero;
     if (s > 0) stage.after = {core::StageId(s - 1)};
   }
@@ -112,11 +114,16 @@ bool recomputes(const plan::Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const plan::Stage& stage) { return bool(stage.recompute); });
 }
 
-/// The row, and what needs less memory where that is allowed, in the order of what it costs.
-std::vector<EvenRow> thriftier(const EvenRow& row) {
+/// The row, and what needs less memory where that is allowed, in the order of what it costs. `tokens`: the
+/// model has sequences to divide.
+std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
   std::vector<EvenRow> out = {row};
   if (!row.thrift_at_need) return out;
   EvenRow next = row;
+  if (row.tensor_parallel > 1 && tokens) {
+    next.sequence_parallel = true;
+    out.push_back(next);
+  }
   if (row.replicas > 1) {
     next.zero = 1;
     out.push_back(next);
@@ -134,7 +141,7 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
   try {
     stop.check();
     const auto ends = cut(row);
-    for (const EvenRow& thrifty : thriftier(row)) {
+    for (const EvenRow& thrifty : thriftier(row, graph::tokens(problem.graph).has_value())) {
       plan::Plan plan = row_plan(problem, units, thrifty, ends);
       if (thrifty.recompute && !recomputes(plan)) break;
       const bool fitting = fits(problem, plan);

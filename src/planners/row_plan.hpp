@@ -23,9 +23,10 @@ struct EvenRow {
   plan::Recomputation recompute{};  ///< in all stages; of layers: in those that have some
   int tensor_parallel = 1;          ///< devices of a replica
   int zero = 0;                     ///< ZeRO stage, in all stages
-  /// Where it does not fit, replicas share optimizer state (ZeRO 1); where that does not either, stages
-  /// recompute layer by layer besides.
+  /// Where it does not fit, tensor-parallel groups divide tokens too; where that does not either, replicas
+  /// share optimizer state (ZeRO 1), and then stages recompute layer by layer besides.
   bool thrift_at_need = false;
+  bool sequence_parallel = false;  ///< in all stages
 
   int devices() const { return replicas * tensor_parallel; }  ///< of a rank; divides the cluster
 };

@@ -50,8 +50,14 @@ void check(const plan::Plan& plan) {
   if (const auto& held = plan.training.precision;
       held && (held->gradients != held->weights || held->state != held->weights || held->master))
     throw BadInput("mixed precision is not replayed");
-  for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    if (plan.stages[s].zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const plan::Stage& stage = plan.stages[s];
+    if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
+    const bool by_tokens = std::ranges::any_of(
+        stage.partition, [](const auto& chosen) { return chosen.second == plan::Partition::sequence; });
+    if (stage.sequence_parallel || by_tokens)
+      throw BadInput(fmt::format("stage {}: sequence parallelism is not replayed", s));
+  }
 }
 
 /// What one replica computes of one micro-batch.

@@ -9,34 +9,45 @@ using core::Seconds;
 
 ExposedReduction::ExposedReduction(const cost::Problem& problem, const plan::Stage& stage,
                                    const std::vector<core::OpId>& reduced)
-    : stage_(stage) {
+    : problem_(problem), stage_(stage) {
   if (!plan::reduces_gradients(stage)) return;
-  buckets_ = cost::buckets(problem, stage);
-  Seconds sum(0);
-  for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) {
-    std::vector<core::OpId> mine;
-    for (const core::OpId op : bucket->operators)
-      if (std::binary_search(reduced.begin(), reduced.end(), op)) mine.push_back(op);
-    for (const cost::Reduction& reduction : cost::reductions(problem, stage, mine))
-      sum += cost::time(problem.cluster, reduction);
-    reducing_.push_back(sum);
+  cost::OperatorSets all, mine;
+  for (cost::Bucket& bucket : cost::buckets(problem, stage)) {
+    auto& kept = mine.emplace_back();
+    for (const core::OpId op : bucket.operators)
+      if (std::binary_search(reduced.begin(), reduced.end(), op)) kept.push_back(op);
+    all.push_back(std::move(bucket.operators));
   }
-  std::reverse(reducing_.begin(), reducing_.end());
-  if (buckets_.size() > 1)
-    for (const cost::Bucket& bucket : buckets_) passing_.emplace_back(problem, stage, bucket.operators);
+  cost::ReductionTimes times(problem.cluster);
+  for (const auto& reductions : cost::reductions(problem, stage, mine)) {
+    reducing_.emplace_back(0);
+    for (const cost::Reduction& reduction : reductions) reducing_.back() += times.time(reduction);
+  }
+  for (std::size_t b = reducing_.size() - 1; b-- > 0;) reducing_[b] += reducing_[b + 1];
+  if (all.size() > 1) passing_.emplace(problem, stage, std::move(all));
 }
 
 Seconds ExposedReduction::time(std::size_t replica, std::int64_t samples) {
+  if (reducing_.empty()) return Seconds(0);
+  if (!passing_) return reducing_.front();
+  if (stage_.tensor_parallel > 1) return left(replica, samples);  // groups talk over links of their own
+  const std::size_t type = problem_.cluster.devices()[stage_.devices[replica].index()].type;
+  const auto [known, fresh] = known_.try_emplace({type, samples});
+  if (fresh) known->second = left(replica, samples);
+  return known->second;
+}
+
+Seconds ExposedReduction::left(std::size_t replica, std::int64_t samples) {
+  const auto pieces = passing_->times(replica, samples);
   Seconds longest(0), passing(0);
-  for (std::size_t b = buckets_.size(); b-- > 0;) {
+  for (std::size_t b = reducing_.size(); b-- > 0;) {
     // From when this bucket is full, what is left of the pass hides what is left to reduce.
     longest = std::max(longest, reducing_[b] - passing);
-    if (passing_.empty()) return longest;
-    const cost::OpTime piece = passing_[b].time(replica, samples).total();
+    const cost::OpTime piece = pieces[b].total();
     passing += piece.recompute + piece.backward();
   }
   constexpr Seconds kRounding(1e-12);
-  return std::max(Seconds(0), longest - kRounding * static_cast<double>(buckets_.size()));
+  return std::max(Seconds(0), longest - kRounding * static_cast<double>(pieces.size()));
 }
 
 Seconds ExposedReduction::least() {

@@ -1,6 +1,9 @@
 #pragma once
 // What of a stage's all-reduces its last backward pass does not hide.
 
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "penstock/cost/buckets.hpp"
@@ -10,7 +13,7 @@ namespace penstock::score {
 
 /// From the end of a replica's last backward pass to the end of the stage's all-reduces, at the least: those
 /// of the buckets follow each other, none before this replica has its gradients. Of the operators in
-/// `reduced` alone, ascending: parameters that stages share are reduced later. What it is made of must
+/// `reduced` alone, ascending: parameters that stages share are reduced later. Problem and stage must
 /// outlive it. For one thread.
 class ExposedReduction {
  public:
@@ -23,10 +26,13 @@ class ExposedReduction {
   core::Seconds least();
 
  private:
+  core::Seconds left(std::size_t replica, std::int64_t samples);
+
+  const cost::Problem& problem_;
   const plan::Stage& stage_;
-  std::vector<cost::Bucket> buckets_;
-  std::vector<core::Seconds> reducing_;      ///< by bucket, with all that follow
-  std::vector<cost::ReplicaTimes> passing_;  ///< by bucket; none where there is one
+  std::vector<core::Seconds> reducing_;        ///< by bucket, with all that follow
+  std::optional<cost::ReplicaTimes> passing_;  ///< by bucket; none where there is one
+  std::map<std::pair<std::size_t, std::int64_t>, core::Seconds> known_;  ///< by device type and samples
 };
 
 }  // namespace penstock::score

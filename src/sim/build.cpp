@@ -63,12 +63,12 @@ class Builder {
       buckets_.push_back(cost::buckets(problem_, stage));
       times_.emplace_back();
       out_.collectives.emplace_back();
-      for (const cost::StageTime& passes : times_of(stage, stage.operators)) {
-        times_[s].push_back(passes.total());
-        out_.collectives[s].push_back(passes.collectives);
+      for (const auto& passes : times_of(stage, {stage.operators})) {
+        times_[s].push_back(passes.front().total());
+        out_.collectives[s].push_back(passes.front().collectives);
       }
-      bucket_times_.emplace_back(buckets_[s].size());
     }
+    bucket_times_.resize(plan_.stages.size());
     step_times_.resize(plan_.stages.size());
     rows_ = rank_rows(order_, buckets_);
     out_.devices.resize(rows_.size());
@@ -167,8 +167,8 @@ class Builder {
     if (task.pass == Pass::step) return step_time(s, device);
     if (task.bucket < 0) return time_of(task.pass, times_[s][device / group]);
     const auto b = static_cast<std::size_t>(task.bucket);
-    if (bucket_times_[s][b].empty()) bucket_times_[s][b] = times_of(stage, buckets_[s][b].operators);
-    return time_of(task.pass, bucket_times_[s][b][device / group].total());
+    if (bucket_times_[s].empty()) bucket_times_[s] = times_of(stage, operators_of(buckets_[s]));
+    return time_of(task.pass, bucket_times_[s][device / group][b].total());
   }
 
   /// Devices of one type with equal parts of the weights take equally long.
@@ -181,14 +181,20 @@ class Builder {
     return known->second;
   }
 
-  /// By replica.
-  std::vector<cost::StageTime> times_of(const plan::Stage& stage,
-                                        const std::vector<core::OpId>& operators) const {
-    cost::ReplicaTimes times(problem_, stage, operators);
+  static cost::OperatorSets operators_of(const std::vector<cost::Bucket>& buckets) {
+    cost::OperatorSets out;
+    for (const cost::Bucket& bucket : buckets) out.push_back(bucket.operators);
+    return out;
+  }
+
+  /// By replica and set of operators.
+  std::vector<std::vector<cost::StageTime>> times_of(const plan::Stage& stage,
+                                                     cost::OperatorSets sets) const {
+    cost::ReplicaTimes times(problem_, stage, std::move(sets));
     const StageTasks tasks = empty_tasks(stage);
-    std::vector<cost::StageTime> out;
+    std::vector<std::vector<cost::StageTime>> out;
     for (std::int64_t r = 0; r < stage.replicas(); ++r)
-      out.push_back(times.time(static_cast<std::size_t>(r), std::max<std::int64_t>(1, tasks.share(r))));
+      out.push_back(times.times(static_cast<std::size_t>(r), std::max<std::int64_t>(1, tasks.share(r))));
     return out;
   }
 
@@ -306,7 +312,7 @@ class Builder {
   std::vector<TaskId> first_;                     ///< [rank]
   std::vector<std::vector<cost::OpTime>> times_;  ///< [stage][replica]
   std::vector<std::vector<std::vector<cost::StageTime>>>
-      bucket_times_;  ///< [stage][bucket][replica], when needed
+      bucket_times_;  ///< [stage][replica][bucket], when needed
   std::vector<std::map<std::pair<double, std::size_t>, core::Seconds>> step_times_;  ///< [stage] {part, type}
 };
 

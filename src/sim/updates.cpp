@@ -41,11 +41,14 @@ class UpdateBuilder {
 
   void add_reductions(std::size_t r) {
     Ready& before = streams_.emplace_back(built_.devices[r].size());
+    std::map<std::int32_t, std::vector<std::vector<cost::Reduction>>> of_stage;  // by bucket
     for (const Reduction& row : built_.rows[r].reductions) {
+      const auto [buckets, fresh] = of_stage.try_emplace(row.stage);
+      if (fresh) buckets->second = reductions(static_cast<std::size_t>(row.stage));
       Ready ready = before;
       for (std::int64_t d = 0; d < devices(r); ++d)
         ready[static_cast<std::size_t>(d)].push_back(at(r, row.after, d));
-      for (const cost::Reduction& reduction : reductions(row)) {
+      for (const cost::Reduction& reduction : buckets->second[static_cast<std::size_t>(row.bucket)]) {
         before = options_.collective == Collective::closed_form
                      ? reduce_at_once(row, reduction, ready)
                      : reduce_by_messages(built_.devices[r], row, reduction, ready);
@@ -56,11 +59,12 @@ class UpdateBuilder {
     }
   }
 
-  std::vector<cost::Reduction> reductions(const Reduction& row) const {
-    const auto s = static_cast<std::size_t>(row.stage);
-    return cost::reductions(
-        problem_, plan_.stages[s],
-        plan::unshared(built_.buckets[s][static_cast<std::size_t>(row.bucket)].operators, shared_));
+  /// By bucket.
+  std::vector<std::vector<cost::Reduction>> reductions(std::size_t stage) const {
+    cost::OperatorSets sets;
+    for (const cost::Bucket& bucket : built_.buckets[stage])
+      sets.push_back(plan::unshared(bucket.operators, shared_));
+    return cost::reductions(problem_, plan_.stages[stage], sets);
   }
 
   // Among stages.
@@ -120,7 +124,7 @@ class UpdateBuilder {
   Ready reduce_at_once(const Reduction& row, const cost::Reduction& reduction, const Ready& ready) {
     Task task;
     task.bytes = reduction.bytes.value();
-    task.duration = tasks_.ticks(cost::time(problem_.cluster, reduction));
+    task.duration = tasks_.ticks(reduction_times_.time(reduction));
     task.stage = row.stage;
     task.kind = TaskKind::all_reduce;
     task.micro_batch = row.shared;
@@ -204,6 +208,7 @@ class UpdateBuilder {
   const BuiltRows& built_;
   TaskList& tasks_;
   const std::vector<plan::SharedParameters> shared_;
+  cost::ReductionTimes reduction_times_{problem_.cluster};
   std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
 };
 

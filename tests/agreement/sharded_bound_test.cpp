@@ -156,6 +156,7 @@ class Draw {
     const std::size_t group = 1 + pick(devices);
     out.tensor_parallel = devices % group == 0 ? static_cast<int>(group) : 1;
     out.zero = random_.chance(0.5) ? random_.between(1, 3) : 0;
+    out.sequence_parallel = out.tensor_parallel > 1 && random_.chance(0.3);
     constexpr plan::Recomputation kAgain[] = {plan::kRecomputeStage, plan::kRecomputeEarly,
                                               plan::kRecomputeLayers};
     if (random_.chance(0.3)) out.recompute = kAgain[pick(3)];

@@ -278,3 +278,69 @@ TEST_CASE(
   CHECK(cost::reductions(problem, s, s.operators).front().bytes == Bytes(2201));  // of 401 and 4,000, a half
   CHECK(cost::stage_load(problem, stage(0, 0, 3, 3), 0).parameters == Bytes(1334));
 }
+
+TEST_CASE("by tokens, a sum of parts is scattered and comes together where a whole tensor is needed") {
+  // a by columns, b by rows, c by columns: as an all-reduce in two halves, and so on the way back.
+  const auto g = matrices(3);
+  auto s = stage(0, 2, 2, 2);
+  s.sequence_parallel = true;
+  const auto divided = cost::sharding(g, s);
+  CHECK(divided.partition == std::vector{Partition::output, Partition::input, Partition::output});
+  CHECK(text(divided.forward) == "gather 1:1000 gather 2:1000 ");   // scattered by b, gathered for c
+  CHECK(text(divided.backward) == "gather 1:1000 gather 2:1000 ");  // gathered for b, scattered by c
+}
+
+TEST_CASE("what leaves a stage by tokens is in parts already, what enters is gathered where it is mixed") {
+  const auto g = matrices(4);
+  auto s = stage(1, 2, 2, 2);
+  s.sequence_parallel = true;
+  const auto divided = cost::sharding(g, s);
+  CHECK(text(divided.forward) == "gather 1:1000 gather 2:1000 ");
+  CHECK(text(divided.backward) == "gather 1:1000 gather 2:1000 ");
+}
+
+TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in even parts, norms summed") {
+  const auto graph = models::build("gpt", {{"layers", "2"}, {"heads", "8"}, {"hidden", "512"}});
+  const auto cluster = support::tiny_cluster(8);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {8}};
+  plan::Stage by_heads;
+  Bytes norms;
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const graph::Operator& op = graph.op(OpId(v));
+    if (!op.name.starts_with("layer")) continue;
+    by_heads.operators.emplace_back(v);
+    if (op.kind == graph::OpKind::norm) norms += graph.parameter_bytes(OpId(v));
+  }
+  for (std::size_t d = 0; d < 8; ++d) by_heads.devices.emplace_back(d);
+  by_heads.tensor_parallel = 4;
+  plan::Stage by_tokens = by_heads;
+  by_tokens.sequence_parallel = true;
+
+  const auto bytes = [](const std::vector<GroupCollective>& list) {
+    std::int64_t halves = 0;  // of a ring's all-reduce
+    for (const auto& c : list) halves += (c.kind == Kind::all_reduce ? 2 : 1) * c.bytes.value();
+    return halves;
+  };
+  const auto heads = cost::sharding(graph, by_heads), tokens = cost::sharding(graph, by_tokens);
+  // What enters in parts is gathered for a norm, and what leaves whole has its gradient gathered; by tokens
+  // neither is.
+  const std::int64_t crossing = graph.op(by_heads.operators.back()).output_bytes.value();
+  CHECK(bytes(tokens.forward) == bytes(heads.forward) - crossing);
+  CHECK(bytes(tokens.backward) == bytes(heads.backward) - crossing);
+
+  const auto whole = cost::stage_load(problem, by_heads.operators);
+  const auto kept = cost::stage_load(problem, by_tokens).kept;
+  CHECK(kept.value() == support::near(static_cast<double>(whole.kept.value()) / 4, 1e-3));
+  CHECK(cost::stage_load(problem, by_heads).kept.value() > 1.5 * static_cast<double>(kept.value()));
+  CHECK(cost::held_weights(graph, by_tokens, 0) == cost::held_weights(graph, by_heads, 0));
+  CHECK(cost::stage_time(problem, by_tokens, 8).compute.total() <
+        cost::stage_time(problem, by_heads, 8).compute.total());
+
+  const auto sums = cost::reductions(problem, by_tokens, by_tokens.operators);
+  REQUIRE(sums.size() == 2);
+  CHECK(sums[0].bytes == norms);
+  CHECK(sums[0].groups.size() == 2);
+  CHECK(sums[0].groups[1].front() == DeviceId(4));
+  CHECK(sums[1].bytes == cost::reductions(problem, by_heads, by_heads.operators).front().bytes);
+}

@@ -47,8 +47,9 @@ TEST_CASE(
   CHECK(bf16.optimizer_state(weights) == Bytes(1200));
   CHECK(bf16.sent_gradients(weights) == Bytes(400));
   CHECK(bf16.sent_per_weight() == 2);
-  // An update reads gradients, reads and writes moments and master weights, writes the rounded ones.
-  CHECK(bf16.step_traffic(weights) == Bytes(400 + 2 * 1200 + 200));
+  // An update reads gradients, reads and writes moments and master weights, writes the rounded ones; before,
+  // gradients are written as zeros, read for their norm, and read and written as they are scaled.
+  CHECK(bf16.step_traffic(weights) == Bytes(400 * (1 + 4) + 2 * 1200 + 200));
 }
 
 TEST_CASE("without a word everything is in the model's numbers") {

@@ -102,7 +102,9 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   last.tensor_parallel = 2;
   last.shares = {3, 1};
   last.partition = {{OpId(3), plan::Partition::input}};
+  last.sequence_parallel = true;
   written.stages[0].zero = 2;
+  written.training.bucket = core::Bytes(1 << 20);
   written.training.compression = {0.25, 0.5};
   const std::string text = plan::to_yaml(g, written);
   const Plan back = plan::parse_plan(text, "p.yaml", g);
@@ -110,6 +112,9 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   CHECK(back.stages[2].partition.at(OpId(3)) == plan::Partition::input);
   CHECK(back.stages[2].shares == std::vector<std::int64_t>{3, 1});
   CHECK(back.stages[0].zero == 2);
+  CHECK(back.stages[2].sequence_parallel);
+  CHECK(!back.stages[0].sequence_parallel);
+  CHECK(back.training.bucket == core::Bytes(1 << 20));
   CHECK(back.training.compression.gradients == 0.25);
   CHECK(plan::structural_faults(g, support::tiny_cluster(4), back).empty());
 }
@@ -170,6 +175,8 @@ TEST_CASE("sharding that cannot be is a fault") {
                  }),
                  "over groups of one device"));
   CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
+  CHECK(mentions(faults([](Plan& p) { p.stages[2].sequence_parallel = true; }),
+                 "stage 2: `sequence_parallel` divides tokens over groups of one device"));
   CHECK(mentions(faults([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
   CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }),
                  "ZeRO needs a schedule that flushes"));

@@ -57,8 +57,11 @@ TEST_CASE("megatron and data_parallel compute layers again where they do not fit
         const plan::Plan found = Case(memory).planned(planner);
         CHECK((by_layer(found) || (by_nothing(found) && !recomputed)));
         if (std::string(planner) == "megatron")  // shares before it computes anything again
-          for (const plan::Stage& stage : found.stages)
+          for (const plan::Stage& stage : found.stages) {
             CHECK((stage.zero > 0 || stage.replicas() == 1 || !stage.recompute));
+            CHECK((stage.sequence_parallel || stage.tensor_parallel == 1 || stage.zero == 0));
+            CHECK((!stage.sequence_parallel || stage.tensor_parallel > 1));
+          }
         recomputed = by_layer(found);
       } catch (const core::Infeasible&) {
         fits = false;

@@ -299,6 +299,8 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
 TEST_CASE("what is not replayed is refused by name") {
   CHECK(refusal([](plan::Plan&) {}) == "none");
   CHECK(refusal([](plan::Plan& p) { p.stages[0].zero = 1; }) == "stage 0: ZeRO is not replayed");
+  CHECK(refusal([](plan::Plan& p) { p.stages[0].sequence_parallel = true; }) ==
+        "stage 0: sequence parallelism is not replayed");
   CHECK(refusal([](plan::Plan& p) { p.training.compression.activations = 0.5; }) ==
         "compressed messages are not replayed");
   const auto held = [](const char* precision) {

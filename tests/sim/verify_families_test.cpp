@@ -72,6 +72,7 @@ void shard(plan::Stage& stage, bool flushes, Random& random) {
   const bool zero = flushes && random.chance(0.5);
   if (zero) stage.zero = random.between(1, 3);
   if (stage.tensor_parallel == 1) return;
+  stage.sequence_parallel = random.chance(0.3);
   if (random.chance(0.5))
     for (int i = 0; i < stage.tensor_parallel; ++i) stage.shares.push_back(random.between(1, 5));
   for (const OpId op : stage.operators)

@@ -32,9 +32,12 @@ struct GroupCollective {
 /// or by features. `output` reads a whole tensor, makes a divided one and all-reduces the gradient of its
 /// input; `input` reads a divided one and all-reduces what it makes; attention does both. Between operators
 /// that expect otherwise: whole to divided is free and gathers the gradient, divided to whole gathers,
-/// samples to features and back exchange. Messages between stages carry one part per device, gathered where a
-/// whole tensor is needed (Narayanan et al., SC 2021, section 4.1). Differs: a norm of a tensor divided by
-/// features exchanges its statistics for nothing; batches too small for `batch` round up.
+/// samples or tokens to features and back exchange. With sequence parallelism what every device would compute
+/// is divided by tokens, sums of parts are scattered so, and what needs a whole tensor gathers it: an
+/// all-reduce's bytes in two halves (Korthikanti et al., MLSys 2023, section 4.2.2). Messages between stages
+/// carry one part per device, gathered where a whole tensor is needed (Narayanan et al., SC 2021,
+/// section 4.1). Differs: a norm of a tensor divided by features exchanges its statistics for nothing;
+/// batches too small for `batch` round up.
 struct Sharding {
   std::vector<plan::Partition> partition;  ///< by position in Stage::operators
   std::vector<GroupCollective> forward, backward;
@@ -43,10 +46,12 @@ Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage);
 
 /// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free
 /// to be cut anew.
-enum class Layout : std::uint8_t { whole, batch, features, sliced };
+enum class Layout : std::uint8_t { whole, batch, features, sequence, sliced };
 /// What an operator reads and makes.
 Layout needed(const graph::Operator& op, plan::Partition how);
 Layout made(const graph::Operator& op, plan::Partition how);
+/// What stays of what it made: a sum of parts may be scattered by tokens.
+Layout held(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
 
 /// The terms that `sharding` adds up. Of an operator's own partial sums; and of a tensor that lies as `from`,
 /// for all readers that need it as `to`, of which `reader` is the first.
@@ -95,14 +100,26 @@ struct Sent {
   std::size_t count = 0;  ///< layers
 };
 
-/// Of some of the stage's operators, on one replica after the other: what replicas have in common is found
-/// once. What it is made of must outlive it. For one thread.
+/// Sets of a stage's operators.
+using OperatorSets = std::vector<std::vector<core::OpId>>;
+
+/// Of some of the stage's operators, or of several sets of them, on one replica after the other: what
+/// replicas and sets have in common is found once. Problem and stage must outlive it. For one thread.
 class ReplicaTimes {
  public:
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
-  StageTime time(std::size_t replica, std::int64_t samples);
+  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets);
+  StageTime time(std::size_t replica, std::int64_t samples) { return times(replica, samples).front(); }
+  /// By set.
+  std::vector<StageTime> times(std::size_t replica, std::int64_t samples);
 
  private:
+  /// One set.
+  struct Part {
+    std::vector<core::OpId> operators;
+    std::vector<GroupCollective> forward, backward;
+    Sent zero;  ///< by ZeRO, in each pass
+  };
   /// Replicas of devices of the same types, in this order, compute alike.
   using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
   struct Speakers {
@@ -111,20 +128,19 @@ class ReplicaTimes {
     core::Seconds launch;  ///< a collective lasts no less
     friend bool operator==(const Speakers&, const Speakers&) = default;
   };
-  StageTime compute(std::size_t replica, std::int64_t samples) const;
-  OpTime speak(const Speakers& who) const;
-  const OpTime& spoken(const Speakers& who);
+  void divide();
+  StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
+  OpTime speak(const Part& part, const Speakers& who) const;
+  const std::vector<OpTime>& spoken(const Speakers& who);
 
   const Problem& problem_;
   const plan::Stage& stage_;
-  std::span<const core::OpId> operators_;
-  std::vector<core::OpId> recomputed_;               ///< of all of the stage's, ascending
-  std::map<core::OpId, plan::Partition> how_;        ///< of a divided stage
-  std::vector<GroupCollective> forward_, backward_;  ///< of these operators
-  bool exchanges_ = false;                           ///< whether one of them is an exchange
-  Sent zero_;                                        ///< by ZeRO, in each pass
-  std::map<Alike, StageTime> computed_;              ///< without collectives
-  std::vector<std::pair<Speakers, OpTime>> spoken_;
+  std::vector<Part> parts_;
+  std::vector<core::OpId> recomputed_;                ///< of all of the stage's, ascending
+  std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
+  bool exchanges_ = false;                            ///< whether one of the collectives is an exchange
+  std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
+  std::vector<std::pair<Speakers, std::vector<OpTime>>> spoken_;
 };
 
 /// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the
@@ -152,7 +168,21 @@ struct Reduction {
 };
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const core::OpId> operators);
+/// By set.
+std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
+                                               const OperatorSets& sets);
 core::Seconds time(const cluster::Cluster& cluster, const Reduction& reduction);
+
+/// The same for one reduction after the other: what groups take is found once. For one thread.
+class ReductionTimes {
+ public:
+  explicit ReductionTimes(const cluster::Cluster& cluster) : cluster_(cluster) {}
+  core::Seconds time(const Reduction& reduction);
+
+ private:
+  const cluster::Cluster& cluster_;
+  std::map<std::pair<std::vector<std::vector<core::DeviceId>>, bool>, AllReduce> known_;  ///< groups, gather
+};
 
 /// The optimizer's update of the weights that one device keeps up to date.
 core::Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,

@@ -16,9 +16,10 @@
 namespace penstock::plan {
 
 /// How an operator is divided over the devices of a tensor-parallel group: not at all, by samples, by what it
-/// makes (columns of a matrix, channels, heads) or by what it reads (rows of a matrix, vocabulary). AccPar
-/// (Song et al., HPCA 2020) calls the last three types I, III and II; cost/sharding.hpp says what each costs.
-enum class Partition : std::uint8_t { whole, batch, output, input };
+/// makes (columns of a matrix, channels, heads), by what it reads (rows of a matrix, vocabulary), or by the
+/// tokens of a sequence. AccPar (Song et al., HPCA 2020) calls the second to fourth types I, III and II;
+/// cost/sharding.hpp says what each costs.
+enum class Partition : std::uint8_t { whole, batch, output, input, sequence };
 std::string_view name(Partition partition);
 Partition partition(std::string_view name);  ///< throws BadInput for an unknown name
 
@@ -42,6 +43,10 @@ struct Stage {
   /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights
   /// too (3).
   int zero = 0;
+  /// What every device of a group would compute, and hold between operators, is divided by tokens
+  /// (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, MLSys 2023, section
+  /// 4.2).
+  bool sequence_parallel = false;
 
   std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
 };
@@ -88,7 +93,9 @@ struct Training {
 
   /// What belongs to so many bytes of weights, in bytes: gradients as they are held and as they are sent, the
   /// optimizer's moments and master weights, and what an update reads and writes: gradients (read), moments
-  /// and the weights it updates (both), the model's weights where these are others (written).
+  /// and the weights it updates (both), the model's weights where these are others (written). With master
+  /// weights gradients are set to zero, their norm is taken and they are scaled by it besides, as mixed
+  /// precision asks for (Micikevicius et al., ICLR 2018, section 3.2) and Megatron-LM does.
   core::Bytes gradients(core::Bytes weights) const;
   core::Bytes sent_gradients(core::Bytes weights) const;
   core::Bytes optimizer_state(core::Bytes weights) const;

@@ -25,6 +25,7 @@ struct Strategy {
   std::int64_t pipeline_parallel = 0;  ///< sets of devices; fewer than stages where one set runs several
   Extent data_parallel;                ///< replicas of a stage
   Extent tensor_parallel;              ///< devices of a replica
+  bool sequence_parallel = false;      ///< of any stage
   Extent zero;                         ///< ZeRO stage
   Extent micro_batch;            ///< samples that a replica (of unequal ones the fullest) takes at a time
   Extent k;                      ///< of the kFkB schedule
