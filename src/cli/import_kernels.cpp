@@ -22,6 +22,7 @@ struct Tables {
   std::string device;
   std::vector<cost::ProductTime> products;
   std::vector<cost::AttentionTime> attention;
+  std::optional<cost::Streaming> streaming;
   std::size_t others = 0;  ///< rows of other numbers, or of attention that shares keys or slides a window
 };
 
@@ -62,6 +63,7 @@ void take_system(const std::string& file, Tables& tables) {
   const auto& attention = system.costs.attention();
   tables.products.insert(tables.products.end(), products.begin(), products.end());
   tables.attention.insert(tables.attention.end(), attention.begin(), attention.end());
+  tables.streaming = system.costs.streaming();
   tables.others += system.left_out;
 }
 
@@ -79,7 +81,8 @@ core::ExitCode run(const ImportKernelsFlags& flags) {
   Tables tables;
   for (const std::string& file : flags.files) take(file, tables);
   if (tables.products.empty()) throw core::BadInput("none of the files has a product in bfloat16");
-  const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention));
+  const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention),
+                               tables.streaming);
   core::write_file(flags.output, cost::to_yaml(costs));
   print(fmt::format("{}: {} products, {} of attention; {} rows left out\n", costs.device(),
                     costs.products().size(), costs.attention().size(), tables.others));

@@ -24,6 +24,15 @@ double launches(OpKind kind) {
   return kind == OpKind::attention ? 7 : 1;
 }
 
+Seconds streamed(const AnalyticConstants& constants, const cluster::DeviceType& device, double bytes) {
+  return Seconds(bytes / (constants.streaming
+                              ? constants.streaming->bandwidth.value()
+                              : device.memory_bandwidth.value() * constants.bandwidth_efficiency));
+}
+Seconds launch(const AnalyticConstants& constants, const cluster::DeviceType& device) {
+  return constants.streaming ? constants.streaming->latency : device.launch_overhead;
+}
+
 Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType& device,
                   cluster::Precision precision, OpKind kind, const PassWork& pass) {
   if (pass.flops <= 0 && pass.bytes <= 0) return Seconds(0);
@@ -33,8 +42,8 @@ Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType&
   const double rate =
       device.peak_rate(precision).value() * constants.compute_efficiency * parallel / (parallel + half);
   const double compute = pass.flops > 0 ? pass.flops / rate : 0;
-  const double memory = pass.bytes / (device.memory_bandwidth.value() * constants.bandwidth_efficiency);
-  return device.launch_overhead * launches(kind) + Seconds(std::max(compute, memory));
+  return launch(constants, device) * launches(kind) +
+         std::max(Seconds(compute), streamed(constants, device, pass.bytes));
 }
 
 /// How often the kernels of plain attention read or write its scores (heads x queries x keys). Forward:
@@ -74,15 +83,13 @@ Seconds AnalyticCosts::rotary_time(const graph::OpGraph& graph, core::OpId id,
   const auto numbers = static_cast<double>(extent(op, "queries") * extent(op, "hidden") +
                                            extent(op, "keys") * shared_width(op));
   const double bytes = 2 * numbers * graph.element_bytes() * samples;  // read and written
-  return device.launch_overhead * 2 +
-         Seconds(bytes / (device.memory_bandwidth.value() * constants_.bandwidth_efficiency));
+  return launch(constants_, device) * 2 + streamed(constants_, device, bytes);
 }
 
 OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
                                   const cluster::DeviceType& device, double samples) const {
   const graph::Operator& op = graph.op(id);
-  const double rate = device.memory_bandwidth.value() * constants_.bandwidth_efficiency;
-  const Seconds once(score_bytes(op, graph.element_bytes()) * samples / rate);
+  const Seconds once = streamed(constants_, device, score_bytes(op, graph.element_bytes()) * samples);
   return {once * kScoresForward, once * kScoresBackward, {}};
 }
 

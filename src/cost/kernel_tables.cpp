@@ -1,9 +1,12 @@
 #include "penstock/cost/kernel_tables.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
+#include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock::cost {
@@ -15,25 +18,50 @@ using graph::OpKind;
 /// The size of the tables' numbers.
 constexpr int kElement = 2;
 
+/// Extents that differ by less are one.
+constexpr double kSame = 1e-9;
+
+Origin origin_of(double at, double low, double high) {
+  if (std::abs(at - low) < kSame || std::abs(at - high) < kSame) return Origin::measured;
+  return at > low && at < high ? Origin::interpolated : Origin::extrapolated;
+}
+
 /// Where `at` lies between two neighbours of `knots`, ascending: both, and the share of the upper one.
 struct Between {
   double low, high, share;
+  Origin origin;
 };
 Between between(const std::set<double>& knots, double at) {
-  const auto above = knots.lower_bound(at);
-  if (above == knots.begin()) return {*above, *above, 0};
-  if (above == knots.end()) return {*knots.rbegin(), *knots.rbegin(), 0};
+  const auto above = knots.lower_bound(at - kSame);
+  if (above == knots.begin()) return {*above, *above, 0, origin_of(at, *above, *above)};
+  if (above == knots.end()) return {*knots.rbegin(), *knots.rbegin(), 0, Origin::extrapolated};
   const double low = *std::prev(above), high = *above;
-  return {low, high, (at - low) / (high - low)};
+  return {low, high, (at - low) / (high - low), origin_of(at, low, high)};
 }
 
-double along_cell(const std::map<double, double>& cell, double at) {
-  const auto above = cell.lower_bound(at);
-  if (above == cell.begin()) return above->second;
+RateGrid::Rate along_cell(const std::map<double, double>& cell, double at) {
+  const auto above = cell.lower_bound(at - kSame);
+  if (above == cell.begin()) return {above->second, origin_of(at, above->first, above->first)};
   const auto below = std::prev(above);
-  if (above == cell.end()) return below->second;
+  if (above == cell.end()) return {below->second, Origin::extrapolated};
   const double share = (at - below->first) / (above->first - below->first);
-  return below->second + (above->second - below->second) * share;
+  return {below->second + (above->second - below->second) * share, origin_of(at, below->first, above->first)};
+}
+
+PassEstimate exactly(Seconds time, Origin origin) {
+  return {time, time, time, origin};
+}
+
+/// A pass that takes no time says nothing.
+PassEstimate sum(const PassEstimate& a, const PassEstimate& b) {
+  if (a.time == Seconds(0)) return b;
+  if (b.time == Seconds(0)) return a;
+  return {a.time + b.time, a.low + b.low, a.high + b.high, std::max(a.origin, b.origin)};
+}
+
+Estimate all_of(const OpTime& time, Origin origin) {
+  return {{exactly(time.forward, origin), exactly(time.input_gradient, origin),
+           exactly(time.weight_gradient, origin)}};
 }
 
 std::string lower_case(std::string text) {
@@ -63,29 +91,41 @@ void RateGrid::add(double row, double column, double along, double rate) {
   if (!fresh) known->second = std::min(known->second, std::log(rate));
 }
 
-double RateGrid::rate(double row, double column, double along) const {
+RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
   const double x = std::log(row), y = std::log(column), z = std::log(along);
   const Between r = between(rows_, x), c = between(columns_, y);
   // Of the four cells around, those that were measured.
   double sum = 0, weight = 0;
+  Origin origin = std::max(r.origin, c.origin);
   for (const auto& [at_row, row_share] : {std::pair{r.low, 1 - r.share}, std::pair{r.high, r.share}})
     for (const auto& [at_column, column_share] : {std::pair{c.low, 1 - c.share}, std::pair{c.high, c.share}})
-      if (const auto cell = cells_.find({at_row, at_column}); cell != cells_.end()) {
-        sum += row_share * column_share * along_cell(cell->second, z);
-        weight += row_share * column_share;
+      if (const double share = row_share * column_share; share > 0) {
+        const auto cell = cells_.find({at_row, at_column});
+        if (cell == cells_.end()) {
+          origin = Origin::extrapolated;
+          continue;
+        }
+        const Rate along_it = along_cell(cell->second, z);
+        sum += share * along_it.value;
+        weight += share;
+        origin = std::max(origin, along_it.origin);
       }
-  if (weight > 0) return std::exp(sum / weight);
+  if (weight > 0) return {std::exp(sum / weight), origin};
   // None: the nearest.
   const auto nearest = std::min_element(cells_.begin(), cells_.end(), [&](const auto& a, const auto& b) {
     return std::hypot(a.first.first - x, a.first.second - y) <
            std::hypot(b.first.first - x, b.first.second - y);
   });
-  return std::exp(along_cell(nearest->second, z));
+  return {std::exp(along_cell(nearest->second, z).value), Origin::extrapolated};
 }
 
 TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
-                       std::vector<AttentionTime> attention)
-    : device_(std::move(device)), products_(std::move(products)), attention_(std::move(attention)) {
+                       std::vector<AttentionTime> attention, std::optional<Streaming> streaming)
+    : device_(std::move(device)),
+      products_(std::move(products)),
+      attention_(std::move(attention)),
+      streaming_(streaming),
+      analytic_({.streaming = streaming}) {
   core::require(!products_.empty(), "tables of products have some");
   for (const ProductTime& p : products_) {
     const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
@@ -108,64 +148,89 @@ std::vector<std::string> TableCosts::foreign(const cluster::Cluster& cluster) co
   return out;
 }
 
-double TableCosts::product(double m, double n, double k) const {
-  return product_flops(m, n, k) / product_rates_.rate(n, k, m);
+PassEstimate TableCosts::product(double m, double n, double k) const {
+  const RateGrid::Rate rate = product_rates_.rate(n, k, m);
+  return exactly(Seconds(product_flops(m, n, k) / rate.value), rate.origin);
 }
 
-OpTime TableCosts::linear(const graph::Operator& op, double samples, const OpPart& part) const {
+Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpPart& part) const {
   const double tokens = static_cast<double>(extent(op, "rows", 1)) * samples;
   double in = static_cast<double>(extent(op, "in")), out = static_cast<double>(extent(op, "out"));
   (part.partition == plan::Partition::input ? in : out) *= part.part;
-  return {Seconds(product(tokens, out, in)),
-          Seconds(op.input_gradient_flops.value() > 0 ? product(tokens, in, out) : 0),
-          Seconds(graph::weighs(op) ? product(in, out, tokens) : 0)};
+  return {{product(tokens, out, in),
+           op.input_gradient_flops.value() > 0 ? product(tokens, in, out) : PassEstimate{},
+           graph::weighs(op) ? product(in, out, tokens) : PassEstimate{}}};
 }
 
-OpTime TableCosts::projections(const graph::Operator& op, double samples, const OpPart& part) const {
+Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpPart& part) const {
   const double tokens = static_cast<double>(extent(op, "queries")) * samples,
                wide = static_cast<double>(extent(op, "hidden")), mine = wide * part.part,
                together =
                    mine + 2 * static_cast<double>(shared_width(op)) * part.part;  // query, key and value
-  return {Seconds(product(tokens, together, wide) + product(tokens, wide, mine)),
-          Seconds(product(tokens, wide, together) + product(tokens, mine, wide)),
-          Seconds(product(wide, together, tokens) + product(mine, wide, tokens))};
+  return {{sum(product(tokens, together, wide), product(tokens, wide, mine)),
+           sum(product(tokens, wide, together), product(tokens, mine, wide)),
+           sum(product(wide, together, tokens), product(mine, wide, tokens))}};
 }
 
-OpTime TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                        std::int64_t samples, const OpPart& part) const {
+Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                          std::int64_t samples, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
   if (extent(op, "flash") == 0 || attention_rates_.empty())
-    return analytic_.core_time(graph, id, device, samples, part);
+    return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
   const double heads = static_cast<double>(extent(op, "heads")),
                size = static_cast<double>(extent(op, "hidden")) / heads,
                sequence = static_cast<double>(extent(op, "queries")),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
-  const double flops = attention_flops(together, sequence, size),
-               forward = flops / attention_rates_.rate(sequence, size, together),
-               backward = flops / backward_rates_.rate(sequence, size, together);
+  const double flops = attention_flops(together, sequence, size);
   const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
-  return {Seconds(forward) + turned, Seconds(backward) + turned, {}};
+  const auto pass = [&](const RateGrid& rates) {
+    const RateGrid::Rate rate = rates.rate(sequence, size, together);
+    return exactly(Seconds(flops / rate.value) + turned, rate.origin);
+  };
+  return {{pass(attention_rates_), pass(backward_rates_), {}}};
 }
 
-OpTime TableCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                           std::int64_t samples) const {
-  return part_time(graph, id, device, samples, {});
-}
-
-OpTime TableCosts::part_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                             std::int64_t samples, const OpPart& part) const {
+Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                              std::int64_t samples, const OpPart& part) const {
   if (part.partition == plan::Partition::batch)
-    return op_time(graph, id, device, samples_of(samples, part.part));
+    return estimate(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
   const bool self = extent(op, "queries") == extent(op, "keys");
   if (graph.element_bytes() == kElement && op.kind == OpKind::linear)
     return linear(op, static_cast<double>(samples), part);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
-    return analytic_.part_time(graph, id, device, samples, part);
-  const OpTime outer = projections(op, static_cast<double>(samples), part),
-               inner = core(graph, id, device, samples, part);
-  return {outer.forward + inner.forward, outer.input_gradient + inner.input_gradient,
-          outer.weight_gradient + inner.weight_gradient};
+    return all_of(analytic_.part_time(graph, id, device, samples, part), Origin::analytic);
+  const Estimate outer = projections(op, static_cast<double>(samples), part),
+                 inner = core(graph, id, device, samples, part);
+  Estimate out;
+  for (std::size_t p = 0; p < kPasses; ++p) out.passes[p] = sum(outer.passes[p], inner.passes[p]);
+  return out;
+}
+
+core::Seconds TableCosts::step_time(core::Bytes weights, const plan::Training& training,
+                                    const cluster::DeviceType& device) const {
+  if (!streaming_) return EstimatedCosts::step_time(weights, training, device);
+  return streaming_->latency + training.step_traffic(weights) / streaming_->bandwidth;
+}
+
+cluster::DeviceType TableCosts::measured_device() const {
+  const std::string name = lower_case(device_);
+  for (const cluster::BuiltIn& built_in : cluster::catalogue()) {
+    const auto cluster = cluster::parse_cluster(std::string(built_in.text), built_in.name);
+    for (const cluster::DeviceType& type : cluster.types())
+      if (name.find(lower_case(type.name)) != std::string::npos) return type;
+  }
+  throw core::BadInput(fmt::format("tables of {}: no built-in cluster has such a device", device_));
+}
+
+OpTime TableCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                           std::int64_t samples) const {
+  return estimate(graph, id, device, samples, {}).time();
+}
+
+OpTime TableCosts::part_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                             std::int64_t samples, const OpPart& part) const {
+  return estimate(graph, id, device, samples, part).time();
 }
 
 }  // namespace penstock::cost

@@ -46,6 +46,13 @@ void read_lines(const Yaml& table, std::size_t count, std::size_t most, const Ro
   if (number == 0) table.fail("expected rows");
 }
 
+Streaming read_streaming(const Yaml& node) {
+  node.only({"bandwidth", "latency"});
+  const Streaming out{node.at("bandwidth").bandwidth(), node.at("latency").seconds()};
+  if (!(out.bandwidth.value() > 0)) node.at("bandwidth").fail("expected a bandwidth above zero");
+  return out;
+}
+
 }  // namespace
 
 bool is_kernel_tables(const std::string& text) {
@@ -54,7 +61,7 @@ bool is_kernel_tables(const std::string& text) {
 
 TableCosts parse_kernel_tables(const std::string& text, const std::string& file) {
   const Yaml root = Yaml::parse(text, file);
-  root.only({"penstock_kernel_tables", "device", "products", "attention"});
+  root.only({"penstock_kernel_tables", "device", "streaming", "products", "attention"});
   (void)root.at("penstock_kernel_tables").integer(1, 1);
   std::vector<ProductTime> products;
   std::vector<AttentionTime> attention;
@@ -65,11 +72,16 @@ TableCosts parse_kernel_tables(const std::string& text, const std::string& file)
     read_lines(*table, 4, 2, [&](const std::vector<std::int64_t>& e, double seconds, double backward) {
       attention.push_back({e[0], e[1], e[2], e[3], seconds, backward});
     });
-  return {root.at("device").text(), std::move(products), std::move(attention)};
+  std::optional<Streaming> streaming;
+  if (const auto node = root.find("streaming")) streaming = read_streaming(*node);
+  return {root.at("device").text(), std::move(products), std::move(attention), streaming};
 }
 
 std::string to_yaml(const TableCosts& tables) {
   std::string out = fmt::format("{} 1\ndevice: {}\n", kHead, core::quoted(tables.device()));
+  if (const auto& streaming = tables.streaming())
+    out += fmt::format("streaming: {{bandwidth: {:.6g}GB/s, latency: {:.6g}us}}\n",
+                       streaming->bandwidth.value() / 1e9, streaming->latency.value() * 1e6);
   out += "products: |  # m n k us\n";
   for (const ProductTime& p : tables.products())
     out += fmt::format("  {} {} {} {:.6g}\n", p.m, p.n, p.k, p.seconds * 1e6);

@@ -129,6 +129,24 @@ std::vector<cost::AttentionTime> attention_of(const Json& system, const std::str
   return out;
 }
 
+/// Kernels that only move bytes take those over 2^30 bandwidths and efficiencies, and a latency.
+std::optional<cost::Streaming> streaming_of(const Json& system, const std::string& file) {
+  const Json::json_pointer at("/accelerator/bandwidth/default");
+  if (!system.contains(at)) return {};
+  const Json& found = system.at(at);
+  const auto number = [&](const char* key, bool zero) {
+    const bool known = found.is_object() && found.contains(key) && found.at(key).is_number();
+    const double value = known ? found.at(key).get<double>() : -1;
+    if (!(zero ? value >= 0 : value > 0))
+      throw core::BadInput({file, 0, std::string("accelerator.bandwidth.default.") + key},
+                           zero ? "expected a number" : "expected a number above zero");
+    return value;
+  };
+  constexpr double kGib = 1 << 30;
+  return cost::Streaming{core::Bandwidth(number("gbps", false) * kGib * number("efficient_factor", false)),
+                         core::Seconds(number("latency_us", true) * 1e-6)};
+}
+
 }  // namespace
 
 SystemTables parse_simumax_system(const std::string& text, const std::string& file) {
@@ -140,7 +158,9 @@ SystemTables parse_simumax_system(const std::string& text, const std::string& fi
   if (!system.contains("sys_name") || !system.at("sys_name").is_string())
     throw core::BadInput({file, 0, "sys_name"}, "expected the system's name");
   auto attention = attention_of(system, file, left_out);
-  return {{system.at("sys_name").get<std::string>(), std::move(products), std::move(attention)}, left_out};
+  return {{system.at("sys_name").get<std::string>(), std::move(products), std::move(attention),
+           streaming_of(system, file)},
+          left_out};
 }
 
 }  // namespace penstock::experiment

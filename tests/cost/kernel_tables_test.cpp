@@ -58,11 +58,32 @@ TEST_CASE("between measured points rates follow powers, beyond them the nearest"
   for (int i = 0; i < 100; ++i) {
     const double row = 2 + 6 * random.unit(), column = 4 + 12 * random.unit(),
                  along = 1 + 998 * random.unit();
-    CHECK(grid.rate(row, column, along) == near(rate(row, column, along)));
+    CHECK(grid.rate(row, column, along).value == near(rate(row, column, along)));
   }
-  CHECK(grid.rate(1, 4, 10) == near(rate(2, 4, 10)));
-  CHECK(grid.rate(2, 64, 1e6) == near(rate(2, 16, 1000)));
-  CHECK(grid.rate(64, 64, 10) == near(rate(8, 16, 10)));  // the nearest: at (32, 16) nothing was measured
+  CHECK(grid.rate(1, 4, 10).value == near(rate(2, 4, 10)));
+  CHECK(grid.rate(2, 64, 1e6).value == near(rate(2, 16, 1000)));
+  CHECK(grid.rate(64, 64, 10).value ==
+        near(rate(8, 16, 10)));  // the nearest: at (32, 16) nothing was measured
+}
+
+TEST_CASE("a rate says whether it was measured, lies between such, or beyond them") {
+  using cost::Origin;
+  cost::RateGrid grid;
+  for (const double row : {2.0, 8.0})
+    for (const double column : {4.0, 16.0})
+      for (const double along : {1.0, 10.0})
+        if (row != 8 || column != 16) grid.add(row, column, along, row);
+  const auto origin = [&](double row, double column, double along) {
+    return grid.rate(row, column, along).origin;
+  };
+  CHECK(origin(2, 4, 10) == Origin::measured);
+  CHECK(origin(8, 4, 3) == Origin::interpolated);
+  CHECK(origin(2, 5, 10) == Origin::interpolated);
+  CHECK(origin(4, 5, 3) == Origin::extrapolated);  // one of the four corners is missing
+  CHECK(origin(8, 16, 10) == Origin::extrapolated);
+  CHECK(origin(2, 4, 11) == Origin::extrapolated);
+  CHECK(origin(1, 4, 10) == Origin::extrapolated);
+  CHECK(origin(2, 17, 10) == Origin::extrapolated);
 }
 
 TEST_CASE("of two measurements of one shape the slower one counts, whichever comes first") {
@@ -70,7 +91,7 @@ TEST_CASE("of two measurements of one shape the slower one counts, whichever com
     cost::RateGrid grid;
     grid.add(2, 4, 1, first ? 10 : 8);
     grid.add(2, 4, 1, first ? 8 : 10);
-    CHECK(grid.rate(2, 4, 1) == near(8));
+    CHECK(grid.rate(2, 4, 1).value == near(8));
   }
 }
 
@@ -132,6 +153,35 @@ TEST_CASE("a backward time that was measured counts, beside rows that have none"
   CHECK(on(8) == near(8 * products + 8e-5 * 2.5 * 73 / 63));
 }
 
+TEST_CASE("every pass says what it stands on: tables where they know the shape, else the analytic model") {
+  using cost::Origin;
+  const TableCosts costs("NVIDIA V100", even_products(), {{1, 48, 3, 32, 1e-5}, {8, 48, 3, 32, 8e-5}});
+  const auto on = [&](const char* attention, const char* op) {
+    const auto graph = gpt(attention);
+    return costs.estimate(graph, named(graph, op), kDevice, 4).origin();
+  };
+  CHECK(on("flash", "layer0.dense1") == Origin::interpolated);
+  CHECK(on("flash", "layer0.attention") == Origin::interpolated);
+  CHECK(on("plain", "layer0.attention") == Origin::analytic);
+  CHECK(on("flash", "layer0.norm1") == Origin::analytic);
+  CHECK(costs.measured_device().name == "v100");
+  CHECK_THROWS_WITH(TableCosts("TPU", even_products(), {}).measured_device(),
+                    "tables of TPU: no built-in cluster has such a device");
+}
+
+TEST_CASE("kernels that only move bytes stream as they were measured to, where they were") {
+  const TableCosts costs("NVIDIA V100", even_products(), {},
+                         cost::Streaming{core::Bandwidth(1e9), core::Seconds(1e-3)});
+  const auto graph = gpt("flash");
+  const auto add = named(graph, "layer0.add1");
+  // Two tensors of 48 x 96 numbers of two bytes read, one written, for each of 4 samples.
+  CHECK(costs.op_time(graph, add, kDevice, 4).forward.value() == near(1e-3 + 4.0 * 3 * 48 * 96 * 2 / 1e9));
+  const TableCosts again = cost::parse_kernel_tables(cost::to_yaml(costs), "t.yaml");
+  REQUIRE(again.streaming());
+  CHECK(again.streaming()->bandwidth.value() == near(1e9));
+  CHECK(again.streaming()->latency.value() == near(1e-3));
+}
+
 TEST_CASE("tables are for the device they name, and read back as they were") {
   const TableCosts costs("NVIDIA V100-SXM2", even_products(), {{1, 48, 3, 32, 1e-5}});
   const std::string text = cost::to_yaml(costs);
@@ -148,6 +198,8 @@ TEST_CASE("tables are for the device they name, and read back as they were") {
   refused("products: |\n  1 2 3 0\n");
   refused("products: |\n  1 2 3 4 5\n");
   refused("products: ''\n");
+  refused("streaming: {bandwidth: 0GB/s, latency: 1us}\nproducts: |\n  1 2 3 4\n");
+  refused("streaming: {bandwidth: 1GB/s}\nproducts: |\n  1 2 3 4\n");
   refused("product: |\n  1 2 3 4\n");
   refused("attention: |\n  1 2 3 4 5\n");
 }

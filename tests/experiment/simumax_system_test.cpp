@@ -64,6 +64,24 @@ TEST_CASE("attention both ways, of two layouts the slower one") {
   CHECK(again.attention()[0].backward == near(a.backward, 1e-5));
 }
 
+TEST_CASE("a bandwidth in units of 2^30, its efficiency and a latency are what streaming takes") {
+  const auto with = [](const std::string& found) {
+    std::string text = system_of(R"("b=1, m=1, k=1, n=1": 1)");
+    text.insert(text.size() - 2, R"(, "bandwidth": {"default": {)" + found + "}}");
+    return text;
+  };
+  const auto costs = experiment::parse_simumax_system(
+                         with(R"("gbps": 1000, "efficient_factor": 0.5, "latency_us": 30)"), "s.json")
+                         .costs;
+  REQUIRE(costs.streaming());
+  CHECK(costs.streaming()->bandwidth.value() == near(500.0 * (1 << 30)));
+  CHECK(costs.streaming()->latency.value() == near(30e-6));
+  CHECK(refusal(with(R"("gbps": 1000, "efficient_factor": 0, "latency_us": 30)"))
+            .starts_with("s.json: accelerator.bandwidth.default.efficient_factor: expected"));
+  CHECK(
+      !experiment::parse_simumax_system(system_of(R"("b=1, m=1, k=1, n=1": 1)"), "s.json").costs.streaming());
+}
+
 TEST_CASE("what is no system is refused by file and key") {
   CHECK(refusal("{}") == "s.json: accelerator: expected an object of a SimuMax system");
   CHECK(refusal("[1").starts_with("s.json:1"));

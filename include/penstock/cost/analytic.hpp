@@ -1,9 +1,17 @@
 #pragma once
 // Roofline with saturation: operator times from shapes and data sheets alone.
 
+#include <optional>
+
 #include "penstock/cost/cost_model.hpp"
 
 namespace penstock::cost {
+
+/// What kernels that compute next to nothing were measured to take: bytes / bandwidth + latency.
+struct Streaming {
+  core::Bandwidth bandwidth;
+  core::Seconds latency;
+};
 
 /// Constants of the analytic model; the same for every device and model, none fitted to a result.
 struct AnalyticConstants {
@@ -20,6 +28,8 @@ struct AnalyticConstants {
   /// Multiply-adds per output below which splitting a product along its inner dimension (split-K) stops
   /// paying.
   double split_depth = 256;
+  /// In place of the data sheet's bandwidth with its efficiency, and of the launch overhead.
+  std::optional<Streaming> streaming{};
 };
 
 /// time = launches * launch overhead + max(traffic / bandwidth, FLOPs / rate(outputs)) for each pass, with

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/estimated.hpp"
 
 namespace penstock::cost {
 
@@ -33,7 +35,11 @@ class RateGrid {
   /// Of points of equal extents the slowest counts: a training run keeps its device warm and short of power.
   void add(double row, double column, double along, double rate);
   bool empty() const { return cells_.empty(); }
-  double rate(double row, double column, double along) const;
+  struct Rate {
+    double value;
+    Origin origin;  ///< extrapolated too where the nearest point stands for a corner that is missing
+  };
+  Rate rate(double row, double column, double along) const;
 
  private:
   std::set<double> rows_, columns_;  ///< logarithms throughout
@@ -46,33 +52,45 @@ class RateGrid {
 /// peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1); a plain core, and
 /// whatever else there is, is analytic, as are numbers of another size than the tables'. One device's part of
 /// an operator is a smaller product.
-class TableCosts final : public CostModel {
+/// An estimate's origin is the worst of its products' and its core's; where rotary positions are turned
+/// meanwhile, which is analytic, they do not count. Intervals are of no width: tables tell none.
+class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
-  TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention);
+  TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention,
+             std::optional<Streaming> streaming = {});
 
   const std::string& device() const { return device_; }
   const std::vector<ProductTime>& products() const { return products_; }
   const std::vector<AttentionTime>& attention() const { return attention_; }
+  const std::optional<Streaming>& streaming() const { return streaming_; }
 
+  using EstimatedCosts::estimate;
+  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                    std::int64_t samples, const OpPart& part) const override;
+  /// The built-in device type whose name is part of the device's. Throws BadInput where there is none.
+  cluster::DeviceType measured_device() const override;
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
+  core::Seconds step_time(core::Bytes weights, const plan::Training& training,
+                          const cluster::DeviceType& device) const override;
   std::string source() const override { return "kernel tables of " + device_; }
   /// Types whose name is no part of the device's, upper or lower case.
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 
  private:
-  double product(double m, double n, double k) const;
-  OpTime linear(const graph::Operator& op, double samples, const OpPart& part) const;
-  OpTime projections(const graph::Operator& op, double samples, const OpPart& part) const;
-  OpTime core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-              std::int64_t samples, const OpPart& part) const;
+  PassEstimate product(double m, double n, double k) const;
+  Estimate linear(const graph::Operator& op, double samples, const OpPart& part) const;
+  Estimate projections(const graph::Operator& op, double samples, const OpPart& part) const;
+  Estimate core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                std::int64_t samples, const OpPart& part) const;
 
   std::string device_;
   std::vector<ProductTime> products_;
   std::vector<AttentionTime> attention_;
+  std::optional<Streaming> streaming_;
   RateGrid product_rates_;    ///< rows n, columns k, along m
   RateGrid attention_rates_;  ///< rows sequence, columns head size, along batch x heads
   RateGrid backward_rates_;   ///< likewise, in FLOPs of the forward pass
