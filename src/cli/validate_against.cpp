@@ -8,6 +8,8 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/against.hpp"
+#include "penstock/report/published_scatter.hpp"
+#include "penstock/report/table.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -17,6 +19,10 @@ constexpr const char* kAsStated = "clusters as stated";
 const char* title(experiment::Constant what) {
   return what == experiment::Constant::host_launch ? "and one host constant per cluster"
                                                    : "and one kernel constant per cluster";
+}
+
+const char* picture(experiment::Constant what) {
+  return what == experiment::Constant::host_launch ? "host.svg" : "kernels.svg";
 }
 
 std::string constant_text(experiment::Constant what, const experiment::FittedConstant& constant) {
@@ -42,8 +48,22 @@ std::string left_out_text(const experiment::Against& found) {
   return out;
 }
 
+std::string coverage_text(const experiment::Against& found, const report::Screen& screen) {
+  if (found.coverage.empty()) return "";
+  std::vector<report::Column> columns = {{"compute time of"}};
+  for (std::size_t o = 0; o < cost::kOrigins; ++o)
+    columns.push_back({std::string(name(static_cast<cost::Origin>(o))), report::Align::right});
+  report::Table table(columns);
+  for (const experiment::SetCoverage& set : found.coverage) {
+    std::vector<std::string> cells = {set.set};
+    for (const double share : set.share) cells.push_back(core::show_share(share));
+    table.add(std::move(cells));
+  }
+  return table.text(screen) + "\n";
+}
+
 std::string text(const experiment::Against& found, const report::Screen& screen) {
-  std::string out = fmt::format("Costs: {}\n", kAsStated) +
+  std::string out = coverage_text(found, screen) + fmt::format("Costs: {}\n", kAsStated) +
                     report::published_errors_table(report::published_errors(found.as_stated), screen);
   for (const experiment::FittedRung& rung : found.fitted)
     out += fmt::format("\nCosts: {}\n", title(rung.what)) + constants_text(rung) +
@@ -99,8 +119,15 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
     core::write_file(folder + "/errors.csv", report::published_errors_csv(rungs(found)));
     core::write_file(folder + "/predictions.csv", report::predictions_csv(rungs(found)));
     core::write_file(folder + "/table.txt", text(found, {}));
+    core::write_file(folder + "/stated.svg",
+                     report::published_scatter_svg(found.as_stated, fmt::format("Costs: {}", kAsStated)));
+    for (const experiment::FittedRung& rung : found.fitted)
+      core::write_file(
+          folder + "/" + picture(rung.what),
+          report::published_scatter_svg(rung.predictions, fmt::format("Costs: {}", title(rung.what))));
     core::write_file(folder + "/provenance.json", report::to_json(provenance(session)));
-    say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt, provenance.json)\n", folder));
+    say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt, *.svg, provenance.json)\n",
+                    folder));
   }
   return core::ExitCode::done;
 }

@@ -13,6 +13,7 @@
 #include "penstock/core/digest.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/cost/coverage.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
 #include "penstock/plan/faults.hpp"
@@ -47,6 +48,9 @@ class Stated {
     const cluster::Cluster fitted =
         what == Constant::host_launch ? cluster_.launched_in(Seconds(value)) : cluster_.slowed_by(value);
     return predict(on(fitted), stop);
+  }
+  cost::Coverage coverage(const cost::EstimatedCosts& costs) const {
+    return cost::coverage(costs, stated_.graph, cluster_, stated_.plan);
   }
   double error(Constant what, double value, core::StopToken stop) const {
     return std::abs(predict(what, value, stop).seconds / run_.measured_s - 1);
@@ -153,6 +157,29 @@ std::map<std::string, cluster::Cluster> load_clusters(const std::vector<Publishe
   return out;
 }
 
+/// Every run counts as long as it computes.
+std::vector<SetCoverage> coverage_of(const std::vector<std::optional<Stated>>& stated,
+                                     const cost::CostModel& costs) {
+  const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&costs);
+  if (estimated == nullptr) return {};
+  std::vector<cost::Coverage> of_run(stated.size());
+  core::parallel_for(stated.size(), [&](std::size_t i) { of_run[i] = stated[i]->coverage(*estimated); });
+  std::vector<std::string> order;
+  std::map<std::string, cost::Coverage> sums;
+  for (std::size_t i = 0; i < stated.size(); ++i) {
+    const std::string& set = stated[i]->run().set;
+    if (!sums.contains(set)) order.push_back(set);
+    for (std::size_t o = 0; o < cost::kOrigins; ++o) sums[set].seconds[o] += of_run[i].seconds[o];
+  }
+  std::vector<SetCoverage> out;
+  for (const std::string& set : order) {
+    SetCoverage& one = out.emplace_back(SetCoverage{set, {}});
+    for (std::size_t o = 0; o < cost::kOrigins; ++o)
+      one.share[o] = sums[set].time_share(static_cast<cost::Origin>(o));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool fitted_on(const PublishedRun& run) {
@@ -195,6 +222,7 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
     if (options.progress) options.progress(++done, total);
   });
 
+  out.coverage = coverage_of(stated, costs);
   ByCluster fit, rest;
   for (const auto& one : stated) (fitted_on(one->run()) ? fit : rest)[one->run().cluster].push_back(&*one);
   for (const Range& range : kRanges) {

@@ -4,6 +4,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/report/published_errors.hpp"
+#include "penstock/report/published_scatter.hpp"
 #include "support/near.hpp"
 #include "support/published_row.hpp"
 
@@ -81,4 +82,26 @@ TEST_CASE("errors by set: their size, their sign, the ranking in groups and what
   CHECK(csv.find("as stated,other,1,0,0,0,0,0,,,0,\n") != std::string::npos);
   CHECK(report::predictions_csv({{"as stated", predictions}}).find("made_up,1,4,as stated,1.1,0.1,1\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a picture of predictions: a dot per run, those that are exact on the diagonal") {
+  auto runs = report::parse_published_runs(
+      published_csv(
+          {{{"measured_s", "0.1"}}, {{"measured_s", "1"}}, {{"set", "a<b"}, {"measured_s", "0.1"}}}),
+      "runs.csv");
+  const std::vector<report::PublishedPrediction> predictions = {
+      {&runs[0], 0.1, 1}, {&runs[1], 1, 1}, {&runs[2], 1, 1}};
+  const std::string svg = report::published_scatter_svg(predictions, "Costs: made up");
+  const auto count = [&](const std::string& what) {
+    std::size_t found = 0;
+    for (std::size_t at = svg.find(what); at != svg.npos; at = svg.find(what, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("r=\"3\"") == 3);
+  CHECK(count("r=\"4\"") == 2);                                 // the legend's
+  CHECK(count("<circle cx=\"70\" cy=\"530\" r=\"3\"/>") == 1);  // 0.1 s both ways: the origin
+  CHECK(count("<circle cx=\"550\" cy=\"50\" r=\"3\"/>") == 1);  // 1 s both ways
+  CHECK(count("<circle cx=\"70\" cy=\"50\" r=\"3\"/>") == 1);   // ten times as long
+  CHECK(count(">200 ms</text>") == 2);                          // a tick on either axis
+  CHECK(count("a&lt;b: 1 run, 900.0 % off") == 1);
 }

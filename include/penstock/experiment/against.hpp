@@ -1,6 +1,7 @@
 #pragma once
 // Predictions held against runs that others measured.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "penstock/core/stop.hpp"
-#include "penstock/cost/cost_model.hpp"
+#include "penstock/cost/estimated.hpp"
 #include "penstock/report/published_errors.hpp"
 
 namespace penstock::experiment {
@@ -40,10 +41,17 @@ struct FittedRung {
   std::vector<report::PublishedPrediction> predictions;  ///< of runs that none stands on
 };
 
+/// Which part of the compute time of a set's runs, as the costs tell it, stands on what (cost::Origin).
+struct SetCoverage {
+  std::string set;
+  std::array<double, cost::kOrigins> share{};
+};
+
 struct Against {
   std::vector<report::PublishedPrediction>
-      as_stated;                   ///< of all runs, with clusters as their files state them
-  std::vector<FittedRung> fitted;  ///< those that have constants
+      as_stated;                      ///< of all runs, with clusters as their files state them
+  std::vector<FittedRung> fitted;     ///< those that have constants
+  std::vector<SetCoverage> coverage;  ///< set by set, in order of appearance; none of analytic costs
   std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
 };
 
