@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/in_place.hpp"
 
 namespace penstock::models {
 
@@ -103,14 +105,18 @@ Layers::Layers(const std::string& model, int element_bytes)
 
 Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements) {
   Tensor out{{}, std::move(shape), op.parameters > 0};
+  const bool spare = graph::hands_over(op);
   std::vector<core::OpId> producers;
   for (const Tensor& x : inputs) {
+    core::require(!spent(x), "what a sum was written over is not read again");
     producers.push_back(x.producer);
+    spare_.erase(x.producer);
     out.needs_gradient |= x.needs_gradient;
   }
   op.output_bytes = Bytes(out.elements() * element_bytes_);
   op.kept_bytes = Bytes(kept_elements * element_bytes_);
   out.producer = builder_.add(std::move(op), producers);
+  if (spare) spare_.insert(out.producer);
   return out;
 }
 
@@ -316,7 +322,13 @@ Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms) {
   const auto count = static_cast<std::int64_t>(terms.size());
   Operator op = named(name, OpKind::elementwise, {{"elements", first.elements()}, {"terms", count}});
   op.forward_flops = flops((count - 1) * first.elements());  // backward hands the gradient on as it is
-  return emit(std::move(op), terms, first.shape, first.elements());
+  std::optional<core::OpId> over;                            // as graph::lies_on
+  for (const Tensor& x : terms)
+    if (spare_.contains(x.producer) && std::ranges::count(terms, x.producer, &Tensor::producer) == 1)
+      over = std::max(over, std::optional(x.producer));
+  Tensor out = emit(std::move(op), terms, first.shape, over ? 0 : first.elements());
+  if (over) overwritten_.insert(*over);
+  return out;
 }
 
 Tensor Layers::concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis) {

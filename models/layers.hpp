@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,8 @@ class Layers {
   /// The softmax of a cross entropy (extent "loss"), computed and kept in fp32 whatever the model's numbers
   /// are.
   Tensor loss(const std::string& name, const Tensor& x);
+  /// Written over its latest term that is of a layer or norm and that nobody else reads, where there is one
+  /// (graph::lies_on).
   Tensor add(const std::string& name, const std::vector<Tensor>& terms);
   /// In `shape`, as it lies in memory with channels last: `rows` rows of `part0`, `part1`, ... numbers side
   /// by side.
@@ -111,6 +114,9 @@ class Layers {
   /// The same numbers under another shape, or their leading part when `shape` is smaller.
   Tensor view(const std::string& name, const Tensor& x, Shape shape);
   Tensor flatten(const std::string& name, const Tensor& x) { return view(name, x, {x.elements()}); }
+
+  /// Whether a sum was written over the tensor, so that nobody may read it again.
+  bool spent(const Tensor& x) const { return overwritten_.contains(x.producer); }
 
   graph::OpGraph build() const { return builder_.build(); }
 
@@ -125,6 +131,8 @@ class Layers {
 
   graph::GraphBuilder builder_;
   int element_bytes_;
+  std::set<core::OpId> spare_;  ///< whose outputs nobody has read, nor will for their own gradients
+  std::set<core::OpId> overwritten_;
 };
 
 }  // namespace penstock::models

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "penstock/graph/in_place.hpp"
+
 namespace penstock::cost {
 namespace {
 
@@ -43,13 +45,12 @@ void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage
     });
     load.saved += read_outside ? kept.output : Bytes(0);
     made[here] += kept.all - (read_outside ? std::min(kept.output, kept.all) : Bytes(0));
-    // A view, or a function that works in place, lies where its input does.
-    if (read_outside && kept.all == Bytes(0))
-      for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
-        if (where[static_cast<std::size_t>(v)] == here) {
-          const Kept input = kept_of(OpId(static_cast<std::size_t>(v)));
-          made[here] -= std::min({kept.output, input.output, input.all});
-        }
+    // A view, or what works in place, lies where its input does.
+    if (const auto under = graph::lies_on(graph, id);
+        read_outside && under && where[under->index()] == here) {
+      const Kept input = kept_of(*under);
+      made[here] -= std::min({kept.output, input.output, input.all});
+    }
   }
   load.kept = made.empty() ? Bytes(0) : std::max(Bytes(0), *std::max_element(made.begin(), made.end()));
 }

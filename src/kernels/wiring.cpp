@@ -8,6 +8,7 @@
 #include "geometry.hpp"
 #include "operands.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/in_place.hpp"
 #include "penstock/graph/ties.hpp"
 
 namespace penstock::kernels {
@@ -145,14 +146,23 @@ Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
   return op;
 }
 
-bool works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires, OpId id) {
-  if (graph.op(id).kind != OpKind::activation) return false;
+std::optional<std::size_t> works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires,
+                                          OpId id) {
+  const auto& sources = wires[id.index()].sources;
+  if (graph.op(id).kind == OpKind::elementwise && !elementwise(graph.op(id)).product) {
+    const auto under = graph::lies_on(graph, id);
+    if (!under || std::ranges::count(sources, *under) != 1) return {};
+    return static_cast<std::size_t>(std::ranges::find(sources, *under) - sources.begin());
+  }
+  if (graph.op(id).kind != OpKind::activation) return {};
   const Function function = activation(graph.op(id)).function;
-  const OpId source = wires[id.index()].sources[0];
+  const OpId source = sources[0];
   const OpKind maker = graph.op(source).kind;
-  return (function == Function::relu || function == Function::sigmoid || function == Function::tanh) &&
-         graph.dag().successors(static_cast<Vertex>(source.index())).size() == 1 &&
-         (maker == OpKind::convolution || maker == OpKind::norm || maker == OpKind::elementwise);
+  const bool over =
+      (function == Function::relu || function == Function::sigmoid || function == Function::tanh) &&
+      graph.dag().successors(static_cast<Vertex>(source.index())).size() == 1 &&
+      (maker == OpKind::convolution || maker == OpKind::norm || maker == OpKind::elementwise);
+  return over ? std::optional<std::size_t>(0) : std::nullopt;
 }
 
 double reach(const Slot& parameter) {

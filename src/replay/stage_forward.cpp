@@ -57,8 +57,9 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   kernels::Kernel& k = kernel(id, state.samples.count);
   const Part& part = device_.part(id);
   Lease& tensor = state.tensors[id];
-  if (in_place_.contains(id)) {
-    tensor = input(state, id, 0);
+  const auto over = in_place_.find(id);
+  if (over != in_place_.end()) {
+    tensor = input(state, id, over->second);
     if (segments_.count() > 0 && segments_.lasts(id)) device_.pool->move(tensor, kind);
   } else if (tensor == nullptr || part.after) {
     tensor = acquire(k.slots().output, kind, id);
@@ -66,7 +67,9 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   const Lease output = tensor;
   state.sums.erase(id);
   state.kept[id] = acquire(k.slots().kept, kinds.kept, id);
-  run(k, kernels::Pass::forward, operands(state, id, version), id);
+  kernels::Operands all = operands(state, id, version);
+  if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);  // a library's rule
+  run(k, kernels::Pass::forward, all, id);
   if (part.sums_output)
     all_reduce(device_, {output},
                device_.time(cost::own_collectives(device_.graph, id, part.how).forward, state.samples.count));

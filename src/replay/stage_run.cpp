@@ -29,11 +29,12 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     for (const Vertex v : readers)
       if (!own_.contains(OpId(static_cast<std::size_t>(v)))) leaving_.insert(id);
     for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
-    if (kernels::works_in_place(device.graph, device.wires, id) &&
-        (own_.contains(device.wire(id).sources[0]) || !stage.recompute) &&
-        segments_.of(device.wire(id).sources[0]) == segments_.of(id) &&
-        device.part(id).makes == cut_of(device.wire(id).sources[0]))
-      in_place_.insert(id);
+    if (const auto over = kernels::works_in_place(device.graph, device.wires, id)) {
+      const OpId source = device.wire(id).sources[*over];
+      if ((own_.contains(source) || !stage.recompute) && segments_.of(source) == segments_.of(id) &&
+          device.part(id).makes == cut_of(source))
+        in_place_.emplace(id, *over);
+    }
   }
   if (device.grouped()) note_collectives();
 }

@@ -111,7 +111,7 @@ class StageRun {
   plan::Stage stage_;
   std::set<core::OpId> own_, leaving_, unread_;
   Segments segments_;
-  std::set<core::OpId> in_place_;                 ///< what a segment reads is needed again
+  std::map<core::OpId, std::size_t> in_place_;    ///< over which source; what a segment reads is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
   std::vector<cost::GroupCollective> entering_, returning_;

@@ -68,7 +68,10 @@ graph::OpGraph random_model(core::Random& random) {
         x = net.layer_norm("norm" + name, x);
         break;
       case 2:
-        x = net.add("sum" + name, {x, made[static_cast<std::size_t>(random.between(0, i))]});
+        std::erase_if(made, [&](const models::Tensor& one) { return net.spent(one); });
+        x = net.add(
+            "sum" + name,
+            {x, made[static_cast<std::size_t>(random.between(0, static_cast<int>(made.size()) - 1))]});
         break;
       case 3:
         x = net.activation("function" + name, x, Activation::gelu);

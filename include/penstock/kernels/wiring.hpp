@@ -1,6 +1,7 @@
 #pragma once
 // Which tensors an operator reads, and whose parameters: what a graph leaves to its reader.
 
+#include <optional>
 #include <vector>
 
 #include "penstock/kernels/backend.hpp"
@@ -48,9 +49,10 @@ bool is_view(const graph::Operator& op);
 /// A view of the first `leading` of `all` elements is the first part of what this concat joins.
 graph::Operator joining(const graph::Operator& view, std::int64_t leading, std::int64_t all);
 
-/// Whether `op` may write its output over its input: an activation whose gradient follows from its output, of
-/// a tensor that nobody else reads and whose maker does not look at it again.
-bool works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires, core::OpId op);
+/// The source that `op` may write its output over: that of an activation whose gradient follows from its
+/// output, where nobody else reads it and its maker does not look at it again; or a sum's (graph::lies_on).
+std::optional<std::size_t> works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires,
+                                          core::OpId op);
 
 /// Parameters drawn uniformly from [-reach, reach) are small enough that sums of products keep their size.
 double reach(const Slot& parameter);

@@ -1,0 +1,25 @@
+#include "penstock/graph/in_place.hpp"
+
+#include <algorithm>
+
+namespace penstock::graph {
+
+bool hands_over(const Operator& op) {
+  const bool layer = op.kind == OpKind::linear || op.kind == OpKind::convolution ||
+                     op.kind == OpKind::attention || op.kind == OpKind::embedding || op.kind == OpKind::norm;
+  return layer && std::none_of(kFunctions.begin(), kFunctions.end(),
+                               [&](const char* function) { return extent(op.shape, function).has_value(); });
+}
+
+std::optional<core::OpId> lies_on(const OpGraph& graph, core::OpId id) {
+  const Operator& op = graph.op(id);
+  const auto sources = graph.dag().predecessors(static_cast<Vertex>(id.index()));
+  if (op.kept_bytes.value() > 0 || sources.empty()) return {};
+  const auto number = [](Vertex v) { return core::OpId(static_cast<std::size_t>(v)); };
+  if (op.kind != OpKind::elementwise) return number(sources.front());
+  for (auto v = sources.rbegin(); v != sources.rend(); ++v)
+    if (graph.dag().successors(*v).size() == 1 && hands_over(graph.op(number(*v)))) return number(*v);
+  return {};
+}
+
+}  // namespace penstock::graph
