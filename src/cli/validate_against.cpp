@@ -17,19 +17,28 @@ namespace {
 constexpr const char* kAsStated = "clusters as stated";
 
 const char* title(experiment::Constant what) {
-  return what == experiment::Constant::host_launch ? "and one host constant per cluster"
-                                                   : "and one kernel constant per cluster";
+  constexpr const char* kTitles[] = {"and one host constant per cluster",
+                                     "and one kernel constant per cluster",
+                                     "and one memory constant per cluster"};
+  return kTitles[static_cast<std::size_t>(what)];
 }
 
-const char* picture(experiment::Constant what) {
+/// Of a ground on which times differ.
+std::optional<std::string> picture(experiment::Constant what) {
+  if (what == experiment::Constant::reserved_memory) return std::nullopt;
   return what == experiment::Constant::host_launch ? "host.svg" : "kernels.svg";
 }
 
 std::string constant_text(experiment::Constant what, const experiment::FittedConstant& constant) {
-  return what == experiment::Constant::host_launch
-             ? fmt::format("host_launch of {}: {}", constant.cluster,
-                           core::show(core::Seconds(constant.value)))
-             : fmt::format("kernels of {}: {:.4g} times as long", constant.cluster, constant.value);
+  switch (what) {
+    case experiment::Constant::host_launch:
+      return fmt::format("host_launch of {}: {}", constant.cluster,
+                         core::show(core::Seconds(constant.value)));
+    case experiment::Constant::kernel_slowdown:
+      return fmt::format("kernels of {}: {:.4g} times as long", constant.cluster, constant.value);
+    default:
+      return fmt::format("reserved on {}: {:.2f} GiB", constant.cluster, constant.value);
+  }
 }
 
 /// "host_launch of a100: 7.31 us, fitted on 43 runs left out here", cluster by cluster.
@@ -122,9 +131,10 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
     core::write_file(folder + "/stated.svg",
                      report::published_scatter_svg(found.as_stated, fmt::format("Costs: {}", kAsStated)));
     for (const experiment::FittedRung& rung : found.fitted)
-      core::write_file(
-          folder + "/" + picture(rung.what),
-          report::published_scatter_svg(rung.predictions, fmt::format("Costs: {}", title(rung.what))));
+      if (const auto file = picture(rung.what))
+        core::write_file(
+            folder + "/" + *file,
+            report::published_scatter_svg(rung.predictions, fmt::format("Costs: {}", title(rung.what))));
     core::write_file(folder + "/provenance.json", report::to_json(provenance(session)));
     say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt, *.svg, provenance.json)\n",
                     folder));

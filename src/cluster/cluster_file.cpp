@@ -49,7 +49,7 @@ core::Bytes device_memory(const Yaml& node) {
 
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
   node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown",
-             "host_launch", "kernel_slowdown", "peak"});
+             "host_launch", "kernel_slowdown", "reserved", "peak"});
   DeviceType type{type_name,
                   device_memory(node.at("memory")),
                   positive_bandwidth(node.at("memory_bandwidth")),
@@ -66,6 +66,11 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     type.kernel_slowdown = slower->number();
     if (!(type.kernel_slowdown >= 0.1 && type.kernel_slowdown <= 100))
       slower->fail("expected a factor from 0.1 to 100");
+  }
+  if (const auto held = node.find("reserved")) {
+    type.reserved = held->bytes();
+    if (type.reserved >= type.memory) held->fail("expected less than the device's memory");
+    type.memory -= type.reserved;
   }
   node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
   for (const auto& [precision, rate] : node.at("peak").entries())

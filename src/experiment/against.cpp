@@ -13,6 +13,7 @@
 #include "penstock/core/digest.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/statistics.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
@@ -67,8 +68,11 @@ class Stated {
     const auto time =
         sim::simulate_time(problem, stated_.plan, score::order_of(problem, stated_.plan), options);
     core::Bytes most;
-    for (const plan::MemoryByKind& memory : score::stage_memories(problem, stated_.plan))
-      most = std::max(most, plan::total(memory));
+    const auto memories = score::stage_memories(problem, stated_.plan);
+    for (std::size_t s = 0; s < memories.size(); ++s) {
+      const core::DeviceId first = stated_.plan.stages[s].devices.front();
+      most = std::max(most, plan::total(memories[s]) + problem.cluster.type(first).reserved);
+    }
     return {&run_, to_seconds(time).value(), static_cast<double>(most.value()) / kGib};
   }
 
@@ -139,6 +143,31 @@ FittedRung fitted(const Range& range, const ByCluster& fit, const ByCluster& res
       predicted();
     });
   }
+  return out;
+}
+
+/// What runs hold beside their plans: the median of what the chosen ones were measured to, to a hundredth of
+/// a GiB. Times are as stated.
+FittedRung reserved(const std::vector<PublishedPrediction>& as_stated) {
+  std::map<std::string, std::vector<double>> beside;  // GiB, by cluster
+  for (const PublishedPrediction& p : as_stated)
+    if (p.run->measured_gib && fitted_on(*p.run))
+      beside[p.run->cluster].push_back(*p.run->measured_gib - p.gib);
+  FittedRung out{Constant::reserved_memory, {}, {}};
+  for (auto& [cluster, gib] : beside) {
+    std::sort(gib.begin(), gib.end());
+    constexpr double kHalf = 0.5, kDigits = 100;
+    const double value = std::max(0.0, std::round(core::quantile(gib, kHalf) * kDigits) / kDigits);
+    out.constants.push_back({cluster, value, gib.size()});
+    for (PublishedPrediction p : as_stated)
+      if (p.run->cluster == cluster && p.run->measured_gib && !fitted_on(*p.run)) {
+        p.gib += value;
+        out.predictions.push_back(p);
+      }
+  }
+  std::erase_if(out.constants, [&](const FittedConstant& c) {
+    return std::ranges::none_of(out.predictions, [&](const auto& p) { return p.run->cluster == c.cluster; });
+  });
   return out;
 }
 
@@ -231,6 +260,8 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
     });
     if (!rung.constants.empty()) out.fitted.push_back(std::move(rung));
   }
+  if (FittedRung rung = reserved(out.as_stated); !rung.constants.empty())
+    out.fitted.push_back(std::move(rung));
   return out;
 }
 

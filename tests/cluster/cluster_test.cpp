@@ -192,6 +192,20 @@ TEST_CASE("kernels of a training run are slower than single ones by a factor fro
                          core::BadInput);
 }
 
+TEST_CASE("what libraries hold is taken off a device's memory") {
+  const auto with = [](const std::string& bytes) {
+    std::string text = kTypes + "machines:\n  - {name: a, device: g}\n";
+    text.replace(text.find("peak"), 4, "reserved: " + bytes + ", peak");
+    return cluster::parse_cluster(text, "c.yaml").type(DeviceId(0));
+  };
+  CHECK(with("0B").memory == core::Bytes(1 << 30));
+  CHECK(with("256MiB").memory == core::Bytes(768 << 20));
+  CHECK(with("256MiB").reserved == core::Bytes(256 << 20));
+  CHECK_THROWS_WITH_AS(with("1GiB"),
+                       "c.yaml:3: device_types.g.reserved: expected less than the device's memory",
+                       core::BadInput);
+}
+
 TEST_CASE("a cluster has at most 16,384 devices, and as many are read at once") {
   const auto with = [](int count) {
     return kTypes + "nodes:\n  - {count: " + std::to_string(count) +

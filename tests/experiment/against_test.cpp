@@ -150,3 +150,18 @@ TEST_CASE("runs of which none is chosen found no constant") {
   CHECK(found.fitted.empty());
   CHECK(found.as_stated.size() == runs.size());
 }
+
+TEST_CASE("memory beside the plan is found again by the runs it was hidden in") {
+  std::vector<std::map<std::string, std::string>> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back({{"id", std::to_string(i)}, {"layers", i % 2 ? "4" : "8"}});
+  auto runs = read(rows);
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0});
+  for (auto& run : runs) run.measured_gib = experiment::predicted(run, cluster, kCosts, {}).gib + 2.25;
+  const auto found = experiment::against(runs, kCosts, options(), {});
+  const auto& memory = found.fitted.back();
+  CHECK(memory.what == experiment::Constant::reserved_memory);
+  REQUIRE(memory.constants.size() == 1);
+  CHECK(memory.constants[0].value == near(2.25));
+  for (const auto& p : memory.predictions) CHECK(p.gib == near(*p.run->measured_gib));
+  CHECK(std::ssize(memory.predictions) == std::ranges::count_if(runs, std::not_fn(experiment::fitted_on)));
+}

@@ -23,7 +23,7 @@ Precision precision(std::string_view name);  ///< throws BadInput for an unknown
 /// What the data sheet says of an accelerator.
 struct DeviceType {
   std::string name;
-  core::Bytes memory;
+  core::Bytes memory;  ///< that training may use: what the sheet says, less `reserved`
   core::Bandwidth memory_bandwidth;
   std::array<core::FlopRate, kPrecisions> peak{};  ///< zero: not stated
   int multiprocessors = 1;                         ///< units that run thread blocks independently
@@ -33,8 +33,10 @@ struct DeviceType {
   core::Seconds host_launch{};  ///< from one launch of the host to the next; zero: it is never waited for, as
                                 ///< with CUDA graphs
   double kernel_slowdown =
-      1;  ///< factor on what costs say of every kernel: what clocks under lasting load, and
-          ///< memory that others use meanwhile, leave of a data sheet or of single kernels
+      1;                   ///< factor on what costs say of every kernel: what clocks under lasting load, and
+                           ///< memory that others use meanwhile, leave of a data sheet or of single kernels
+  core::Bytes reserved{};  ///< what frameworks and libraries hold whatever the plan: CUDA's context, NCCL's
+                           ///< buffers, what an allocator loses
 
   /// Falls back to fp32 where the sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;

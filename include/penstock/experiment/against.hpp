@@ -24,10 +24,12 @@ struct AgainstOptions {
 enum class Constant : std::uint8_t {
   host_launch,      ///< seconds that its hosts take to launch a kernel
   kernel_slowdown,  ///< how many times as long as the costs say its kernels take (DeviceType)
+  reserved_memory,  ///< GiB that its devices hold beside the plan (DeviceType::reserved)
 };
 
-/// Where the mean error's size over the runs chosen for it is least. A run is chosen by its name: one in ten,
-/// whatever it measured. Fewer than eight found no host constant, for most of them say nothing of it.
+/// Where the mean error's size over the runs chosen for it is least; of memory, the median of what is
+/// missing. A run is chosen by its name: one in ten, whatever it measured. Fewer than eight found no host
+/// constant, for most of them say nothing of it.
 struct FittedConstant {
   std::string cluster;
   double value = 0;
