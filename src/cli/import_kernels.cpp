@@ -63,7 +63,11 @@ void take_system(const std::string& file, Tables& tables) {
   const auto& attention = system.costs.attention();
   tables.products.insert(tables.products.end(), products.begin(), products.end());
   tables.attention.insert(tables.attention.end(), attention.begin(), attention.end());
-  tables.streaming = system.costs.streaming();
+  if (const auto& found = system.costs.streaming())  // of two the slower
+    tables.streaming = tables.streaming
+                           ? cost::Streaming{std::min(tables.streaming->bandwidth, found->bandwidth),
+                                             std::max(tables.streaming->latency, found->latency)}
+                           : *found;
   tables.others += system.left_out;
 }
 

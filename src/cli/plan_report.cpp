@@ -39,6 +39,12 @@ std::string device_ranges(const std::vector<core::DeviceId>& devices) {
   return out;
 }
 
+/// What they share: ", by tokens, ZeRO 1".
+std::string shared_by(const plan::Stage& stage) {
+  return (stage.sequence_parallel ? ", by tokens" : "") +
+         (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero));
+}
+
 /// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state. Of many devices ranges.
 std::string device_list(const plan::Stage& stage) {
   constexpr std::size_t kMostNamed = 16;
@@ -46,14 +52,14 @@ std::string device_list(const plan::Stage& stage) {
   if (stage.devices.size() > kMostNamed) {
     out = device_ranges(stage.devices);
     if (stage.tensor_parallel > 1) out += fmt::format(", groups of {}", stage.tensor_parallel);
-    return stage.zero == 0 ? out : fmt::format("{}, ZeRO {}", out, stage.zero);
+    return out + shared_by(stage);
   }
   for (std::size_t i = 0; i < stage.devices.size(); ++i) {
     const bool next_group =
         stage.tensor_parallel > 1 && i % static_cast<std::size_t>(stage.tensor_parallel) == 0;
     out += fmt::format("{}{}", i == 0 ? "" : next_group ? " | " : " ", stage.devices[i].index());
   }
-  return stage.zero == 0 ? out : fmt::format("{}, ZeRO {}", out, stage.zero);
+  return out + shared_by(stage);
 }
 
 std::string operator_span(const graph::OpGraph& graph, const plan::Stage& stage) {
@@ -165,6 +171,7 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   out["in_flight"] = stage.in_flight;
   out["recompute"] = plan::written(stage.recompute);
   out["tensor_parallel"] = stage.tensor_parallel;
+  out["sequence_parallel"] = stage.sequence_parallel;
   out["zero"] = stage.zero;
   for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
     out["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();

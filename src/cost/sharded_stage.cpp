@@ -137,6 +137,25 @@ BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, 
   return step;
 }
 
+/// By tokens: a tensor that enters stays in parts where nobody needs it otherwise, and what leaves is one.
+template <class Whole, class Cut>
+void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
+                       const std::map<OpId, Partition>& how, const Whole& holds_whole, const Cut& cut) {
+  std::map<OpId, bool> entering;  // whether someone needs it otherwise
+  load.leaving = Bytes(0);
+  for (const OpId id : stage.operators) {
+    for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+      if (const OpId producer(static_cast<std::size_t>(v)); !how.contains(producer))
+        entering[producer] |= needed(graph.op(id), how.at(id)) != Layout::sequence;
+    const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
+    if (std::ranges::any_of(
+            readers, [&](graph::Vertex v) { return !how.contains(OpId(static_cast<std::size_t>(v))); }))
+      load.leaving += cut(graph.op(id).output_bytes, holds_whole(id));
+  }
+  load.entering = Bytes(0);
+  for (const auto& [producer, whole] : entering) load.entering += cut(graph.op(producer).output_bytes, whole);
+}
+
 }  // namespace
 
 GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group, bool exchanges) {
@@ -326,6 +345,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
                 is_table(graph.op(users.front())));
   std::ranges::sort(steps, {}, &BackwardStep::op);
   load.workspace = backward_workspace(graph, steps);
+  if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
   travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
   if (by_layer) divide_kept(load, graph, stage, kept_of);
   return load;
@@ -344,8 +364,20 @@ Zero zero_of(const plan::Stage& stage) {
 
 namespace {
 
+/// Weights whose gradients devices reduce with those of other replicas that have their number.
+Bytes weights_by_replica(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
+                         const std::map<OpId, Partition>& how) {
+  Bytes sum;
+  for (const OpId id : operators)
+    if (const Partition divided = partition_of(how, id); divided != Partition::batch)
+      sum += weights_of(problem.graph, id, divided, largest_part(stage));
+  return sum;
+}
+
+/// `gathers_later`: with ZeRO 1 and 2, without the new weights.
 std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
+                                     std::span<const OpId> operators, const std::map<OpId, Partition>& how,
+                                     bool gathers_later) {
   Bytes by_replica, by_all, in_group;
   for (const OpId id : operators) {
     const Partition divided = partition_of(how, id);
@@ -367,8 +399,12 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
       out.back().groups.emplace_back(group.begin(), group.end());
     }
   }
-  if (by_replica > Bytes(0) && stage.replicas() > 1 && stage.zero < 3)
-    out.push_back({replica_groups(stage), sent(by_replica), gather});
+  if (by_replica > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
+    if (!gathers_later || stage.zero == 0)
+      out.push_back({replica_groups(stage), sent(by_replica), gather});
+    else if (stage.zero == 1)  // scattered, which takes as long as to gather
+      out.push_back({replica_groups(stage), problem.training.sent_gradients(by_replica), true});
+  }
   if (by_all > Bytes(0) && stage.devices.size() > 1)
     out.push_back({{stage.devices}, problem.training.sent_gradients(by_all), false});
   return out;
@@ -383,14 +419,20 @@ std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& sta
 
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const OpId> operators) {
-  return reductions_of(problem, stage, operators, divided(problem, stage));
+  return reductions_of(problem, stage, operators, divided(problem, stage), false);
 }
 
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets) {
   const auto how = divided(problem, stage);
+  const bool apart = sets.size() > 1 && stage.replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
   std::vector<std::vector<Reduction>> out;
-  for (const auto& operators : sets) out.push_back(reductions_of(problem, stage, operators, how));
+  Bytes weights;
+  for (const auto& operators : sets) {
+    out.push_back(reductions_of(problem, stage, operators, how, apart));
+    weights += weights_by_replica(problem, stage, operators, how);
+  }
+  if (apart && weights > Bytes(0)) out.back().push_back({replica_groups(stage), weights, true});
   return out;
 }
 

@@ -109,6 +109,8 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
                                         {"schedule", schedule}});
   const auto simulation = root.find("simulation");
   if (!simulation) return cells;
+  if (const auto bucket = simulation->find("bucket"))
+    bucket->fail("a key of the experiment itself, beside simulation");
   simulation->only({"network", "collective"});
   return times_each(std::move(cells), *simulation,
                     {{"network", read_network}, {"collective", read_collective}});

@@ -129,17 +129,22 @@ std::vector<cost::AttentionTime> attention_of(const Json& system, const std::str
   return out;
 }
 
-/// Kernels that only move bytes take those over 2^30 bandwidths and efficiencies, and a latency.
+/// Bandwidths are in units of 2^30 bytes a second, of which kernels reach a share; each begins with a
+/// latency.
 std::optional<cost::Streaming> streaming_of(const Json& system, const std::string& file) {
-  const Json::json_pointer at("/accelerator/bandwidth/default");
+  const Json::json_pointer all("/accelerator/bandwidth"), at("/accelerator/bandwidth/default");
+  if (!system.contains(all)) return {};
+  if (!system.at(all).is_object())
+    throw core::BadInput({file, 0, "accelerator.bandwidth"}, "expected an object");
   if (!system.contains(at)) return {};
   const Json& found = system.at(at);
   const auto number = [&](const char* key, bool zero) {
     const bool known = found.is_object() && found.contains(key) && found.at(key).is_number();
     const double value = known ? found.at(key).get<double>() : -1;
-    if (!(zero ? value >= 0 : value > 0))
+    constexpr double kLeast = 1e-6, kMost = 1e9;
+    if (!(value >= (zero ? 0 : kLeast) && value <= kMost))
       throw core::BadInput({file, 0, std::string("accelerator.bandwidth.default.") + key},
-                           zero ? "expected a number" : "expected a number above zero");
+                           fmt::format("expected a number from {} to {}", zero ? 0 : kLeast, kMost));
     return value;
   };
   constexpr double kGib = 1 << 30;

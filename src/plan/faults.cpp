@@ -121,7 +121,17 @@ void check_compression(const Compression& compression, Faults& faults) {
 }
 
 /// Groups of tensor parallelism, and what replicas share.
-void check_sharding(const Plan& plan, Faults& faults) {
+bool meets_neighbours(const graph::Operator& op) {
+  return op.kind == graph::OpKind::convolution || op.kind == graph::OpKind::pool;
+}
+
+/// Whether an operator makes each token of that token alone, without weights that mix its features.
+bool takes_one_by_one(const graph::Operator& op) {
+  return op.kind == graph::OpKind::norm || op.kind == graph::OpKind::activation ||
+         op.kind == graph::OpKind::elementwise;
+}
+
+void check_sharding(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
   const auto rank = rank_of_stage(plan);
   std::map<std::int32_t, std::size_t> first;  // stage of each rank
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -144,9 +154,22 @@ void check_sharding(const Plan& plan, Faults& faults) {
     if (t == 1 && stage.sequence_parallel)
       faults.push_back(
           fmt::format("stage {}: `sequence_parallel` divides tokens over groups of one device", s));
-    for (const auto& [op, how] : stage.partition)
+    const auto near = std::find_if(stage.operators.begin(), stage.operators.end(), [&](OpId op) {
+      return op.index() < graph.size() && meets_neighbours(graph.op(op));
+    });
+    if (stage.sequence_parallel && near != stage.operators.end())
+      faults.push_back(
+          fmt::format("stage {}: `sequence_parallel` divides tokens, and '{}' takes neighbours together", s,
+                      graph.op(*near).name));
+    for (const auto& [op, how] : stage.partition) {
       if (!std::binary_search(stage.operators.begin(), stage.operators.end(), op))
         faults.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));
+      else if (how == Partition::sequence && op.index() < graph.size() && !takes_one_by_one(graph.op(op)))
+        faults.push_back(
+            fmt::format("stage {}: '{}' takes tokens together, or has weights that all of them "
+                        "meet: it is not divided by `sequence`",
+                        s, graph.op(op).name));
+    }
     if (stage.zero < 0 || stage.zero > 3)
       faults.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
     if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),
@@ -201,7 +224,7 @@ std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cl
   check_batches(graph, plan, faults);
   check_compression(plan.training.compression, faults);
   if (const auto fault = precision_fault(graph, plan.training)) faults.push_back(*fault);
-  check_sharding(plan, faults);
+  check_sharding(graph, plan, faults);
   check_size(plan, faults);
   return faults;
 }

@@ -74,8 +74,11 @@ core::Bytes Training::step_traffic(core::Bytes weights) const {
 bool reduces_gradients(const Stage& stage) {
   const bool by_samples = std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; });
+  const bool by_tokens = stage.sequence_parallel ||
+                         std::any_of(stage.partition.begin(), stage.partition.end(),
+                                     [](const auto& chosen) { return chosen.second == Partition::sequence; });
   return (stage.replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1) ||
-         (stage.sequence_parallel && stage.tensor_parallel > 1);
+         (by_tokens && stage.tensor_parallel > 1);
 }
 
 core::Bytes Compression::sent(core::Bytes bytes, double ratio) {

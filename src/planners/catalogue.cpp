@@ -62,7 +62,8 @@ const std::vector<PlannerInfo>& catalogue() {
        "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where "
        "they divide",
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits, "
-       "with ZeRO 1, then layers recomputed too where it does not else, estimated, the best 64 judged",
+       "with sequence parallelism, then ZeRO 1, then layers recomputed too where it does not else, "
+       "estimated, the best 64 judged",
        megatron, tensor_parallel_options()},
       {"autopipe",
        "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without "

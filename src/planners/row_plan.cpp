@@ -114,8 +114,8 @@ bool recomputes(const plan::Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const plan::Stage& stage) { return bool(stage.recompute); });
 }
 
-/// The row, and what needs less memory where that is allowed, in the order of what it costs. `tokens`: the
-/// model has sequences to divide.
+/// The row, and what needs less memory where that is allowed, in the order in which it is tried. `tokens`:
+/// the model has sequences to divide.
 std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
   std::vector<EvenRow> out = {row};
   if (!row.thrift_at_need) return out;

@@ -11,10 +11,10 @@
 
 namespace penstock::score {
 
-/// From the end of a replica's last backward pass to the end of the stage's all-reduces, at the least: those
-/// of the buckets follow each other, none before this replica has its gradients. Of the operators in
-/// `reduced` alone, ascending: parameters that stages share are reduced later. Problem and stage must
-/// outlive it. For one thread.
+/// What a replica's last backward pass leaves of the stage's all-reduces, if nothing slows the pass down:
+/// those of the buckets follow each other, none before this replica has its gradients. No iteration ends
+/// sooner than so long after its passes take by themselves. Of the operators in `reduced` alone, ascending:
+/// parameters that stages share are reduced later. Problem and stage must outlive it. For one thread.
 class ExposedReduction {
  public:
   ExposedReduction(const cost::Problem& problem, const plan::Stage& stage,

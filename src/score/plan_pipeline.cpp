@@ -122,6 +122,7 @@ void require_one_size(const plan::Plan& plan) {
 void slow_down(PipelineStage& stage, const PipelineStage& replica) {
   stage.forward = std::max(stage.forward, replica.forward);
   stage.backward = std::max(stage.backward, replica.backward);
+  stage.after = std::max(stage.after, replica.after);
 }
 
 void slow_down(PipelineLink& link, const PipelineLink& message) {
@@ -176,7 +177,6 @@ Pipeline pipeline_of(const cost::Problem& problem, const plan::Plan& plan) {
   for (std::size_t k = 0; k < all.size(); ++k) {
     PipelineStage& stage = out.stages[all[k].stage];
     stage.room = devices.stages[k].room;
-    stage.after = devices.stages[k].after;
     slow_down(stage, devices.stages[k]);
   }
   const auto stage_of = [&](int machine) {

@@ -1,9 +1,12 @@
 #include "updates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
 #include "collective.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/cost/shared_reduction.hpp"
 
 namespace penstock::sim {
@@ -158,6 +161,13 @@ class UpdateBuilder {
     const auto messages = reduction.gather
                               ? all_gather_messages(group.size(), bytes)
                               : all_reduce_messages(options_.collective, problem_.cluster, group, bytes);
+    constexpr std::size_t kMostMessages = std::size_t{1} << 24;
+    if ((messages_ += messages.size()) > kMostMessages)
+      throw core::Error(
+          core::ExitCode::limit,
+          fmt::format("gradients are reduced by more than {} messages: buckets may be larger, or "
+                      "collectives of closed form",
+                      kMostMessages));
     const auto first = static_cast<TaskId>(tasks_.size());
     std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
     for (const Message& message : messages) {
@@ -209,6 +219,7 @@ class UpdateBuilder {
   TaskList& tasks_;
   const std::vector<plan::SharedParameters> shared_;
   cost::ReductionTimes reduction_times_{problem_.cluster};
+  std::size_t messages_ = 0;
   std::vector<Ready> streams_;  ///< [rank] what its reduce stream ran last
 };
 

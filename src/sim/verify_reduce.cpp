@@ -29,11 +29,12 @@ class Rank {
         travels_(evidence.options.collective != Collective::closed_form) {
     std::map<StageId, std::size_t> count;
     for (const Asked::Reduction& reduction : asked_.reductions) {
-      const auto buckets = evidence.buckets(reduction.stage);
+      cost::OperatorSets buckets = evidence.buckets(reduction.stage);
+      for (auto& operators : buckets) operators = plan::unshared(operators, evidence.shared);
+      const auto pieces =
+          cost::reductions(evidence.problem, evidence.plan.stages[reduction.stage.index()], buckets);
       for (std::size_t b = 0; b < buckets.size(); ++b) {
-        const auto pieces = cost::reductions(evidence.problem, evidence.plan.stages[reduction.stage.index()],
-                                             plan::unshared(buckets[b], evidence.shared));
-        for (const cost::Reduction& moves : pieces)
+        for (const cost::Reduction& moves : pieces[b])
           reductions_.push_back({reduction.stage,
                                  reduction.after,
                                  reduction.step,

@@ -332,7 +332,7 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
   const auto whole = cost::stage_load(problem, by_heads.operators);
   const auto kept = cost::stage_load(problem, by_tokens).kept;
   CHECK(kept.value() == support::near(static_cast<double>(whole.kept.value()) / 4, 1e-3));
-  CHECK(cost::stage_load(problem, by_heads).kept.value() > 1.5 * static_cast<double>(kept.value()));
+  CHECK(cost::stage_load(problem, by_heads).kept.value() > 1.3 * static_cast<double>(kept.value()));
   CHECK(cost::held_weights(graph, by_tokens, 0) == cost::held_weights(graph, by_heads, 0));
   CHECK(cost::stage_time(problem, by_tokens, 8).compute.total() <
         cost::stage_time(problem, by_heads, 8).compute.total());
@@ -343,4 +343,46 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
   CHECK(sums[0].groups.size() == 2);
   CHECK(sums[0].groups[1].front() == DeviceId(4));
   CHECK(sums[1].bytes == cost::reductions(problem, by_heads, by_heads.operators).front().bytes);
+}
+
+TEST_CASE("with ZeRO, of several sets of gradients new weights are gathered after the last") {
+  const auto g = matrices(2);  // 4 kB of weights each
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(2, 1, 1);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 1, 4, 1);
+  const auto moved = [&](int zero) {
+    s.zero = zero;
+    std::string out;
+    for (const auto& set : cost::reductions(problem, s, {{OpId(1)}, {OpId(0)}})) {
+      for (const auto& r : set)
+        out += (r.gather ? "gather " : "reduce ") + std::to_string(r.bytes.value()) + " ";
+      out += "| ";
+    }
+    return out;
+  };
+  CHECK(moved(0) == "reduce 4000 | reduce 4000 | ");
+  CHECK(moved(1) == "gather 4000 | gather 4000 gather 8000 | ");  // scattered, scattered, gathered
+  CHECK(moved(2) == "| gather 8000 | ");
+  CHECK(moved(3) == "| | ");
+  s.zero = 1;
+  CHECK(cost::reductions(problem, s, s.operators).front().bytes == Bytes(8000));
+}
+
+TEST_CASE("by tokens, what enters stays in parts where only such operators read it") {
+  const auto graph = models::build("gpt", {{"layers", "2"}, {"heads", "8"}, {"hidden", "512"}});
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {8}};
+  plan::Stage s;
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (graph.op(OpId(v)).name.starts_with("layer1.")) s.operators.emplace_back(v);
+  for (std::size_t d = 0; d < 4; ++d) s.devices.emplace_back(d);
+  s.tensor_parallel = 4;
+  const Bytes whole = cost::stage_load(problem, s).entering, left = cost::stage_load(problem, s).leaving;
+  s.sequence_parallel = true;
+  CHECK(cost::stage_load(problem, s).entering * 4 == whole);
+  CHECK(cost::stage_load(problem, s).leaving * 4 == left);
+  s.operators.erase(s.operators.begin());  // without the norm: attention reads what it made, whole
+  CHECK(cost::stage_load(problem, s).entering > whole);
 }

@@ -177,6 +177,13 @@ TEST_CASE("sharding that cannot be is a fault") {
   CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
   CHECK(mentions(faults([](Plan& p) { p.stages[2].sequence_parallel = true; }),
                  "stage 2: `sequence_parallel` divides tokens over groups of one device"));
+  CHECK(mentions(faults([](Plan& p) {
+                   p.cluster.devices = 4;
+                   p.stages[2].devices = {DeviceId(2), DeviceId(3)};
+                   p.stages[2].tensor_parallel = 2;
+                   p.stages[2].partition = {{OpId(3), plan::Partition::sequence}};
+                 }),
+                 "it is not divided by `sequence`"));
   CHECK(mentions(faults([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
   CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }),
                  "ZeRO needs a schedule that flushes"));

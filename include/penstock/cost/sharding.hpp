@@ -34,10 +34,11 @@ struct GroupCollective {
 /// that expect otherwise: whole to divided is free and gathers the gradient, divided to whole gathers,
 /// samples or tokens to features and back exchange. With sequence parallelism what every device would compute
 /// is divided by tokens, sums of parts are scattered so, and what needs a whole tensor gathers it: an
-/// all-reduce's bytes in two halves (Korthikanti et al., MLSys 2023, section 4.2.2). Messages between stages
-/// carry one part per device, gathered where a whole tensor is needed (Narayanan et al., SC 2021,
-/// section 4.1). Differs: a norm of a tensor divided by features exchanges its statistics for nothing;
-/// batches too small for `batch` round up.
+/// all-reduce's bytes in two halves (Korthikanti et al., MLSys 2023, section 4.2.2; differs: that a product's
+/// input comes together once more for its weight gradient, which travels behind the input's gradient).
+/// Messages between stages carry one part per device, gathered where a whole tensor is needed (Narayanan et
+/// al., SC 2021, section 4.1). Differs: a norm of a tensor divided by features exchanges its statistics for
+/// nothing; batches too small for `batch` round up.
 struct Sharding {
   std::vector<plan::Partition> partition;  ///< by position in Stage::operators
   std::vector<GroupCollective> forward, backward;
@@ -150,7 +151,7 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples);
 
 /// What one device of a group holds and moves; of the device with the most where `member` is left out.
-/// `entering` and `leaving` are whole.
+/// `entering` and `leaving` are whole, but for what sequence parallelism leaves in parts.
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
 /// Bytes of the weights that the stage's own operators have on one device of a group.
@@ -168,7 +169,7 @@ struct Reduction {
 };
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const core::OpId> operators);
-/// By set.
+/// By set, one after the other: with ZeRO 1 and 2 new weights are gathered after the last of several.
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets);
 core::Seconds time(const cluster::Cluster& cluster, const Reduction& reduction);

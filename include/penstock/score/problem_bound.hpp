@@ -91,7 +91,8 @@ struct ProblemBounds {
 
 /// When gradients are reduced.
 enum class Reduction : std::uint8_t {
-  closed_form,  ///< after all of a stage's backward passes, in the time of cost::all_reduce
+  closed_form,  ///< after its own backward passes, at once or in buckets, in the time of
+                ///< cost::all_reduce
   free,         ///< in any way, while passes run: all-reduces are left out of the bounds
 };
 
