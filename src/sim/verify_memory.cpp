@@ -63,7 +63,10 @@ class StageOnDevice {
     at(release->last).activations -= lasting + kept;
     if (!rule.transient) return;
     hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
-    hold(arrival(*backward), backward->last, load_.leaving.value() * samples_);
+    // What waits for its gradient before it is computed again holds it from then on.
+    const bool late = again && !evidence_.plan.stages[stage_.index()].recompute.early;
+    const Picoseconds gradient = late ? std::min(arrival(*backward), again->first) : arrival(*backward);
+    hold(gradient, backward->last, load_.leaving.value() * samples_);
   }
 
  private:

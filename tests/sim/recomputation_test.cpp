@@ -8,10 +8,12 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/least_iteration.hpp"
+#include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
+#include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/thirds.hpp"
 #include "support/tiny.hpp"
@@ -140,5 +142,23 @@ TEST_CASE("schedules that split backward passes refuse layers") {
     FAIL("was ordered");
   } catch (const core::BadInput& e) {
     CHECK(std::string(e.what()) == "stage 0 recomputes layer by layer, zb_h1 splits its backward passes");
+  }
+}
+
+TEST_CASE("on shared devices a stage that waits with its recomputation holds the gradient from then on") {
+  const auto graph = support::tiny_graph(2, {{0, 1}});
+  const auto cluster = support::tiny_cluster(1);
+  const auto costs = support::FixedCosts::uniform(2, 1, 2);
+  plan::Plan plan;
+  plan.training.mini_batch = 2;
+  plan.schedule = "interleaved_1f1b";
+  for (std::size_t s = 0; s < 2; ++s)
+    plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(0)}, 1, 1, 0, {}, plan::kRecomputeStage});
+  const cost::Problem problem{graph, cluster, costs, plan.training};
+  for (const plan::Recomputation how : {plan::kRecomputeStage, plan::kRecomputeEarly}) {
+    for (plan::Stage& stage : plan.stages) stage.recompute = how;
+    const auto order = score::order_of(problem, plan);
+    const auto trace = sim::simulate(problem, plan, order, {});
+    CHECK(sim::trace_faults(problem, plan, order, trace, {}) == std::vector<std::string>{});
   }
 }
