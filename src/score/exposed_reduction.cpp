@@ -22,14 +22,18 @@ ExposedReduction::ExposedReduction(const cost::Problem& problem, const plan::Sta
   for (const auto& reductions : cost::reductions(problem, stage, mine)) {
     reducing_.emplace_back(0);
     for (const cost::Reduction& reduction : reductions) reducing_.back() += times.time(reduction);
+    roundings_ += reductions.size();
   }
   for (std::size_t b = reducing_.size() - 1; b-- > 0;) reducing_[b] += reducing_[b + 1];
-  if (all.size() > 1) passing_.emplace(problem, stage, std::move(all));
+  if (all.size() > 1) {
+    roundings_ += all.size();
+    passing_.emplace(problem, stage, std::move(all));
+  }
 }
 
 Seconds ExposedReduction::time(std::size_t replica, std::int64_t samples) {
   if (reducing_.empty()) return Seconds(0);
-  if (!passing_) return reducing_.front();
+  if (!passing_) return rounded_down(reducing_.front());
   if (stage_.tensor_parallel > 1) return left(replica, samples);  // groups talk over links of their own
   const std::size_t type = problem_.cluster.devices()[stage_.devices[replica].index()].type;
   const auto [known, fresh] = known_.try_emplace({type, samples});
@@ -46,8 +50,13 @@ Seconds ExposedReduction::left(std::size_t replica, std::int64_t samples) {
     const cost::OpTime piece = pieces[b].total();
     passing += piece.recompute + piece.backward();
   }
+  return rounded_down(longest);
+}
+
+Seconds ExposedReduction::rounded_down(Seconds time) const {
   constexpr Seconds kRounding(1e-12);
-  return std::max(Seconds(0), longest - kRounding * static_cast<double>(pieces.size()));
+  if (roundings_ < 2) return time;
+  return std::max(Seconds(0), time - kRounding * static_cast<double>(roundings_));
 }
 
 Seconds ExposedReduction::least() {

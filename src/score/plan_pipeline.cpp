@@ -56,7 +56,7 @@ std::int64_t share_start(const plan::Stage& stage, std::size_t replica) {
 }
 
 void add_machines(const cost::Problem& problem, const plan::Stage& stage,
-                  const std::vector<core::OpId>& reduced, Pipeline& out) {
+                  const std::vector<core::OpId>& reduced, bool bounding, Pipeline& out) {
   const auto room = stage.in_flight > 0 ? std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch) : 0;
   cost::ReplicaTimes times(problem, stage, stage.operators);
   ExposedReduction exposed(problem, stage, reduced);
@@ -65,8 +65,12 @@ void add_machines(const cost::Problem& problem, const plan::Stage& stage,
     const cost::OpTime time = times.time(r, samples).total();
     const Picoseconds again = rounded(time.recompute);
     const Picoseconds after = rounded(exposed.time(r, samples));
-    out.stages.push_back({rounded(time.forward), again + rounded(time.backward()), static_cast<int>(room),
-                          after, stage.recompute.early ? again : Picoseconds(0)});
+    // The simulator rounds every piece of the last pass.
+    const Picoseconds pieces(bounding && exposed.pieces() > 1 ? static_cast<std::int64_t>(exposed.pieces())
+                                                              : 0);
+    out.stages.push_back({rounded(time.forward),
+                          std::max(Picoseconds(0), again + rounded(time.backward()) - pieces),
+                          static_cast<int>(room), after, stage.recompute.early ? again : Picoseconds(0)});
   }
 }
 
@@ -152,7 +156,10 @@ bool one_micro_batch_size(const plan::Plan& plan) {
   });
 }
 
-Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
+namespace {
+
+/// `bounding`: no later than what the simulator rounds, for it cuts a last pass at its buckets.
+Pipeline machines(const cost::Problem& problem, const plan::Plan& plan, bool bounding) {
   require_one_size(plan);
   Pipeline out;
   out.micro_batches = static_cast<int>(plan.training.mini_batch / plan.stages.front().micro_batch);
@@ -160,7 +167,7 @@ Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
   const auto shared = plan::shared_parameters(problem.graph, plan);
   for (const plan::Stage& stage : plan.stages) {
     first.push_back(static_cast<int>(out.stages.size()));
-    add_machines(problem, stage, plan::unshared(stage.operators, shared), out);
+    add_machines(problem, stage, plan::unshared(stage.operators, shared), bounding, out);
   }
   const plan::StageGraph stages(problem.graph, plan);
   for (const plan::Boundary& boundary : stages.boundaries()) {
@@ -168,6 +175,12 @@ Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
     add_links(problem, plan.stages[x], first[x], plan.stages[y], first[y], boundary.bytes, out);
   }
   return out;
+}
+
+}  // namespace
+
+Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan) {
+  return machines(problem, plan, false);
 }
 
 Pipeline pipeline_of(const cost::Problem& problem, const plan::Plan& plan) {
@@ -198,7 +211,7 @@ bool whole_backwards(const plan::Plan& plan) {
 std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                      Reduction reduction) {
   if (!one_micro_batch_size(plan) || !whole_backwards(plan)) return {};
-  Pipeline devices = device_pipeline(problem, plan);
+  Pipeline devices = machines(problem, plan, true);
   for (PipelineStage& stage : devices.stages)
     if (reduction == Reduction::free) stage.after = Picoseconds(0);
   const PipelineBounds bounds = pipeline_bounds(devices);
