@@ -69,6 +69,11 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+/// "NVIDIA A100-SXM4-80GB" is an a100.
+bool is_called(const std::string& device, const cluster::DeviceType& type) {
+  return lower_case(device).find(lower_case(type.name)) != std::string::npos;
+}
+
 double product_flops(double m, double n, double k) {
   return 2 * m * n * k;
 }
@@ -144,7 +149,7 @@ TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
 std::vector<std::string> TableCosts::foreign(const cluster::Cluster& cluster) const {
   std::vector<std::string> out;
   for (const cluster::DeviceType& type : cluster.types())
-    if (lower_case(device_).find(lower_case(type.name)) == std::string::npos) out.push_back(type.name);
+    if (!is_called(device_, type)) out.push_back(type.name);
   return out;
 }
 
@@ -214,11 +219,10 @@ core::Seconds TableCosts::step_time(core::Bytes weights, const plan::Training& t
 }
 
 cluster::DeviceType TableCosts::measured_device() const {
-  const std::string name = lower_case(device_);
   for (const cluster::BuiltIn& built_in : cluster::catalogue()) {
     const auto cluster = cluster::parse_cluster(std::string(built_in.text), built_in.name);
     for (const cluster::DeviceType& type : cluster.types())
-      if (name.find(lower_case(type.name)) != std::string::npos) return type;
+      if (is_called(device_, type)) return type;
   }
   throw core::BadInput(fmt::format("tables of {}: no built-in cluster has such a device", device_));
 }

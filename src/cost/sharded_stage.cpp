@@ -364,49 +364,47 @@ Zero zero_of(const plan::Stage& stage) {
 
 namespace {
 
-/// Weights whose gradients devices reduce with those of other replicas that have their number.
-Bytes weights_by_replica(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                         const std::map<OpId, Partition>& how) {
-  Bytes sum;
-  for (const OpId id : operators)
-    if (const Partition divided = partition_of(how, id); divided != Partition::batch)
-      sum += weights_of(problem.graph, id, divided, largest_part(stage));
-  return sum;
+/// Of a set of operators, by whom their gradients are summed with: devices of one number in all replicas, all
+/// devices of a group before that, or all devices.
+struct SummedWeights {
+  Bytes by_replica, in_group, by_all;
+};
+SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
+                             std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
+  SummedWeights out;
+  for (const OpId id : operators) {
+    const Partition divided = partition_of(how, id);
+    const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
+    (divided == Partition::batch ? out.by_all : out.by_replica) += weights;
+    if (divided == Partition::sequence) out.in_group += weights;
+  }
+  return out;
 }
 
 /// `gathers_later`: with ZeRO 1 and 2, without the new weights.
 std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     std::span<const OpId> operators, const std::map<OpId, Partition>& how,
-                                     bool gathers_later) {
-  Bytes by_replica, by_all, in_group;
-  for (const OpId id : operators) {
-    const Partition divided = partition_of(how, id);
-    const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
-    (divided == Partition::batch ? by_all : by_replica) += weights;
-    if (divided == Partition::sequence) in_group += weights;
-  }
-  const bool gather = stage.zero == 2;
-  const auto sent = [&](Bytes weights) {
-    const Bytes gradients = problem.training.sent_gradients(weights);
-    if (stage.zero == 0) return gradients;
-    return gather ? weights : Bytes((gradients.value() + weights.value() + 1) / 2);
-  };
+                                     const SummedWeights& weights, bool gathers_later) {
+  const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
-  if (in_group > Bytes(0)) {  // each device has the gradient of its tokens
-    out.push_back({{}, problem.training.sent_gradients(in_group), false});
+  if (weights.in_group > Bytes(0)) {  // each device has the gradient of its tokens
+    out.push_back({{}, gradients(weights.in_group), false});
     for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
       const auto group = group_of(stage, r);
       out.back().groups.emplace_back(group.begin(), group.end());
     }
   }
-  if (by_replica > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
-    if (!gathers_later || stage.zero == 0)
-      out.push_back({replica_groups(stage), sent(by_replica), gather});
-    else if (stage.zero == 1)  // scattered, which takes as long as to gather
-      out.push_back({replica_groups(stage), problem.training.sent_gradients(by_replica), true});
+  if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
+    if (stage.zero == 0)
+      out.push_back({replica_groups(stage), gradients(own), false});
+    else if (stage.zero == 1 && gathers_later)  // scattered, which takes as long as to gather
+      out.push_back({replica_groups(stage), gradients(own), true});
+    else if (stage.zero == 1)
+      out.push_back({replica_groups(stage), Bytes((gradients(own).value() + own.value() + 1) / 2), false});
+    else if (!gathers_later)
+      out.push_back({replica_groups(stage), own, true});
   }
-  if (by_all > Bytes(0) && stage.devices.size() > 1)
-    out.push_back({{stage.devices}, problem.training.sent_gradients(by_all), false});
+  if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
+    out.push_back({{stage.devices}, gradients(weights.by_all), false});
   return out;
 }
 
@@ -419,7 +417,8 @@ std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& sta
 
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const OpId> operators) {
-  return reductions_of(problem, stage, operators, divided(problem, stage), false);
+  const auto how = divided(problem, stage);
+  return reductions_of(problem, stage, summed_weights(problem, stage, operators, how), false);
 }
 
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
@@ -427,12 +426,13 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
   const auto how = divided(problem, stage);
   const bool apart = sets.size() > 1 && stage.replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
   std::vector<std::vector<Reduction>> out;
-  Bytes weights;
+  Bytes updated;
   for (const auto& operators : sets) {
-    out.push_back(reductions_of(problem, stage, operators, how, apart));
-    weights += weights_by_replica(problem, stage, operators, how);
+    const SummedWeights weights = summed_weights(problem, stage, operators, how);
+    out.push_back(reductions_of(problem, stage, weights, apart));
+    updated += weights.by_replica;
   }
-  if (apart && weights > Bytes(0)) out.back().push_back({replica_groups(stage), weights, true});
+  if (apart && updated > Bytes(0)) out.back().push_back({replica_groups(stage), updated, true});
   return out;
 }
 

@@ -120,7 +120,6 @@ void check_compression(const Compression& compression, Faults& faults) {
       faults.push_back(fmt::format("{} are sent at a ratio above 0 and at most 1, not {}", what, ratio));
 }
 
-/// Groups of tensor parallelism, and what replicas share.
 bool meets_neighbours(const graph::Operator& op) {
   return op.kind == graph::OpKind::convolution || op.kind == graph::OpKind::pool;
 }
@@ -131,6 +130,7 @@ bool takes_one_by_one(const graph::Operator& op) {
          op.kind == graph::OpKind::elementwise;
 }
 
+/// Groups of tensor parallelism, and what replicas share.
 void check_sharding(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
   const auto rank = rank_of_stage(plan);
   std::map<std::int32_t, std::size_t> first;  // stage of each rank

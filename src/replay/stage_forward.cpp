@@ -68,7 +68,8 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   state.sums.erase(id);
   state.kept[id] = acquire(k.slots().kept, kinds.kept, id);
   kernels::Operands all = operands(state, id, version);
-  if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);  // a library's rule
+  // oneDNN's sum may write over its first term alone.
+  if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);
   run(k, kernels::Pass::forward, all, id);
   if (part.sums_output)
     all_reduce(device_, {output},

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -23,8 +22,9 @@ constexpr int kLeft = 70, kTop = 50, kPlot = 480, kRight = 270, kBottom = 60;
 class LogAxis {
  public:
   LogAxis(double least, double most) : low_(std::log10(step_below(least))), high_(std::log10(most)) {
-    while (ticks_.empty() || std::log10(ticks_.back()) < high_ - kSame)
-      ticks_.push_back(ticks_.empty() ? std::pow(10, low_) : next(ticks_.back()));
+    ticks_.push_back(std::pow(10, low_));
+    do ticks_.push_back(next(ticks_.back()));
+    while (std::log10(ticks_.back()) < high_ - kSame);
     high_ = std::log10(ticks_.back());
   }
   const std::vector<double>& ticks() const { return ticks_; }

@@ -11,7 +11,7 @@ namespace penstock::sim {
 /// The ranks as built so far. Task (rank, position, i-th device) is first[rank] + position * devices + i.
 struct BuiltRows {
   const std::vector<RankRow>& rows;
-  const std::vector<std::vector<cost::Bucket>>& buckets;          ///< [stage]
+  const std::vector<std::vector<cost::Bucket>>& buckets;    ///< [stage]
   const std::vector<std::vector<core::DeviceId>>& devices;  ///< [rank]
   const std::vector<TaskId>& first;                         ///< [rank]
 };

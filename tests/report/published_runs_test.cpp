@@ -104,4 +104,7 @@ TEST_CASE("a picture of predictions: a dot per run, those that are exact on the 
   CHECK(count("<circle cx=\"70\" cy=\"50\" r=\"3\"/>") == 1);   // ten times as long
   CHECK(count(">200 ms</text>") == 2);                          // a tick on either axis
   CHECK(count("a&lt;b: 1 run, 900.0 % off") == 1);
+  // One run alone has an axis too.
+  CHECK(report::published_scatter_svg({{{&runs[1], 1, 1}}}, "one").find(">2.00 s</text>") !=
+        std::string::npos);
 }
