@@ -128,13 +128,12 @@ core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, co
     core::write_file(folder + "/errors.csv", report::published_errors_csv(rungs(found)));
     core::write_file(folder + "/predictions.csv", report::predictions_csv(rungs(found)));
     core::write_file(folder + "/table.txt", text(found, {}));
-    core::write_file(folder + "/stated.svg",
-                     report::published_scatter_svg(found.as_stated, fmt::format("Costs: {}", kAsStated)));
+    core::write_file(folder + "/stated.svg", report::published_scatter_svg(found.as_stated, kAsStated));
     for (const experiment::FittedRung& rung : found.fitted)
       if (const auto file = picture(rung.what))
-        core::write_file(
-            folder + "/" + *file,
-            report::published_scatter_svg(rung.predictions, fmt::format("Costs: {}", title(rung.what))));
+        core::write_file(folder + "/" + *file,
+                         report::published_scatter_svg(rung.predictions,
+                                                       fmt::format("{}, {}", kAsStated, title(rung.what))));
     core::write_file(folder + "/provenance.json", report::to_json(provenance(session)));
     say(fmt::format("\nresults in {}/ (errors.csv, predictions.csv, table.txt, *.svg, provenance.json)\n",
                     folder));

@@ -21,6 +21,7 @@ constexpr int kLeft = 70, kTop = 50, kPlot = 480, kRight = 270, kBottom = 60;
 /// Seconds on either axis, over whole steps of 1, 2, 5, 10, ...
 class LogAxis {
  public:
+  static constexpr double kSame = 1e-9;  ///< logarithms that differ by less are one
   LogAxis(double least, double most) : low_(std::log10(step_below(least))), high_(std::log10(most)) {
     ticks_.push_back(std::pow(10, low_));
     do ticks_.push_back(next(ticks_.back()));
@@ -34,7 +35,6 @@ class LogAxis {
   }
 
  private:
-  static constexpr double kSame = 1e-9;
   static double step_below(double seconds) {
     const double decade = std::pow(10, std::floor(std::log10(seconds) + kSame));
     for (const double step : {5.0, 2.0})
@@ -91,14 +91,18 @@ class Scatter {
     const double low = axis_.ticks().front(), high = axis_.ticks().back();
     const auto whole = [](Tenths length) { return static_cast<int>(length / kPixel); };
     std::string out;
+    constexpr std::size_t kMostLabels = 9;  // of more, those of whole decades
+    const bool all = axis_.ticks().size() <= kMostLabels;
     for (const double tick : axis_.ticks()) {
-      const std::string seconds = core::show(core::Seconds(tick));
+      const double decade = std::log10(tick);
+      const bool labelled = all || std::abs(decade - std::round(decade)) < LogAxis::kSame;
+      const std::string seconds = labelled ? fmt::format("{:g}", tick) : "";
       out += line("grid", tick, low, tick, high) + line("grid", low, tick, high, tick);
       out += text_element(whole(x(tick)), kTop + kPlot + 18, "tick middle", seconds);
       out += text_element(kLeft - 6, whole(y(tick)) + 4, "tick right", seconds);
     }
-    out += text_element(kLeft + kPlot / 2, kTop + kPlot + 42, "middle", "measured iteration time");
-    return out + text_element(kLeft, kTop - 4, "tick", "predicted iteration time");
+    out += text_element(kLeft + kPlot / 2, kTop + kPlot + 42, "middle", "measured iteration time, s");
+    return out + text_element(kLeft, kTop - 4, "tick", "predicted iteration time, s");
   }
 
   /// The diagonal, and what is a fifth longer or shorter.

@@ -102,9 +102,8 @@ TEST_CASE("a picture of predictions: a dot per run, those that are exact on the 
   CHECK(count("<circle cx=\"70\" cy=\"530\" r=\"3\"/>") == 1);  // 0.1 s both ways: the origin
   CHECK(count("<circle cx=\"550\" cy=\"50\" r=\"3\"/>") == 1);  // 1 s both ways
   CHECK(count("<circle cx=\"70\" cy=\"50\" r=\"3\"/>") == 1);   // ten times as long
-  CHECK(count(">200 ms</text>") == 2);                          // a tick on either axis
+  CHECK(count(">0.2</text>") == 2);                             // a tick on either axis
   CHECK(count("a&lt;b: 1 run, 900.0 % off") == 1);
   // One run alone has an axis too.
-  CHECK(report::published_scatter_svg({{{&runs[1], 1, 1}}}, "one").find(">2.00 s</text>") !=
-        std::string::npos);
+  CHECK(report::published_scatter_svg({{{&runs[1], 1, 1}}}, "one").find(">2</text>") != std::string::npos);
 }
