@@ -1,11 +1,13 @@
 #include "command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tbb/global_control.h>
 
 #include <algorithm>
 
 #include "models/catalogue.hpp"
+#include "penstock/cluster/runtime.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/spelling.hpp"
 #include "penstock/experiment/inputs.hpp"
@@ -39,6 +41,16 @@ plan::ModelRef ModelFlags::ref() const {
   return out;
 }
 
+namespace {
+
+std::string runtime_names() {
+  std::vector<std::string> names;
+  for (const auto& named : cluster::runtimes()) names.push_back(named.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
 void ClusterFlags::add(CLI::App& command, bool required) {
   auto* cluster = command
                       .add_option("--cluster", file,
@@ -52,6 +64,20 @@ void ClusterFlags::add(CLI::App& command, bool required) {
                            : "how many of its devices take part; default: as many as the plan says")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
+  command
+      .add_option("--runtime", runtime,
+                  "what hosts take to hand work to devices: " + runtime_names() +
+                      ", or a time of your own, 5us/kernel or 50us/task; default: as " +
+                      (required ? "the cluster's file says" : "the plan says, or the cluster's file"))
+      ->check([](const std::string& text) -> std::string {
+        try {
+          cluster::runtime(text);
+          return "";
+        } catch (const core::BadInput& fault) {
+          return fault.what();
+        }
+      })
+      ->type_name("NAME|TIME");
 }
 
 CLI::Validator samples() {

@@ -53,12 +53,13 @@ struct ModelFlags {
   plan::ModelRef ref() const;  ///< throws BadInput for a parameter that is not key=value
 };
 
-/// --cluster NAME|FILE and --devices N.
+/// --cluster NAME|FILE, --devices N and --runtime NAME.
 struct ClusterFlags {
   std::string file;  ///< or a name
   int devices = 0;
+  std::string runtime;
   void add(CLI::App& command, bool required);
-  plan::ClusterRef ref() const { return {file, devices}; }
+  plan::ClusterRef ref() const { return {file, devices, runtime}; }
 };
 
 /// body(), whose input comes from the command line alone: what is bad there is a usage error.

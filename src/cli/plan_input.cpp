@@ -12,6 +12,7 @@ plan::PlanHead head_of(const std::string& text, const std::string& file, const M
   if (!model.name.empty()) head.model = model.ref();
   if (!cluster.file.empty()) head.cluster.name = cluster.file;
   if (cluster.devices > 0) head.cluster.devices = cluster.devices;
+  if (!cluster.runtime.empty()) head.cluster.runtime = cluster.runtime;
   return head;
 }
 

@@ -89,9 +89,9 @@ Cluster Cluster::first(int count) const {
   return part;
 }
 
-Cluster Cluster::launched_in(core::Seconds each) const {
+Cluster Cluster::run_by(const Runtime& runtime) const {
   Cluster out = *this;
-  for (DeviceType& type : out.types_) type.host_launch = each;
+  for (DeviceType& type : out.types_) type.runtime = runtime;
   return out;
 }
 

@@ -47,9 +47,18 @@ core::Bytes device_memory(const Yaml& node) {
   return value;
 }
 
+Runtime read_runtime(const Yaml& named, const Yaml& type) {
+  if (type.find("host_launch")) named.fail("host_launch says the same thing: give one of them");
+  try {
+    return runtime(named.text());
+  } catch (const core::BadInput& fault) {
+    named.fail(fault.what());
+  }
+}
+
 DeviceType read_type(const std::string& type_name, const Yaml& node) {
   node.only({"memory", "memory_bandwidth", "multiprocessors", "launch_overhead", "overlap_slowdown",
-             "host_launch", "kernel_slowdown", "reserved", "peak"});
+             "host_launch", "runtime", "kernel_slowdown", "reserved", "peak"});
   DeviceType type{type_name,
                   device_memory(node.at("memory")),
                   positive_bandwidth(node.at("memory_bandwidth")),
@@ -61,7 +70,8 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000))
       slower->fail("expected a factor from 1 to 1000");
   }
-  if (const auto launch = node.find("host_launch")) type.host_launch = launch->seconds();
+  if (const auto launch = node.find("host_launch")) type.runtime.per_kernel = launch->seconds();
+  if (const auto named = node.find("runtime")) type.runtime = read_runtime(*named, node);
   if (const auto slower = node.find("kernel_slowdown")) {
     type.kernel_slowdown = slower->number();
     if (!(type.kernel_slowdown >= 0.1 && type.kernel_slowdown <= 100))

@@ -89,11 +89,11 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
 
 OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) {
-  if (device.host_launch == core::Seconds(0)) return {};
+  const core::Seconds each = device.runtime.per_kernel;
+  if (each == core::Seconds(0)) return {};
   const auto heads = static_cast<double>(extent(graph.op(id), "heads"));
   const Launches count = launches(graph, id, std::llround(heads * part.part) * samples);
-  return {device.host_launch * count.forward, device.host_launch * count.input_gradient,
-          device.host_launch * count.weight_gradient};
+  return {each * count.forward, each * count.input_gradient, each * count.weight_gradient};
 }
 
 OpTime launched(const OpTime& device, const OpTime& host) {
@@ -105,6 +105,19 @@ OpTime launched(const OpTime& device, const OpTime& host) {
     out.weight_gradient += waits * (host.weight_gradient / host.backward());
   }
   return out;
+}
+
+OpTime handed_over(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                   OpTime time) {
+  const core::Seconds task = device.runtime.per_task;
+  if (task == core::Seconds(0)) return time;
+  const Launches count = launches(graph, id, kFusedSoftmax);
+  const bool first = count.input_gradient > 0, second = count.weight_gradient > 0;
+  if (count.forward > 0) time.forward += task;
+  // A backward pass is one task for both gradients.
+  if (first) time.input_gradient += task * (second ? 0.5 : 1);
+  if (second) time.weight_gradient += task * (first ? 0.5 : 1);
+  return time;
 }
 
 }  // namespace penstock::cost

@@ -18,8 +18,9 @@ core::Seconds update_time(const Problem& problem, core::Bytes weights, const clu
 
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpPart& part) {
-  return launched(kernel_time(problem, op, device, samples, part),
-                  launch_time(problem.graph, op, device, samples, part));
+  return handed_over(problem.graph, op, device,
+                     launched(kernel_time(problem, op, device, samples, part),
+                              launch_time(problem.graph, op, device, samples, part)));
 }
 
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,

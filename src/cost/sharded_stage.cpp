@@ -263,7 +263,7 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   const bool alone = stage_.tensor_parallel == 1;
   std::vector<StageTime> out = known->second;
   Seconds launch;  // of the slowest host
-  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).host_launch);
+  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).runtime.one_kernel());
   const auto& collectives = spoken(
       {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
        samples, launch});

@@ -46,8 +46,9 @@ class Stated {
   const PublishedRun& run() const { return run_; }
   PublishedPrediction predict(core::StopToken stop) const { return predict(on(cluster_), stop); }
   PublishedPrediction predict(Constant what, double value, core::StopToken stop) const {
-    const cluster::Cluster fitted =
-        what == Constant::host_launch ? cluster_.launched_in(Seconds(value)) : cluster_.slowed_by(value);
+    const cluster::Cluster fitted = what == Constant::host_launch
+                                        ? cluster_.run_by({.per_kernel = Seconds(value)})
+                                        : cluster_.slowed_by(value);
     return predict(on(fitted), stop);
   }
   cost::Coverage coverage(const cost::EstimatedCosts& costs) const {

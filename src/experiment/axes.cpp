@@ -55,6 +55,10 @@ void read_precision(const Yaml& node, Cell& cell) {
 void read_bucket(const Yaml& node, Cell& cell) {
   cell.training.bucket = node.bytes();
 }
+void read_runtime(const Yaml& node, Cell& cell) {
+  at_node(node, [&] { return cluster::runtime(node.text()); });
+  cell.cluster.runtime = node.text();
+}
 void read_micro_batch(const Yaml& node, Cell& cell) {
   cell.micro_batch = node.integer(1, plan::kMostSamples);
 }
@@ -103,6 +107,7 @@ std::vector<Cell> read_axes(const Yaml& root, const fs::path& folder) {
                                         {"compression", read_compression},
                                         {"precision", read_precision},
                                         {"bucket", read_bucket},
+                                        {"runtime", read_runtime},
                                         {"micro_batch", read_micro_batch},
                                         {"pipeline_micro_batch", read_pipeline_micro_batch},
                                         {"search", read_search},

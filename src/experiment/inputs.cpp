@@ -40,7 +40,8 @@ plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef mode
 
 cluster::Cluster load_cluster(const plan::ClusterRef& ref) {
   cluster::Cluster all = cluster::load_cluster(ref.name);
-  return ref.devices == 0 ? all : all.first(ref.devices);
+  if (ref.devices != 0) all = all.first(ref.devices);
+  return ref.runtime.empty() ? all : all.run_by(cluster::runtime(ref.runtime));
 }
 
 std::shared_ptr<const cost::CostModel> load_costs(const std::optional<std::string>& path) {

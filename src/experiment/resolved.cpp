@@ -38,7 +38,8 @@ OrderedJson model(const Snapshot& inputs, const plan::ModelRef& ref) {
 }
 
 OrderedJson cluster(const Snapshot& inputs, const plan::ClusterRef& ref) {
-  return object("file", ref.name, "devices", ref.devices, "content", inputs.digest(ref));
+  return object("file", ref.name, "devices", ref.devices, "runtime", ref.runtime, "content",
+                inputs.digest(ref));
 }
 
 OrderedJson file_or(const Snapshot& inputs, const std::optional<std::string>& file,

@@ -73,7 +73,7 @@ struct Snapshot::Memory {
   Memo<std::string, File> files;
   Memo<ModelKey, graph::OpGraph> models;
   Memo<ModelKey, std::string> digests;
-  Memo<std::pair<std::string, int>, cluster::Cluster> clusters;
+  Memo<std::tuple<std::string, int, std::string>, cluster::Cluster> clusters;
   Memo<std::string, std::shared_ptr<const cost::CostModel>> costs;
 
   const File& file(const std::string& path) {
@@ -99,10 +99,14 @@ const graph::OpGraph& Snapshot::model(const plan::ModelRef& ref) const {
 }
 
 const cluster::Cluster& Snapshot::cluster(const plan::ClusterRef& ref) const {
-  const auto& all = memory_->clusters.get(
-      {ref.name, 0}, [&] { return cluster::parse_cluster(memory_->cluster_file(ref.name).text, ref.name); });
-  if (ref.devices == 0) return all;
-  return memory_->clusters.get({ref.name, ref.devices}, [&] { return all.first(ref.devices); });
+  const auto& all = memory_->clusters.get({ref.name, 0, ""}, [&] {
+    return cluster::parse_cluster(memory_->cluster_file(ref.name).text, ref.name);
+  });
+  if (ref.devices == 0 && ref.runtime.empty()) return all;
+  return memory_->clusters.get({ref.name, ref.devices, ref.runtime}, [&] {
+    const cluster::Cluster part = ref.devices == 0 ? all : all.first(ref.devices);
+    return ref.runtime.empty() ? part : part.run_by(cluster::runtime(ref.runtime));
+  });
 }
 
 std::shared_ptr<const cost::CostModel> Snapshot::costs(const std::optional<std::string>& path) const {

@@ -166,7 +166,8 @@ void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
       for (const planners::PlannerChoice& planner : planners) {
         Cell cell = setting;
         cell.model = in_numbers_of(setting.training, axis.model);
-        cell.cluster = world.cluster;
+        cell.cluster.name = world.cluster.name;
+        cell.cluster.devices = world.cluster.devices;
         cell.imperfection = world.imperfection;
         cell.planner = planner;
         cell.training.mini_batch = axis.per_device ? size * world.cluster.devices : size;
@@ -268,7 +269,7 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
   root.only({"experiment", "summary",     "models",     "clusters",      "planners",
-             "optimizer",  "compression", "precision",  "bucket", "micro_batch",   "pipeline_micro_batch",
+             "optimizer",  "compression", "precision",  "bucket", "runtime", "micro_batch",   "pipeline_micro_batch",
              "search",     "schedule",    "costs",      "allow_foreign", "choose_by",
              "baseline",   "memory",      "simulation", "time_limit",    "memory_limit",
              "include",    "exclude",     "claims"});

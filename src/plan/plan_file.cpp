@@ -89,6 +89,15 @@ std::string found_from(const std::string& file, const std::string& name) {
   return core::names_file(name) ? core::path_from(file, name) : name;
 }
 
+std::string read_runtime(const Yaml& node) {
+  try {
+    cluster::runtime(node.text());
+  } catch (const core::BadInput& fault) {
+    node.fail(fault.what());
+  }
+  return node.text();
+}
+
 PlanHead read_head(const Yaml& root, const std::string& file) {
   root.only({"penstock_plan", "model", "cluster", "planner", "training", "schedule", "stages"});
   root.at("penstock_plan").integer(1, 1);
@@ -98,9 +107,10 @@ PlanHead read_head(const Yaml& root, const std::string& file) {
   head.model.name = found_from(file, model.at("name").text());
   if (const auto parameters = model.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) head.model.parameters[key] = value.text();
-  cluster.only({"name", "devices"});
+  cluster.only({"name", "devices", "runtime"});
   head.cluster = {found_from(file, cluster.at("name").text()),
                   static_cast<int>(cluster.at("devices").integer(1, kMostDevices))};
+  if (const auto runtime = cluster.find("runtime")) head.cluster.runtime = read_runtime(*runtime);
   return head;
 }
 
@@ -216,8 +226,9 @@ std::string to_yaml(const graph::OpGraph& graph, const Plan& plan) {
   if (!plan.model.parameters.empty()) out += "  parameters:\n";
   for (const auto& [key, value] : plan.model.parameters)
     out += fmt::format("    {}: {}\n", quoted(key), quoted(value));
-  out += fmt::format("cluster: {{name: {}, devices: {}}}\nplanner: {}\n", quoted(plan.cluster.name),
-                     plan.cluster.devices, quoted(plan.planner));
+  out += fmt::format("cluster: {{name: {}, devices: {}", quoted(plan.cluster.name), plan.cluster.devices);
+  if (!plan.cluster.runtime.empty()) out += ", runtime: " + quoted(plan.cluster.runtime);
+  out += fmt::format("}}\nplanner: {}\n", quoted(plan.planner));
   out += training_text(plan.training) + fmt::format("schedule: {}\nstages:\n", quoted(plan.schedule));
   for (const Stage& stage : plan.stages) out += stage_text(graph, plan, stage);
   return out;

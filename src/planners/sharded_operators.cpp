@@ -150,7 +150,7 @@ double ShardedTimes::seconds(const cost::GroupCollective& collective) const {
   for (const auto& group : collective.kind == Kind::all_reduce ? operators_.reduce_ : operators_.gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
   for (const std::size_t type : operators_.types_)  // a collective is launched too
-    slowest = std::max(slowest, operators_.problem_.cluster.types()[type].host_launch.value());
+    slowest = std::max(slowest, operators_.problem_.cluster.types()[type].runtime.one_kernel().value());
   return slowest;
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("a slow host makes a stage last as long as its launches, however it is
   const auto graph =
       models::build("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "16"}});
   const cost::AnalyticCosts costs;
-  const auto quick = two_devices(), slow = quick.launched_in(Seconds(1));
+  const auto quick = two_devices(), slow = quick.run_by({.per_kernel = Seconds(1)});
   plan::Stage stage = all_of(graph, 2);
   for (const int group : {1, 2}) {
     stage.tensor_parallel = group;
@@ -125,6 +125,26 @@ TEST_CASE("a slow host makes a stage last as long as its launches, however it is
   CHECK(cost::launch_time(graph, stage.operators[0], quick.types()[0], 1, {}).total() == Seconds(0));
 }
 
+TEST_CASE(
+    "a task-based runtime adds its time to every forward and every backward pass, however many kernels") {
+  const auto graph =
+      models::build("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "16"}});
+  const cost::AnalyticCosts costs;
+  const auto quick = two_devices(), slow = quick.run_by({.per_task = Seconds(1)});
+  const cost::Problem with{graph, slow, costs, {4}}, without{graph, quick, costs, {4}};
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const core::OpId op(v);
+    CAPTURE(graph.op(op).name);
+    const auto waits = cost::operator_time(with, op, slow.types()[0], 2),
+               plain = cost::operator_time(without, op, quick.types()[0], 2);
+    const auto kernels = cost::launches(graph, op, 4);
+    CHECK((waits.forward - plain.forward).value() == near(kernels.forward > 0 ? 1 : 0));
+    CHECK((waits.backward() - plain.backward()).value() ==
+          near(kernels.input_gradient + kernels.weight_gradient > 0 ? 1 : 0));
+    CHECK((waits.weight_gradient > Seconds(0.1)) == (kernels.weight_gradient > 0));
+  }
+}
+
 TEST_CASE("kernels and updates of a slowed device take so many times as long, what is sent does not") {
   const auto graph =
       models::build("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "16"}});
@@ -145,7 +165,7 @@ TEST_CASE("kernels and updates of a slowed device take so many times as long, wh
 TEST_CASE("a large operator hides its launches, a small one beside it does not") {
   const auto graph = models::build("gpt", {{"layers", "1"}, {"hidden", "2048"}, {"heads", "16"}});
   const cost::AnalyticCosts costs;
-  const auto cluster = two_devices().launched_in(Seconds(40e-6));
+  const auto cluster = two_devices().run_by({.per_kernel = Seconds(40e-6)});
   const cost::Problem problem{graph, cluster, costs, {4}};
   const auto named = [&](const std::string& name) {
     for (std::size_t i = 0; i < graph.size(); ++i)

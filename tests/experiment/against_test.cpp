@@ -81,7 +81,7 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
   rows.push_back({{"id", "llama"}, {"block", "llama"}});
   auto runs = read(rows);
   const auto truth = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 0})
-                         .launched_in(core::Seconds(12.5e-6));
+                         .run_by({.per_kernel = core::Seconds(12.5e-6)});
   std::size_t fitted = 0;
   for (auto& run : runs) fitted += run.block == "gpt" && experiment::fitted_on(run);
   REQUIRE(fitted >= 8);

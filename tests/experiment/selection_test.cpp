@@ -54,6 +54,13 @@ TEST_CASE(
   for (const auto& cell : spec.cells) CHECK(cell.training.bucket == core::Bytes(1 << 20));
   CHECK(read("micro_batch: [4, 8, 16]\n").cells.size() == 8 * 3);
   CHECK(read("compression: [{gradients: 0.5}, {}]\n").cells[0].training.compression.gradients == 0.5);
+  const auto hosts = read("runtime: [none, legion_flexflow, 20us/task]\n");
+  REQUIRE(hosts.cells.size() == 8 * 3);
+  CHECK(hosts.cells[4].cluster.runtime == "20us/task");
+  CHECK(experiment::setting_text(hosts.cells[4]) == "runtime=20us/task");
+  CHECK(hosts.inputs->cluster(hosts.cells[4].cluster).types()[0].runtime.per_task ==
+        cluster::runtime("20us/task").per_task);
+  CHECK_THROWS_AS(read("runtime: [none, slow]\n"), core::BadInput);
   const auto numbers = read("precision: [fp32, mixed_bf16]\n");
   CHECK(numbers.cells[0].model.parameters.empty());
   CHECK(numbers.cells[2].training.precision == plan::mixed_precision("mixed_bf16"));

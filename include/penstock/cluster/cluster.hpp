@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/cluster/runtime.hpp"
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
 
@@ -29,9 +30,8 @@ struct DeviceType {
   int multiprocessors = 1;                         ///< units that run thread blocks independently
   core::Seconds launch_overhead;                   ///< from issuing a kernel to its start
   double overlap_slowdown =
-      1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
-  core::Seconds host_launch{};  ///< from one launch of the host to the next; zero: it is never waited for, as
-                                ///< with CUDA graphs
+      1;              ///< factor on compute time while the device sends, receives or reduces; at least 1
+  Runtime runtime{};  ///< of its host
   double kernel_slowdown =
       1;                   ///< factor on what costs say of every kernel: what clocks under lasting load, and
                            ///< memory that others use meanwhile, leave of a data sheet or of single kernels
@@ -98,9 +98,8 @@ class Cluster {
 
   /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
   Cluster first(int count) const;
-  /// The same with hosts that take this long to launch a kernel (DeviceType::host_launch), whatever the
-  /// device.
-  Cluster launched_in(core::Seconds each) const;
+  /// The same with hosts that run this (DeviceType::runtime), whatever the device.
+  Cluster run_by(const Runtime& runtime) const;
   /// The same with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever the
   /// device.
   Cluster slowed_by(double factor) const;

@@ -20,7 +20,7 @@ struct Launches {
 Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);
 
 /// Seconds that the host takes to launch the passes of one device's part of an operator, over `samples` of
-/// the whole group; zero where the device type does not state its DeviceType::host_launch.
+/// the whole group; zero where the device's runtime states no time per kernel.
 OpTime launch_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part);
 
@@ -29,5 +29,11 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId op, const cluster::De
 /// training runs agree better with this than with a host that runs ahead through a whole stage
 /// (docs/published_runs.md).
 OpTime launched(const OpTime& device, const OpTime& host);
+
+/// `time` of an operator's passes and Runtime::per_task for each: a task-based runtime starts a pass when it
+/// has heard that those before it are done, and a device idles meanwhile. A backward pass is one task; a pass
+/// that launches no kernel is none.
+OpTime handed_over(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   OpTime time);
 
 }  // namespace penstock::cost

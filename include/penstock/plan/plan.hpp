@@ -111,8 +111,9 @@ struct ModelRef {
 };
 
 struct ClusterRef {
-  std::string name;  ///< name or path of a cluster file
-  int devices = 0;   ///< how many of its devices take part
+  std::string name;       ///< name or path of a cluster file
+  int devices = 0;        ///< how many of its devices take part
+  std::string runtime{};  ///< of their hosts (cluster::runtime); "": as the cluster's file says
 };
 
 struct Plan {
