@@ -7,7 +7,7 @@ namespace penstock::planners {
 // Parallelism", ASPLOS 2025. The optimizer was never published; Partition says where ours differs from the
 // listing.
 SearchResult graphpipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return sweep(problem, options, {Structure::series_parallel}, objective("graphpipe", options), stop);
+  return sweep("graphpipe", problem, options, {Structure::series_parallel}, stop);
 }
 
 // Ours. GraphPipe's space has no stage that holds parts of two branches, so it lacks some sequential plans;
@@ -15,8 +15,8 @@ SearchResult graphpipe(const cost::Problem& problem, const SearchOptions& option
 // its forced order.
 SearchResult graphpipe_rows(const cost::Problem& problem, const SearchOptions& options,
                             core::StopToken stop) {
-  return sweep(problem, options, {Structure::series_parallel, Structure::row_as_graph},
-               objective("graphpipe_rows", options), stop);
+  return sweep("graphpipe_rows", problem, options, {Structure::series_parallel, Structure::row_as_graph},
+               stop);
 }
 
 }  // namespace penstock::planners

@@ -179,8 +179,10 @@ void StageTable::fill_steps() {
   const std::size_t configs = choices_.micro_batches.size();
   for (std::size_t c = 0; c < configs; ++c) {
     steps_.emplace_back();
+    const Level transfer = choices_.in_flight == schedule::InFlight::hide_transfers ? run(c) : 0;
     for (std::size_t next = 0; next < configs; ++next)  // schedule::demanded_in_flight
-      steps_[c].push_back({run(c) <= run(next) ? run(next) : 2 * run(c) - run(next), run(c), most});
+      steps_[c].push_back(
+          {(run(c) <= run(next) ? run(next) : 2 * run(c) - run(next)) + transfer, run(c), most});
     steps_[c].push_back({run(c), run(c), most});
   }
   if (configs > 1) return;
@@ -298,8 +300,10 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
   const auto c = static_cast<std::size_t>(config), r = static_cast<std::size_t>(replica_index);
   if (share_[c][r] == kNoShare) return std::numeric_limits<double>::infinity();
   const core::Seconds compute = to_seconds(core::Picoseconds(time(set, share_[c][r])));
-  const auto terms = score::stage_terms(network_, load, compute, choices_.micro_batches[c],
-                                        choices_.replicas[r], problem_.training.mini_batch);
+  const std::int64_t size = choices_.micro_batches[c];
+  const auto terms =
+      score::stage_terms(network_, load, compute, size, choices_.replicas[r],
+                         choices_.reduced == Reduced::per_micro_batch ? size : problem_.training.mini_batch);
   if (choices_.objective == Objective::longer) return terms.time_per_sample();
   return terms.compute + terms.communication + terms.reduce;
 }

@@ -11,6 +11,7 @@
 #include "level_row.hpp"
 #include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
+#include "penstock/schedule/in_flight.hpp"
 #include "penstock/score/estimate.hpp"
 #include "stage_set.hpp"
 #include "workspace_table.hpp"
@@ -20,6 +21,8 @@ namespace penstock::planners {
 /// What a stage takes per sample, beside the all-reduce: the longer of computing and sending, which overlap,
 /// or their sum, as where they do not.
 enum class Objective : std::uint8_t { longer, sum };
+/// How often a stage's time counts its all-reduce.
+enum class Reduced : std::uint8_t { per_iteration, per_micro_batch };
 
 /// Micro-batch sizes and replica counts the search may choose.
 struct Choices {
@@ -27,6 +30,8 @@ struct Choices {
   std::vector<int> replicas;                ///< ascending
   int k = 1;                                ///< kFkB
   Objective objective = Objective::longer;
+  Reduced reduced = Reduced::per_iteration;
+  schedule::InFlight in_flight = schedule::InFlight::depth;
   std::optional<std::int64_t> per_replica{};  ///< the only share that a replica may get of any of them
   bool possible(std::int64_t micro_batch, int count) const {
     return per_replica ? micro_batch == *per_replica * count : micro_batch >= count;

@@ -141,20 +141,24 @@ std::vector<std::int64_t> sizes_by_replicas(const cost::Problem& problem, const 
 /// Each entry is searched on its own: one size for all stages; with sizes per stage also all sizes up to each
 /// one, since the bottleneck alone would always favour the largest and leave no pipeline.
 std::vector<Choices> searches(const cost::Problem& problem, const SearchOptions& options,
-                              Objective objective) {
+                              const Choices& rules) {
   if (options.k < 1) throw BadInput("k must be at least 1");
   const auto replicas = replica_counts(static_cast<int>(problem.cluster.size()), options.any_degree);
   std::vector<Choices> out;
+  const auto add = [&](const std::vector<std::int64_t>& sizes, const std::vector<int>& counts) -> Choices& {
+    out.push_back(rules);
+    out.back().micro_batches = sizes;
+    out.back().replicas = counts;
+    return out.back();
+  };
   std::vector<std::int64_t> sizes;
   for (const Flow& flow : flows(problem, options, replicas)) {
     sizes.push_back(flow.samples);
-    if (options.per_stage_micro_batch && !options.micro_batch && sizes.size() > 1)
-      out.push_back({sizes, replicas, options.k, objective});
-    out.push_back(
-        {{flow.samples}, flow.replicas == 0 ? replicas : std::vector{flow.replicas}, options.k, objective});
+    if (options.per_stage_micro_batch && !options.micro_batch && sizes.size() > 1) add(sizes, replicas);
+    add({flow.samples}, flow.replicas == 0 ? replicas : std::vector{flow.replicas});
   }
   if (options.per_stage_micro_batch && options.micro_batch)
-    out.push_back({sizes_by_replicas(problem, options), replicas, options.k, objective, options.micro_batch});
+    add(sizes_by_replicas(problem, options), replicas).per_replica = options.micro_batch;
   return out;
 }
 
@@ -177,6 +181,11 @@ bool mixed(const cluster::Cluster& cluster) {
   });
 }
 
+/// A bottleneck of other sums says nothing of the estimate.
+bool bounds_estimate(const Choices& choices) {
+  return choices.objective == Objective::longer && choices.reduced == Reduced::per_iteration;
+}
+
 struct SweepCandidate {
   plan::Plan plan;
   double bottleneck = 0;
@@ -187,14 +196,11 @@ struct SweepCandidate {
 class Sweep {
  public:
   Sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
-        Objective objective, core::StopToken stop)
-      : problem_(problem),
-        options_(options),
-        objective_(objective),
-        stop_(stop),
-        units_(planning_units(problem.graph)) {
-    for (const Choices& choices : searches(problem, options, objective))
-      for (Structure structure : structures) searches_.push_back({choices, structure});
+        const std::vector<Choices>& rules, core::StopToken stop)
+      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
+    for (const Choices& rule : rules)
+      for (const Choices& choices : searches(problem, options, rule))
+        for (Structure structure : structures) searches_.push_back({choices, structure});
     if (std::find(structures.begin(), structures.end(), Structure::series_parallel) != structures.end())
       tree_ = tree_of(problem, units_, searches_.back().choices, stop);
   }
@@ -209,7 +215,7 @@ class Sweep {
     if (found[first] && found[first]->judged) to_beat_ = core::Seconds(found[first]->iteration);
     // An estimate takes the longer, and says nothing of sums.
     const double give_up = found[first] && !by_evaluation(options_) && !mixed(problem_.cluster) &&
-                                   objective_ == Objective::longer
+                                   bounds_estimate(searches_[first].choices)
                                ? found[first]->iteration / static_cast<double>(problem_.training.mini_batch)
                                : std::numeric_limits<double>::infinity();
     core::parallel_for(first, [&](std::size_t i) { found[i] = search(searches_[i], give_up, rows[i]); });
@@ -311,7 +317,6 @@ class Sweep {
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
-  Objective objective_;
   core::StopToken stop_;
   std::vector<Search> searches_;
   Units units_;
@@ -323,21 +328,46 @@ class Sweep {
 }  // namespace
 
 const std::vector<PlannerOption>& sweep_options() {
-  static const std::vector<PlannerOption> options = {words(
-      "objective", {"max", "sum"},
-      "a stage takes the longer of computing and sending, which overlap; or their sum, as where they do "
-      "not")};
+  static const std::vector<PlannerOption> options = {
+      words(
+          "objective", {"max", "sum"},
+          "a stage takes the longer of computing and sending, which overlap; or their sum, as where they do "
+          "not"),
+      words("all_reduce", {"per_iteration", "per_micro_batch"},
+            "how often a stage's time counts its all-reduce: a study of what planners whose plans replicate "
+            "little may "
+            "have charged"),
+      words("in_flight", {"depth", "hide_transfers", "either"},
+            "micro-batches that a stage holds: its depth, so that transfers are waited for; up to twice the "
+            "depth, less one, so that they are hidden; or what turns out faster")};
   return options;
 }
 
-Objective objective(const char* planner, const SearchOptions& options) {
+namespace {
+
+/// All that a planner's own options say, once for each rule it is to try.
+std::vector<Choices> rules(const char* planner, const SearchOptions& options) {
+  using schedule::InFlight;
   const OwnValues own(planner, sweep_options(), options.own);
-  return own.word("objective") == "sum" ? Objective::sum : Objective::longer;
+  Choices rule{{}, {}, options.k};
+  rule.objective = own.word("objective") == "sum" ? Objective::sum : Objective::longer;
+  rule.reduced =
+      own.word("all_reduce") == "per_iteration" ? Reduced::per_iteration : Reduced::per_micro_batch;
+  std::vector<Choices> out;
+  for (const auto& [word, in_flight] :
+       {std::pair{"depth", InFlight::depth}, std::pair{"hide_transfers", InFlight::hide_transfers}}) {
+    if (own.word("in_flight") != word && own.word("in_flight") != "either") continue;
+    out.push_back(rule);
+    out.back().in_flight = in_flight;
+  }
+  return out;
 }
 
-SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,
-                   const std::vector<Structure>& structures, Objective objective, core::StopToken stop) {
-  return Sweep(problem, options, structures, objective, stop).run();
+}  // namespace
+
+SearchResult sweep(const char* planner, const cost::Problem& problem, const SearchOptions& options,
+                   const std::vector<Structure>& structures, core::StopToken stop) {
+  return Sweep(problem, options, structures, rules(planner, options), stop).run();
 }
 
 }  // namespace penstock::planners

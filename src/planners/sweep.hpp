@@ -55,14 +55,13 @@ Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Secon
 /// limit.
 bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body);
 
-/// The options of graphpipe, graphpipe_rows and spp, and what a planner's values of them say.
+/// The options of graphpipe, graphpipe_rows and spp.
 const std::vector<PlannerOption>& sweep_options();
-Objective objective(const char* planner, const SearchOptions& options);
 
 /// GraphPipe's default (appendix A.2): one micro-batch size for all stages, all powers of two tried in
 /// parallel, the best iteration time kept, over all structures given. The same bytes for any number of
-/// threads.
-SearchResult sweep(const cost::Problem& problem, const SearchOptions& options,
-                   const std::vector<Structure>& structures, Objective objective, core::StopToken stop);
+/// threads. `planner`: its name, for what options.own says wrongly.
+SearchResult sweep(const char* planner, const cost::Problem& problem, const SearchOptions& options,
+                   const std::vector<Structure>& structures, core::StopToken stop);
 
 }  // namespace penstock::planners

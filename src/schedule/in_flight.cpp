@@ -25,11 +25,12 @@ std::int64_t replicas_downstream(const plan::Plan& plan, const plan::StageGraph&
   return replicas;
 }
 
-std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s) {
+std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s,
+                                    InFlight rule) {
   std::int64_t held = pace(plan.stages[s]).run();
   for (std::size_t b : stages.leaving(core::StageId(s))) {
     const plan::Stage& next = plan.stages[stages.boundaries()[b].to.index()];
-    held = std::max(held, demanded_in_flight(pace(plan.stages[s]), next.in_flight, pace(next)));
+    held = std::max(held, demanded_in_flight(pace(plan.stages[s]), next.in_flight, pace(next), rule));
   }
   return held;
 }
@@ -55,7 +56,13 @@ std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y) 
   return (needed + own - 1) / own * own;
 }
 
-void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs) {
+std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, InFlight rule) {
+  const std::int64_t held = demanded_in_flight(x, i_y, y);
+  return rule == InFlight::depth ? held : demanded_in_flight(x, held, x);
+}
+
+void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs,
+                      InFlight rule) {
   if (!per_stage(plan)) return as_ordered(plan, costs);
   const std::int64_t mini_batch = plan.training.mini_batch;
   for (std::size_t s = plan.stages.size(); s-- > 0;) {
@@ -66,7 +73,7 @@ void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const Gr
     else if (plan::asynchronous(plan))
       stage.in_flight = in_turn(plan, stages, s);
     else
-      stage.in_flight = std::min(mini_batch, demanded_by_successors(plan, stages, s));
+      stage.in_flight = std::min(mini_batch, demanded_by_successors(plan, stages, s, rule));
   }
 }
 

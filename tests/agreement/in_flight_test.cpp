@@ -1,5 +1,7 @@
 // The in-flight rule against every in-flight vector, by simulation without transfer times.
 
+#include "penstock/schedule/in_flight.hpp"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/in_flight_oracle.hpp"
+#include "support/near.hpp"
 #include "support/random_graph.hpp"
 #include "support/tiny.hpp"
 
@@ -228,3 +231,31 @@ TEST_CASE("uneven stages: the rule need not reach the shortest iteration") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("transfers as long as a forward pass: the depth's count waits, the other rule is what hides them") {
+  constexpr std::int64_t kMiniBatch = 16;
+  for (const int stages : {2, 3, 4, 5}) {
+    CAPTURE(stages);
+    const auto p = support::pipeline(chain(stages), std::vector<std::int64_t>(stages, 1),
+                                     std::vector<double>(stages, 1), 2, kMiniBatch);
+    const double second = static_cast<double>(p.graph.op(core::OpId(0)).output_bytes.value());
+    const auto cluster = support::tiny_cluster(stages, std::int64_t{1} << 40, second);
+    const auto costs = support::FixedCosts::uniform(stages, 1, 2);
+    const cost::Problem problem{p.graph, cluster, costs, p.plan.training};
+    const auto iteration = [&](schedule::InFlight rule, std::int64_t more) {
+      plan::Plan plan = p.plan;
+      schedule::derive_in_flight(plan, plan::StageGraph(p.graph, plan), {}, rule);
+      for (auto& stage : plan.stages)
+        stage.in_flight = std::clamp<std::int64_t>(stage.in_flight + more, 1, kMiniBatch);
+      return core::to_seconds(
+                 sim::simulate_time(problem, plan, schedule::plan_order(plan), {sim::NetworkModel::fifo}))
+          .value();
+    };
+    constexpr auto kDepth = schedule::InFlight::depth, kHide = schedule::InFlight::hide_transfers;
+    const double hidden = iteration(kHide, 0);
+    CHECK(iteration(kDepth, 0) > 1.25 * hidden);
+    CHECK(iteration(kHide, -1) > 1.15 * hidden);
+    CHECK(iteration(kHide, 1) == support::near(hidden));
+    CHECK(iteration(kHide, kMiniBatch) > 0.96 * hidden);  // with everything in flight
+  }
+}

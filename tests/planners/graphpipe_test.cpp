@@ -3,6 +3,7 @@
 #include <string>
 
 #include "models/catalogue.hpp"
+#include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
@@ -111,6 +112,76 @@ TEST_CASE("with the costs implied by optimizer log 1 the bottleneck is no worse 
   pinned.pipeline_micro_batch = 8;
   const auto found = search("graphpipe", problem, pinned);
   CHECK(found.bottleneck * 1e3 <= 3.70979);
+}
+
+TEST_CASE("counts that hide transfers are a choice, and `either` takes the faster of both") {
+  const auto graph = models::build("mmt", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::sgd}};
+  for (const char* planner : {"graphpipe", "spp", "graphpipe_rows"}) {
+    CAPTURE(std::string(planner));
+    const auto with = [&](const char* rule) {
+      planners::SearchOptions options;
+      options.own = {{"in_flight", rule}};
+      options.evaluate = [&](const plan::Plan& p) {
+        return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p)));
+      };
+      const auto plan = search(planner, problem, options).plan;
+      return std::pair(plan, options.evaluate(plan));
+    };
+    const auto depth = with("depth"), hidden = with("hide_transfers"), either = with("either");
+    CHECK(hidden.second <= depth.second);
+    if (planner == std::string("graphpipe"))  // what travels into the join
+      CHECK(hidden.second < depth.second);
+    CHECK(either.second == hidden.second);
+    // One stage before the last: its own micro-batch, the next one's, and one on its way.
+    const auto& stages = hidden.first.stages;
+    CHECK(stages[stages.size() - 2].in_flight == 3 * stages.back().micro_batch);
+  }
+}
+
+TEST_CASE("counts that hide transfers are paid for in memory: a tight device keeps its stages smaller") {
+  const auto graph = models::build("mmt", {});
+  for (const double share : {0.95, 0.85, 0.75}) {
+    CAPTURE(share);
+    const auto devices = summit(8);
+    const cost::Problem ample{graph, devices, kCosts, {128, plan::Optimizer::sgd}};
+    planners::SearchOptions options;
+    options.own = {{"in_flight", "hide_transfers"}};
+    options.pipeline_micro_batch = 8;
+    const auto found = search("graphpipe", ample, options);
+    core::Bytes most;
+    for (const auto& memory : score::stage_memories(ample, found.plan))
+      most = std::max(most, plan::total(memory));
+    std::string text = core::read_file(support::checkout("/experiments/clusters/summit.yaml"));
+    text.replace(text.find("16GiB,"), 5,
+                 std::to_string(static_cast<std::int64_t>(share * static_cast<double>(most.value()))) + "B");
+    const auto tight = cluster::parse_cluster(text, "tight.yaml").first(8);
+    const cost::Problem problem{graph, tight, kCosts, {128, plan::Optimizer::sgd}};
+    options.pipeline_micro_batch.reset();
+    const auto fits = search("graphpipe", problem, options);  // without a fault of memory
+    CHECK(fits.bottleneck >= found.bottleneck);
+  }
+}
+
+TEST_CASE("an all-reduce charged to every micro-batch is in the bottleneck so many times") {
+  for (const char* model : {"candle_uno", "dlrm"}) {
+    const auto graph = models::build(model, {});
+    const auto cluster = summit(16);
+    constexpr std::int64_t kMiniBatch = 4096, kMicroBatch = 128;
+    const cost::Problem problem{graph, cluster, kCosts, {kMiniBatch, plan::Optimizer::sgd}};
+    planners::SearchOptions options;
+    options.pipeline_micro_batch = kMicroBatch;
+    const double once = search("spp", problem, options).bottleneck;
+    options.own = {{"all_reduce", "per_micro_batch"}};
+    const auto found = search("spp", problem, options);
+    double slowest = 0;
+    for (const auto& stage : score::estimate(problem, found.plan).stages)
+      slowest = std::max(
+          slowest, std::max(stage.compute, stage.communication) + stage.reduce * (kMiniBatch / kMicroBatch));
+    CHECK(found.bottleneck == support::near(slowest, 1e-9));
+    CHECK(found.bottleneck > once);
+  }
 }
 
 TEST_CASE("kFkB and per-stage micro-batches give valid plans") {

@@ -10,7 +10,8 @@ using schedule::demanded_in_flight;
 namespace {
 
 /// A chain of stages, one operator each, with these micro-batch sizes; its in-flight counts by the rule.
-std::vector<std::int64_t> chain(const std::vector<std::int64_t>& micro_batches, std::int64_t mini_batch) {
+std::vector<std::int64_t> chain(const std::vector<std::int64_t>& micro_batches, std::int64_t mini_batch,
+                                schedule::InFlight rule = schedule::InFlight::depth) {
   std::vector<std::pair<int, int>> edges;
   for (std::size_t s = 0; s + 1 < micro_batches.size(); ++s)
     edges.emplace_back(static_cast<int>(s), static_cast<int>(s + 1));
@@ -19,7 +20,7 @@ std::vector<std::int64_t> chain(const std::vector<std::int64_t>& micro_batches, 
   p.training.mini_batch = mini_batch;
   for (std::size_t s = 0; s < micro_batches.size(); ++s)
     p.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, micro_batches[s], 1, 0, {}});
-  schedule::derive_in_flight(p, plan::StageGraph(graph, p));
+  schedule::derive_in_flight(p, plan::StageGraph(graph, p), {}, rule);
   std::vector<std::int64_t> out;
   for (const auto& stage : p.stages) out.push_back(stage.in_flight);
   return out;
@@ -31,6 +32,15 @@ TEST_CASE("equal micro-batches: one more micro-batch per stage towards the sourc
   CHECK(chain({1, 1, 1, 1}, 8) == std::vector<std::int64_t>{4, 3, 2, 1});
   // Never more than the mini-batch.
   CHECK(chain({1, 1, 1, 1}, 2) == std::vector<std::int64_t>{2, 2, 2, 1});
+}
+
+TEST_CASE("a transfer that is hidden is a stage more: twice the depth, less one") {
+  constexpr auto kHide = schedule::InFlight::hide_transfers;
+  CHECK(chain({1, 1, 1, 1}, 8, kHide) == std::vector<std::int64_t>{7, 5, 3, 1});
+  CHECK(chain({2, 2, 2}, 8, kHide) == std::vector<std::int64_t>{8, 6, 2});
+  // The sender's micro-batch of 4 is on its way while the next stage works on single samples.
+  CHECK(chain({4, 1}, 32, kHide) == std::vector<std::int64_t>{12, 1});
+  CHECK(chain({1, 4}, 32, kHide) == std::vector<std::int64_t>{9, 4});
 }
 
 TEST_CASE("GraphPipe Fig. 5: micro-batches 1, 2, 4 hold 10 samples in the first stage, uniform 4 hold 12") {

@@ -26,10 +26,19 @@ struct Pace {
 /// even chains but is not tight: there in_flight_search.hpp decides.
 std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y);
 
+/// How many samples 1f1b holds.
+enum class InFlight : std::uint8_t {
+  depth,           ///< what the successors' passes ask for: transfers between stages are waited for
+  hide_transfers,  ///< as if each transfer were a stage of its own, at the pace of the stage that sends: of
+                   ///< equal micro-batches 2 depth - 1 instead of depth
+};
+std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, InFlight rule);
+
 /// Sets `in_flight` of every stage that has none: gpipe holds the mini-batch, 1f1b the rule's count (the
 /// largest demand over its successors, never more than the mini-batch), 1f1b without a flush ceil(D / R)
 /// micro-batches on each of R replicas, D the devices from this stage on (PipeDream, SOSP 2019, section 3.2),
 /// any other family what its grid holds. Throws as plan_order does.
-void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs = {});
+void derive_in_flight(plan::Plan& plan, const plan::StageGraph& stages, const GridCosts& costs = {},
+                      InFlight rule = InFlight::depth);
 
 }  // namespace penstock::schedule
