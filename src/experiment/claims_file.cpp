@@ -1,9 +1,12 @@
 #include "claims_file.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "at_node.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/report/claim_map.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -11,6 +14,7 @@ namespace {
 using core::Yaml;
 
 constexpr double kTolerance = 0.1;  ///< unless the file says otherwise
+constexpr std::size_t kMostClaims = 1000;
 
 /// A number, [low, high], {at_least: low} or {at_most: high}.
 report::Interval read_interval(const Yaml& node) {
@@ -57,8 +61,19 @@ report::Measure read_measure(const Yaml& node) {
   return out;
 }
 
+report::ClaimMap read_map(const Yaml& node) {
+  node.only({"across", "up", "panels"});
+  report::ClaimMap out{node.at("across").text(), node.at("up").text(), {}};
+  constexpr std::size_t kMost = 2;
+  if (const auto panels = node.find("panels")) {
+    out.panels = read_texts(*panels);
+    if (out.panels.size() > kMost) panels->fail("expected at most two columns");
+  }
+  return out;
+}
+
 report::Claim read_claim(const Yaml& node, const report::Rows& rows) {
-  node.only({"what", "source", "paper", "measure", "tolerance", "even", "reason"});
+  node.only({"what", "source", "paper", "measure", "tolerance", "even", "reason", "map"});
   report::Claim out;
   out.what = node.at("what").text();
   out.source = node.at("source").text();
@@ -70,7 +85,17 @@ report::Claim read_claim(const Yaml& node, const report::Rows& rows) {
   out.tolerance = tolerance ? tolerance->share() : kTolerance;
   if (const auto reason = node.find("reason")) out.reason = reason->text();
   at_node(node.at("measure"), [&] { report::check(out, rows); });
+  if (const auto map = node.find("map")) {
+    out.map = read_map(*map);
+    at_node(*map, [&] { report::check(out, rows); });
+  }
   return out;
+}
+
+bool is_map(const std::string& file) {
+  for (std::size_t claim = 0; claim < kMostClaims; ++claim)
+    if (file == report::map_file(claim)) return true;
+  return false;
 }
 
 }  // namespace
@@ -78,13 +103,18 @@ report::Claim read_claim(const Yaml& node, const report::Rows& rows) {
 std::vector<report::Claim> read_claims(const Yaml& root, const report::Rows& rows) {
   std::vector<report::Claim> out;
   if (const auto list = root.find("claims"))
-    for (const Yaml& node : list->items()) out.push_back(read_claim(node, rows));
+    for (const Yaml& node : list->items()) {
+      if (out.size() == kMostClaims) list->fail(fmt::format("expected at most {} claims", kMostClaims));
+      out.push_back(read_claim(node, rows));
+    }
   return out;
 }
 
 void remove_claims(const std::string& folder) {
   std::error_code fault;
   for (const char* file : {"/claims.csv", "/claims.json"}) std::filesystem::remove(folder + file, fault);
+  for (const auto& entry : std::filesystem::directory_iterator(folder, fault))
+    if (is_map(entry.path().filename().string())) std::filesystem::remove(entry.path(), fault);
 }
 
 std::string write_claims(const std::string& folder, const std::string& experiment, const std::string& summary,
@@ -93,6 +123,9 @@ std::string write_claims(const std::string& folder, const std::string& experimen
   if (claims.empty()) return "";
   std::vector<report::Finding> findings;
   for (const report::Claim& claim : claims) findings.push_back(report::judge(claim, rows));
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    if (claims[i].map)
+      core::write_file(folder + "/" + report::map_file(i), report::claim_map_svg(claims[i], rows));
   core::write_file(folder + "/claims.csv", report::claims_csv(claims, findings));
   core::write_file(folder + "/claims.json", report::claims_json(experiment, summary, claims, findings));
   return report::claims_table(claims, findings);

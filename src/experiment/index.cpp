@@ -72,19 +72,21 @@ std::string overview_line(const IndexEntry& entry) {
   return out + '\n';
 }
 
-std::string claim_line(const Json& claim) {
+std::string claim_line(const std::string& folder, const Json& claim) {
   const auto text = [&](const char* key) { return cell(claim.at(key).get<std::string>()); };
   const std::string reason = text("reason");
-  return fmt::format("| {} | {} | {} | {} | {}{} |\n", text("claim"), text("source"),
-                     interval_text(claim.at("paper")), interval_text(claim.at("ours")), text("verdict"),
-                     reason.empty() ? "" : ": " + reason);
+  const std::string what = claim.contains("map")
+                               ? fmt::format("{} ([where]({}/{}))", text("claim"), folder, text("map"))
+                               : text("claim");
+  return fmt::format("| {} | {} | {} | {} | {}{} |\n", what, text("source"), interval_text(claim.at("paper")),
+                     interval_text(claim.at("ours")), text("verdict"), reason.empty() ? "" : ": " + reason);
 }
 
 std::string section(const IndexEntry& entry) {
   if (entry.claims.empty()) return "";
   std::string out = fmt::format("\n## {}\n\n", entry.folder);
   out += "| claim | source | paper | ours | verdict |\n| --- | --- | --- | --- | --- |\n";
-  for (const Json& claim : entry.claims) out += claim_line(claim);
+  for (const Json& claim : entry.claims) out += claim_line(entry.folder, claim);
   return out;
 }
 

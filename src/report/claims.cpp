@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "numbers.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
 
@@ -25,13 +25,6 @@ std::size_t index_of(const Rows& rows, const std::string& column) {
 
 const std::string& cell(const Rows& rows, const ClaimRow& row, const std::string& column) {
   return row[index_of(rows, column)];
-}
-
-std::optional<double> number(const std::string& text) {
-  double out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return out;
 }
 
 bool is_axis(const Rows& rows, const std::string& column) {
@@ -175,9 +168,13 @@ Interval widened(Interval interval, double tolerance) {
   return interval;
 }
 
-Verdict verdict(const Claim& claim, Interval ours) {
+bool within(const Claim& claim, Interval ours) {
   const Interval paper = widened(claim.paper, claim.tolerance);
-  if (ours.low >= paper.low && ours.high <= paper.high) return Verdict::reproduced;
+  return ours.low >= paper.low && ours.high <= paper.high;
+}
+
+Verdict verdict(const Claim& claim, Interval ours) {
+  if (within(claim, ours)) return Verdict::reproduced;
   const Reduction how = claim.measure.reduce;
   const bool counted = how == Reduction::count || how == Reduction::wins;  // these have no direction
   if (counted || !claim.even || side(claim.paper, *claim.even) == 0) return Verdict::not_reproduced;
@@ -230,6 +227,26 @@ void check(const Claim& claim, const Rows& rows) {
   for (const std::string& column : measure.along) index_of(rows, column);
   check_selector(rows, measure.of);
   if (measure.over) check_selector(rows, *measure.over);
+  if (!claim.map) return;
+  for (const std::string* column : {&claim.map->across, &claim.map->up}) index_of(rows, *column);
+  for (const std::string& column : claim.map->panels) index_of(rows, column);
+}
+
+std::vector<ClaimValue> values(const Claim& claim, const Rows& rows) {
+  check(claim, rows);
+  std::size_t missing = 0;
+  std::vector<ClaimValue> out;
+  for (const Value& value : raw_values(claim.measure, rows, missing))
+    out.push_back({static_cast<std::size_t>(value.row - rows.cells.data()), value.value});
+  return out;
+}
+
+const std::string& text_of(const Rows& rows, std::size_t row, const std::string& column) {
+  return cell(rows, rows.cells[row], column);
+}
+
+bool holds(const Claim& claim, double value) {
+  return within(claim, {value, value});
 }
 
 Finding judge(const Claim& claim, const Rows& rows) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "penstock/report/claim_map.hpp"
 #include "penstock/report/claims.hpp"
 #include "penstock/report/table.hpp"
 
@@ -67,7 +68,10 @@ std::string claims_table(std::span<const Claim> claims, std::span<const Finding>
 std::string claims_json(const std::string& experiment, const std::string& summary,
                         std::span<const Claim> claims, std::span<const Finding> findings) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < claims.size(); ++i) list.push_back(json(claims[i], findings[i]));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    list.push_back(json(claims[i], findings[i]));
+    if (claims[i].map) list.back()["map"] = map_file(i);
+  }
   const Json out = {{"experiment", experiment}, {"summary", summary}, {"claims", std::move(list)}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -46,6 +46,12 @@ struct Measure {
   Reduction reduce = Reduction::all;
 };
 
+/// How a claim's values are drawn (claim_map.hpp): names of columns.
+struct ClaimMap {
+  std::string across, up;
+  std::vector<std::string> panels;  ///< at most two: the panels' rows, and their columns
+};
+
 struct Claim {
   std::string what;    ///< in words
   std::string source;  ///< paper, and the figure, table or section in it
@@ -54,6 +60,7 @@ struct Claim {
   double tolerance = 0;        ///< share by which a number may miss the paper's
   std::optional<double> even;  ///< the value that speaks for neither side: 1 for ratios
   std::string reason;          ///< established cause, shown where the claim is not reproduced
+  std::optional<ClaimMap> map{};
 };
 
 enum class Verdict : std::uint8_t {
@@ -70,6 +77,18 @@ struct Finding {
   std::size_t missing = 0;       ///< how many more there would be if every row had a value
   Verdict verdict = Verdict::ambiguous;
 };
+
+/// One of the numbers that a claim is made of.
+struct ClaimValue {
+  std::size_t row;  ///< of `Measure::of`
+  double value;
+};
+/// Before `along` and `reduce`. Throws as check.
+std::vector<ClaimValue> values(const Claim& claim, const Rows& rows);
+/// What a row has in a column. Throws BadInput for a column that rows do not have.
+const std::string& text_of(const Rows& rows, std::size_t row, const std::string& column);
+/// Whether a number lies in what the paper states, widened by the tolerance.
+bool holds(const Claim& claim, double value);
 
 /// Throws BadInput for a column that rows do not have, and for a selector that no row's axes meet.
 void check(const Claim& claim, const Rows& rows);
