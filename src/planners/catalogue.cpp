@@ -12,6 +12,11 @@ const std::vector<PlannerInfo>& catalogue() {
        graphpipe, sweep_options()},
       {"graphpipe_rows", "graphpipe, or the row partition run as a graph where that is faster",
        "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows, sweep_options()},
+      {"graphpipe_climb",
+       "the best of graphpipe, its rows and data parallelism, changed step by step while that helps",
+       "ours: stages with pieces of several branches, any number of replicas, devices by place; slower to "
+       "search",
+       graphpipe_climb, sweep_options()},
       {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp,
        sweep_options()},

@@ -30,8 +30,8 @@ bash_offers "schedule schedules" penstock sched
 bash_offers "cluster coverage report verify" penstock calibrate ""
 bash_offers "--mini-batch" penstock plan --mini
 bash_offers "--memory-limit --micro-batch --mini-batch --model" penstock plan --m
-bash_offers "graphpipe graphpipe_rows" penstock plan --planner graph
-bash_offers "graphpipe graphpipe_rows" penstock plan --planner = graph
+bash_offers "graphpipe graphpipe_climb graphpipe_rows" penstock plan --planner graph
+bash_offers "graphpipe graphpipe_climb graphpipe_rows" penstock plan --planner = graph
 bash_offers "fair fifo" penstock plan --network ""
 bash_offers "fair fifo" penstock plan --network =
 bash_offers "spp,pipedream_2bw" penstock compare --planners spp,pipedream_2

@@ -92,7 +92,7 @@ TEST_CASE("planners that judge many plans return the best until a limit, or say 
     if (++calls > 4) full = true;
     return core::Seconds(1);
   };
-  for (const char* planner : {"megatron", "autopipe", "aceso", "piper"}) {
+  for (const char* planner : {"megatron", "autopipe", "aceso", "piper", "graphpipe_climb"}) {
     CAPTURE(planner);
     calls = 0;
     full = false;

@@ -1,0 +1,30 @@
+#pragma once
+// Changes a plan step by step as long as that makes it faster.
+
+#include <functional>
+
+#include "penstock/planners/planner.hpp"
+#include "penstock/schedule/in_flight.hpp"
+
+namespace penstock::planners {
+
+struct Climbed {
+  plan::Plan plan;
+  core::Seconds iteration;   ///< by the judge
+  std::uint64_t judged = 0;  ///< plans
+  bool complete = true;      ///< false: a limit was hit; the best until then
+};
+
+/// Seconds of one iteration. Called from any thread; may throw LimitHit.
+using PlanJudge = std::function<core::Seconds(const plan::Plan&)>;
+
+/// From a valid graph pipeline to one that none of these steps makes faster: some units from the front or the
+/// end of a stage go to another one, two stages become one, one becomes two, a stage gives another a device,
+/// two stages swap all their devices or one, all micro-batches double or halve (unless pinned). Stages are
+/// any convex sets, also of pieces of several branches; replicas come in any number. In-flight counts follow
+/// `rule`. A step is the fastest of the next 64 changes, in a fixed order: the same plan for any number of
+/// threads.
+Climbed climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start,
+              schedule::InFlight rule, const PlanJudge& judge, core::StopToken stop);
+
+}  // namespace penstock::planners

@@ -1,0 +1,157 @@
+// graphpipe_climb: a plan that no single change makes faster.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "support/checkout.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/near.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+
+namespace {
+
+const cost::AnalyticCosts kCosts;
+
+cluster::Cluster summit(int devices) {
+  return cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(devices);
+}
+
+double simulated(const cost::Problem& problem, const plan::Plan& plan) {
+  return to_seconds(sim::simulate_time(problem, plan, schedule::plan_order(plan))).value();
+}
+
+double estimated(const cost::Problem& problem, const plan::Plan& plan) {
+  return score::estimate(problem, plan).iteration.value();
+}
+
+/// Judged by simulation when `options` has no other judge; nothing when no plan fits.
+std::optional<plan::Plan> search(const char* planner, const cost::Problem& problem,
+                                 planners::SearchOptions options = {}) {
+  if (!options.evaluate)
+    options.evaluate = [&](const plan::Plan& p) { return core::Seconds(simulated(problem, p)); };
+  try {
+    auto plan = planners::planner(planner).plan(problem, options, {}).plan;
+    const auto faults = score::faults(problem, plan);
+    CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+    return plan;
+  } catch (const core::Infeasible&) {
+    return std::nullopt;
+  }
+}
+
+planners::SearchOptions by_estimate(const cost::Problem& problem) {
+  planners::SearchOptions options;
+  options.evaluate = [&](const plan::Plan& p) { return core::Seconds(estimated(problem, p)); };
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("it loses to graphpipe, to its rows or to data parallelism nowhere") {
+  for (const char* model : {"mmt", "dlrm", "candle_uno", "clip", "case_study", "transformer"}) {
+    CAPTURE(model);
+    const auto graph = models::build(model, {});
+    const auto cluster = summit(8);
+    const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
+    const double climbed = simulated(problem, *search("graphpipe_climb", problem));
+    for (const char* other : {"graphpipe", "graphpipe_rows", "data_parallel"}) {
+      CAPTURE(other);
+      CHECK(climbed <= simulated(problem, *search(other, problem)));
+    }
+  }
+}
+
+TEST_CASE("loads that neither a branch alone nor a piece of the row balances: a stage across branches") {
+  // Branches of 6 2, 7 and 2 1 s each way, on three devices: a branch each, 8 7 3; better 6 7 2+3, where the
+  // last holds parts of two branches that do not follow each other in the row.
+  const std::vector<double> work{6, 2, 7, 2, 1, 0.01};
+  const auto graph = support::tiny_graph(6, {{0, 1}, {1, 5}, {2, 5}, {3, 4}, {4, 5}});
+  const support::FixedCosts costs(work, work);
+  const auto cluster = support::tiny_cluster(3, std::int64_t{1} << 40, 1e15);
+  const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::sgd}};
+  planners::SearchOptions single = by_estimate(problem);
+  single.pipeline_micro_batch = 1;
+  const auto bottleneck = [&](const char* planner) {
+    return score::estimate(problem, *search(planner, problem, single)).bottleneck;
+  };
+  CHECK(bottleneck("graphpipe_climb") == support::near(14));
+  CHECK(bottleneck("graphpipe_rows") == support::near(16));
+}
+
+namespace {
+
+struct Met {
+  int climb = 0, rows = 0, problems = 0;
+};
+
+/// In how many problems the estimate of exhaustive search is met.
+Met meets_exhaustive(std::uint64_t first, std::uint64_t last) {
+  Met met;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    CAPTURE(seed);
+    const auto random = support::random_problem(seed);
+    if (random.graph.size() > 6) continue;
+    const auto problem = random.problem();
+    auto options = by_estimate(problem);
+    options.any_degree = true;
+    options.max_tensor_parallel = 1;
+    const auto best = search("exhaustive", problem, options);
+    const auto climbed = search("graphpipe_climb", problem, options),
+               rows = search("graphpipe_rows", problem, options);
+    CHECK(climbed.has_value() == rows.has_value());
+    if (!climbed) continue;
+    CHECK(estimated(problem, *climbed) <= estimated(problem, *rows));
+    const double bound = estimated(problem, *best) * (1 + 1e-9);
+    ++met.problems;
+    met.climb += estimated(problem, *climbed) <= bound;
+    met.rows += estimated(problem, *rows) <= bound;
+  }
+  return met;
+}
+
+}  // namespace
+
+TEST_CASE("on small problems it is as good as exhaustive search more often than its beginnings are") {
+  const auto met = meets_exhaustive(1, 80);
+  MESSAGE(fmt::format("exhaustive's estimate met in {} of {} problems, by graphpipe_rows in {}", met.climb,
+                      met.problems, met.rows));
+  CHECK(met.problems > 25);
+  CHECK(met.climb > met.rows);
+}
+
+TEST_CASE("a pinned micro-batch stays pinned") {
+  const auto graph = models::build("dlrm", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::sgd}};
+  planners::SearchOptions of_replicas, of_pipeline;
+  of_replicas.micro_batch = 16;
+  of_pipeline.pipeline_micro_batch = 16;
+  const auto replicas = search("graphpipe_climb", problem, of_replicas),
+             pipeline = search("graphpipe_climb", problem, of_pipeline);
+  for (const auto& stage : replicas->stages) CHECK(stage.micro_batch == 16 * stage.replicas());
+  for (const auto& stage : pipeline->stages) CHECK(stage.micro_batch == 16);
+}
+
+TEST_CASE("with transfers hidden it climbs among plans with these counts") {
+  const auto graph = models::build("dlrm", {});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kCosts, {128, plan::Optimizer::sgd}};
+  const auto with = [&](const char* rule) {
+    planners::SearchOptions options;
+    options.own = {{"in_flight", rule}};
+    return simulated(problem, *search("graphpipe_climb", problem, options));
+  };
+  CHECK(with("either") == std::min(with("depth"), with("hide_transfers")));
+}
