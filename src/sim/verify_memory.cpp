@@ -63,9 +63,8 @@ class StageOnDevice {
     at(release->last).activations -= lasting + kept;
     if (!rule.transient) return;
     hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
-    // What waits for its gradient before it is computed again holds it from then on.
-    const bool late = again && !evidence_.plan.stages[stage_.index()].recompute.early;
-    const Picoseconds gradient = late ? std::min(arrival(*backward), again->first) : arrival(*backward);
+    const Picoseconds gradient =
+        late(*backward->span) ? arrived(*backward->span, again->first) : arrival(*backward);
     hold(gradient, backward->last, load_.leaving.value() * samples_);
   }
 
@@ -79,13 +78,23 @@ class StageOnDevice {
     at(to).buffers -= bytes;
   }
 
-  /// A pair waits for the messages of both its passes, and takes all of them in from the first on.
+  /// A pair waits for the messages of both its passes, and takes all of them in from the first on; but for
+  /// those that the recomputation before it waited for.
   Picoseconds arrival(const Ran& pass) const {
     Picoseconds out = pass.first;
     for (const Span* span : {pass.span, pass.partner})
-      if (const auto found = evidence_.arrival.find(span); found != evidence_.arrival.end())
-        out = std::min(out, found->second);
+      if (span && !late(*span)) out = arrived(*span, out);
     return out;
+  }
+  /// Of the first message for a pass; of one without messages, when it is needed.
+  Picoseconds arrived(const Span& span, Picoseconds needed) const {
+    const auto found = evidence_.arrival.find(&span);
+    return found == evidence_.arrival.end() ? needed : std::min(needed, found->second);
+  }
+  /// Recomputation waits for its gradient.
+  bool late(const Span& span) const {
+    return span.kind != TaskKind::forward && !evidence_.plan.stages[span.stage.index()].recompute.early &&
+           evidence_.find(device_, span.stage, TaskKind::recompute, span.micro_batch);
   }
 
   const Evidence& evidence_;
