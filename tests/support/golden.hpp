@@ -12,15 +12,20 @@
 
 namespace penstock::support {
 
-/// With PENSTOCK_ACCEPT=1 in the environment the file is rewritten instead; review the difference in git.
-inline void check_golden(const std::string& name, const std::string& text) {
+/// The file's text. With PENSTOCK_ACCEPT=1 in the environment it becomes `text` first; review the difference
+/// in git.
+inline std::string accepted(const std::string& name, const std::string& text) {
   const std::string path = checkout("/tests/golden/" + name);
   const char* accept = std::getenv("PENSTOCK_ACCEPT");
   if (accept != nullptr && std::string(accept) == "1") core::write_file(path, text);
   std::string expected;
   CHECK_NOTHROW(expected = core::read_file(path));
-  const bool same = text == expected;
-  INFO("differs from ", path, "; PENSTOCK_ACCEPT=1 accepts the new text");
+  return expected;
+}
+
+inline void check_golden(const std::string& name, const std::string& text) {
+  const bool same = text == accepted(name, text);
+  INFO("differs from tests/golden/", name, "; PENSTOCK_ACCEPT=1 accepts the new text");
   CHECK(same);
 }
 
