@@ -53,9 +53,10 @@ graph::OpGraph build_encoder_decoder(const Parameters& p) {
   const Tensor read =
       net.embedding("source.embedding", net.indices("source.input", source), {vocabulary, hidden});
   const Tensor memory = encode(net, read, layers, sizes);
-  const Table shared{.rows = vocabulary, .width = hidden, .tied = true};
+  const Table shared{.rows = vocabulary, .width = hidden, .parameters_of = "source.embedding"};
   const Tensor said = net.embedding("target.embedding", net.indices("target.input", target), shared);
-  net.linear("head", decode(net, said, memory, layers, sizes), vocabulary, {.tied = true});
+  net.linear("head", decode(net, said, memory, layers, sizes), vocabulary,
+             {.parameters_of = "source.embedding"});
   return net.build();
 }
 

@@ -33,7 +33,8 @@ graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t 
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
     x = layer(net, "layer" + std::to_string(i), x, heads, attention, width, activation);
-  x = net.linear("head", net.layer_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
+  x = net.linear("head", net.layer_norm("norm", x), vocabulary,
+                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
   if (p.flag("loss")) net.loss("loss", x);
   return net.build();
 }

@@ -137,7 +137,8 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
   if (dense.fused != Activation::none) op.shape.emplace_back(info(dense.fused).name, 1);
   const Flops work = flops(2 * x.elements() * width);
   set_work(op, work, if_needed(x, work), work);
-  if (!dense.tied) op.parameters = x.width() * width + (dense.bias ? width : 0);
+  op.parameters_of = dense.parameters_of;
+  if (op.parameters_of.empty()) op.parameters = x.width() * width + (dense.bias ? width : 0);
   Shape shape = x.shape;
   shape.back() = width;
   return emit(std::move(op), {x}, shape, product(shape));
@@ -198,7 +199,8 @@ Tensor Layers::embedding(const std::string& name, const Tensor& rows, Table tabl
   Operator op =
       named(name, OpKind::embedding, {{"lookups", count}, {"rows", table.rows}, {"width", table.width}});
   if (table.sum) op.shape.emplace_back("sum", 1);
-  op.parameters = table.tied ? 0 : table.rows * table.width;
+  op.parameters_of = table.parameters_of;
+  if (op.parameters_of.empty()) op.parameters = table.rows * table.width;
   op.gathered_parameters = gathered;
   set_work(op, flops(table.sum ? gathered : 0), Flops(0), flops(gathered));
   Shape shape = table.sum ? Shape{table.width} : Shape{count, table.width};

@@ -29,13 +29,13 @@ enum class Activation { none, relu, sigmoid, tanh, gelu };
 struct Dense {
   bool bias = false;
   Activation fused = Activation::none;
-  bool tied = false;  ///< the weights live in another operator (an embedding table) and are counted there
+  std::string parameters_of = {};  ///< operator whose weights it uses, counted there (an embedding's table)
 };
 
 struct Table {
   std::int64_t rows, width;
-  bool sum = false;   ///< add the looked-up rows into one
-  bool tied = false;  ///< the table lives in another operator and is counted there
+  bool sum = false;                ///< add the looked-up rows into one
+  std::string parameters_of = {};  ///< operator whose table it uses, counted there
 };
 
 struct Window {

@@ -38,7 +38,8 @@ graph::OpGraph build_llama(const Parameters& p) {
   Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes);
-  x = net.linear("head", net.rms_norm("norm", x), vocabulary, {.tied = p.flag("tied_head")});
+  x = net.linear("head", net.rms_norm("norm", x), vocabulary,
+                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
   if (p.flag("loss")) net.loss("loss", x);
   return net.build();
 }

@@ -35,8 +35,8 @@ std::string operator_table(const graph::OpGraph& graph, const report::Screen& sc
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
     std::string inputs;
-    for (graph::Vertex u : graph.dag().predecessors(static_cast<graph::Vertex>(v)))
-      inputs += (inputs.empty() ? "" : " ") + graph.op(core::OpId(static_cast<std::size_t>(u))).name;
+    for (const core::OpId operand : graph.operands(core::OpId(v)))
+      inputs += (inputs.empty() ? "" : " ") + graph.op(operand).name;
     table.add({op.name, std::string(name(op.kind)), std::to_string(op.parameters),
                fmt::format("{:.2f}", op.forward_flops.value() * 1e-6), core::show(op.output_bytes),
                core::show(op.kept_bytes), inputs});

@@ -132,7 +132,7 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     input += static_cast<double>(graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value());
   if (!part.whole_input) input *= part.part;
   const double output = static_cast<double>(op.output_bytes.value()) * (part.whole_output ? 1 : part.part);
-  const auto owner = graph::parameter_owner(graph, id);  // whose weights a tied operator uses
+  const auto owner = graph.owner(id);  // whose weights a tied operator uses
   const double parameters = static_cast<double>(graph.op(owner).parameters) * part.part;
   const double weights =
       op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;

@@ -46,7 +46,7 @@ Bytes inputs(const graph::OpGraph& graph, OpId id) {
 Bytes fresh_gradient(const graph::OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::embedding || op.gathered_parameters > 0) return {};
-  return graph.parameter_bytes(graph::parameter_owner(graph, id));
+  return graph.parameter_bytes(graph.owner(id));
 }
 
 constexpr std::int64_t kNone = -1, kOutside = -2;

@@ -217,7 +217,7 @@ core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::Op
                                            const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
   const std::int64_t parameters =
-      graph.op(graph::parameter_owner(graph, id)).parameters;  // of whom it is tied to
+      graph.op(graph.owner(id)).parameters;  // of whom it is tied to
   if (parameters == 0 || op.gathered_parameters > 0) return {};
   const double share = part.partition == plan::Partition::batch ? 1 : part.part;
   const core::Bytes bytes = share_of(core::Bytes(parameters * graph.element_bytes()), share);

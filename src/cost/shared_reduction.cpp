@@ -15,7 +15,7 @@ using plan::Partition;
 Partition division(const graph::OpGraph& graph, const plan::Stage& stage, OpId owner) {
   const Sharding divided = sharding(graph, stage);
   for (std::size_t i = 0; i < stage.operators.size(); ++i)
-    if (graph::parameter_owner(graph, stage.operators[i]) == owner) return divided.partition[i];
+    if (graph.owner(stage.operators[i]) == owner) return divided.partition[i];
   return Partition::whole;
 }
 

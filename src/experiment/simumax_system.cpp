@@ -141,10 +141,10 @@ std::optional<cost::Streaming> streaming_of(const Json& system, const std::strin
   const auto number = [&](const char* key, bool zero) {
     const bool known = found.is_object() && found.contains(key) && found.at(key).is_number();
     const double value = known ? found.at(key).get<double>() : -1;
-    constexpr double kLeast = 1e-6, kMost = 1e9;
-    if (!(value >= (zero ? 0 : kLeast) && value <= kMost))
+    constexpr double kLeast = 1e-6, kLargest = 1e9;
+    if (!(value >= (zero ? 0 : kLeast) && value <= kLargest))
       throw core::BadInput({file, 0, std::string("accelerator.bandwidth.default.") + key},
-                           fmt::format("expected a number from {} to {}", zero ? 0 : kLeast, kMost));
+                           fmt::format("expected a number from {} to {}", zero ? 0 : kLeast, kLargest));
     return value;
   };
   constexpr double kGib = 1 << 30;

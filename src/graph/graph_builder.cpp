@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <queue>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "penstock/core/error.hpp"
@@ -20,6 +21,8 @@ struct GraphBuilder::Draft {
   std::string name;
   int element_bytes;
   BoostGraph graph;
+  std::vector<std::vector<OpId>> operands;
+  bool operands_ordered = true;
 };
 
 namespace {
@@ -68,6 +71,25 @@ void check_operator(const std::string& model, const Operator& op) {
   if (fault) throw core::BadInput(fmt::format("model {}: operator '{}' {}", model, op.name, fault));
 }
 
+/// Position of the operator whose parameters each one uses.
+std::vector<OpId> owners(const std::string& model, const std::vector<Operator>& operators) {
+  std::unordered_map<std::string, std::size_t> before;
+  std::vector<OpId> out;
+  for (std::size_t v = 0; v < operators.size(); ++v) {
+    const Operator& op = operators[v];
+    out.emplace_back(v);
+    if (op.parameters > 0) before.emplace(op.name, v);
+    if (op.parameters_of.empty()) continue;
+    const auto owner = before.find(op.parameters_of);
+    if (op.parameters > 0 || owner == before.end())
+      throw core::BadInput(fmt::format(
+          "model {}: operator '{}' uses the parameters of '{}', {}", model, op.name, op.parameters_of,
+          op.parameters > 0 ? "and has its own" : "none before it has that name and any"));
+    out.back() = OpId(owner->second);
+  }
+  return out;
+}
+
 /// Kahn's algorithm, smallest provisional number first: stable where insertion order was topological.
 std::vector<std::size_t> stable_order(const BoostGraph& graph) {
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
@@ -87,13 +109,14 @@ std::vector<std::size_t> stable_order(const BoostGraph& graph) {
 }  // namespace
 
 GraphBuilder::GraphBuilder(std::string name, int element_bytes)
-    : draft_(new Draft{std::move(name), element_bytes, {}}) {}
+    : draft_(new Draft{std::move(name), element_bytes, {}, {}}) {}
 GraphBuilder::~GraphBuilder() = default;
 GraphBuilder::GraphBuilder(GraphBuilder&&) noexcept = default;
 GraphBuilder& GraphBuilder::operator=(GraphBuilder&&) noexcept = default;
 
 OpId GraphBuilder::add(Operator op, std::span<const OpId> inputs) {
   const OpId id(boost::add_vertex(std::move(op), draft_->graph));
+  draft_->operands.emplace_back();
   for (OpId input : inputs) add_edge(input, id);
   return id;
 }
@@ -105,6 +128,14 @@ OpId GraphBuilder::add(Operator op, std::initializer_list<OpId> inputs) {
 void GraphBuilder::add_edge(OpId producer, OpId consumer) {
   core::require(producer.index() < size() && consumer.index() < size(), "edges join known operators");
   boost::add_edge(producer.index(), consumer.index(), draft_->graph);
+  draft_->operands[consumer.index()].push_back(producer);
+}
+
+void GraphBuilder::tie(OpId user, const std::string& owner) {
+  draft_->graph[user.index()].parameters_of = owner;
+}
+void GraphBuilder::forget_operand_order() {
+  draft_->operands_ordered = false;
 }
 
 const Operator& GraphBuilder::op(OpId id) const {
@@ -137,6 +168,12 @@ OpGraph GraphBuilder::build() const {
   for (auto [e, end] = boost::edges(graph); e != end; ++e)
     edges.emplace_back(place[boost::source(*e, graph)], place[boost::target(*e, graph)]);
   out.dag_ = Dag(order.size(), std::move(edges));
+  out.operands_ordered_ = draft_->operands_ordered;
+  out.operands_.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (const OpId operand : draft_->operands[order[i]])
+      out.operands_[i].emplace_back(static_cast<std::size_t>(place[operand.index()]));
+  out.owner_ = owners(out.name_, out.operators_);
   out.trains_above_.resize(order.size());
   for (std::size_t v = 0; v < order.size(); ++v)
     for (const Vertex above : out.dag_.predecessors(static_cast<Vertex>(v)))

@@ -20,20 +20,21 @@ using OrderedJson = nlohmann::ordered_json;
 OrderedJson to_json(const OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   OrderedJson inputs = OrderedJson::array(), shape = OrderedJson::object();
-  for (Vertex p : graph.dag().predecessors(static_cast<Vertex>(id.index())))
-    inputs.push_back(graph.op(OpId(static_cast<std::size_t>(p))).name);
+  for (const OpId operand : graph.operands(id)) inputs.push_back(graph.op(operand).name);
   for (const auto& [extent, value] : op.shape) shape[extent] = value;
-  return {{"name", op.name},
-          {"kind", name(op.kind)},
-          {"inputs", inputs},
-          {"shape", shape},
-          {"forward_flops", op.forward_flops.value()},
-          {"input_gradient_flops", op.input_gradient_flops.value()},
-          {"weight_gradient_flops", op.weight_gradient_flops.value()},
-          {"parameters", op.parameters},
-          {"gathered_parameters", op.gathered_parameters},
-          {"output_bytes", op.output_bytes.value()},
-          {"kept_bytes", op.kept_bytes.value()}};
+  OrderedJson out = {{"name", op.name},
+                     {"kind", name(op.kind)},
+                     {"inputs", inputs},
+                     {"shape", shape},
+                     {"forward_flops", op.forward_flops.value()},
+                     {"input_gradient_flops", op.input_gradient_flops.value()},
+                     {"weight_gradient_flops", op.weight_gradient_flops.value()},
+                     {"parameters", op.parameters},
+                     {"gathered_parameters", op.gathered_parameters},
+                     {"output_bytes", op.output_bytes.value()},
+                     {"kept_bytes", op.kept_bytes.value()}};
+  if (!op.parameters_of.empty()) out["parameters_of"] = op.parameters_of;
+  return out;
 }
 
 /// JSON cannot hold other text, so what we read could not be written again.
@@ -92,10 +93,16 @@ void check_heads(const Yaml& shape, const Operator& op) {
     shape.at("kv_heads").fail(fmt::format("expected a divisor of the {} heads", heads));
 }
 
-Operator parse_operator(const Yaml& yaml) {
+Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
-             "weight_gradient_flops", "parameters", "gathered_parameters", "output_bytes", "kept_bytes"});
+             "weight_gradient_flops", "parameters", "parameters_of", "gathered_parameters", "output_bytes",
+             "kept_bytes"});
   Operator op;
+  if (const auto owner = yaml.find("parameters_of")) {
+    if (version < 2) owner->fail("a key of version 2");
+    check_utf8(*owner, owner->text());
+    op.parameters_of = owner->text();
+  }
   op.name = name_of(yaml);
   op.kind = kind_of(yaml.at("kind"));
   if (const auto shape = yaml.find("shape")) {
@@ -124,10 +131,42 @@ void add_inputs(GraphBuilder& builder, OpId consumer, const Yaml& op, const Ids&
   }
 }
 
+/// Numbers in its matrix; 0 of other kinds.
+std::int64_t matrix(const Operator& op) {
+  if (op.kind == OpKind::linear) return extent(op, "in") * extent(op, "out");
+  return op.kind == OpKind::embedding ? extent(op, "rows") * extent(op, "width") : 0;
+}
+
+/// Of version 1: a dense layer or table that has work for a weight gradient, but no parameters, uses those of
+/// the first dense layer or table before it whose matrix has its size.
+std::string first_alike(const OpGraph& graph, OpId id) {
+  const Operator& op = graph.op(id);
+  const std::int64_t size = matrix(op);
+  if (op.parameters > 0 || op.weight_gradient_flops.value() == 0 || size == 0) return "";
+  for (std::size_t v = 0; v < id.index(); ++v)
+    if (graph.op(OpId(v)).parameters > 0 && matrix(graph.op(OpId(v))) == size) return graph.op(OpId(v)).name;
+  return "";
+}
+
+/// A file of version 1 does not say in which order operands come, and whose parameters are used only by what
+/// it leaves out.
+OpGraph build(GraphBuilder& builder, const Ids& ids, std::int64_t version) {
+  if (version > 1) return builder.build();
+  builder.forget_operand_order();
+  OpGraph graph = builder.build();
+  bool tied = false;
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (const std::string owner = first_alike(graph, OpId(v)); !owner.empty()) {
+      builder.tie(ids.at(graph.op(OpId(v)).name), owner);
+      tied = true;
+    }
+  return tied ? builder.build() : graph;
+}
+
 /// Faults of the graph as a whole, such as a cycle, are laid at the list of operators.
-OpGraph build(const GraphBuilder& builder, const Yaml& operators) {
+OpGraph build(GraphBuilder& builder, const Ids& ids, std::int64_t version, const Yaml& operators) {
   try {
-    return builder.build();
+    return build(builder, ids, version);
   } catch (const core::BadInput& e) {
     operators.fail(e.what());
   }
@@ -136,19 +175,19 @@ OpGraph build(const GraphBuilder& builder, const Yaml& operators) {
 OpGraph parse(const Yaml& file) {
   file.only({"penstock", "version", "name", "element_bytes", "operators"});
   if (file.at("penstock").text() != "model") file.at("penstock").fail("expected 'model'");
-  file.at("version").integer(1, 1);
+  const std::int64_t version = file.at("version").integer(1, kNewestVersion);
   GraphBuilder builder(name_of(file), static_cast<int>(file.at("element_bytes").integer(1, 16)));
   const Yaml operators = file.at("operators");
   const std::vector<Yaml> items = operators.items();
   Ids ids;
   for (const Yaml& item : items) {
-    Operator op = parse_operator(item);
+    Operator op = parse_operator(item, version);
     const std::string name = op.name;
     if (!ids.emplace(name, builder.add(std::move(op))).second)
       item.at("name").fail("a second operator named '" + name + "'");
   }
   for (std::size_t i = 0; i < items.size(); ++i) add_inputs(builder, OpId(i), items[i], ids);
-  return build(builder, operators);
+  return build(builder, ids, version, operators);
 }
 
 /// Nothing where the graph has a fault.
@@ -165,7 +204,7 @@ std::optional<OpGraph> built(ModelDraft draft) try {
       if (producer == ids.end()) return std::nullopt;
       builder.add_edge(producer->second, OpId(i));
     }
-  return builder.build();
+  return build(builder, ids, draft.version);
 } catch (const core::BadInput&) {
   return std::nullopt;
 }
@@ -186,7 +225,7 @@ std::string to_json(const OpGraph& graph) {
   OrderedJson operators = OrderedJson::array();
   for (std::size_t i = 0; i < graph.size(); ++i) operators.push_back(to_json(graph, OpId(i)));
   const OrderedJson file = {{"penstock", "model"},
-                            {"version", 1},
+                            {"version", graph.operands_ordered() ? 2 : 1},
                             {"name", graph.name()},
                             {"element_bytes", graph.element_bytes()},
                             {"operators", operators}};

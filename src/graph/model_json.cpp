@@ -18,7 +18,8 @@ class SaxReader : public Json::json_sax_t {
  public:
   ModelDraft draft;
   bool whole() const {
-    return level_ == Level::after && version_ && kind_ && !draft.name.empty() && draft.element_bytes > 0;
+    return level_ == Level::after && draft.version >= oldest_ && kind_ && !draft.name.empty() &&
+           draft.element_bytes > 0;
   }
 
   bool null() override { return false; }
@@ -85,7 +86,7 @@ class SaxReader : public Json::json_sax_t {
       op().shape.emplace_back(key_, value);
       return key_.size() <= kLongestExtent;
     }
-    if (level_ == Level::file && key_ == "version") return version_ = value == 1;
+    if (level_ == Level::file && key_ == "version") return draft.version = value, value <= kNewestVersion;
     if (level_ == Level::file && key_ == "element_bytes") {
       draft.element_bytes = static_cast<int>(value);
       return value >= 1 && value <= 16;
@@ -112,6 +113,7 @@ class SaxReader : public Json::json_sax_t {
     if (level_ == Level::file && key_ == "name") return draft.name = std::move(value), true;
     if (level_ != Level::one) return false;
     if (key_ == "name") return op().name = std::move(value), named_ = true;
+    if (key_ == "parameters_of") return op().parameters_of = std::move(value), oldest_ = 2, true;
     return key_ == "kind" && (typed_ = known_kind(value));
   }
   bool known_kind(const std::string& value) {
@@ -126,8 +128,9 @@ class SaxReader : public Json::json_sax_t {
   Level level_ = Level::before;
   std::string key_;
   Keys seen_file_, seen_op_, seen_shape_;
-  bool version_ = false, kind_ = false;  ///< of the file, as they must be
-  bool named_ = false, typed_ = false;   ///< the operator under way
+  bool kind_ = false;                   ///< of the file, as it must be
+  std::int64_t oldest_ = 1;             ///< version that has all keys so far
+  bool named_ = false, typed_ = false;  ///< the operator under way
 };
 
 }  // namespace

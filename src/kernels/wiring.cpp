@@ -9,7 +9,6 @@
 #include "operands.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/graph/in_place.hpp"
-#include "penstock/graph/ties.hpp"
 
 namespace penstock::kernels {
 
@@ -85,9 +84,26 @@ class Builder {
 
   void add_kernel(OpId id) {
     const Slots slots = slots_of(graph_.op(id), 1, number_);
-    wire(id).sources = match(id, slots.inputs);
+    wire(id).sources = graph_.operands_ordered() ? in_order(id, slots.inputs) : match(id, slots.inputs);
     wire(id).made = {slots.output.element, slots.output.count()};
     for (std::size_t i = 0; i < slots.parameters.size(); ++i) add_parameter(id, i, slots.parameters[i]);
+  }
+
+  bool fits(OpId source, const Slot& slot) {
+    return wire(source).made.count == slot.count() && wire(source).made.element == slot.element;
+  }
+
+  std::vector<OpId> in_order(OpId id, const std::vector<Slot>& slots) {
+    const std::vector<OpId>& operands = graph_.operands(id);
+    if (operands.size() != slots.size())
+      throw core::BadInput(fmt::format("operator '{}' reads {} tensors, its kind {}", graph_.op(id).name,
+                                       operands.size(), slots.size()));
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (!fits(operands[i], slots[i]))
+        throw core::BadInput(fmt::format("operator '{}': the output of '{}' has not the {} elements of {}",
+                                         graph_.op(id).name, graph_.op(operands[i]).name, slots[i].count(),
+                                         slots[i].name));
+    return operands;
   }
 
   /// For each slot the first operand of its size that has no slot yet, else the first.
@@ -95,11 +111,9 @@ class Builder {
     std::vector<OpId> free = predecessors(id), sources;
     const std::vector<OpId> all = free;
     for (const Slot& slot : slots) {
-      const auto fits = [&](OpId source) {
-        return wire(source).made.count == slot.count() && wire(source).made.element == slot.element;
-      };
-      const auto fresh = std::find_if(free.begin(), free.end(), fits);
-      const auto any = std::find_if(all.begin(), all.end(), fits);
+      const auto suits = [&](OpId source) { return fits(source, slot); };
+      const auto fresh = std::find_if(free.begin(), free.end(), suits);
+      const auto any = std::find_if(all.begin(), all.end(), suits);
       if (any == all.end())
         throw core::BadInput(fmt::format("operator '{}': no input has the {} elements of {}",
                                          graph_.op(id).name, slot.count(), slot.name));
@@ -114,7 +128,7 @@ class Builder {
 
   void add_parameter(OpId id, std::size_t place, const Slot& slot) {
     ParameterRef owner{id, place};
-    const OpId tied_to = graph::parameter_owner(graph_, id);
+    const OpId tied_to = graph_.owner(id);
     const auto& others = wire(tied_to).parameters;
     if (const auto found = std::ranges::find_if(others, [&](const auto& p) { return alike(p.slot, slot); });
         tied_to != id && found != others.end())

@@ -21,7 +21,7 @@ StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, 
     up_to_[c] = cost::stage_load(problem, cuts.operators(0, c));
   });
   for (std::size_t v = 0; v < problem.graph.size(); ++v)
-    ties_ |= graph::parameter_owner(problem.graph, core::OpId(v)) != core::OpId(v);
+    ties_ |= problem.graph.owner(core::OpId(v)) != core::OpId(v);
 }
 
 core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStage& stage,

@@ -114,7 +114,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
 void StageTable::find_ties(const std::function<int(Vertex)>& position) {
   const graph::OpGraph& graph = problem_.graph;
   for (std::size_t v = 0; v < graph.size(); ++v) {
-    const OpId owner = graph::parameter_owner(graph, OpId(v));
+    const OpId owner = graph.owner(OpId(v));
     if (owner != OpId(v))
       ties_.push_back({owner, position(static_cast<Vertex>(owner.index())), position(static_cast<Vertex>(v)),
                        graph.parameter_bytes(owner)});
@@ -330,7 +330,7 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
       const OpId id = units.operators[u][slot];
       const graph::Operator& op = graph.op(id);
       face.cost += fmt::format("|{},{},{}", op.parameters, op.output_bytes.value(), op.kept_bytes.value());
-      if (const OpId owner = graph::parameter_owner(graph, id); owner != id) {  // neither has a twin
+      if (const OpId owner = graph.owner(id); owner != id) {  // neither has a twin
         face.cost += fmt::format("={}", owner.index());
         faces[static_cast<std::size_t>(unit_of[owner.index()])].cost += fmt::format("={}", owner.index());
       }

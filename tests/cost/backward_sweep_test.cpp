@@ -176,7 +176,7 @@ TEST_CASE("a tied layer's weight gradient is as large as the table, which makes 
     models::Layers net("tied");
     const auto x = net.embedding("table", net.indices("in", 3), {.rows = rows, .width = width});
     const auto middle = net.linear("middle", x, width, {.bias = true});
-    net.linear("head", middle, rows, {.tied = true});
+    net.linear("head", middle, rows, {.parameters_of = "table"});
     const auto steps = steps_of(net.build(), {OpId(1), OpId(2), OpId(3)});
     CHECK(steps[0].fresh == Bytes(0));
     CHECK(steps[1].fresh == Bytes(4 * (width + 1) * width));

@@ -33,13 +33,15 @@ OpGraph random_model(std::uint64_t seed) {
     op.forward_flops = core::Flops(random.unit() * 1e20);
     op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
     op.weight_gradient_flops = core::Flops(random.between(0, 9));
-    op.parameters = random.between(0, 1 << 30);
+    op.parameters = v == 0 || random.chance(0.8) ? random.between(1, 1 << 30) : 0;
     op.gathered_parameters = random.between(0, 9);
     op.output_bytes = core::Bytes(random.between(0, 1 << 30));
     op.kept_bytes = core::Bytes(1'000'000'000'000'000);
     std::vector<OpId> inputs;
     for (auto p : dag.predecessors(static_cast<graph::Vertex>(v)))
-      inputs.emplace_back(static_cast<std::size_t>(p));
+      inputs.insert(inputs.begin(), OpId(static_cast<std::size_t>(p)));
+    if (!inputs.empty() && random.chance(0.3)) inputs.push_back(inputs.front());
+    if (op.parameters == 0 && v > 0) op.parameters_of = kNames[0];
     builder.add(op, inputs);
   }
   return builder.build();
@@ -49,8 +51,8 @@ bool same(const Operator& a, const Operator& b) {
   return a.name == b.name && a.kind == b.kind && a.shape == b.shape && a.forward_flops == b.forward_flops &&
          a.input_gradient_flops == b.input_gradient_flops &&
          a.weight_gradient_flops == b.weight_gradient_flops && a.parameters == b.parameters &&
-         a.gathered_parameters == b.gathered_parameters && a.output_bytes == b.output_bytes &&
-         a.kept_bytes == b.kept_bytes;
+         a.parameters_of == b.parameters_of && a.gathered_parameters == b.gathered_parameters &&
+         a.output_bytes == b.output_bytes && a.kept_bytes == b.kept_bytes;
 }
 
 void check_same(const OpGraph& a, const OpGraph& b) {
@@ -58,7 +60,12 @@ void check_same(const OpGraph& a, const OpGraph& b) {
   CHECK(a.element_bytes() == b.element_bytes());
   CHECK(a.dag().edges() == b.dag().edges());
   REQUIRE(a.size() == b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) CHECK(same(a.op(OpId(i)), b.op(OpId(i))));
+  CHECK(a.operands_ordered() == b.operands_ordered());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(same(a.op(OpId(i)), b.op(OpId(i))));
+    CHECK(a.operands(OpId(i)) == b.operands(OpId(i)));
+    CHECK(a.owner(OpId(i)) == b.owner(OpId(i)));
+  }
 }
 
 /// What is said about a model whose operators are the given YAML lines, which start on line 6.
@@ -120,7 +127,9 @@ TEST_CASE("what is wrong with a file of JSON is what is wrong with it as YAML") 
       "\"forward_flops\": 1.5, \"parameters\": 2}\n]}";
   CHECK(graph::read_model_json(whole));
   const std::pair<const char*, const char*> changes[] = {{"model", "plan"},
-                                                         {"\"version\": 1", "\"version\": 2"},
+                                                         {"\"version\": 1", "\"version\": 3"},
+                                                         {"\"parameters\"", "\"parameters_of\""},
+                                                         {"\"parameters\": 2", "\"parameters_of\": \"a\""},
                                                          {"\"version\": 1, ", ""},
                                                          {": \"m\"", ": \"\""},
                                                          {": 4", ": 17"},
@@ -203,8 +212,43 @@ TEST_CASE("faults name file, line and key") {
   CHECK(fault_of("  []\n").starts_with("m.yaml:6: operators: model m: there are no operators"));
   CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: plan\nversion: 1\n") ==
         "m.yaml:1: penstock: expected 'model'");
-  CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: model\nversion: 2\n") ==
-        "m.yaml:2: version: expected a whole number from 1 to 1, found '2'");
+  CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: model\nversion: 3\n") ==
+        "m.yaml:2: version: expected a whole number from 1 to 2, found '3'");
+}
+
+TEST_CASE("parameters are used of an operator that comes before, has some, and is named") {
+  const auto second = [](const std::string& operators) {
+    return fault_of(operators, "penstock: model\nversion: 2\n");
+  };
+  const std::string table = "  - {name: table, kind: embedding, parameters: 6}\n";
+  CHECK(second(table + "  - {name: head, kind: linear, parameters_of: table}\n") == "no fault");
+  for (const char* fault : {"parameters_of: tabel", "parameters_of: head", "parameters_of: x"})
+    CHECK(second("  - {name: x, kind: input}\n" + table + "  - {name: head, kind: linear, " + fault + "}\n")
+              .ends_with("none before it has that name and any"));
+  CHECK(second("  - {name: head, kind: linear, parameters_of: table}\n" + table)
+            .ends_with("none before it has that name and any"));
+  CHECK(second(table + "  - {name: head, kind: linear, parameters: 1, parameters_of: table}\n") ==
+        "m.yaml:6: operators: model m: operator 'head' uses the parameters of 'table', and has its own");
+  CHECK(fault_of(table + "  - {name: head, kind: linear, parameters_of: table}\n") ==
+        "m.yaml:7: operators[1].parameters_of: a key of version 2");
+}
+
+TEST_CASE("a file of version 1 ties a matrix without parameters to the first of its size, and has no order") {
+  const std::string operators =
+      "  - {name: small, kind: linear, shape: {in: 2, out: 2}, parameters: 4}\n"
+      "  - {name: table, kind: embedding, shape: {rows: 3, width: 2}, parameters: 6}\n"
+      "  - {name: other, kind: linear, shape: {in: 2, out: 3}, parameters: 6}\n"
+      "  - {name: head, kind: linear, shape: {in: 2, out: 3}, weight_gradient_flops: 1, inputs: [other, "
+      "table]}\n";
+  const auto graph = [&](const char* version) {
+    return graph::parse_graph(std::string("penstock: model\nversion: ") + version +
+                                  "\nname: m\nelement_bytes: 4\noperators:\n" + operators,
+                              "m.yaml");
+  };
+  CHECK(graph("1").owner(OpId(3)) == OpId(1));
+  CHECK_FALSE(graph("1").operands_ordered());
+  CHECK(graph("2").owner(OpId(3)) == OpId(3));
+  CHECK(graph("2").operands(OpId(3)) == std::vector<OpId>{OpId(2), OpId(1)});
 }
 
 TEST_CASE("numbers are finite and not negative") {

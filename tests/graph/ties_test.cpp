@@ -20,18 +20,18 @@ OpId named(const graph::OpGraph& graph, const std::string& name) {
 
 TEST_CASE("the heads of gpt and encoder_decoder use the first embedding's table") {
   const auto gpt = models::build("gpt", {{"layers", "1"}});
-  CHECK(parameter_owner(gpt, named(gpt, "head")) == named(gpt, "token.embedding"));
+  CHECK(gpt.owner(named(gpt, "head")) == named(gpt, "token.embedding"));
   const auto own = models::build("gpt", {{"layers", "1"}, {"tied_head", "no"}});
-  CHECK(parameter_owner(own, named(own, "head")) == named(own, "head"));
+  CHECK(own.owner(named(own, "head")) == named(own, "head"));
   const auto translator = models::build("encoder_decoder", {{"layers", "1"}});
   for (const char* user : {"target.embedding", "head"})
-    CHECK(parameter_owner(translator, named(translator, user)) == named(translator, "source.embedding"));
+    CHECK(translator.owner(named(translator, user)) == named(translator, "source.embedding"));
 }
 
 TEST_CASE("no operator of a model without ties uses another's parameters") {
   for (const char* name : {"mmt", "resnet50", "bert"}) {
     const auto graph = models::build(name);
-    for (std::size_t v = 0; v < graph.size(); ++v) CHECK(parameter_owner(graph, OpId(v)) == OpId(v));
+    for (std::size_t v = 0; v < graph.size(); ++v) CHECK(graph.owner(OpId(v)) == OpId(v));
   }
 }
 
@@ -39,8 +39,8 @@ TEST_CASE("no operator of a model without ties uses another's parameters") {
 TEST_CASE("a set of operators borrows what it uses and does not have, for each that uses it") {
   models::Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
-  const auto head = net.linear("head", net.linear("middle", x, 3), 11, {.tied = true});
-  net.linear("second head", net.linear("back", head, 3), 11, {.tied = true});
+  const auto head = net.linear("head", net.linear("middle", x, 3), 11, {.parameters_of = "table"});
+  net.linear("second head", net.linear("back", head, 3), 11, {.parameters_of = "table"});
   const auto graph = net.build();
   using Users = std::map<OpId, std::vector<OpId>>;
   const auto of = [&](std::vector<OpId> operators) { return graph::borrowed(graph, operators); };

@@ -12,6 +12,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"
+#include "reference.hpp"
 
 using namespace penstock;
 using kernels::Buffer;
@@ -121,11 +122,38 @@ TEST_CASE("a view's gradient is added where its tensor has one already") {
   CHECK(check_gradients(net.build(), 2) == 4);
 }
 
+// Written out: the decoder's tokens ask, the encoder's answer, also where there are as many.
+TEST_CASE("cross attention of a translator is what the reference makes of decoder, encoder, encoder") {
+  const auto graph = models::build("encoder_decoder", {{"layers", "1"},
+                                                       {"hidden", "8"},
+                                                       {"heads", "2"},
+                                                       {"feed_forward", "8"},
+                                                       {"vocabulary", "11"},
+                                                       {"source_length", "3"},
+                                                       {"target_length", "3"}});
+  Host host;
+  GraphRun run(*host.backend, graph, 2, kernels::Number::fp32, 7);
+  run.forward(*host.stream);
+  const auto named = [&](const std::string& name) {
+    std::size_t v = 0;
+    while (graph.op(core::OpId(v)).name != name) ++v;
+    return core::OpId(v);
+  };
+  const auto values = [&](core::OpId id) { return read_values(*host.backend, run.output(id)); };
+  const core::OpId cross = named("decoder0.cross");
+  const Values said = values(named("decoder0.self.norm")), memory = values(named("encoder0.feed.norm"));
+  reference::Operands operands{{said, memory, memory}, {}};
+  for (Buffer* parameter : run.parameters(cross))
+    operands.parameters.push_back(read_values(*host.backend, *parameter));
+  const Values expected = reference::forward(graph.op(cross), 2, operands), found = values(cross);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-5);
+}
+
 // The table is read by look-up and again as the weights of the last layer: one gradient of two terms.
 TEST_CASE("tied operators share parameters and add to one gradient") {
   Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
-  net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.tied = true});
+  net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.parameters_of = "table"});
   const graph::OpGraph graph = net.build();
   CHECK(check_gradients(graph, 2) == 4);  // table, weights, bias, and the table again
   Host host;
@@ -181,5 +209,5 @@ TEST_CASE("operands that fit nowhere are refused") {
   const graph::OpGraph broken = builder.build();
   Host host;
   CHECK_THROWS_WITH_AS(GraphRun(*host.backend, broken, 1, kernels::Number::fp32, 1),
-                       "operator 'b': no input has the 5 elements of x", core::BadInput);
+                       "operator 'b': the output of 'a' has not the 5 elements of x", core::BadInput);
 }

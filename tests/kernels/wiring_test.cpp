@@ -6,8 +6,11 @@
 
 #include <cmath>
 
+#include "models/catalogue.hpp"
 #include "models/layers.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/graph_builder.hpp"
+#include "penstock/graph/graph_file.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -19,10 +22,10 @@ using models::Activation;
 using models::Layers;
 
 //  rows (0) --> table (1) --> middle (2) --> head (3), tied to the table
-TEST_CASE("a tied operator's parameters are the first ones of their size; pointers know their table") {
+TEST_CASE("a tied operator's parameters are its owner's; pointers know their table") {
   Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
-  net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.tied = true});
+  net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.parameters_of = "table"});
   const auto wires = kernels::wire(net.build(), Number::bf16);
   CHECK(wires[0].rows == 11);
   CHECK(wires[0].made.element == Element::int64);
@@ -37,14 +40,56 @@ TEST_CASE("a tied operator's parameters are the first ones of their size; pointe
 
 //  a (0: 3) --> wide (1: 5) -+-> concat (3): parts of 3 and 5 and 3
 //  b (2: 3) ------------------+
-TEST_CASE("operands are told apart by their size, and by their number where that is the same") {
+TEST_CASE("operands stand in their order; in a file without, told apart by size, and by number where alike") {
   Layers net("concat");
   const auto a = net.input("a", {3});
   const auto wide = net.linear("wide", a, 5);
   const auto b = net.input("b", {3});
   net.concat("all", {b, wide, a});
-  const auto wires = kernels::wire(net.build(), Number::fp32);
-  CHECK(wires[3].sources == std::vector<OpId>{OpId(0), OpId(1), OpId(2)});
+  const auto graph = net.build();
+  CHECK(kernels::wire(graph, Number::fp32)[3].sources == std::vector<OpId>{OpId(2), OpId(1), OpId(0)});
+  std::string file = graph::to_json(graph);
+  file.replace(file.find("\"version\": 2"), 12, "\"version\": 1");
+  const auto old = graph::parse_graph(file, "old.json");
+  CHECK(kernels::wire(old, Number::fp32)[3].sources == std::vector<OpId>{OpId(0), OpId(1), OpId(2)});
+}
+
+TEST_CASE("cross attention asks with the decoder's tokens, also where the encoder has as many") {
+  const auto graph = models::build("encoder_decoder", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}});
+  const auto wires = kernels::wire(graph, Number::fp32);
+  const auto named = [&](const std::string& name) {
+    for (std::size_t v = 0; v < graph.size(); ++v)
+      if (graph.op(OpId(v)).name == name) return OpId(v);
+    return OpId();
+  };
+  const OpId said = named("decoder0.self.norm"), memory = named("encoder0.feed.norm");
+  CHECK(wires[named("decoder0.cross").index()].sources == std::vector<OpId>{said, memory, memory});
+}
+
+TEST_CASE("operands that are too many, too few or of another size are refused") {
+  Layers net("net");
+  const auto a = net.input("a", {3}), b = net.input("b", {4});
+  (void)b;
+  graph::Operator sum;
+  sum.name = "sum";
+  sum.kind = graph::OpKind::elementwise;
+  sum.shape = {{"elements", 3}, {"terms", 2}};
+  const auto message = [&](std::initializer_list<OpId> operands) -> std::string {
+    graph::GraphBuilder builder("net");
+    const graph::OpGraph inputs = net.build();
+    for (const auto& op : inputs.operators()) builder.add(op);
+    builder.add(sum, operands);
+    try {
+      kernels::wire(builder.build(), Number::fp32);
+    } catch (const core::BadInput& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  CHECK(message({a.producer, a.producer}) == "none");
+  CHECK(message({a.producer}) == "operator 'sum' reads 1 tensors, its kind 2");
+  CHECK(message({a.producer, b.producer}) ==
+        "operator 'sum': the output of 'b' has not the 3 elements of x");
 }
 
 TEST_CASE("what has no kernel, and a view of more than there is, are refused") {

@@ -250,7 +250,7 @@ Weights RoundRobin::weights() const {
     read(core::StageId(s), &DeviceWorker::weights_of, out);
   for (const plan::Stage& stage : plan_.stages)
     for (const OpId op : stage.operators)
-      if (const OpId owner = graph::parameter_owner(graph_, op); owner != op)
+      if (const OpId owner = graph_.owner(op); owner != op)
         compare_copies(stage, op, owner);
   return out;
 }

@@ -39,7 +39,8 @@ CutModel shared_model(const std::string& name, const Cut& cut, const std::vector
 CutModel crossed_chain() {
   models::Layers net("crossed");
   const auto x = net.embedding("table", net.indices("rows", 2), {.rows = 5, .width = 4});
-  net.linear("head", net.linear("down", net.linear("up", x, 6), 4, {.tied = true}), 5, {.tied = true});
+  net.linear("head", net.linear("down", net.linear("up", x, 6), 4, {.parameters_of = "up"}), 5,
+             {.parameters_of = "table"});
   const std::vector<std::int32_t> rank = {0, 1, 0, 1};
   CutModel out = cut_model(net.build(), {.schedule = "interleaved_1f1b", .rank = rank, .mini_batch = 8});
   for (std::size_t s = 0; s < 4; ++s) out.plan.stages[s].operators = {core::OpId(s + 1)};
@@ -53,7 +54,7 @@ CutModel shared_chain(const std::vector<std::size_t>& replicas) {
   models::Layers net("chain");
   const auto rows = net.indices("rows", 2);
   const auto x = net.embedding("table", rows, {.rows = 5, .width = 4});
-  net.linear("head", net.linear("middle", x, 4), 5, {.tied = true});
+  net.linear("head", net.linear("middle", x, 4), 5, {.parameters_of = "table"});
   CutModel out = cut_model(net.build(), {.rank = {0, 1, 2}, .optimizer = plan::Optimizer::sgd});
   for (std::size_t s = 0; s < 3; ++s) out.plan.stages[s].operators = {core::OpId(s + 1)};
   out.plan.stages[0].operators.insert(out.plan.stages[0].operators.begin(), core::OpId(0));

@@ -78,7 +78,7 @@ struct Team {
       for (const DeviceId device : stage.devices)
         for (const core::OpId op : stage.operators)
           for (const auto& buffer : owned[device.index()]->weights_of(op))
-            out[graph::parameter_owner(model.graph, op)].push_back(
+            out[model.graph.owner(op)].push_back(
                 kernels::read_values(*backends[device.index()], *buffer));
     return out;
   }

@@ -152,10 +152,8 @@ graph::OpGraph untied(const graph::OpGraph& model) {
     graph::Operator op = model.op(core::OpId(v));
     op.parameters = 0;
     for (const kernels::Parameter& parameter : wires[v].parameters) op.parameters += parameter.slot.count();
-    std::vector<core::OpId> producers;
-    for (const graph::Vertex u : model.dag().predecessors(static_cast<graph::Vertex>(v)))
-      producers.emplace_back(static_cast<std::size_t>(u));
-    builder.add(op, producers);
+    op.parameters_of.clear();
+    builder.add(op, model.operands(core::OpId(v)));
   }
   return builder.build();
 }

@@ -18,15 +18,19 @@ class GraphBuilder {
   GraphBuilder(GraphBuilder&&) noexcept;
   GraphBuilder& operator=(GraphBuilder&&) noexcept;
 
-  /// Adds an operator that consumes the outputs of `inputs`. The id is provisional: `build` renumbers when
-  /// an edge added later leads from a younger to an older operator.
+  /// Adds an operator that consumes the outputs of `inputs`, in the order of its arguments. The id is
+  /// provisional: `build` renumbers when an edge added later leads from a younger to an older operator.
   core::OpId add(Operator op, std::span<const core::OpId> inputs = {});
   core::OpId add(Operator op, std::initializer_list<core::OpId> inputs);
+  /// One more operand, behind the others.
   void add_edge(core::OpId producer, core::OpId consumer);
+  void tie(core::OpId user, const std::string& owner);  ///< sets Operator::parameters_of
+  void forget_operand_order();                          ///< of all (OpGraph::operands_ordered)
   const Operator& op(core::OpId id) const;
   std::size_t size() const;
 
-  /// Throws BadInput naming the operators of a cycle, a repeated name, or a negative or non-finite size.
+  /// Throws BadInput naming the operators of a cycle, a repeated name, a negative or non-finite size, or
+  /// parameters of an operator that is not there, has none or does not come before their user.
   /// Keeps the order of addition where it is topological, else takes the smallest ready operator first.
   OpGraph build() const;
 

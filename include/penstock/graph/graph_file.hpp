@@ -5,19 +5,21 @@
 //
 //   {
 //     "penstock": "model",
-//     "version": 1,
+//     "version": 2,
 //     "name": "tiny",
 //     "element_bytes": 4,                      bytes of one number
 //     "operators": [                           in any order
 //       {
 //         "name": "fc1",                       unique
 //         "kind": "linear",                    see OpKind
-//         "inputs": ["x"],                     names of the operators whose outputs it consumes
+//         "inputs": ["x"],                     names of the operators whose outputs it consumes, in the
+//                                              order of its arguments; twice where it reads one twice
 //         "shape": {"in": 8, "out": 16},       named extents, names up to 128 bytes
 //         "forward_flops": 256,                per sample, as all FLOPs and sizes here
 //         "input_gradient_flops": 256,
 //         "weight_gradient_flops": 256,
 //         "parameters": 144,                   count of numbers, not bytes
+//         "parameters_of": "table",            instead: the operator before it whose parameters it uses
 //         "gathered_parameters": 0,
 //         "output_bytes": 64,
 //         "kept_bytes": 64
@@ -26,6 +28,10 @@
 //   }
 //
 // `inputs` and `shape` may be left out when empty, counts and sizes when 0. Nothing else may be added.
+//
+// Version 1 has no `parameters_of`: a dense layer or table that has work for a weight gradient, but no
+// parameters, uses those of the first one before it whose matrix has its size. Nor does it say in which order
+// operands come: kernels tell them apart by their size, of two alike the lower number comes first.
 
 #include <string>
 
@@ -33,7 +39,8 @@
 
 namespace penstock::graph {
 
-/// Operators in their topological order, every key written. `parse_graph` gives back the same graph.
+/// Operators in their topological order, every key written that says something; in version 1 where the order
+/// of operands is unknown. `parse_graph` gives back the same graph.
 std::string to_json(const OpGraph& graph);
 
 /// Throws BadInput with file, line and key on malformed text, unknown keys or kinds, repeated names, inputs

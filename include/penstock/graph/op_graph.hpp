@@ -52,6 +52,7 @@ struct Operator {
   core::Flops input_gradient_flops;
   core::Flops weight_gradient_flops;
   std::int64_t parameters = 0;           ///< count of trainable numbers
+  std::string parameters_of;             ///< operator whose parameters it uses, counted there; empty: its own
   std::int64_t gathered_parameters = 0;  ///< numbers read per sample when a pass touches only part of them
                                          ///< (embedding); 0: every pass reads all parameters once
   core::Bytes output_bytes;              ///< the one tensor it produces, shared by all its consumers
@@ -77,6 +78,13 @@ class OpGraph {
   const Operator& op(core::OpId id) const { return operators_[id.index()]; }
   const std::vector<Operator>& operators() const { return operators_; }
   const Dag& dag() const { return dag_; }
+  /// The operators whose outputs it reads, in the order of its arguments; one that it reads twice stands
+  /// twice.
+  const std::vector<core::OpId>& operands(core::OpId id) const { return operands_[id.index()]; }
+  /// False of model files of version 1, which name every operand once, in any order.
+  bool operands_ordered() const { return operands_ordered_; }
+  /// Whose parameters it uses: its own, or those of the operator it is tied to.
+  core::OpId owner(core::OpId id) const { return owner_[id.index()]; }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
 
   /// Whether an operator above it weighs, so that training asks for the gradients of its inputs.
@@ -93,6 +101,9 @@ class OpGraph {
   int element_bytes_ = 4;
   std::vector<Operator> operators_;
   Dag dag_;
+  std::vector<std::vector<core::OpId>> operands_;
+  bool operands_ordered_ = true;
+  std::vector<core::OpId> owner_;
   std::vector<bool> trains_above_;
 };
 

@@ -26,11 +26,9 @@ struct Parameter {
   Slot slot;
 };
 
-/// One operator among the others.
-///
-/// A graph does not say which of its operands comes first. Operands are told apart by their size, and where
-/// two have the same, the one of the lower number comes first: the work is the same. Whose parameters
-/// a tied operator uses, graph::parameter_owner says.
+/// One operator among the others. Where a graph does not know the order of operands
+/// (OpGraph::operands_ordered) they are told apart by their size, and of two alike the one of the lower
+/// number comes first.
 struct Wire {
   Made made;
   std::vector<core::OpId> sources;    ///< per input slot; of a view the one tensor it shows

@@ -17,7 +17,7 @@ struct SharedParameters {
   std::vector<core::StageId> stages;  ///< ascending, the owner's among them; two or more
 };
 
-/// By owner, ascending (graph::parameter_owner). Precondition: every operator is in one stage.
+/// By owner, ascending (OpGraph::owner). Precondition: every operator is in one stage.
 std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, const Plan& plan);
 
 /// The stage of the owner.
