@@ -35,8 +35,8 @@ struct RandomProblem {
 };
 
 /// Two to eight operators in a random series-parallel order, one to five devices, mini-batches of 4 to 16
-/// samples, buckets of 400 to 1200 B or none. Some sources are inputs. Memory is ample for a third of the seeds, and else may or may not
-/// suffice.
+/// samples, buckets of 400 to 1200 B or none. Some sources are inputs. Memory is ample for a third of the
+/// seeds, and else may or may not suffice.
 RandomProblem random_problem(std::uint64_t seed);
 
 }  // namespace penstock::support
