@@ -145,7 +145,7 @@ core::ExitCode report(const CalibrateReportFlags& flags) {
   return core::ExitCode::done;
 }
 
-constexpr const char* kFooter =
+constexpr const char* kReportFooter =
     "Prints where and how it was measured, the two ceilings, the error of predicting each point from the "
     "others\n"
     "(one batch size left out, or a whole shape; inside the others or at their frontier), links with what "
@@ -173,7 +173,7 @@ constexpr const char* kFooter =
 void add_calibrate_report(CLI::App& calibrate, Action& action) {
   auto* command = calibrate.add_subcommand(
       "report", "Print what a calibration says of its device, and how far to trust it.");
-  command->footer(kFooter);
+  command->footer(kReportFooter);
   auto flags = std::make_shared<CalibrateReportFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
   add_json(*command, flags->json);

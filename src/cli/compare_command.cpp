@@ -182,7 +182,7 @@ std::vector<std::string> all_planners() {
   return names;
 }
 
-constexpr const char* kFooter =
+constexpr const char* kCompareFooter =
     "Prints one line per planner, the fastest plan first: the plan's strategy (pipeline-, data- and "
     "tensor-parallel\n"
     "degrees, schedule, samples that a replica takes at a time, ZeRO stage, stages that recompute), model "
@@ -212,7 +212,7 @@ constexpr const char* kFooter =
 void add_compare(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "compare", "Let planners compete on one problem: same costs, same simulator, one table.");
-  command->footer(kFooter);
+  command->footer(kCompareFooter);
   auto flags = std::make_shared<CompareFlags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);

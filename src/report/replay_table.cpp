@@ -7,16 +7,12 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
+#include "shown.hpp"
 
 namespace penstock::report {
 namespace {
 
-std::string time(double seconds) {
-  return core::show(core::Seconds(seconds));
-}
-std::string bytes(double count) {
-  return core::show(core::Bytes(std::llround(count)));
-}
+using shown::time;
 
 std::vector<std::string> cells(const ReplayRow& row) {
   return {row.plan,
@@ -27,8 +23,8 @@ std::vector<std::string> cells(const ReplayRow& row) {
           fmt::format("{:.1f} %", row.measured.noise() * 100),
           time(row.simulated_s),
           difference(row.error()),
-          bytes(row.peak.measured),
-          bytes(row.peak.simulated),
+          shown::rounded_bytes(row.peak.measured),
+          shown::rounded_bytes(row.peak.simulated),
           difference(row.peak.error()),
           row.noisy() ? "noisy" : ""};
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +43,10 @@ inline std::string time(const std::optional<double>& seconds) {
 }
 inline std::string bytes(const std::optional<std::int64_t>& count) {
   return count ? core::show(core::Bytes(*count)) : "-";
+}
+/// Of a mean, or another count that is not whole.
+inline std::string rounded_bytes(double count) {
+  return core::show(core::Bytes(std::llround(count)));
 }
 /// "infeasible: no room" is "infeasible" in short.
 inline std::string status(const CellResult& row) {

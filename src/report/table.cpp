@@ -15,7 +15,7 @@ using Cells = std::vector<std::string>;
 
 constexpr std::string_view kBetween = "  ";
 
-std::string line(const Cells& cells) {
+std::string text_line(const Cells& cells) {
   std::string out;
   for (std::size_t c = 0; c < cells.size(); ++c) out += (c > 0 ? std::string(kBetween) : "") + cells[c];
   out.erase(out.find_last_not_of(' ') + 1);
@@ -56,7 +56,7 @@ std::string laid_out(const std::vector<Column>& columns, const TableFit& fit, co
     for (std::size_t i = 0; i < pieces.size(); ++i)
       cells.push_back(
           padded(l < pieces[i].size() ? pieces[i][l] : "", fit.widths[i], columns[fit.columns[i]].align));
-    out += line(cells);
+    out += text_line(cells);
   }
   return out;
 }
@@ -84,7 +84,7 @@ std::string Table::text(const Screen& screen) const {
   const TableFit shown = fit(columns_, natural_widths(columns_, rows_), kBetween.size(), screen.width);
   Cells titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  std::string out = laid_out(columns_, shown, titles) + line(dashes(shown.widths));
+  std::string out = laid_out(columns_, shown, titles) + text_line(dashes(shown.widths));
   for (const Cells& row : rows_) out += laid_out(columns_, shown, row);
   return out + left_out(columns_, shown, screen);
 }

@@ -9,6 +9,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
+#include "shown.hpp"
 
 namespace penstock::report {
 namespace {
@@ -17,12 +18,7 @@ using Json = nlohmann::ordered_json;
 using trace::Comparison;
 using trace::Pair;
 
-std::string time(double seconds) {
-  return core::show(core::Seconds(seconds));
-}
-std::string bytes(double count) {
-  return core::show(core::Bytes(std::llround(count)));
-}
+using shown::time;
 std::string percent(double share) {
   return std::isfinite(share) ? difference(share) : "-";
 }
@@ -37,14 +33,15 @@ std::string quantities(const Comparison& c, const Screen& screen) {
   Table table({{""}, {""}, {"measured", right}, {"simulated", right}, {"error", right}});
   add(table, "all", "iteration", c.iteration, time);
   add(table, "", "exposed communication", c.exposed, time);
-  add(table, "", "peak memory", c.peak, bytes);
+  add(table, "", "peak memory", c.peak, shown::rounded_bytes);
   for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
     if (const Pair& held = c.at_peak[kind]; held.measured > 0 || held.simulated > 0)
-      add(table, "", fmt::format("  {}", name(static_cast<plan::MemoryKind>(kind))), held, bytes);
+      add(table, "", fmt::format("  {}", name(static_cast<plan::MemoryKind>(kind))), held,
+          shown::rounded_bytes);
   for (const trace::StagePair& stage : c.stages) {
     add(table, fmt::format("stage {}", stage.stage.index()), "compute", stage.compute, time);
     add(table, "", "exposed communication", stage.exposed, time);
-    add(table, "", "peak memory", stage.peak, bytes);
+    add(table, "", "peak memory", stage.peak, shown::rounded_bytes);
   }
   return table.text(screen);
 }
