@@ -25,10 +25,10 @@ Calibration calibration() {
   for (std::int64_t channels = 2; channels <= 400; channels += 2) {
     MeasuredKernel kernel{{OpKind::convolution, shape(channels), cluster::Precision::fp32}, {}, {}};
     for (core::Flops& flops : kernel.work.flops) flops = core::Flops(1e6 * static_cast<double>(channels));
-    for (std::size_t pass = 0; pass < kPasses; ++pass)
+    for (std::size_t pass = 0; pass < graph::kPasses; ++pass)
       for (std::int64_t n = 1; n <= 128; n *= 2)
         kernel.points.push_back(
-            support::point(static_cast<Pass>(pass), n, 1e-6 * static_cast<double>(n * channels)));
+            support::point(static_cast<graph::Pass>(pass), n, 1e-6 * static_cast<double>(n * channels)));
     out.kernels.push_back(kernel);
   }
   return out;

@@ -8,7 +8,7 @@
 #include "penstock/kernels/devices.hpp"
 
 using namespace penstock;
-using kernels::Pass;
+using graph::Pass;
 using models::Layers;
 
 namespace {
@@ -44,7 +44,7 @@ graph::Operator norm() {
 }
 
 /// `work`: of one pass and sample, in units counted as `unit`/s.
-void run(benchmark::State& state, const graph::Operator& op, Pass pass, double work, const char* unit,
+void run(benchmark::State& state, const graph::Operator& op, graph::Pass pass, double work, const char* unit,
          const char* goal) {
   const auto host = kernels::open_device("host", 1);
   test::Trial trial(*host, op, 1, kernels::Number::fp32, 1);
@@ -54,22 +54,22 @@ void run(benchmark::State& state, const graph::Operator& op, Pass pass, double w
   state.SetLabel(goal);
 }
 
-void product(benchmark::State& state, graph::Operator (*make)(), Pass pass) {
+void product(benchmark::State& state, graph::Operator (*make)(), graph::Pass pass) {
   const graph::Operator op = make();  // of dense layers and convolutions, every pass costs as much
   run(state, op, pass, op.forward_flops.value(), "FLOP/s", "goal 100 GFLOP/s on one core");
 }
-BENCHMARK_CAPTURE(product, dense_forward, dense, Pass::forward);
-BENCHMARK_CAPTURE(product, dense_input_gradient, dense, Pass::input_gradient);
-BENCHMARK_CAPTURE(product, dense_weight_gradient, dense, Pass::weight_gradient);
-BENCHMARK_CAPTURE(product, convolution_forward, convolution, Pass::forward);
-BENCHMARK_CAPTURE(product, convolution_input_gradient, convolution, Pass::input_gradient);
-BENCHMARK_CAPTURE(product, convolution_weight_gradient, convolution, Pass::weight_gradient);
-BENCHMARK_CAPTURE(product, attention_forward, attention, Pass::forward);
+BENCHMARK_CAPTURE(product, dense_forward, dense, graph::Pass::forward);
+BENCHMARK_CAPTURE(product, dense_input_gradient, dense, graph::Pass::input_gradient);
+BENCHMARK_CAPTURE(product, dense_weight_gradient, dense, graph::Pass::weight_gradient);
+BENCHMARK_CAPTURE(product, convolution_forward, convolution, graph::Pass::forward);
+BENCHMARK_CAPTURE(product, convolution_input_gradient, convolution, graph::Pass::input_gradient);
+BENCHMARK_CAPTURE(product, convolution_weight_gradient, convolution, graph::Pass::weight_gradient);
+BENCHMARK_CAPTURE(product, attention_forward, attention, graph::Pass::forward);
 
 /// 1024 rows of 768 in fp32, read and written once.
-void moved(benchmark::State& state, Pass pass) {
+void moved(benchmark::State& state, graph::Pass pass) {
   run(state, norm(), pass, 2.0 * 4 * 1024 * 768, "B/s", "goal 20 GB/s on one core");
 }
-BENCHMARK_CAPTURE(moved, norm_forward, Pass::forward);
+BENCHMARK_CAPTURE(moved, norm_forward, graph::Pass::forward);
 
 }  // namespace

@@ -124,7 +124,7 @@ void simulated(benchmark::State& state, const char* planner, int devices, const 
   const cost::Problem problem{graph, cluster, kCosts, {devices > 256 ? devices : 512, plan::Optimizer::sgd}};
   planners::SearchOptions options;
   options.evaluate = [&](const plan::Plan& plan) {
-    return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan)));
+    return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan)));
   };
   options.at_least = [&](const plan::Plan& plan) {
     return score::least_iteration(problem, plan, score::Reduction::closed_form);

@@ -58,7 +58,7 @@ struct Pipeline {
   cluster::Cluster cluster;
   SpeedCosts costs;
   plan::Plan plan;
-  schedule::Grid order;
+  schedule::Schedule order;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 
@@ -127,9 +127,10 @@ double mean_flows(const trace::Trace& trace) {
 
 void measure(benchmark::State& state, const Pipeline& p, sim::NetworkModel network) {
   const cost::Problem problem = p.problem();
-  const auto tasks = static_cast<double>(sim::task_count(problem, p.plan, p.order));
+  const auto tasks = static_cast<double>(sim::task_count(problem, {problem.graph, p.plan, p.order}));
   const std::size_t before = most_allocated = allocated;
-  for (auto _ : state) benchmark::DoNotOptimize(sim::simulate_time(problem, p.plan, p.order, {network}));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(sim::simulate_time(problem, {problem.graph, p.plan, p.order}, {network}));
   state.counters["bytes/task"] = static_cast<double>(most_allocated - before) / tasks;
   state.counters["tasks/s"] = benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["s/task"] =
@@ -171,10 +172,10 @@ void imperfect(benchmark::State& state, const char* goal) {
                                   0.5,
                                   {}});
   const cost::Problem problem = p.problem();
-  const auto tasks = static_cast<double>(sim::task_count(problem, p.plan, p.order));
+  const auto tasks = static_cast<double>(sim::task_count(problem, {problem.graph, p.plan, p.order}));
   for (auto _ : state)
-    benchmark::DoNotOptimize(
-        sim::simulate_time(problem, p.plan, p.order, {sim::NetworkModel::fifo, {}, &world, 1}));
+    benchmark::DoNotOptimize(sim::simulate_time(problem, {problem.graph, p.plan, p.order},
+                                                {sim::NetworkModel::fifo, {}, &world, 1}));
   state.counters["s/task"] =
       benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.SetLabel(goal);
@@ -186,7 +187,7 @@ void contended(benchmark::State& state, const char* goal) {
       pipeline(8, state.range(0), static_cast<std::size_t>(state.range(1)), state.range(2) * 1'000'000);
   measure(state, p, sim::NetworkModel::fair);
   state.counters["flows"] =
-      mean_flows(sim::simulate(p.problem(), p.plan, p.order, {sim::NetworkModel::fair}));
+      mean_flows(sim::simulate(p.problem(), {p.problem().graph, p.plan, p.order}, {sim::NetworkModel::fair}));
   state.SetLabel(goal);
 }
 BENCHMARK_CAPTURE(contended, few, "goal 0.6 us/task")->Args({512, 8, 8})->Unit(benchmark::kMillisecond);
@@ -196,9 +197,9 @@ BENCHMARK_CAPTURE(contended, many, "goal 4 us/task")->Args({512, 64, 5})->Unit(b
 void traced(benchmark::State& state) {
   const Pipeline p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
   const cost::Problem problem = p.problem();
-  for (auto _ : state) benchmark::DoNotOptimize(sim::simulate(problem, p.plan, p.order));
+  for (auto _ : state) benchmark::DoNotOptimize(sim::simulate(problem, {problem.graph, p.plan, p.order}));
   state.counters["tasks/s"] =
-      benchmark::Counter(static_cast<double>(sim::task_count(problem, p.plan, p.order)),
+      benchmark::Counter(static_cast<double>(sim::task_count(problem, {problem.graph, p.plan, p.order})),
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(traced)->Args({8, 4096})->Args({64, 1024})->Unit(benchmark::kMillisecond);

@@ -74,7 +74,7 @@ core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, S
   double best = 0;
   for (std::int64_t n = kSmallestProduct; n <= largest; n *= 2) {
     TimedKernel kernel(backend, stream, square_product(n), 1, number);
-    const double time = stopwatch.back_to_back([&] { kernel.run(cost::Pass::forward); }).median.value();
+    const double time = stopwatch.back_to_back([&] { kernel.run(graph::Pass::forward); }).median.value();
     const auto extent = static_cast<double>(n);
     best = std::max(best, 2 * extent * extent * extent / time);
     if (time > kLongProduct) break;
@@ -85,12 +85,12 @@ core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, S
 core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch) {
   TimedKernel kernel(backend, stream, smallest_kernel(), 1, cluster::Precision::fp32);
   const Body launches = [&] {
-    for (int i = 0; i < kLaunches; ++i) kernel.run(cost::Pass::forward);
+    for (int i = 0; i < kLaunches; ++i) kernel.run(graph::Pass::forward);
   };
   return stopwatch.back_to_back(launches).median / kLaunches;
 }
 
-core::Seconds Roofline::time(const cost::Work& work, cost::Pass pass, std::int64_t samples) const {
+core::Seconds Roofline::time(const cost::Work& work, graph::Pass pass, std::int64_t samples) const {
   const auto n = static_cast<double>(samples);
   const core::Seconds computing = work.flops[static_cast<std::size_t>(pass)] * n / matmul;
   return std::max(computing, (work.moved * samples + work.weights) / copy);

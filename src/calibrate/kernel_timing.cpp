@@ -22,28 +22,28 @@ TimedKernel::TimedKernel(kernels::Backend& backend, kernels::Stream& stream, con
   auto kernel = backend.make_kernel(op, samples, number_of(number));
   OperandSet operands(backend, op, kernel->slots(), kOperandSeed);
   parts_ = std::make_unique<Parts>(Parts{stream, samples, std::move(kernel), std::move(operands)});
-  for (const cost::Pass pass : kAllPasses)
+  for (const graph::Pass pass : graph::kAllPasses)
     if (has(pass)) run(pass);
 }
 
 TimedKernel::~TimedKernel() = default;
 
-bool TimedKernel::has(cost::Pass pass) const {
-  return parts_->kernel->has(kernel_pass(pass));
+bool TimedKernel::has(graph::Pass pass) const {
+  return parts_->kernel->has(pass);
 }
 
-void TimedKernel::run(cost::Pass pass) {
-  parts_->kernel->run(kernel_pass(pass), parts_->operands.operands(), parts_->stream);
+void TimedKernel::run(graph::Pass pass) {
+  parts_->kernel->run(pass, parts_->operands.operands(), parts_->stream);
 }
 
-cost::KernelPoint TimedKernel::time(cost::Pass pass, Stopwatch& stopwatch) {
+cost::KernelPoint TimedKernel::time(graph::Pass pass, Stopwatch& stopwatch) {
   const Body body = [this, pass] { run(pass); };
   return {pass,
           parts_->samples,
           stopwatch.cold(body),
           stopwatch.back_to_back(body),
-          parts_->kernel->algorithm(kernel_pass(pass)),
-          parts_->kernel->workspace(kernel_pass(pass)),
+          parts_->kernel->algorithm(pass),
+          parts_->kernel->workspace(pass),
           {}};
 }
 

@@ -172,7 +172,7 @@ cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t extent, core
   Rank &computing = bench.ranks[0], &copying = bench.ranks[1];
   TimedKernel kernel(*computing.backend, *computing.stream, product(extent), 1, number);
   Copy copy(copying, bytes);
-  const Body compute = [&] { kernel.run(cost::Pass::forward); };
+  const Body compute = [&] { kernel.run(graph::Pass::forward); };
   const Body compute_whole = [&] { compute(), computing.stream->synchronise(); };
   Stopwatch of_compute = bench.stopwatch(), of_copy(*copying.stream, bench.clock, bench.rule, bench.stop);
   cost::OverlapTest out;

@@ -20,7 +20,7 @@ std::vector<bool> trained_above(const graph::OpGraph& graph) {
   for (std::size_t v = 0; v < graph.size(); ++v)
     for (const graph::Vertex u : graph.dag().predecessors(static_cast<graph::Vertex>(v))) {
       const core::OpId source(static_cast<std::size_t>(u));
-      if (above[source.index()] || cost::has_pass(graph.op(source), cost::Pass::weight_gradient))
+      if (above[source.index()] || cost::has_pass(graph.op(source), graph::Pass::weight_gradient))
         above[v] = true;
     }
   return above;
@@ -29,7 +29,7 @@ std::vector<bool> trained_above(const graph::OpGraph& graph) {
 }  // namespace
 
 const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key,
-                                    cost::Pass pass, std::int64_t samples) {
+                                    graph::Pass pass, std::int64_t samples) {
   const auto kernel = std::ranges::find(calibration.kernels, key, &cost::MeasuredKernel::key);
   if (kernel == calibration.kernels.end()) return nullptr;
   const auto point = std::ranges::find_if(
@@ -43,9 +43,10 @@ std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, cons
   const std::vector<bool> above = trained_above(graph);
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
-    for (const cost::Pass pass : kAllPasses) {
-      const bool weighs = cost::has_pass(op, cost::Pass::weight_gradient);
-      if (!cost::has_pass(op, pass) || (pass == cost::Pass::input_gradient && !above[v] && !weighs)) continue;
+    for (const graph::Pass pass : graph::kAllPasses) {
+      const bool weighs = cost::has_pass(op, graph::Pass::weight_gradient);
+      if (!cost::has_pass(op, pass) || (pass == graph::Pass::input_gradient && !above[v] && !weighs))
+        continue;
       const auto* point = find_point(calibration, cost::key_of(op, number), pass, samples);
       if (point == nullptr) return std::nullopt;
       sums.cold += point->cold.median;

@@ -15,7 +15,7 @@ namespace {
 
 using cost::Calibration;
 using cost::LinkKind;
-using cost::Pass;
+using graph::Pass;
 
 constexpr std::int64_t kLargestCopy = std::int64_t{256} << 20, kLargestMessage = std::int64_t{1} << 30;
 constexpr std::int64_t kSmallestMessage = 1024, kEarlyMessage = std::int64_t{1} << 20;
@@ -29,24 +29,24 @@ std::string title(const KernelItem& item, std::size_t round) {
                      graph::name(item.op.kind), item.op.name, item.samples);
 }
 
-bool measured(const Calibration& calibration, const KernelItem& item, Pass pass, std::size_t round) {
+bool measured(const Calibration& calibration, const KernelItem& item, graph::Pass pass, std::size_t round) {
   const cost::KernelPoint* point = find_point(calibration, item.key, pass, item.samples);
   return point != nullptr && rounds(*point) >= round;
 }
 
 bool measured(const Calibration& calibration, const KernelItem& item, std::size_t round) {
-  return std::ranges::all_of(kAllPasses, [&](Pass pass) {
+  return std::ranges::all_of(graph::kAllPasses, [&](graph::Pass pass) {
     return !item.passes[static_cast<std::size_t>(pass)] || measured(calibration, item, pass, round);
   });
 }
 
-bool noisy(const Calibration& calibration, const KernelItem& item, Pass pass) {
+bool noisy(const Calibration& calibration, const KernelItem& item, graph::Pass pass) {
   const cost::KernelPoint* point = find_point(calibration, item.key, pass, item.samples);
   return point != nullptr && calibrate::noisy(*point);
 }
 
 bool noisy(const Calibration& calibration, const KernelItem& item) {
-  return std::ranges::any_of(kAllPasses, [&](Pass pass) {
+  return std::ranges::any_of(graph::kAllPasses, [&](graph::Pass pass) {
     return item.passes[static_cast<std::size_t>(pass)] && noisy(calibration, item, pass);
   });
 }
@@ -144,10 +144,10 @@ std::vector<Job> Survey::ceilings() {
 }
 
 void Survey::measure_kernel(const KernelItem& item, Calibration& calibration,
-                            const std::function<bool(Pass)>& wanted) {
+                            const std::function<bool(graph::Pass)>& wanted) {
   TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.number);
   timed([&](Stopwatch& stopwatch) {
-    for (const Pass pass : kAllPasses)
+    for (const graph::Pass pass : graph::kAllPasses)
       if (item.passes[static_cast<std::size_t>(pass)] && kernel.has(pass) && wanted(pass))
         add_kernel_point(calibration, item, kernel.time(pass, stopwatch));
   });
@@ -157,7 +157,7 @@ Job Survey::kernel_job(const KernelItem& item, std::size_t round, const Roofline
   return {title(item, round), measuring_time(item, roofline, request_.rule), false,
           [item, round](const Calibration& c) { return measured(c, item, round); },
           [this, item, round](Calibration& c) {
-            measure_kernel(item, c, [&](Pass pass) { return !measured(c, item, pass, round); });
+            measure_kernel(item, c, [&](graph::Pass pass) { return !measured(c, item, pass, round); });
           }};
 }
 
@@ -165,7 +165,7 @@ Job Survey::repeated_kernel(const KernelItem& item, const Roofline& roofline) {
   return {"again: " + title(item, 1), measuring_time(item, roofline, request_.rule), false,
           [item](const Calibration& c) { return !noisy(c, item); },
           [this, item](Calibration& c) {
-            measure_kernel(item, c, [&](Pass pass) { return noisy(c, item, pass); });
+            measure_kernel(item, c, [&](graph::Pass pass) { return noisy(c, item, pass); });
           }};
 }
 

@@ -26,7 +26,7 @@ struct Found {
 };
 
 void join(cost::Work& work, const cost::Work& other) {
-  for (std::size_t i = 0; i < cost::kPasses; ++i) work.flops[i] = std::max(work.flops[i], other.flops[i]);
+  for (std::size_t i = 0; i < graph::kPasses; ++i) work.flops[i] = std::max(work.flops[i], other.flops[i]);
   work.moved = std::max(work.moved, other.moved);
   work.weights = std::max(work.weights, other.weights);
 }
@@ -34,7 +34,7 @@ void join(cost::Work& work, const cost::Work& other) {
 double reference_time(const KernelItem& item) {
   const Roofline reference{core::Bandwidth(1), core::FlopRate(kFlopsPerByte)};
   double sum = 0;
-  for (const cost::Pass pass : kAllPasses)
+  for (const graph::Pass pass : graph::kAllPasses)
     if (item.passes[static_cast<std::size_t>(pass)]) sum += reference.time(item.work, pass, 1).value();
   return sum;
 }
@@ -81,12 +81,12 @@ class Finder {
     graph::Operator op = graph.op(id);
     op.shape = cost::divided_shape(op, part).value_or(op.shape);
     KernelItem item{op, cost::key_of(op, number_), cost::part_work(graph, id, number_, part), {}, 1};
-    for (const cost::Pass pass : kAllPasses)
+    for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
     const double weight = reference_time(item);
     Found& entry = found_.try_emplace(item.key, Found{item, op.kept_bytes, 0, {1}}).first->second;
     join(entry.item.work, item.work);
-    for (std::size_t i = 0; i < cost::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
+    for (std::size_t i = 0; i < graph::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
     entry.weight += weight;
     entry.sizes.insert(sizes.begin(), sizes.end());
   }
@@ -104,7 +104,7 @@ core::Bytes memory_of(const Found& found, std::int64_t samples) {
 
 bool allowed(const Found& found, std::int64_t samples, const Roofline& roofline, const WorkLimits& limits) {
   if (memory_of(found, samples) > limits.memory) return false;
-  return samples == 1 || std::ranges::all_of(kAllPasses, [&](cost::Pass pass) {
+  return samples == 1 || std::ranges::all_of(graph::kAllPasses, [&](graph::Pass pass) {
            return roofline.time(found.item.work, pass, samples) <= limits.longest;
          });
 }
@@ -156,7 +156,7 @@ core::Seconds sampling_time(core::Seconds run, const SamplingRule& rule) {
 
 core::Seconds measuring_time(const KernelItem& item, const Roofline& roofline, const SamplingRule& rule) {
   core::Seconds sum = (item.work.moved * item.samples + item.work.weights) * 2 / core::Bandwidth(kFillRate);
-  for (const cost::Pass pass : kAllPasses) {
+  for (const graph::Pass pass : graph::kAllPasses) {
     if (!item.passes[static_cast<std::size_t>(pass)]) continue;
     const core::Seconds time = roofline.time(item.work, pass, item.samples);
     sum += sampling_time(time, rule) + sampling_time(time + core::Seconds(kEviction), rule);

@@ -117,7 +117,7 @@ std::vector<std::string> model_names() {
 
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
-  for (const auto& info : schedule::grid_families()) names.push_back(info.name);
+  for (const auto& info : schedule::families()) names.push_back(info.name);
   return names;
 }
 

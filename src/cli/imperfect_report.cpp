@@ -107,23 +107,23 @@ AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfect
   return {flags.file, sim::in_words(imperfection), flags.seed, perfect};
 }
 
-std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                        const sim::SimulationOptions& options, bool as_json, core::StopToken stop) {
-  const auto order = score::order_of(problem, plan);
-  const auto times = sim::repeat(problem, plan, order, options, flags.runs, stop);
+std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem,
+                        const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options,
+                        bool as_json, core::StopToken stop) {
+  const auto times = sim::repeat(problem, scheduled, options, flags.runs, stop);
   sim::SimulationOptions longest = options;
   longest.seed += static_cast<std::uint64_t>(std::max_element(times.begin(), times.end()) - times.begin());
-  warn_of_unmet(*options.imperfection, problem.cluster, sim::simulate(problem, plan, order, longest));
+  warn_of_unmet(*options.imperfection, problem.cluster, sim::simulate(problem, scheduled, longest));
 
   RunsSummary summary;
   sim::SimulationOptions ideal = options;
   ideal.imperfection = nullptr;
-  const core::Picoseconds length = sim::simulate_time(problem, plan, order, ideal);
+  const core::Picoseconds length = sim::simulate_time(problem, scheduled, ideal);
   experiment::check_length(length);
   const auto perfect = to_seconds(length);
   summary.applied = applied(flags, *options.imperfection, perfect);
   summary.runs = flags.runs;
-  summary.mini_batch = plan.training.mini_batch;
+  summary.mini_batch = scheduled.plan.training.mini_batch;
   summary.costs = cost::source_of(problem.costs, problem.cluster);
   std::vector<double> seconds;
   for (const core::Picoseconds time : times) seconds.push_back(to_seconds(time).value());

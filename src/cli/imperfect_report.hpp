@@ -7,6 +7,7 @@
 #include <string>
 
 #include "penstock/cost/problem.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/options.hpp"
 #include "penstock/trace/trace.hpp"
@@ -33,7 +34,8 @@ AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfect
                             core::Seconds perfect);
 
 /// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
-std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                        const sim::SimulationOptions& options, bool json, core::StopToken stop);
+std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem,
+                        const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options,
+                        bool json, core::StopToken stop);
 
 }  // namespace penstock::cli

@@ -73,7 +73,7 @@ core::ExitCode list_schedules(bool json, const report::Screen& screen) {
                {.title = "needs", .folds = true},
                {.title = "closed form", .leaves = 2, .folds = true},
                {.title = "source", .leaves = 1, .folds = true}});
-  for (const auto& info : schedule::grid_families()) {
+  for (const auto& info : schedule::families()) {
     all.push_back({{"name", info.name},
                    {"summary", info.summary},
                    {"constraints", info.constraints},

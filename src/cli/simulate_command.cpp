@@ -8,6 +8,7 @@
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "plan_input.hpp"
@@ -35,9 +36,9 @@ struct SimulateFlags {
   WideFlag wide;
 };
 
-void verify(const cost::Problem& problem, const plan::Plan& plan, const trace::Trace& trace,
+void verify(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
             const sim::SimulationOptions& options) {
-  const auto faults = sim::trace_faults(problem, plan, score::order_of(problem, plan), trace, options);
+  const auto faults = sim::trace_faults(problem, scheduled, trace, options);
   if (!faults.empty())
     throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }
@@ -56,11 +57,10 @@ void check_combination(const SimulateFlags& flags, const std::optional<sim::Impe
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
-ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                       const sim::SimulationOptions& options) {
-  const auto order = score::order_of(problem, plan);
-  for (const std::string& line : sim::unused(problem, plan, order, options)) warn(line);
-  return {sim::explain(problem, plan, order, options), flags.explain.entries()};
+ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem,
+                       const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options) {
+  for (const std::string& line : sim::unused(problem, scheduled, options)) warn(line);
+  return {sim::explain(problem, scheduled, options), flags.explain.entries()};
 }
 
 /// A plan that does not fit has been simulated all the same, for its timeline; it stays an invalid plan.
@@ -71,20 +71,21 @@ core::ExitCode warn_of_memory(const trace::Trace& trace) {
 }
 
 /// Simulates once and says what came of it; leaves the timelines that the flags ask for.
-core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem, const plan::Plan& plan,
-                       const sim::SimulationOptions& options) {
+core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
+                       const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options) {
+  const plan::Plan& plan = scheduled.plan;
   const auto outcome = experiment::evaluate(
-      problem, plan,
+      problem, scheduled,
       experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
-  if (flags.verify) verify(problem, plan, *outcome.trace, options);
+  if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
   if (options.imperfection) {
     warn_of_unmet(*options.imperfection, problem.cluster, *outcome.trace);
-    const auto perfect = experiment::simulated_time(problem, flags.simulation.options())(plan);
+    const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));
     beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
   }
-  if (flags.explain.given()) beside.explained = explained(flags, problem, plan, options);
+  if (flags.explain.given()) beside.explained = explained(flags, problem, scheduled, options);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
     print(plan_json(problem, outcome, options, beside));
@@ -118,9 +119,10 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   options.imperfection = imperfection ? &*imperfection : nullptr;
   options.seed = flags.imperfection.seed;
   const ThreadLimit limit(flags.threads);
-  if (flags.imperfection.runs == 1) return one_run(flags, problem, plan, options);
+  const auto scheduled = score::scheduled(problem, std::move(plan));
+  if (flags.imperfection.runs == 1) return one_run(flags, problem, scheduled, options);
   const std::string runs =
-      runs_report(flags.imperfection, problem, plan, options, flags.json, session.stop());
+      runs_report(flags.imperfection, problem, scheduled, options, flags.json, session.stop());
   flags.json ? print(runs) : print_page(runs, flags.wide.screen());
   return core::ExitCode::done;
 }
@@ -145,9 +147,10 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->cluster.add(*command, false);
   flags->costs.add(*command);
   command
-      ->add_option("--schedule", flags->schedule,
-                   "run the plan in another order: a family of `penstock schedules`, list_order, or a grid "
-                   "file (.csv)")
+      ->add_option(
+          "--schedule", flags->schedule,
+          "run the plan in another order: a family of `penstock schedules`, list_order, or a schedule "
+          "file (.csv)")
       ->type_name("NAME|FILE")
       ->check(suggest(schedule_names()));
   flags->compression.add(*command);

@@ -120,7 +120,8 @@ void BackwardSweep::compute(const BackwardStep& step) {
 bool BackwardSweep::runs_input_gradient(const BackwardStep& step) const {
   const Operator& op = graph_.op(step.op);
   if (op.kind == OpKind::embedding || step.terms == Bytes(0)) return false;
-  return graph_.trains_above(step.op) || step.scratch.handed != Line{} || has_pass(op, Pass::input_gradient);
+  return graph_.trains_above(step.op) || step.scratch.handed != Line{} ||
+         has_pass(op, graph::Pass::input_gradient);
 }
 
 BackwardStep backward_step(const graph::OpGraph& graph, const CostModel& costs, OpId op) {

@@ -31,10 +31,10 @@ Origin origin_of(const Predicted& predicted) {
   return inside ? Origin::interpolated : Origin::extrapolated;
 }
 
-core::Seconds time_in(const OpTime& time, Pass pass) {
-  return pass == Pass::forward          ? time.forward
-         : pass == Pass::input_gradient ? time.input_gradient
-                                        : time.weight_gradient;
+core::Seconds time_in(const OpTime& time, graph::Pass pass) {
+  return pass == graph::Pass::forward          ? time.forward
+         : pass == graph::Pass::input_gradient ? time.input_gradient
+                                               : time.weight_gradient;
 }
 
 core::Bytes share_of(core::Bytes bytes, double share) {
@@ -84,7 +84,7 @@ std::set<std::string> words(std::string_view text) {
 }
 
 /// Through the smallest and the largest batch, moved up until no other is above it.
-std::optional<Line> line_above(const std::vector<KernelPoint>& points, Pass pass) {
+std::optional<Line> line_above(const std::vector<KernelPoint>& points, graph::Pass pass) {
   std::vector<const KernelPoint*> own;
   for (const KernelPoint& point : points)
     if (point.pass == pass) own.push_back(&point);
@@ -104,7 +104,7 @@ std::optional<Line> line_above(const std::vector<KernelPoint>& points, Pass pass
 
 /// The curves, the errors to expect, and the ways found so far: one per shape and work asked for.
 struct CalibratedCosts::Index {
-  using Ways = std::array<std::optional<Way>, kPasses>;
+  using Ways = std::array<std::optional<Way>, graph::kPasses>;
 
   Index(const Calibration& calibration, double cold_share) : curves(calibration, cold_share) {
     for (const LeaveOneOutRow& row : calibration.leave_one_out.empty()
@@ -112,7 +112,7 @@ struct CalibratedCosts::Index {
                                          : calibration.leave_one_out)
       p90[{row.kind, row.fold}] = row.p90;
     for (const MeasuredKernel& kernel : calibration.kernels)
-      for (const Pass pass : {Pass::input_gradient, Pass::weight_gradient})
+      for (const graph::Pass pass : {graph::Pass::input_gradient, graph::Pass::weight_gradient})
         scratch[kernel.key][static_cast<std::size_t>(pass)] = line_above(kernel.points, pass);
     four =
         curves.knows(Precision::fp32) || !curves.knows(Precision::tf32) ? Precision::fp32 : Precision::tf32;
@@ -125,8 +125,9 @@ struct CalibratedCosts::Index {
       if (const auto found = known.find(key); found != known.end()) return found->second;
     }
     Ways ways;
-    for (std::size_t i = 0; i < kPasses; ++i)
-      ways[i] = curves.way({{key.kind, key.shape, key.number}, key.work, static_cast<Pass>(i), key.divided});
+    for (std::size_t i = 0; i < graph::kPasses; ++i)
+      ways[i] =
+          curves.way({{key.kind, key.shape, key.number}, key.work, static_cast<graph::Pass>(i), key.divided});
     const std::unique_lock writing(mutex);
     return known.try_emplace(key, std::move(ways)).first->second;  // which does not move
   }
@@ -144,7 +145,7 @@ struct CalibratedCosts::Index {
 
   KernelCurves curves;
   std::map<std::pair<OpKind, Fold>, double> p90;
-  std::map<KernelKey, std::array<std::optional<Line>, kPasses>> scratch;
+  std::map<KernelKey, std::array<std::optional<Line>, graph::kPasses>> scratch;
   Precision four, two;
   std::shared_mutex mutex;
   std::unordered_map<WayKey, Ways, WayHash> known;
@@ -178,8 +179,8 @@ Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
       index_->ways({op.kind, number, shape, part_work(graph, id, number, part), !whole});
   std::optional<OpTime> analytic;
   Estimate out;
-  for (std::size_t i = 0; i < kPasses; ++i) {
-    const Pass pass = static_cast<Pass>(i);
+  for (std::size_t i = 0; i < graph::kPasses; ++i) {
+    const graph::Pass pass = static_cast<graph::Pass>(i);
     if (!has_pass(op, pass)) continue;
     if (ways[i]) {
       out.passes[i] = index_->estimate(*ways[i], op.kind, samples);
@@ -203,7 +204,7 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
                      ? estimate(graph, op, device, samples_of(samples, part.part))
                  : shape ? looked_up(graph, op, device, samples, *shape, part)
                          : scaled(whole, part.part);
-  for (std::size_t i = 0; i < kPasses; ++i)
+  for (std::size_t i = 0; i < graph::kPasses; ++i)
     out.passes[i] = enclosed(out.passes[i], whole.passes[i], part.part);
   return out;
 }
@@ -216,8 +217,7 @@ core::Bandwidth CalibratedCosts::rate_of(core::Bandwidth measured) const {
 core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
                                            const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
-  const std::int64_t parameters =
-      graph.op(graph.owner(id)).parameters;  // of whom it is tied to
+  const std::int64_t parameters = graph.op(graph.owner(id)).parameters;  // of whom it is tied to
   if (parameters == 0 || op.gathered_parameters > 0) return {};
   const double share = part.partition == plan::Partition::batch ? 1 : part.part;
   const core::Bytes bytes = share_of(core::Bytes(parameters * graph.element_bytes()), share);
@@ -249,9 +249,9 @@ Scratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) con
   const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const auto found = index_->scratch.find(key_of(graph.op(id), number));
   if (found == index_->scratch.end()) return out;
-  const auto measured = [&](Pass pass) { return found->second[static_cast<std::size_t>(pass)]; };
-  out.input_gradient = measured(Pass::input_gradient).value_or(out.input_gradient);
-  out.weight_gradient = measured(Pass::weight_gradient).value_or(out.weight_gradient);
+  const auto measured = [&](graph::Pass pass) { return found->second[static_cast<std::size_t>(pass)]; };
+  out.input_gradient = measured(graph::Pass::input_gradient).value_or(out.input_gradient);
+  out.weight_gradient = measured(graph::Pass::weight_gradient).value_or(out.weight_gradient);
   return out;
 }
 

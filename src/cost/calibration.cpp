@@ -10,7 +10,6 @@ namespace {
 using cluster::Precision;
 using graph::OpKind;
 
-constexpr std::string_view kPassNames[] = {"forward", "input_gradient", "weight_gradient"};
 constexpr std::string_view kLinkNames[] = {"device_copy", "host_to_device", "device_to_host", "peer_copy",
                                            "all_reduce",  "all_gather",     "reduce_scatter", "broadcast"};
 constexpr std::string_view kFoldNames[] = {"samples_inside", "samples_frontier", "shape_inside",
@@ -22,9 +21,6 @@ double element_bytes(Precision number) {
 
 }  // namespace
 
-std::string_view name(Pass pass) {
-  return kPassNames[static_cast<std::size_t>(pass)];
-}
 std::string_view name(LinkKind kind) {
   return kLinkNames[static_cast<std::size_t>(kind)];
 }
@@ -58,10 +54,10 @@ Work work_of(const graph::OpGraph& graph, core::OpId id, Precision number) {
       {op.forward_flops, op.input_gradient_flops, op.weight_gradient_flops}, scaled(moved), scaled(weights)};
 }
 
-bool has_pass(const graph::Operator& op, Pass pass) {
+bool has_pass(const graph::Operator& op, graph::Pass pass) {
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return false;
-  if (pass == Pass::forward) return true;
-  if (pass == Pass::weight_gradient) return graph::weighs(op);
+  if (pass == graph::Pass::forward) return true;
+  if (pass == graph::Pass::weight_gradient) return graph::weighs(op);
   return op.input_gradient_flops.value() > 0 || !graph::weighs(op);
 }
 

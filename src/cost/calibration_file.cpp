@@ -120,8 +120,9 @@ Shape shape(const Yaml& node) {
 Work work(const Yaml& node) {
   node.only({"flops", "moved", "weights"});
   Work out;
-  const auto flops = items(node.at("flops"), kPasses, "[forward, input gradient, weight gradient]");
-  for (std::size_t i = 0; i < kPasses; ++i) out.flops[i] = core::Flops(at_least_zero(flops[i], kMostFlops));
+  const auto flops = items(node.at("flops"), graph::kPasses, "[forward, input gradient, weight gradient]");
+  for (std::size_t i = 0; i < graph::kPasses; ++i)
+    out.flops[i] = core::Flops(at_least_zero(flops[i], kMostFlops));
   out.moved = node.at("moved").bytes();
   out.weights = node.at("weights").bytes();
   return out;
@@ -139,7 +140,7 @@ std::vector<Visit> visits(const Yaml& node) {
   return out;
 }
 
-KernelPoint kernel_point(Pass pass, const std::string& samples, const Yaml& node) {
+KernelPoint kernel_point(graph::Pass pass, const std::string& samples, const Yaml& node) {
   node.only({"cold", "back_to_back", "algorithm", "workspace", "visits"});
   const auto algorithm = node.find("algorithm"), visited = node.find("visits");
   return {pass,
@@ -151,7 +152,7 @@ KernelPoint kernel_point(Pass pass, const std::string& samples, const Yaml& node
           visited ? visits(*visited) : std::vector<Visit>{}};
 }
 
-std::vector<KernelPoint> kernel_points(const Yaml& node, Pass pass) {
+std::vector<KernelPoint> kernel_points(const Yaml& node, graph::Pass pass) {
   std::vector<KernelPoint> out;
   for (const auto& [samples, point] : node.entries()) {
     out.push_back(kernel_point(pass, samples, point));
@@ -167,9 +168,9 @@ MeasuredKernel kernel(const Yaml& node) {
   out.key = {named(node.at("kind"), graph::op_kind), shape(node.at("shape")),
              named(node.at("number"), cluster::precision)};
   out.work = work(node.at("work"));
-  for (std::size_t i = 0; i < kPasses; ++i)
-    if (const auto points = node.find(name(static_cast<Pass>(i))))
-      for (KernelPoint& point : kernel_points(*points, static_cast<Pass>(i)))
+  for (std::size_t i = 0; i < graph::kPasses; ++i)
+    if (const auto points = node.find(name(static_cast<graph::Pass>(i))))
+      for (KernelPoint& point : kernel_points(*points, static_cast<graph::Pass>(i)))
         out.points.push_back(std::move(point));
   return out;
 }

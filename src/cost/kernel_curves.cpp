@@ -68,7 +68,7 @@ bool same(const UnitWork& a, const UnitWork& b) {
   return same(a.flops, b.flops) && same(a.moved, b.moved) && same(a.weights, b.weights);
 }
 
-UnitWork unit_work(const Work& work, Pass pass, double units) {
+UnitWork unit_work(const Work& work, graph::Pass pass, double units) {
   return {work.flops[static_cast<std::size_t>(pass)].value() / units,
           static_cast<double>(work.moved.value()) / units, static_cast<double>(work.weights.value())};
 }
@@ -223,8 +223,8 @@ KernelCurves::KernelCurves(const Calibration& calibration, double cold_share)
     const auto& matmul = calibration.ceilings.matmul;
     rates_[i] = matmul[i].value() > 0 ? matmul[i].value() : matmul[0].value();
   }
-  using Rounded =
-      std::tuple<KernelKey, Pass, float, float, float>;  // works that differ in their last digits are one
+  using Rounded = std::tuple<KernelKey, graph::Pass, float, float,
+                             float>;  // works that differ in their last digits are one
   std::map<Rounded, KernelCurve> found;
   for (const MeasuredKernel& kernel : calibration.kernels) {
     const auto [key, units] = unrolled(kernel.key);
@@ -246,7 +246,7 @@ KernelCurves::KernelCurves(const Calibration& calibration, double cold_share)
   }
 }
 
-std::vector<const KernelCurve*> KernelCurves::alike(const KernelKey& key, Pass pass) const {
+std::vector<const KernelCurve*> KernelCurves::alike(const KernelKey& key, graph::Pass pass) const {
   Curves out;
   for (const KernelCurve& curve : curves_)
     if (curve.key.kind == key.kind && curve.key.number == key.number && curve.pass == pass)

@@ -12,7 +12,7 @@ namespace penstock::cost {
 struct KernelQuery {
   KernelKey key;
   Work work;
-  Pass pass;
+  graph::Pass pass;
   bool divided = false;  ///< the work is a part of what operators of that shape do
 };
 
@@ -36,7 +36,7 @@ struct KernelCurve {
     double seconds, low, high;
   };
   KernelKey key;  ///< unrolled
-  Pass pass;
+  graph::Pass pass;
   UnitWork work;
   std::vector<Point> points;
   bool covers(double units) const { return points.front().units <= units && units <= points.back().units; }
@@ -86,7 +86,8 @@ class KernelCurves {
   bool knows(cluster::Precision number) const;
 
  private:
-  std::vector<const KernelCurve*> alike(const KernelKey& key, Pass pass) const;  ///< of kind, number and pass
+  std::vector<const KernelCurve*> alike(const KernelKey& key,
+                                        graph::Pass pass) const;  ///< of kind, number and pass
   double roofline(const UnitWork& work, double units, cluster::Precision number) const;
   double roofline(const KernelCurve& curve, double units) const;
   double launch_, copy_;

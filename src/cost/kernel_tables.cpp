@@ -208,7 +208,7 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
   const Estimate outer = projections(op, static_cast<double>(samples), part),
                  inner = core(graph, id, device, samples, part);
   Estimate out;
-  for (std::size_t p = 0; p < kPasses; ++p) out.passes[p] = sum(outer.passes[p], inner.passes[p]);
+  for (std::size_t p = 0; p < graph::kPasses; ++p) out.passes[p] = sum(outer.passes[p], inner.passes[p]);
   return out;
 }
 

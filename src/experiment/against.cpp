@@ -66,8 +66,7 @@ class Stated {
   PublishedPrediction predict(const cost::Problem& problem, core::StopToken stop) const {
     sim::SimulationOptions options;
     options.stop = stop;
-    const auto time =
-        sim::simulate_time(problem, stated_.plan, score::order_of(problem, stated_.plan), options);
+    const auto time = sim::simulate_time(problem, score::scheduled(problem, stated_.plan), options);
     core::Bytes most;
     const auto memories = score::stage_memories(problem, stated_.plan);
     for (std::size_t s = 0; s < memories.size(); ++s) {

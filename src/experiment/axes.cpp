@@ -77,7 +77,7 @@ void read_schedule(const Yaml& node, const fs::path& folder, Cell& cell) {
   const std::string name = node.text();
   if (name == "planned") return;
   const bool file = is_order_file(name);
-  if (!file) at_node(node, [&] { schedule::grid_family(name); });
+  if (!file) at_node(node, [&] { schedule::family_named(name); });
   cell.schedule = file ? (folder / name).lexically_normal().string() : name;
 }
 void read_network(const Yaml& node, Cell& cell) {

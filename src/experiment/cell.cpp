@@ -157,7 +157,7 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
   sim::SimulationOptions world = setting.simulation;
   if (setting.imperfection) world.imperfection = setting.imperfection;
-  CellOutcome out = evaluate(problem, found.plan, row, world);
+  CellOutcome out = evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, world);
   if (!found.complete)
     out.row.status =
         fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
@@ -194,7 +194,7 @@ void check_length(core::Picoseconds iteration) {
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                const sim::SimulationOptions& simulation) {
   return [&problem, simulation](const plan::Plan& plan) {
-    return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan), simulation));
+    return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), simulation));
   };
 }
 
@@ -229,17 +229,18 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
   return row;
 }
 
-CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
-                     const sim::SimulationOptions& simulation) {
-  const plan::StageGraph stages(problem.graph, plan);
+CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                     report::CellResult row, const sim::SimulationOptions& simulation) {
+  const plan::Plan& plan = scheduled.plan;
   CellOutcome out;
   out.row = std::move(row);
   out.plan = plan;
-  out.trace = sim::simulate(problem, plan, score::order_of(problem, plan), simulation);
+  out.trace = sim::simulate(problem, scheduled, simulation);
   check_length(out.trace->iteration);
   out.summary = trace::summarise(*out.trace);
-  describe_plan(plan::strategy(plan, stages.depth()), out.row);
-  if (!out.row.estimate_s) out.row.estimate_s = score::estimate(problem, plan, stages).iteration.value();
+  describe_plan(plan::strategy(plan, scheduled.stages.depth()), out.row);
+  if (!out.row.estimate_s)
+    out.row.estimate_s = score::estimate(problem, plan, scheduled.stages).iteration.value();
   out.row.iteration_s = out.summary->iteration.value();
   out.row.estimate_error = *out.row.estimate_s / *out.row.iteration_s - 1;
   out.row.lower_bound_s = lower_bound(problem, plan, simulation);

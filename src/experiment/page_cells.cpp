@@ -125,11 +125,11 @@ std::vector<std::string> names(const graph::OpGraph& graph) {
 
 report::CellData told(const cost::Problem& problem, const plan::Plan& plan,
                       const sim::SimulationOptions& simulation) {
-  const auto order = score::order_of(problem, plan);
+  const auto scheduled = score::scheduled(problem, plan);
   report::CellData out{plan,
                        names(problem.graph),
-                       plan::StageGraph(problem.graph, plan).boundaries(),
-                       sim::simulate(problem, plan, order, simulation),
+                       scheduled.stages.boundaries(),
+                       sim::simulate(problem, scheduled, simulation),
                        {},
                        {}};
   if (const std::size_t spans = report::drawn_spans(out.trace); spans > report::kMostSpansOfPage)
@@ -138,7 +138,7 @@ report::CellData told(const cost::Problem& problem, const plan::Plan& plan,
         fmt::format("its timeline of {} spans is too large for a page; penstock simulate draws it "
                     "with --svg and --perfetto",
                     spans));
-  add_path(sim::explain(problem, plan, order, simulation, kSimulatedAnew), out);
+  add_path(sim::explain(problem, scheduled, simulation, kSimulatedAnew), out);
   return out;
 }
 

@@ -101,8 +101,8 @@ report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan, c
 
 Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
                      const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
-  const schedule::Grid order = score::order_of(problem, plan);
-  const replay::Program program = replay::lower(problem.graph, plan, order);
+  const auto scheduled = score::scheduled(problem, plan);
+  const replay::Program program = replay::lower(problem.graph, scheduled);
   const Crew crew(problem, plan, program, setting);
   const replay::Manner manner = manner_for(setting, crew);
   if (setting.graph) check_graph(setting, manner, program);
@@ -114,7 +114,7 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   cost::Problem in_one = problem;  // a replay reduces a stage's gradients after its last pass
   in_one.training.bucket = core::Bytes(0);
-  out.simulated = sim::simulate(in_one, plan, order, simulation);
+  out.simulated = sim::simulate(in_one, scheduled, simulation);
   out.comparison = trace::compare(out.measured.trace, out.simulated);
   out.row = row_of(problem, plan, out);
   return out;

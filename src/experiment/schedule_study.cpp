@@ -16,7 +16,7 @@
 #include "penstock/experiment/spec.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/schedule/weight_versions.hpp"
-#include "penstock/sim/grid.hpp"
+#include "penstock/sim/schedule_times.hpp"
 #include "results_folder.hpp"
 #include "selection.hpp"
 
@@ -39,7 +39,7 @@ ScheduleCell read_schedule(const Yaml& node) {
   if (!node.is_scalar() && entries.size() != 1)
     node.fail("expected a schedule, or {schedule: {option: value}}");
   out.family = out.schedule = node.is_scalar() ? node.text() : entries.front().first;
-  at_node(node, [&] { return schedule::grid_family(out.family).chunks; });
+  at_node(node, [&] { return schedule::family_named(out.family).chunks; });
   if (entries.empty()) return out;
   const Yaml& options = entries.front().second;
   options.only({"chunks", "group", "memory_limit"});
@@ -70,12 +70,12 @@ core::Picoseconds read_time(const Yaml& node) {
   return to_picoseconds(time);
 }
 
-schedule::GridCosts read_times(const Yaml& node) {
+schedule::PassCosts read_times(const Yaml& node) {
   const auto time = [&](const char* key, core::Picoseconds otherwise) {
     const auto value = node.find(key);
     return value ? read_time(*value) : otherwise;
   };
-  schedule::GridCosts costs;
+  schedule::PassCosts costs;
   costs.forward = read_time(node.at("forward"));
   costs.input_gradient = time("input_gradient", costs.forward);
   costs.weight_gradient = time("weight_gradient", costs.input_gradient);
@@ -84,7 +84,7 @@ schedule::GridCosts read_times(const Yaml& node) {
 }
 
 /// What heuristics count; all of it is kept for the weight gradient unless the file says less.
-void read_bytes(const Yaml& node, schedule::GridShape& shape) {
+void read_bytes(const Yaml& node, schedule::ScheduleShape& shape) {
   constexpr std::int64_t kMost = std::int64_t{16} << 40;  // times any memory limit still a number
   const auto activation = node.find("activation"), kept = node.find("weight_gradient_activation");
   if (activation) shape.activation_bytes = activation->bytes().value();
@@ -163,9 +163,9 @@ report::Rows rows_to_come(const ScheduleStudy& study) {
 }
 
 /// Heuristics are told the times of one chunk.
-schedule::Grid grid_of(const ScheduleCell& cell) {
-  schedule::GridShape shape = cell.shape;
-  const int chunks = shape.chunks > 0 ? shape.chunks : schedule::grid_family(cell.family).chunks;
+schedule::Schedule schedule_of(const ScheduleCell& cell) {
+  schedule::ScheduleShape shape = cell.shape;
+  const int chunks = shape.chunks > 0 ? shape.chunks : schedule::family_named(cell.family).chunks;
   const auto share = [&](core::Picoseconds time) {
     return core::Picoseconds(time.value() / std::max(1, chunks));
   };
@@ -173,12 +173,13 @@ schedule::Grid grid_of(const ScheduleCell& cell) {
   shape.costs.input_gradient = share(cell.full_stage.input_gradient);
   shape.costs.weight_gradient = share(cell.full_stage.weight_gradient);
   shape.costs.delay = cell.full_stage.delay;
-  return schedule::make_grid(cell.family, shape);
+  return schedule::make_schedule(cell.family, shape);
 }
 
-int most_versions(const ScheduleCell& cell, const schedule::Grid& grid) {
-  const auto& policy = schedule::weight_policy(schedule::grid_family(cell.family).weights);
-  const auto held = weight_versions(grid.ranks, policy, micro_batches_per_update(policy, cell.shape)).held;
+int most_versions(const ScheduleCell& cell, const schedule::Schedule& schedule) {
+  const auto& policy = schedule::weight_policy(schedule::family_named(cell.family).weights);
+  const auto held =
+      weight_versions(schedule.ranks, policy, micro_batches_per_update(policy, cell.shape)).held;
   return *std::max_element(held.begin(), held.end());
 }
 
@@ -186,27 +187,28 @@ int most_versions(const ScheduleCell& cell, const schedule::Grid& grid) {
 void check_memory(const ScheduleCell& cell, double held) {
   const auto& shape = cell.shape;
   const bool in_bytes =
-      schedule::grid_family(cell.family).searched && shape.weight_gradient_bytes < shape.activation_bytes;
+      schedule::family_named(cell.family).searched && shape.weight_gradient_bytes < shape.activation_bytes;
   if (shape.memory_limit && held > *shape.memory_limit && !in_bytes)
     throw core::BadInput(fmt::format("{}: a rank holds {} full-stage activations, memory_limit allows {}",
                                      cell.family, held, *shape.memory_limit));
 }
 
 std::vector<std::string> measured(const ScheduleCell& cell) {
-  const schedule::Grid grid = grid_of(cell);
-  const sim::GridResult result = sim::simulate_grid(grid, sim::per_chunk(cell.full_stage, grid));
+  const schedule::Schedule schedule = schedule_of(cell);
+  const sim::ScheduleTimes result =
+      sim::simulate_schedule(schedule, sim::per_chunk(cell.full_stage, schedule));
   const double span = to_seconds(result.longest_rank_span).value();
   const double live = *std::max_element(result.peak_live.begin(), result.peak_live.end()) /
-                      static_cast<double>(grid.chunks());
+                      static_cast<double>(schedule.chunks());
   check_memory(cell, live);
   const auto text = [](double number) { return fmt::format("{}", number); };
-  return {text(grid.chunks()),
+  return {text(schedule.chunks()),
           text(to_seconds(result.makespan).value()),
           text(span),
           text(result.bubble_rate),
           text(result.bubble_rate * span),
           text(live),
-          std::to_string(most_versions(cell, grid)),
+          std::to_string(most_versions(cell, schedule)),
           "ok"};
 }
 

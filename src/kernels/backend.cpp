@@ -7,11 +7,6 @@
 
 namespace penstock::kernels {
 
-std::string_view name(Pass pass) {
-  constexpr std::string_view names[] = {"forward", "input_gradient", "weight_gradient"};
-  return names[static_cast<std::size_t>(pass)];
-}
-
 std::int64_t Slot::count() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }

@@ -209,33 +209,33 @@ GraphRun::GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t s
 
 GraphRun::~GraphRun() = default;
 
-bool GraphRun::runs(OpId id, Pass pass) const {
+bool GraphRun::runs(OpId id, graph::Pass pass) const {
   const Node& n = parts_->node(id);
-  if (n.kernel == nullptr) return pass == Pass::input_gradient && !n.additions.empty();
-  if (n.part) return pass == Pass::forward || (pass == Pass::input_gradient && n.trains);
-  return n.kernel->has(pass) && (pass != Pass::input_gradient || n.passes_on);
+  if (n.kernel == nullptr) return pass == graph::Pass::input_gradient && !n.additions.empty();
+  if (n.part) return pass == graph::Pass::forward || (pass == graph::Pass::input_gradient && n.trains);
+  return n.kernel->has(pass) && (pass != graph::Pass::input_gradient || n.passes_on);
 }
 
-void GraphRun::run(OpId id, Pass pass, Stream& stream) {
+void GraphRun::run(OpId id, graph::Pass pass, Stream& stream) {
   Node& n = parts_->node(id);
   if (n.part)
-    pass == Pass::forward ? n.kernel->run(Pass::input_gradient, n.operands, stream)
-                          : n.kernel->run(Pass::forward, n.joined, stream);
+    pass == graph::Pass::forward ? n.kernel->run(graph::Pass::input_gradient, n.operands, stream)
+                                 : n.kernel->run(graph::Pass::forward, n.joined, stream);
   else if (n.kernel != nullptr)
     n.kernel->run(pass, n.operands, stream);
-  if (pass == Pass::forward) return;
-  for (const Addition& sum : pass == Pass::input_gradient ? n.additions : n.parameter_additions)
+  if (pass == graph::Pass::forward) return;
+  for (const Addition& sum : pass == graph::Pass::input_gradient ? n.additions : n.parameter_additions)
     parts_->backend.add(*sum.to, *sum.term, stream);
 }
 
 void GraphRun::forward(Stream& stream) {
   for (std::size_t v = 0; v < parts_->nodes.size(); ++v)
-    if (runs(OpId(v), Pass::forward)) run(OpId(v), Pass::forward, stream);
+    if (runs(OpId(v), graph::Pass::forward)) run(OpId(v), graph::Pass::forward, stream);
 }
 
 void GraphRun::backward(Stream& stream) {
   for (std::size_t v = parts_->nodes.size(); v-- > 0;)
-    for (const Pass pass : {Pass::input_gradient, Pass::weight_gradient})
+    for (const graph::Pass pass : {graph::Pass::input_gradient, graph::Pass::weight_gradient})
       if (runs(OpId(v), pass)) run(OpId(v), pass, stream);
 }
 

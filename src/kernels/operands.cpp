@@ -177,22 +177,22 @@ Slots slots_of(const Operator& op, std::int64_t samples, Number number) {
   return slots;
 }
 
-bool has_pass(const Slots& slots, Pass pass) {
-  if (pass == Pass::weight_gradient) return !slots.parameters.empty();
-  return pass == Pass::forward ||
+bool has_pass(const Slots& slots, graph::Pass pass) {
+  if (pass == graph::Pass::weight_gradient) return !slots.parameters.empty();
+  return pass == graph::Pass::forward ||
          std::ranges::any_of(slots.inputs, [](const Slot& slot) { return slot.element != Element::int64; });
 }
 
-void check(const Slots& slots, Pass pass, const Operands& operands) {
+void check(const Slots& slots, graph::Pass pass, const Operands& operands) {
   core::require(has_pass(slots, pass), "a kernel has the pass it is asked to run");
   check(slots.inputs, operands.inputs);
   core::require(fits(slots.output, operands.output), "a buffer fits the output");
   check(slots.kept, operands.kept);
-  if (pass != Pass::weight_gradient) check(slots.parameters, operands.parameters);
-  if (pass == Pass::forward) return;
+  if (pass != graph::Pass::weight_gradient) check(slots.parameters, operands.parameters);
+  if (pass == graph::Pass::forward) return;
   core::require(fits(slots.output, operands.output_gradient), "a buffer fits the output gradient");
   check(slots.handed, operands.handed);
-  if (pass == Pass::weight_gradient)
+  if (pass == graph::Pass::weight_gradient)
     check(slots.parameters, operands.parameter_gradients);
   else
     check_gradients(slots.inputs, operands.input_gradients);

@@ -10,9 +10,9 @@ namespace penstock::kernels {
 Slots slots_of(const graph::Operator& op, std::int64_t samples, Number number);
 
 /// Whether an operator with these slots has the pass.
-bool has_pass(const Slots& slots, Pass pass);
+bool has_pass(const Slots& slots, graph::Pass pass);
 
 /// Throws an internal error when a buffer that `pass` needs is missing or does not fit its slot.
-void check(const Slots& slots, Pass pass, const Operands& operands);
+void check(const Slots& slots, graph::Pass pass, const Operands& operands);
 
 }  // namespace penstock::kernels

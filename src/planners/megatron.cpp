@@ -25,7 +25,7 @@ std::vector<std::size_t> chunk_counts(const cost::Problem& problem, std::size_t 
   if (ranks == 1 || ranks > schedule::kMostRanks || micro_batches > schedule::kMostMicroBatches) return out;
   if (micro_batches % ranks != 0) return out;
   const std::size_t most =
-      std::min<std::size_t>(schedule::kMostChunks, schedule::kMostGridPasses / (ranks * micro_batches));
+      std::min<std::size_t>(schedule::kMostChunks, schedule::kMostSchedulePasses / (ranks * micro_batches));
   for (std::size_t v = 2; v * ranks <= units && v <= most; ++v)
     if (units % (v * ranks) == 0) out.push_back(v);
   return out;

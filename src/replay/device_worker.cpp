@@ -13,7 +13,7 @@ namespace {
 
 using core::OpId;
 using core::StageId;
-using schedule::Pass;
+using schedule::ActionKind;
 
 kernels::UpdateRule::Kind kind_of(plan::Optimizer optimizer) {
   switch (optimizer) {
@@ -37,7 +37,7 @@ VersionUse use_of(const std::vector<Instruction>& instructions, StageId stage) {
   for (const Instruction& instruction : instructions) {
     if (instruction.stage != stage) continue;
     if (instruction.weights >= 0) ++use.passes[instruction.weights];
-    use.updates += instruction.pass == Pass::step;
+    use.updates += instruction.kind == ActionKind::step;
   }
   return use;
 }
@@ -54,7 +54,7 @@ class KernelWorker : public DeviceWorker {
                             plan.training.mini_batch, program.mini_batches);
     note_sums(problem, plan);
     for (const Instruction& instruction : instructions)
-      if (instruction.pass == Pass::forward) stages_.at(instruction.stage).prepare(instruction.samples);
+      if (instruction.kind == ActionKind::forward) stages_.at(instruction.stage).prepare(instruction.samples);
     device_.stream->synchronise();
   }
 
@@ -66,9 +66,9 @@ class KernelWorker : public DeviceWorker {
   }
 
   void put(const Instruction& instruction) override {
-    if (instruction.pass == Pass::step)
+    if (instruction.kind == ActionKind::step)
       stages_.at(instruction.stage).weights().step();
-    else if (instruction.pass == Pass::reduce_gradient && device_.grouped())
+    else if (instruction.kind == ActionKind::reduce_gradient && device_.grouped())
       stages_.at(instruction.stage).sum_over_samples(sums_.at(instruction.stage));
     else if (instruction.micro_batch >= 0)
       run_pass(stages_.at(instruction.stage), instruction);
@@ -128,24 +128,26 @@ class KernelWorker : public DeviceWorker {
     compute(stage, instruction);
     for (const MessageId id : instruction.sends)
       mail_.post(program_.messages[static_cast<std::size_t>(id)], stage);
-    stage.let_go(instruction.micro_batch, instruction.pass);
+    stage.let_go(instruction.micro_batch, instruction.kind);
     stage.weights().used(instruction.weights);
   }
 
   void compute(StageRun& stage, const Instruction& i) {
-    if (device_.grouped() && i.pass == Pass::forward) mail_.complete(i, stage.entering_time(i.samples.count));
-    if (device_.grouped() && i.pass != Pass::forward)  // gradients, which recomputation may have waited for
+    if (device_.grouped() && i.kind == ActionKind::forward)
+      mail_.complete(i, stage.entering_time(i.samples.count));
+    // Gradients, which recomputation may have waited for.
+    if (device_.grouped() && i.kind != ActionKind::forward)
       mail_.complete(i, stage.returning_time(i.samples.count));
-    switch (i.pass) {
-      case Pass::forward:
+    switch (i.kind) {
+      case ActionKind::forward:
         return stage.forward(i.micro_batch, i.samples, mail_.take_tensors(i.stage, i.micro_batch), i.weights);
-      case Pass::recompute:
+      case ActionKind::recompute:
         return stage.recompute(i.micro_batch, i.weights);
-      case Pass::backward:
-      case Pass::input_gradient:
+      case ActionKind::backward:
+      case ActionKind::input_gradient:
         return stage.backward(i.micro_batch, mail_.take_gradients(i.stage, i.micro_batch), i.weights,
-                              i.pass == Pass::input_gradient);
-      case Pass::weight_gradient:
+                              i.kind == ActionKind::input_gradient);
+      case ActionKind::weight_gradient:
         return stage.weight_gradients(i.micro_batch, i.weights);
       default:
         core::require(false, "a program has no other passes");

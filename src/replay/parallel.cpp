@@ -172,8 +172,8 @@ class Session {
   void perform(std::size_t device, std::size_t p) {
     const Instruction& instruction = program_.devices[device][p];
     for (const MessageId id : instruction.receives) receive(device, instruction, id);
-    if (instruction.pass == schedule::Pass::step) sums_.wait_for(device, p, instruction);
-    if (instruction.pass == schedule::Pass::barrier) meet(device, {});
+    if (instruction.kind == schedule::ActionKind::step) sums_.wait_for(device, p, instruction);
+    if (instruction.kind == schedule::ActionKind::barrier) meet(device, {});
     Interval& when = record_.instructions[device][p];
     when.start = monitor_.now();
     monitor_.work([&] { worker(device).run(instruction); });
@@ -183,7 +183,7 @@ class Session {
     for (const MessageId id : instruction.sends) send(device, id);
     for (const MessageId id : instruction.opens)
       if (message(id).sender != message(id).receiver) open(device, id);
-    if (instruction.pass == schedule::Pass::reduce_gradient) sums_.begin(device, p);
+    if (instruction.kind == schedule::ActionKind::reduce_gradient) sums_.begin(device, p);
   }
 
   void receive(std::size_t device, const Instruction& instruction, MessageId id) {

@@ -19,7 +19,7 @@ namespace {
 
 using core::BadInput;
 using core::StageId;
-using schedule::Pass;
+using schedule::ActionKind;
 
 constexpr std::size_t kMostMessages = std::size_t{1} << 24;
 
@@ -70,15 +70,15 @@ struct Share {
 
 class Lowering {
  public:
-  Lowering(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order)
+  Lowering(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled)
       : graph_(graph),
-        plan_(plan),
-        order_(order),
-        stages_(graph, plan),
-        in_turn_(plan::asynchronous(plan)),
-        rows_(plain_rows(order)),
-        versions_(schedule::weights_used(plan, rows_, order.rank_of_stage)) {
-    out_.shared = plan::shared_parameters(graph, plan);
+        plan_(scheduled.plan),
+        order_(scheduled.order),
+        stages_(scheduled.stages),
+        in_turn_(plan::asynchronous(plan_)),
+        rows_(plain_rows(order_)),
+        versions_(schedule::weights_used(plan_, rows_, order_.rank_of_stage)) {
+    out_.shared = plan::shared_parameters(graph, plan_);
     for (std::size_t rank = 0; rank < rows_.size(); ++rank) {
       drop_needless(rank);
       add_shared(rank);
@@ -123,7 +123,7 @@ class Lowering {
       if (here == stages.end()) continue;
       const auto place = static_cast<std::ptrdiff_t>(place_of(out_.shared[k], rows_[rank], next));
       rows_[rank].insert(rows_[rank].begin() + place,
-                         {Pass::reduce_gradient, static_cast<std::int32_t>(here->index())});
+                         {ActionKind::reduce_gradient, static_cast<std::int32_t>(here->index())});
       for (auto& used : versions_[rank]) used.insert(used.begin() + place, -1);
       which.insert(which.begin() + place, static_cast<std::int32_t>(k));
       next = static_cast<std::size_t>(place) + 1;
@@ -156,7 +156,7 @@ class Lowering {
     for (std::size_t p = 0; p < rows_[rank].size(); ++p) {
       const schedule::Action& action = rows_[rank][p];
       Instruction instruction;
-      instruction.pass = action.pass;
+      instruction.kind = action.kind;
       instruction.shared = shared_[rank][p];
       if (action.stage >= 0) instruction.stage = StageId(static_cast<std::size_t>(action.stage));
       if (action.micro_batch >= 0) {
@@ -282,8 +282,8 @@ class Lowering {
 
   const graph::OpGraph& graph_;
   const plan::Plan& plan_;
-  const schedule::Grid& order_;
-  const plan::StageGraph stages_;
+  const schedule::Schedule& order_;
+  const plan::StageGraph& stages_;
   const bool in_turn_;
   std::vector<schedule::Row> rows_;  ///< [rank]
   schedule::WeightsUsed versions_;
@@ -295,10 +295,10 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order) {
-  check(plan);
-  check_shared(graph, plan);
-  return Lowering(graph, plan, order).lower();
+Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
+  check(scheduled.plan);
+  check_shared(graph, scheduled.plan);
+  return Lowering(graph, scheduled).lower();
 }
 
 }  // namespace penstock::replay

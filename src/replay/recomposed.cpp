@@ -22,7 +22,7 @@ namespace {
 
 using core::DeviceId;
 using core::Seconds;
-using schedule::Pass;
+using schedule::ActionKind;
 
 /// An instruction or a sum that ends.
 struct Event {
@@ -120,7 +120,7 @@ class Iteration {
     const Device& device = devices_[d];
     if (device.busy || device.next == program_.devices[d].size()) return;
     const bool alone = teams_.groups.of(DeviceId(d)) < 0;
-    if (alone || program_.devices[d][device.next].pass == Pass::barrier) {
+    if (alone || program_.devices[d][device.next].kind == ActionKind::barrier) {
       if (is_ready(d)) start(d);
     } else {
       start_team_if_ready(static_cast<std::size_t>(teams_.groups.of(DeviceId(d))));
@@ -131,8 +131,8 @@ class Iteration {
     Device& device = devices_[d];
     if (device.busy || device.next == program_.devices[d].size()) return false;
     const Instruction& instruction = program_.devices[d][device.next];
-    if (instruction.pass == Pass::barrier && !passes_barrier(device)) return false;
-    if (instruction.pass == Pass::step && !summed(d, device.next)) return false;
+    if (instruction.kind == ActionKind::barrier && !passes_barrier(device)) return false;
+    if (instruction.kind == ActionKind::step && !summed(d, device.next)) return false;
     return std::ranges::all_of(instruction.receives, [&](MessageId id) { return travel(id).arrived; });
   }
 
@@ -141,7 +141,7 @@ class Iteration {
     const Seconds begin = stopwatch_();
     attempt(d, next(d), [&] { workers_[d]->run(next(d)); });
     const Seconds time = stopwatch_() - begin;
-    const bool computes = next(d).pass != Pass::barrier && next(d).pass != Pass::reduce_gradient;
+    const bool computes = next(d).kind != ActionKind::barrier && next(d).kind != ActionKind::reduce_gradient;
     note(d, computes ? std::max(time, Seconds(0)) : Seconds(0));
   }
 
@@ -181,7 +181,7 @@ class Iteration {
       for (const MessageId id : instruction.sends) send(id);
       for (const MessageId id : instruction.opens)
         if (message(id).sender != message(id).receiver) open(id);
-      if (instruction.pass == Pass::reduce_gradient) join_sum(d, device.next);
+      if (instruction.kind == ActionKind::reduce_gradient) join_sum(d, device.next);
     });
     device.busy = false;
     ++device.next;

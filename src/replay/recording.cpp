@@ -8,7 +8,7 @@
 namespace penstock::replay {
 
 using core::DeviceId;
-using schedule::Pass;
+using schedule::ActionKind;
 
 Recording::Recording(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
                      const std::vector<DeviceWorker*>& workers)
@@ -72,11 +72,12 @@ bool Recording::ready(std::size_t d) {
   const std::size_t position = devices_[d].next;
   const Instruction& instruction = program_.devices[d][position];
   const std::int32_t sum = reductions_.at[d][position];
-  if (instruction.pass == Pass::step && sum >= 0 && sums_[static_cast<std::size_t>(sum)].done[0] == nullptr)
+  if (instruction.kind == ActionKind::step && sum >= 0 &&
+      sums_[static_cast<std::size_t>(sum)].done[0] == nullptr)
     return false;
   for (const MessageId id : instruction.receives)
     if (message(id).sender != message(id).receiver && travel(id).arrived == nullptr) return false;
-  return instruction.pass != Pass::barrier || passes_barrier(d);
+  return instruction.kind != ActionKind::barrier || passes_barrier(d);
 }
 
 /// The last one to come has all wait for all.
@@ -103,7 +104,7 @@ void Recording::perform(std::size_t d) {
   for (const MessageId id : instruction.receives)
     if (message(id).sender != message(id).receiver) stream.wait(*travel(id).arrived);
   const std::int32_t sum = reductions_.at[d][position];
-  if (instruction.pass == Pass::step && sum >= 0) {
+  if (instruction.kind == ActionKind::step && sum >= 0) {
     const auto r = static_cast<std::size_t>(sum);
     const auto& devices = reductions_.list[r].devices;
     stream.wait(
@@ -114,7 +115,7 @@ void Recording::perform(std::size_t d) {
   for (const MessageId id : instruction.sends) send(d, id, when);
   for (const MessageId id : instruction.opens)
     if (message(id).sender != message(id).receiver) open(id, when);
-  if (instruction.pass == Pass::reduce_gradient) join(d, static_cast<std::size_t>(sum), when);
+  if (instruction.kind == ActionKind::reduce_gradient) join(d, static_cast<std::size_t>(sum), when);
 }
 
 void Recording::send(std::size_t d, MessageId id, const Mark& when) {

@@ -7,7 +7,7 @@
 
 namespace penstock::replay {
 
-using schedule::Pass;
+using schedule::ActionKind;
 
 namespace {
 
@@ -63,9 +63,9 @@ void Reductions::add(const Program& program, core::StageId stage, const std::vec
     for (std::size_t p = 0; p < instructions.size(); ++p) {
       if (instructions[p].stage != stage || instructions[p].shared >= 0) continue;
       std::int32_t& number = at[device.index()][p];
-      if (instructions[p].pass == Pass::step && updated < begun)
+      if (instructions[p].kind == ActionKind::step && updated < begun)
         number = static_cast<std::int32_t>(updated++);
-      if (instructions[p].pass != Pass::reduce_gradient) continue;
+      if (instructions[p].kind != ActionKind::reduce_gradient) continue;
       number = static_cast<std::int32_t>(begun++);
       if (begun > list.size()) list.push_back({stage, devices, {}, bytes});
       list[begun - 1].position.push_back(p);
@@ -93,7 +93,7 @@ void Reductions::note_shared(const Program& program, const plan::Plan& plan, std
     const auto& instructions = program.devices[device.index()];
     for (std::size_t p = 0; p < instructions.size(); ++p) {
       const bool takes_part = instructions[p].shared == k;
-      const bool awaits = instructions[p].pass == Pass::step &&
+      const bool awaits = instructions[p].kind == ActionKind::step &&
                           std::find(stages.begin(), stages.end(), instructions[p].stage) != stages.end();
       if (takes_part) sum.position.push_back(p);
       if (takes_part || awaits) at[device.index()][p] = static_cast<std::int32_t>(list.size());

@@ -11,16 +11,16 @@ namespace penstock::replay {
 namespace {
 
 using schedule::Action;
-using schedule::Pass;
+using schedule::ActionKind;
 using schedule::Row;
 
-bool runs(Pass pass) {
-  return pass == Pass::forward || pass == Pass::backward || pass == Pass::input_gradient ||
-         pass == Pass::weight_gradient || pass == Pass::recompute;
+bool runs(ActionKind kind) {
+  return kind == ActionKind::forward || kind == ActionKind::backward || kind == ActionKind::input_gradient ||
+         kind == ActionKind::weight_gradient || kind == ActionKind::recompute;
 }
 
-bool updates(Pass pass) {
-  return pass == Pass::reduce_gradient || pass == Pass::step || pass == Pass::barrier;
+bool updates(ActionKind kind) {
+  return kind == ActionKind::reduce_gradient || kind == ActionKind::step || kind == ActionKind::barrier;
 }
 
 std::int32_t& slot(std::vector<std::int32_t>& list, std::int32_t micro_batch) {
@@ -31,14 +31,14 @@ std::int32_t& slot(std::vector<std::int32_t>& list, std::int32_t micro_batch) {
 
 }  // namespace
 
-std::vector<Row> plain_rows(const schedule::Grid& order) {
+std::vector<Row> plain_rows(const schedule::Schedule& order) {
   std::vector<Row> out;
   for (const Row& row : order.ranks) {
     Row& plain = out.emplace_back();
     for (const Action& action : row)
       for (const Action& part : parts(action)) {
-        if (part.pass == Pass::idle) continue;
-        if (!runs(part.pass) && !updates(part.pass))
+        if (part.kind == ActionKind::idle) continue;
+        if (!runs(part.kind) && !updates(part.kind))
           throw core::BadInput(fmt::format("{} is not replayed", token(part)));
         plain.push_back(part);
       }
@@ -48,13 +48,13 @@ std::vector<Row> plain_rows(const schedule::Grid& order) {
 
 bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
               const std::vector<plan::SharedParameters>& shared, const Action& action) {
-  if (action.pass != Pass::step && action.pass != Pass::reduce_gradient) return false;
+  if (action.kind != ActionKind::step && action.kind != ActionKind::reduce_gradient) return false;
   const plan::Stage& stage = plan.stages[static_cast<std::size_t>(action.stage)];
   const auto weigh = [&](const std::vector<core::OpId>& operators) {
     return std::any_of(operators.begin(), operators.end(),
                        [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
   };
-  if (action.pass == Pass::reduce_gradient)
+  if (action.kind == ActionKind::reduce_gradient)
     return !plan::reduces_gradients(stage) || !weigh(plan::unshared(stage.operators, shared));
   return !weigh(stage.operators) && graph::borrowed(graph, stage.operators).empty();
 }
@@ -66,9 +66,9 @@ std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::
     const bool shares =
         action.stage >= 0 && std::count(shared.stages.begin(), shared.stages.end(),
                                         core::StageId(static_cast<std::size_t>(action.stage))) > 0;
-    if (shares && action.pass == Pass::step) updated = p;
-    const bool gradient = action.pass == Pass::backward || action.pass == Pass::weight_gradient;
-    if (action.pass == Pass::reduce_gradient || (shares && gradient)) from = std::max(from, p + 1);
+    if (shares && action.kind == ActionKind::step) updated = p;
+    const bool gradient = action.kind == ActionKind::backward || action.kind == ActionKind::weight_gradient;
+    if (action.kind == ActionKind::reduce_gradient || (shares && gradient)) from = std::max(from, p + 1);
   }
   if (from > updated)
     throw core::BadInput(
@@ -82,20 +82,20 @@ Places places(const Row& row, std::int32_t stage, bool late) {
   std::size_t most = 0;                                     // held at once
   for (std::int32_t p = 0; p < static_cast<std::int32_t>(row.size()); ++p) {
     const Action& action = row[static_cast<std::size_t>(p)];
-    if (action.stage != stage || !runs(action.pass)) continue;
+    if (action.stage != stage || !runs(action.kind)) continue;
     const std::int32_t m = action.micro_batch;
-    if (action.pass == Pass::forward) {
+    if (action.kind == ActionKind::forward) {
       slot(out.forward, m) = p;
       forwards.push_back(m);
       most = std::max(most, forwards.size() - releases.size());
     }
-    if (action.pass == Pass::backward || action.pass == Pass::input_gradient) {
+    if (action.kind == ActionKind::backward || action.kind == ActionKind::input_gradient) {
       slot(out.backward, m) = p;
       if (slot(out.gradient, m) < 0) out.gradient[static_cast<std::size_t>(m)] = p;
       backwards.push_back(m);
     }
-    if (action.pass == Pass::recompute && late) slot(out.gradient, m) = p;
-    if (action.pass == Pass::backward || action.pass == Pass::weight_gradient) {
+    if (action.kind == ActionKind::recompute && late) slot(out.gradient, m) = p;
+    if (action.kind == ActionKind::backward || action.kind == ActionKind::weight_gradient) {
       slot(out.release, m) = p;
       releases.push_back(m);
     }

@@ -6,12 +6,12 @@
 
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/shared_parameters.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::replay {
 
 /// Without what is idle, pairs taken apart. Throws BadInput for passes that are not replayed.
-std::vector<schedule::Row> plain_rows(const schedule::Grid& order);
+std::vector<schedule::Row> plain_rows(const schedule::Schedule& order);
 
 /// Nothing is updated where there are no weights, nor reduced where there are none but shared ones, or where
 /// every device has its own (plan::reduces_gradients).

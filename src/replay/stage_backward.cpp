@@ -79,7 +79,7 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   kernels::Operands joined;
   joined.inputs = {shown.get(), rest.get()};
   joined.output = whole.get();
-  run(k, kernels::Pass::forward, joined, id);
+  run(k, graph::Pass::forward, joined, id);
   add_term(state, source, cut, whole);
 }
 
@@ -94,7 +94,7 @@ void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
   kernels::Operands all = operands(state, id, version);
   all.output_gradient = gradient.get();
   for (const Lease& term : terms) all.input_gradients.push_back(term.get());
-  run(k, kernels::Pass::input_gradient, all, id);
+  run(k, graph::Pass::input_gradient, all, id);
   hand_up(state, id, terms);
 }
 
@@ -125,7 +125,7 @@ void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
   kernels::Operands all = operands(state, id, version);
   all.output_gradient = gradient.get();
   for (const Lease& term : terms) all.parameter_gradients.push_back(term.get());
-  run(kernel(id, state.samples.count), kernels::Pass::weight_gradient, all, id);
+  run(kernel(id, state.samples.count), graph::Pass::weight_gradient, all, id);
   for (std::size_t i = 0; i < terms.size(); ++i)
     if (!parameters[i].slot.added)
       device_.backend.add(*sums[weights_.place(parameters[i].owner)], *terms[i], *device_.stream);
@@ -140,8 +140,8 @@ void StageRun::go_before_sum(InFlight& state, OpId id) {
   operands.input_gradients = {before.get()};
   operands.output = state.tensors.at(id).get();
   operands.output_gradient = after.get();
-  run(device_.kernels.of(*device_.part(id).after, state.samples.count), kernels::Pass::input_gradient,
-      operands, id);
+  run(device_.kernels.of(*device_.part(id).after, state.samples.count), graph::Pass::input_gradient, operands,
+      id);
   state.gradients[id] = {{Cut(), before}};
 }
 

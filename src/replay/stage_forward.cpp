@@ -70,7 +70,7 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   kernels::Operands all = operands(state, id, version);
   // oneDNN's sum may write over its first term alone.
   if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);
-  run(k, kernels::Pass::forward, all, id);
+  run(k, graph::Pass::forward, all, id);
   if (part.sums_output)
     all_reduce(device_, {output},
                device_.time(cost::own_collectives(device_.graph, id, part.how).forward, state.samples.count));
@@ -84,7 +84,7 @@ void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
   kernels::Operands operands;
   operands.inputs = {sum.get()};
   operands.output = output.get();
-  run(k, kernels::Pass::forward, operands, id);
+  run(k, graph::Pass::forward, operands, id);
 }
 
 /// A view of all is another name. Of a part: a concat's input gradient takes its output gradient apart.
@@ -100,7 +100,7 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
   kernels::Operands parts;
   parts.inputs = parts.input_gradients = {part.get(), rest.get()};
   parts.output = parts.output_gradient = whole.get();
-  run(k, kernels::Pass::input_gradient, parts, id);
+  run(k, graph::Pass::input_gradient, parts, id);
   state.tensors[id] = part;
 }
 

@@ -79,19 +79,19 @@ Lease StageRun::gradient(std::int32_t micro_batch, OpId op) const {
   return found == gradients.end() ? nullptr : found->second.at(Cut());
 }
 
-void StageRun::let_go(std::int32_t micro_batch, schedule::Pass pass) {
+void StageRun::let_go(std::int32_t micro_batch, schedule::ActionKind kind) {
   InFlight& state = in_flight_.at(micro_batch);
-  if (pass == schedule::Pass::forward)
+  if (kind == schedule::ActionKind::forward)
     for (const OpId id : packed_) state.recut.erase({id, Cut()});
-  if (pass == schedule::Pass::forward && segments_.count() > 0) {
+  if (kind == schedule::ActionKind::forward && segments_.count() > 0) {
     std::erase_if(state.tensors, [&](const auto& tensor) {
       return own_.contains(tensor.first) && !segments_.lasts(tensor.first);
     });
     std::erase_if(state.recut, [&](const auto& cut) { return !segments_.read_once(cut.first.first); });
   }
-  if (pass == schedule::Pass::input_gradient)
+  if (kind == schedule::ActionKind::input_gradient)
     std::erase_if(state.gradients, [&](const auto& gradient) { return !own_.contains(gradient.first); });
-  if (pass == schedule::Pass::backward || pass == schedule::Pass::weight_gradient)
+  if (kind == schedule::ActionKind::backward || kind == schedule::ActionKind::weight_gradient)
     in_flight_.erase(micro_batch);
 }
 
@@ -145,9 +145,9 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
 /// What the cost model counts (cost::has_pass), and what a gradient further up cannot do without.
 bool StageRun::runs_input_gradient(OpId id, std::int64_t samples) {
   kernels::Kernel& k = kernel(id, samples);
-  return k.has(kernels::Pass::input_gradient) &&
+  return k.has(graph::Pass::input_gradient) &&
          (device_.wire(id).trains_above || !k.slots().handed.empty() ||
-          cost::has_pass(device_.graph.op(id), cost::Pass::input_gradient));
+          cost::has_pass(device_.graph.op(id), graph::Pass::input_gradient));
 }
 
 kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version) const {
@@ -165,7 +165,7 @@ kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version
   return out;
 }
 
-void StageRun::run(kernels::Kernel& kernel, kernels::Pass pass, const kernels::Operands& operands, OpId id) {
+void StageRun::run(kernels::Kernel& kernel, graph::Pass pass, const kernels::Operands& operands, OpId id) {
   const auto where = [&] { return fmt::format("operator '{}': {}: ", device_.name(id), name(pass)); };
   device_.setup.stop.check();
   device_.pool->touch(kernel.workspace(pass), MemoryKind::workspace, device_.name(id));

@@ -6,7 +6,7 @@
 #include "collectives.hpp"
 #include "data_set.hpp"
 #include "penstock/plan/plan.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 #include "segments.hpp"
 #include "stage_weights.hpp"
 
@@ -54,7 +54,7 @@ class StageRun {
   Lease tensor(std::int32_t micro_batch, core::OpId op) const;  ///< whole
   Lease gradient(std::int32_t micro_batch, core::OpId op) const;
   /// After `pass`, when its results were fetched: what nobody in this stage needs any more.
-  void let_go(std::int32_t micro_batch, schedule::Pass pass);
+  void let_go(std::int32_t micro_batch, schedule::ActionKind kind);
 
   /// What devices of a group say to each other to have whole what came in parts.
   core::Seconds entering_time(std::int64_t samples) const { return device_.time(entering_, samples); }
@@ -103,7 +103,7 @@ class StageRun {
   Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
   kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< of the stage's samples
   kernels::Operands operands(const InFlight& state, core::OpId id, int version) const;
-  void run(kernels::Kernel& kernel, kernels::Pass pass, const kernels::Operands& operands, core::OpId id);
+  void run(kernels::Kernel& kernel, graph::Pass pass, const kernels::Operands& operands, core::OpId id);
   std::vector<Lease> acquire(const std::vector<kernels::Slot>& slots, plan::MemoryKind kind, core::OpId id);
   Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind, core::OpId id);
 

@@ -13,29 +13,29 @@ namespace {
 using core::Picoseconds;
 using core::Seconds;
 using plan::MemoryKind;
-using schedule::Pass;
+using schedule::ActionKind;
 using trace::TaskKind;
 
-TaskKind kind_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+TaskKind kind_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
       return TaskKind::forward;
-    case Pass::backward:
+    case ActionKind::backward:
       return TaskKind::backward;
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return TaskKind::input_gradient;
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return TaskKind::weight_gradient;
-    case Pass::recompute:
+    case ActionKind::recompute:
       return TaskKind::recompute;
     default:
-      core::require(pass == Pass::step, "passes and updates show in a trace");
+      core::require(kind == ActionKind::step, "passes and updates show in a trace");
       return TaskKind::step;
   }
 }
 
-bool shows(Pass pass) {
-  return pass != Pass::barrier && pass != Pass::reduce_gradient;
+bool shows(ActionKind kind) {
+  return kind != ActionKind::barrier && kind != ActionKind::reduce_gradient;
 }
 
 /// Of all that shows.
@@ -48,7 +48,7 @@ Interval extent(const Program& program, const Record& record) {
   };
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     for (std::size_t p = 0; p < program.devices[d].size(); ++p)
-      include(shows(program.devices[d][p].pass) ? record.instructions[d][p] : record.reductions[d][p]);
+      include(shows(program.devices[d][p].kind) ? record.instructions[d][p] : record.reductions[d][p]);
   for (const Interval& when : record.messages) include(when);
   return out;
 }
@@ -59,7 +59,8 @@ Seconds end_of(std::int64_t count, const Program& program, const plan::Plan& pla
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     for (std::size_t p = 0; p < program.devices[d].size(); ++p) {
       const Instruction& instruction = program.devices[d][p];
-      const bool last = instruction.pass == Pass::backward || instruction.pass == Pass::weight_gradient;
+      const bool last =
+          instruction.kind == ActionKind::backward || instruction.kind == ActionKind::weight_gradient;
       if (last && instruction.samples.end() <= count * plan.training.mini_batch)
         end = std::max(end, record.instructions[d][p].end);
     }
@@ -110,8 +111,8 @@ class Tracer {
   void add_passes(std::size_t d) {
     for (std::size_t p = 0; p < program_.devices[d].size(); ++p) {
       const Instruction& i = program_.devices[d][p];
-      if (!shows(i.pass)) continue;
-      trace::Span& span = add(kind_of(i.pass), core::DeviceId(d), i.stage, record_.instructions[d][p]);
+      if (!shows(i.kind)) continue;
+      trace::Span& span = add(kind_of(i.kind), core::DeviceId(d), i.stage, record_.instructions[d][p]);
       span.micro_batch = i.micro_batch;
       span.collective = to_picoseconds(record_.collectives[d][p]);
     }

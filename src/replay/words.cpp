@@ -7,23 +7,23 @@
 namespace penstock::replay {
 namespace {
 
-using schedule::Pass;
+using schedule::ActionKind;
 
-std::string_view name(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+std::string_view name(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
       return "forward";
-    case Pass::backward:
+    case ActionKind::backward:
       return "backward";
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return "input gradient";
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return "weight gradient";
-    case Pass::recompute:
+    case ActionKind::recompute:
       return "recomputation";
-    case Pass::reduce_gradient:
+    case ActionKind::reduce_gradient:
       return "sum of gradients";
-    case Pass::step:
+    case ActionKind::step:
       return "update";
     default:
       return "barrier";
@@ -33,7 +33,7 @@ std::string_view name(Pass pass) {
 }  // namespace
 
 std::string task_name(core::DeviceId device, const Instruction& instruction) {
-  std::string out = fmt::format("device {}, {}", device.index(), name(instruction.pass));
+  std::string out = fmt::format("device {}, {}", device.index(), name(instruction.kind));
   if (instruction.micro_batch >= 0) out += fmt::format(" of micro-batch {}", instruction.micro_batch);
   if (instruction.stage.valid()) out += fmt::format(" on stage {}", instruction.stage.index());
   return out;

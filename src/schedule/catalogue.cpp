@@ -20,8 +20,8 @@ void demand(bool holds, const char* constraint) {
   if (!holds) throw core::BadInput(std::string("needs ") + constraint);
 }
 
-const std::vector<GridFamily>& grid_families() {
-  static const std::vector<GridFamily> families = {
+const std::vector<Family>& families() {
+  static const std::vector<Family> families = {
       {"gpipe", "all forwards, then all backwards",
        "Huang et al., GPipe, NeurIPS 2019; backwards in the order of the forwards", "none",
        "bubble (p-1)(F+B), holds m", 1, gpipe},
@@ -45,7 +45,7 @@ const std::vector<GridFamily>& grid_families() {
        true},
       {"list_order", "the best of 1F1B and two list schedules, within a memory limit if one is given",
        "Luo et al., SPP, INFOCOM 2022: its execution scheduler, reconstructed", "none",
-       "makespan at most (m+4p-4)(F+B) without a limit or delay", 1, list_order_grid},
+       "makespan at most (m+4p-4)(F+B) without a limit or delay", 1, list_order_schedule},
       {"bpipe", "1F1B whose first ranks park activations on its last ranks",
        "Kim et al., BPipe, ICML 2023; what is parked, and that it is fetched one pass ahead, is our choice",
        "a memory limit, if any, of at least ceil((p+2)/2)",
@@ -120,30 +120,31 @@ const std::vector<GridFamily>& grid_families() {
   return families;
 }
 
-const GridFamily& grid_family(std::string_view name) {
+const Family& family_named(std::string_view name) {
   std::vector<std::string> names;
-  for (const GridFamily& family : grid_families()) {
+  for (const Family& family : families()) {
     if (family.name == name) return family;
     names.push_back(family.name);
   }
   throw core::BadInput(fmt::format("unknown schedule '{}'; {}", name, core::did_you_mean(name, names)));
 }
 
-int micro_batches_per_update(const WeightPolicy& policy, const GridShape& shape) {
+int micro_batches_per_update(const WeightPolicy& policy, const ScheduleShape& shape) {
   if (policy.forward != ForwardWeights::one_behind) return 1;
   return shape.group > 0 ? shape.group : shape.ranks;
 }
 
-Grid make_grid(std::string_view name, const GridShape& shape) {
-  const GridFamily& family = grid_family(name);
-  GridShape full = shape;
+Schedule make_schedule(std::string_view name, const ScheduleShape& shape) {
+  const Family& family = family_named(name);
+  ScheduleShape full = shape;
   if (full.chunks == 0) full.chunks = family.chunks;
   check_range("ranks", full.ranks, kMostRanks);
   check_range("chunks", full.chunks, kMostChunks);
   check_range("micro-batches", full.micro_batches, kMostMicroBatches);
   const std::int64_t passes = std::int64_t{full.ranks} * full.chunks * full.micro_batches;
-  if (passes > kMostGridPasses)
-    throw core::BadInput(fmt::format("ranks x chunks x micro-batches must not exceed {}", kMostGridPasses));
+  if (passes > kMostSchedulePasses)
+    throw core::BadInput(
+        fmt::format("ranks x chunks x micro-batches must not exceed {}", kMostSchedulePasses));
   if (family.searched && passes * full.ranks > kMostSearch)
     throw core::BadInput(
         fmt::format("{}: ranks x ranks x chunks x micro-batches must not exceed {}", name, kMostSearch));

@@ -12,8 +12,8 @@ namespace {
 Row merged(const Row& row) {
   Row out;
   for (const Action& action : row) {
-    if (action.pass == Pass::idle) continue;
-    if (!out.empty() && action.pass == Pass::weight_gradient &&
+    if (action.kind == ActionKind::idle) continue;
+    if (!out.empty() && action.kind == ActionKind::weight_gradient &&
         out.back() == input_gradient(action.stage, action.micro_batch))
       out.back() = backward(action.stage, action.micro_batch);
     else
@@ -23,26 +23,26 @@ Row merged(const Row& row) {
 }
 
 /// The message a part's end calls for: {send, receive}; idle when its result stays on the rank.
-std::pair<Action, Action> message(const Grid& grid, const Action& part) {
-  const bool ahead = part.pass == Pass::forward;
-  if (!ahead && part.pass != Pass::backward && part.pass != Pass::input_gradient) return {};
-  if (ahead ? grid.last(part.stage) : grid.first(part.stage)) return {};
+std::pair<Action, Action> message(const Schedule& schedule, const Action& part) {
+  const bool ahead = part.kind == ActionKind::forward;
+  if (!ahead && part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) return {};
+  if (ahead ? schedule.last(part.stage) : schedule.first(part.stage)) return {};
   const int to = part.stage + (ahead ? 1 : -1);
-  if (grid.rank_of_stage[static_cast<std::size_t>(to)] ==
-      grid.rank_of_stage[static_cast<std::size_t>(part.stage)])
+  if (schedule.rank_of_stage[static_cast<std::size_t>(to)] ==
+      schedule.rank_of_stage[static_cast<std::size_t>(part.stage)])
     return {};
-  return {{ahead ? Pass::send_forward : Pass::send_backward, part.stage, part.micro_batch},
-          {ahead ? Pass::receive_forward : Pass::receive_backward, to, part.micro_batch}};
+  return {{ahead ? ActionKind::send_forward : ActionKind::send_backward, part.stage, part.micro_batch},
+          {ahead ? ActionKind::receive_forward : ActionKind::receive_backward, to, part.micro_batch}};
 }
 
-void append(const Grid& grid, const Action& action, std::size_t rank, std::vector<Row>& rows) {
-  if (action.pass == Pass::idle) return;
+void append(const Schedule& schedule, const Action& action, std::size_t rank, std::vector<Row>& rows) {
+  if (action.kind == ActionKind::idle) return;
   rows[rank].push_back(action);
   for (const Action& part : parts(action)) {
-    const auto [send, receive] = message(grid, part);
-    if (send.pass == Pass::idle) continue;
+    const auto [send, receive] = message(schedule, part);
+    if (send.kind == ActionKind::idle) continue;
     rows[rank].push_back(send);
-    rows[static_cast<std::size_t>(grid.rank_of_stage[static_cast<std::size_t>(receive.stage)])].push_back(
+    rows[static_cast<std::size_t>(schedule.rank_of_stage[static_cast<std::size_t>(receive.stage)])].push_back(
         receive);
   }
 }
@@ -64,11 +64,11 @@ Row with_unshards(const Row& row, std::size_t window) {
     const std::vector<std::int32_t> next = upcoming(row, c, window);
     std::erase_if(whole, [&](std::int32_t stage) {
       const bool leaves = std::find(next.begin(), next.end(), stage) == next.end();
-      if (leaves) out.push_back({Pass::reshard, stage});
+      if (leaves) out.push_back({ActionKind::reshard, stage});
       return leaves;
     });
     for (const std::int32_t stage : next)
-      if (whole.insert(stage).second) out.push_back({Pass::unshard, stage});
+      if (whole.insert(stage).second) out.push_back({ActionKind::unshard, stage});
     if (c < row.size()) out.push_back(row[c]);
   }
   return out;
@@ -80,56 +80,56 @@ Row with_reductions(const Row& row, int micro_batches) {
   for (const Action& action : row) {
     out.push_back(action);
     for (const Action& part : parts(action))
-      if ((part.pass == Pass::backward || part.pass == Pass::weight_gradient) &&
+      if ((part.kind == ActionKind::backward || part.kind == ActionKind::weight_gradient) &&
           ++done[part.stage] == micro_batches)
-        out.push_back({Pass::reduce_gradient, part.stage});
+        out.push_back({ActionKind::reduce_gradient, part.stage});
   }
   return out;
 }
 
-Grid without_idle(Grid grid) {
-  for (Row& row : grid.ranks)
-    std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
-  return grid;
+Schedule without_idle(Schedule schedule) {
+  for (Row& row : schedule.ranks)
+    std::erase_if(row, [](const Action& action) { return action.kind == ActionKind::idle; });
+  return schedule;
 }
 
 }  // namespace
 
-Grid merge_backwards(const Grid& grid) {
-  Grid out = grid;
+Schedule merge_backwards(const Schedule& schedule) {
+  Schedule out = schedule;
   for (Row& row : out.ranks) row = merged(row);
   return out;
 }
 
-Grid add_unshards(const Grid& grid, std::size_t window) {
-  Grid out = without_idle(grid);
+Schedule add_unshards(const Schedule& schedule, std::size_t window) {
+  Schedule out = without_idle(schedule);
   for (Row& row : out.ranks) row = with_unshards(row, window);
   return out;
 }
 
-Grid add_reductions(const Grid& grid) {
-  Grid out = grid;
-  for (Row& row : out.ranks) row = with_reductions(row, micro_batches(grid));
+Schedule add_reductions(const Schedule& schedule) {
+  Schedule out = schedule;
+  for (Row& row : out.ranks) row = with_reductions(row, micro_batches(schedule));
   return out;
 }
 
-Grid add_messages(const Grid& grid) {
-  Grid out = grid;
+Schedule add_messages(const Schedule& schedule) {
+  Schedule out = schedule;
   for (Row& row : out.ranks) row.clear();
-  Progress progress(grid);
+  Progress progress(schedule);
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::size_t r = 0; r < grid.ranks.size(); ++r) {
+    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
       if (!progress.ready(r)) continue;
-      append(grid, progress.step(r), r, out.ranks);
+      append(schedule, progress.step(r), r, out.ranks);
       moved = true;
     }
   }
   return out;
 }
 
-int unit_steps(const Grid& grid) {
-  const Grid busy = without_idle(grid);
+int unit_steps(const Schedule& schedule) {
+  const Schedule busy = without_idle(schedule);
   Progress progress(busy);
   int steps = 0;
   for (bool moved = true; moved; steps += moved) {

@@ -6,8 +6,8 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/schedule/grid_csv.hpp"
-#include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -47,14 +47,15 @@ Row k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t he
   return out;
 }
 
-/// Of what is dropped from a grid only that which changes nothing may go unsaid.
-void check_passes(const Plan& plan, const Grid& grid) {
-  for (const Row& row : grid.ranks)
+/// Of what is dropped from a schedule only that which changes nothing may go unsaid.
+void check_passes(const Plan& plan, const Schedule& schedule) {
+  for (const Row& row : schedule.ranks)
     for (const Action& action : row) {
-      if (action.pass == Pass::evict || action.pass == Pass::load)
+      if (action.kind == ActionKind::evict || action.kind == ActionKind::load)
         throw core::BadInput(plan.schedule +
                              " parks activations on other devices, a plan keeps them on its own");
-      if (action.pass == Pass::recompute && !plan.stages[static_cast<std::size_t>(action.stage)].recompute)
+      if (action.kind == ActionKind::recompute &&
+          !plan.stages[static_cast<std::size_t>(action.stage)].recompute)
         throw core::BadInput(
             fmt::format("{} recomputes stage {}, the plan does not", plan.schedule, action.stage));
     }
@@ -67,35 +68,35 @@ std::int32_t uniform_micro_batches(const Plan& plan) {
   return static_cast<std::int32_t>(plan.training.mini_batch / plan.stages.front().micro_batch);
 }
 
-Grid stage_rows(const Plan& plan) {
+Schedule stage_rows(const Plan& plan) {
   demand_own_devices(plan);
   if (plan::asynchronous(plan)) uniform_micro_batches(plan);
-  Grid grid{{}, plan::rank_of_stage(plan)};
-  for (std::int32_t s = 0; s < grid.stages(); ++s) {
+  Schedule schedule{{}, plan::rank_of_stage(plan)};
+  for (std::int32_t s = 0; s < schedule.stages(); ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
     const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
     const auto held =
         static_cast<std::int32_t>(std::max<std::int64_t>(1, stage.in_flight / stage.micro_batch));
-    grid.ranks.push_back(plan.schedule == "gpipe" ? fill_drain(s, count)
-                                                  : k_forward_k_backward(s, count, held, stage.k));
+    schedule.ranks.push_back(plan.schedule == "gpipe" ? fill_drain(s, count)
+                                                      : k_forward_k_backward(s, count, held, stage.k));
   }
-  return grid;
+  return schedule;
 }
 
-void check_placement(const Plan& plan, const Grid& grid, const std::vector<std::int32_t>& rank) {
-  if (grid.halves > 0)
+void check_placement(const Plan& plan, const Schedule& schedule, const std::vector<std::int32_t>& rank) {
+  if (schedule.halves > 0)
     throw core::BadInput(plan.schedule + " cuts micro-batches in halves, a stage has one size");
-  if (grid.copies > 1)
+  if (schedule.copies > 1)
     throw core::BadInput(plan.schedule + " holds several copies of the model, a plan has one");
-  if (grid.rank_of_stage.size() != rank.size())
+  if (schedule.rank_of_stage.size() != rank.size())
     throw core::BadInput(
-        fmt::format("{} has {} stages, the plan {}", plan.schedule, grid.stages(), rank.size()));
+        fmt::format("{} has {} stages, the plan {}", plan.schedule, schedule.stages(), rank.size()));
   for (std::size_t s = 0; s < rank.size(); ++s)
-    if (grid.rank_of_stage[s] != rank[s])
+    if (schedule.rank_of_stage[s] != rank[s])
       throw core::BadInput(
           fmt::format("{} runs stage {} on the devices of rank {}, the plan on those of rank {}",
-                      plan.schedule, s, grid.rank_of_stage[s], rank[s]));
-  check_passes(plan, grid);
+                      plan.schedule, s, schedule.rank_of_stage[s], rank[s]));
+  check_passes(plan, schedule);
 }
 
 void refuse_k(const Plan& plan) {
@@ -104,43 +105,44 @@ void refuse_k(const Plan& plan) {
       throw core::BadInput(plan.schedule + " runs passes in an order of its own; k of a stage must be 1");
 }
 
-Grid family_rows(const Plan& plan, const GridCosts& costs) {
+Schedule family_rows(const Plan& plan, const PassCosts& costs) {
   refuse_k(plan);
   const auto rank = plan::rank_of_stage(plan);
   const int ranks = *std::max_element(rank.begin(), rank.end()) + 1;
   const int chunks = static_cast<int>(rank.size()) / ranks;
-  GridShape shape;
+  ScheduleShape shape;
   shape.ranks = ranks;
   shape.chunks = chunks;
   shape.micro_batches = uniform_micro_batches(plan);
   shape.costs = costs;
-  Grid grid = make_grid(plan.schedule, shape);
-  check_placement(plan, grid, rank);
-  return grid;
+  Schedule schedule = make_schedule(plan.schedule, shape);
+  check_placement(plan, schedule, rank);
+  return schedule;
 }
 
-Grid file_rows(const Plan& plan) {
+Schedule file_rows(const Plan& plan) {
   refuse_k(plan);
-  Grid grid = load_grid(plan.schedule);
-  if (const auto faults = grid_faults(grid, uniform_micro_batches(plan)); !faults.empty())
+  Schedule schedule = load_schedule(plan.schedule);
+  if (const auto faults = schedule_faults(schedule, uniform_micro_batches(plan)); !faults.empty())
     throw core::BadInput(plan.schedule + ": " + faults.front());
-  check_placement(plan, grid, plan::rank_of_stage(plan));
-  return grid;
+  check_placement(plan, schedule, plan::rank_of_stage(plan));
+  return schedule;
 }
 
-Action of_stage(Pass pass, std::int32_t stage) {
-  return {pass, stage, -1};
+Action of_stage(ActionKind kind, std::int32_t stage) {
+  return {kind, stage, -1};
 }
 
 bool releases(const Action& part) {
-  return part.pass == Pass::backward || part.pass == Pass::weight_gradient;
+  return part.kind == ActionKind::backward || part.kind == ActionKind::weight_gradient;
 }
 
-/// What a plan's rows keep of a grid: computation. Messages, updates and recomputation are the plan's
+/// What a plan's rows keep of a schedule: computation. Messages, updates and recomputation are the plan's
 /// business.
 bool computes(const Action& action) {
-  return releases(action) || action.pass == Pass::forward || action.pass == Pass::input_gradient ||
-         action.pass == Pass::overlapped || action.pass == Pass::barrier;
+  return releases(action) || action.kind == ActionKind::forward ||
+         action.kind == ActionKind::input_gradient || action.kind == ActionKind::overlapped ||
+         action.kind == ActionKind::barrier;
 }
 
 /// Rewrites a row with its REDUCE_GRADs and STEPs.
@@ -155,7 +157,7 @@ class Updates {
     out_.clear();
     for (const Action& action : row) {
       if (!computes(action)) continue;
-      if (action.pass == Pass::forward && due(action)) step(action.stage);
+      if (action.kind == ActionKind::forward && due(action)) step(action.stage);
       recompute(action);
       out_.push_back(action);
       for (const Action& part : parts(action))
@@ -171,12 +173,12 @@ class Updates {
   /// gradients would keep all layers until then, where each is to make room for the next.
   void recompute(const Action& action) {
     for (const Action& part : parts(action)) {
-      if (part.pass != Pass::backward && part.pass != Pass::input_gradient) continue;
+      if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) continue;
       const plan::Recomputation& again = stage(part.stage).recompute;
-      if (part.pass == Pass::input_gradient && again.of == plan::Recomputation::Of::layers)
+      if (part.kind == ActionKind::input_gradient && again.of == plan::Recomputation::Of::layers)
         throw core::BadInput(fmt::format("stage {} recomputes layer by layer, {} splits its backward passes",
                                          part.stage, plan_.schedule));
-      if (again) out_.push_back({Pass::recompute, part.stage, part.micro_batch});
+      if (again) out_.push_back({ActionKind::recompute, part.stage, part.micro_batch});
     }
   }
 
@@ -184,7 +186,7 @@ class Updates {
   const Stage& stage(std::int32_t s) const { return plan_.stages[static_cast<std::size_t>(s)]; }
 
   void step(std::int32_t s) {
-    out_.push_back(of_stage(Pass::step, s));
+    out_.push_back(of_stage(ActionKind::step, s));
     --waiting(s);
     ++placed_[static_cast<std::size_t>(s)];
   }
@@ -199,7 +201,7 @@ class Updates {
     left_[static_cast<std::size_t>(s)] = per_mini_batch(plan_, stage(s));
     ++waiting(s);
     if (plan::reduces_gradients(stage(s)))
-      out_.push_back(of_stage(Pass::reduce_gradient, s));
+      out_.push_back(of_stage(ActionKind::reduce_gradient, s));
     else if (plan::asynchronous(plan_))
       step(s);
   }
@@ -217,28 +219,29 @@ std::string first_fault(const Row& row, std::int32_t s, std::int32_t count, std:
   std::int64_t held = 0;
   for (const Action& action : row)
     for (const Action& part : parts(action)) {
-      if (part.stage != s || !(part.pass == Pass::forward || releases(part))) continue;
+      if (part.stage != s || !(part.kind == ActionKind::forward || releases(part))) continue;
       const auto m = static_cast<std::size_t>(part.micro_batch);
       if (part.micro_batch < 0 || part.micro_batch >= count) return "there is no such micro-batch";
-      auto& seen = part.pass == Pass::forward ? begun : ended;
+      auto& seen = part.kind == ActionKind::forward ? begun : ended;
       if (seen[m]) return "a pass is doubled";
-      if (part.pass != Pass::forward && !begun[m]) return "a backward pass stands before its forward pass";
+      if (part.kind != ActionKind::forward && !begun[m])
+        return "a backward pass stands before its forward pass";
       seen[m] = true;
-      held += part.pass == Pass::forward ? 1 : -1;
+      held += part.kind == ActionKind::forward ? 1 : -1;
       if (held > most) return fmt::format("more than {} micro-batches are in flight", most);
     }
   return std::find(ended.begin(), ended.end(), false) == ended.end() ? "" : "passes are missing";
 }
 
 /// The most micro-batches of each stage between this pass and the end of their backward pass.
-std::vector<std::int32_t> most_between(Pass begin, const Grid& order) {
+std::vector<std::int32_t> most_between(ActionKind begin, const Schedule& order) {
   std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
   for (const Row& row : order.ranks)
     for (const Action& action : row)
       for (const Action& part : parts(action)) {
         if (part.stage < 0) continue;
         const auto s = static_cast<std::size_t>(part.stage);
-        held[s] += part.pass == begin ? 1 : releases(part) ? -1 : 0;
+        held[s] += part.kind == begin ? 1 : releases(part) ? -1 : 0;
         most[s] = std::max(most[s], held[s]);
       }
   return most;
@@ -263,13 +266,13 @@ std::int64_t mini_batches(const Plan& plan) {
   return 4 + devices / micro_batches / 2 * 2;
 }
 
-Grid with_updates(const Plan& plan, Grid computations) {
+Schedule with_updates(const Plan& plan, Schedule computations) {
   Updates updates(plan);
   for (Row& row : computations.ranks) row = updates.added(row);
   return computations;
 }
 
-Grid plan_order(const Plan& plan, const GridCosts& costs) {
+Schedule plan_order(const Plan& plan, const PassCosts& costs) {
   return with_updates(plan, per_stage(plan)          ? stage_rows(plan)
                             : is_file(plan.schedule) ? file_rows(plan)
                                                      : family_rows(plan, costs));
@@ -280,12 +283,11 @@ bool per_stage(const Plan& plan) {
 }
 
 bool by_cost(const Plan& plan) {
-  return std::any_of(grid_families().begin(), grid_families().end(), [&](const GridFamily& family) {
-    return family.searched && family.name == plan.schedule;
-  });
+  return std::any_of(families().begin(), families().end(),
+                     [&](const Family& family) { return family.searched && family.name == plan.schedule; });
 }
 
-std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {
+std::vector<std::string> order_faults(const Plan& plan, const Schedule& order) {
   std::vector<std::string> faults;
   for (std::int32_t s = 0; s < order.stages(); ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
@@ -297,11 +299,11 @@ std::vector<std::string> order_faults(const Plan& plan, const Grid& order) {
   return faults;
 }
 
-std::vector<std::int32_t> most_held(const Grid& order) {
-  return most_between(Pass::forward, order);
+std::vector<std::int32_t> most_held(const Schedule& order) {
+  return most_between(ActionKind::forward, order);
 }
-std::vector<std::int32_t> most_recomputed(const Grid& order) {
-  return most_between(Pass::recompute, order);
+std::vector<std::int32_t> most_recomputed(const Schedule& order) {
+  return most_between(ActionKind::recompute, order);
 }
 
 }  // namespace penstock::schedule

@@ -26,24 +26,24 @@ class Run {
   Run(const PolicySetting& setting, const Policy& policy)
       : setting_(setting),
         policy_(policy),
-        grid_{std::vector<Row>(static_cast<std::size_t>(setting.ranks)), setting.rank_of_stage},
-        workers_(grid_.ranks.size()) {
+        schedule_{std::vector<Row>(static_cast<std::size_t>(setting.ranks)), setting.rank_of_stage},
+        workers_(schedule_.ranks.size()) {
     for (int m = 0; m < setting.micro_batches; ++m) enqueue(forward(0, m), Picoseconds(0), 0);
   }
 
-  Grid finish() {
+  Schedule finish() {
     for (moments_.insert(Picoseconds(0)); !moments_.empty(); moments_.erase(moments_.begin()))
       while (ask_all(*moments_.begin())) {
       }
     for (const Worker& worker : workers_)
       if (!worker.queue.empty())
         throw core::Error(core::ExitCode::invalid_plan, "the policy lets every rank wait for ever");
-    return std::move(grid_);
+    return std::move(schedule_);
   }
 
  private:
   std::size_t home(int stage) const {
-    return static_cast<std::size_t>(grid_.rank_of_stage[static_cast<std::size_t>(stage)]);
+    return static_cast<std::size_t>(schedule_.rank_of_stage[static_cast<std::size_t>(stage)]);
   }
 
   void enqueue(const Action& action, Picoseconds done, std::size_t from) {
@@ -78,12 +78,13 @@ class Run {
   }
 
   void start(std::size_t rank, const Action& action, Picoseconds now) {
-    const Picoseconds end = now + duration(action.pass);
-    grid_.ranks[rank].push_back(action);
+    const Picoseconds end = now + duration(action.kind);
+    schedule_.ranks[rank].push_back(action);
     workers_[rank].busy_until = end;
     moments_.insert(end);
-    if (action.pass == Pass::forward) ++workers_[rank].live;
-    if (action.pass == Pass::backward || action.pass == Pass::weight_gradient) --workers_[rank].live;
+    if (action.kind == ActionKind::forward) ++workers_[rank].live;
+    if (action.kind == ActionKind::backward || action.kind == ActionKind::weight_gradient)
+      --workers_[rank].live;
     release(rank, action, end);
   }
 
@@ -91,31 +92,31 @@ class Run {
   void release(std::size_t rank, const Action& done, Picoseconds end) {
     const int s = done.stage, m = done.micro_batch;
     const auto gradient = setting_.split ? input_gradient : backward;
-    if (done.pass == Pass::weight_gradient) return;
-    if (done.pass == Pass::forward)
-      return enqueue(grid_.last(s) ? gradient(s, m) : forward(s + 1, m), end, rank);
+    if (done.kind == ActionKind::weight_gradient) return;
+    if (done.kind == ActionKind::forward)
+      return enqueue(schedule_.last(s) ? gradient(s, m) : forward(s + 1, m), end, rank);
     if (setting_.split) enqueue(weight_gradient(s, m), end, rank);
-    if (!grid_.first(s)) enqueue(gradient(s - 1, m), end, rank);
+    if (!schedule_.first(s)) enqueue(gradient(s - 1, m), end, rank);
   }
 
-  Picoseconds duration(Pass pass) const {
-    const GridCosts& costs = setting_.costs;
-    if (pass == Pass::forward) return costs.forward;
-    if (pass == Pass::input_gradient) return costs.input_gradient;
-    if (pass == Pass::weight_gradient) return costs.weight_gradient;
+  Picoseconds duration(ActionKind kind) const {
+    const PassCosts& costs = setting_.costs;
+    if (kind == ActionKind::forward) return costs.forward;
+    if (kind == ActionKind::input_gradient) return costs.input_gradient;
+    if (kind == ActionKind::weight_gradient) return costs.weight_gradient;
     return costs.input_gradient + costs.weight_gradient;
   }
 
   const PolicySetting& setting_;
   const Policy& policy_;
-  Grid grid_;
+  Schedule schedule_;
   std::vector<Worker> workers_;
   std::set<Picoseconds> moments_;  ///< when something ends or arrives
 };
 
 }  // namespace
 
-Grid grid_by_policy(const PolicySetting& setting, const Policy& policy) {
+Schedule schedule_by_policy(const PolicySetting& setting, const Policy& policy) {
   return Run(setting, policy).finish();
 }
 

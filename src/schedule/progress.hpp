@@ -1,5 +1,5 @@
 #pragma once
-// Walking through a grid: how far every rank has come, and which milestones lie behind.
+// Walking through a schedule: how far every rank has come, and which milestones lie behind.
 
 #include <algorithm>
 #include <optional>
@@ -11,14 +11,17 @@ namespace penstock::schedule {
 
 class Progress {
  public:
-  explicit Progress(const Grid& grid)
-      : grid_(grid), done_(grid, false), next_(grid.ranks.size(), 0), passed_(grid.ranks.size(), 0) {
-    for (std::size_t r = 0; r < grid.ranks.size(); ++r) arrive(r);
+  explicit Progress(const Schedule& schedule)
+      : schedule_(schedule),
+        done_(schedule, false),
+        next_(schedule.ranks.size(), 0),
+        passed_(schedule.ranks.size(), 0) {
+    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) arrive(r);
   }
 
-  bool finished(std::size_t rank) const { return next_[rank] == grid_.ranks[rank].size(); }
+  bool finished(std::size_t rank) const { return next_[rank] == schedule_.ranks[rank].size(); }
   std::size_t position(std::size_t rank) const { return next_[rank]; }
-  const Action& head(std::size_t rank) const { return grid_.ranks[rank][next_[rank]]; }
+  const Action& head(std::size_t rank) const { return schedule_.ranks[rank][next_[rank]]; }
   bool ready(std::size_t rank) {
     return !finished(rank) && (at_barrier(rank) ? opens(rank) : !missing(rank));
   }
@@ -34,21 +37,23 @@ class Progress {
   /// What the head of the rank still waits for.
   std::optional<Milestone> missing(std::size_t rank) {
     for (const Action& part : parts(head(rank)))
-      if (const auto wanted = awaited(grid_, part); wanted && !done_[*wanted]) return wanted;
+      if (const auto wanted = awaited(schedule_, part); wanted && !done_[*wanted]) return wanted;
     return {};
   }
   const Action& step(std::size_t rank) {
     const Action& action = head(rank);
     for (const Action& part : parts(action))
       if (const auto end = reached(part)) done_[*end] = true;
-    if (action.pass == Pass::barrier) ++passed_[rank];
+    if (action.kind == ActionKind::barrier) ++passed_[rank];
     ++next_[rank];
     arrive(rank);
     return action;
   }
 
  private:
-  bool at_barrier(std::size_t rank) const { return !finished(rank) && head(rank).pass == Pass::barrier; }
+  bool at_barrier(std::size_t rank) const {
+    return !finished(rank) && head(rank).kind == ActionKind::barrier;
+  }
   /// Whether all ranks have come to the barrier that is the rank's head.
   bool opens(std::size_t rank) const { return arrived_[passed_[rank]] == next_.size(); }
   void arrive(std::size_t rank) {
@@ -57,7 +62,7 @@ class Progress {
     ++arrived_[passed_[rank]];
   }
 
-  const Grid& grid_;
+  const Schedule& schedule_;
   Milestones<char> done_;
   std::vector<std::size_t> next_;     ///< position of every rank's head
   std::vector<std::size_t> passed_;   ///< barriers behind every rank

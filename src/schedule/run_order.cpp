@@ -20,18 +20,18 @@ bool advance(Progress& progress, std::size_t rank, std::vector<Cell>& order) {
   return order.size() != before;
 }
 
-std::vector<Cell> advance_all(const Grid& grid, Progress& progress) {
+std::vector<Cell> advance_all(const Schedule& schedule, Progress& progress) {
   std::vector<Cell> order;
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::size_t r = 0; r < grid.ranks.size(); ++r) moved |= advance(progress, r, order);
+    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) moved |= advance(progress, r, order);
   }
   return order;
 }
 
 bool reaches(const Action& action, const Milestone& wanted) {
   for (const Action& part : parts(action))
-    if (const auto end = reached(part); end && end->pass == wanted.pass && end->stage == wanted.stage &&
+    if (const auto end = reached(part); end && end->kind == wanted.kind && end->stage == wanted.stage &&
                                         end->micro_batch == wanted.micro_batch)
       return true;
   return false;
@@ -43,27 +43,28 @@ struct Link {
 };
 
 /// What the stuck rank waits for, and where that stands; no rank when no action brings it about.
-std::optional<Link> waits_on(const Grid& grid, Progress& progress, std::size_t rank) {
+std::optional<Link> waits_on(const Schedule& schedule, Progress& progress, std::size_t rank) {
   const std::string who =
       fmt::format("rank {} cell {} ({})", rank, progress.position(rank), token(progress.head(rank)));
   if (const auto late = progress.absent(rank))
     return Link{*late, fmt::format("{} waits for that of rank {}", who, *late)};
   const Milestone wanted = *progress.missing(rank);
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    for (std::size_t c = progress.position(r); c < grid.ranks[r].size(); ++c)
-      if (reaches(grid.ranks[r][c], wanted))
-        return Link{r, fmt::format("{} waits for {} in rank {} cell {}", who, token(grid.ranks[r][c]), r, c)};
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
+    for (std::size_t c = progress.position(r); c < schedule.ranks[r].size(); ++c)
+      if (reaches(schedule.ranks[r][c], wanted))
+        return Link{
+            r, fmt::format("{} waits for {} in rank {} cell {}", who, token(schedule.ranks[r][c]), r, c)};
   return {};
 }
 
 /// Follows the waits from a stuck rank until one comes up again.
-std::string circle(const Grid& grid, Progress& progress, std::size_t rank) {
+std::string circle(const Schedule& schedule, Progress& progress, std::size_t rank) {
   std::vector<std::size_t> seen;
   std::vector<std::string> trail;
   auto again = seen.end();
   for (; again == seen.end(); again = std::find(seen.begin(), seen.end(), rank)) {
     if (progress.finished(rank)) return fmt::format("rank {} ends before the barrier", rank);
-    const auto link = waits_on(grid, progress, rank);
+    const auto link = waits_on(schedule, progress, rank);
     if (!link) return fmt::format("rank {} waits for what no rank does", rank);
     seen.push_back(rank);
     trail.push_back(link->text);
@@ -75,60 +76,61 @@ std::string circle(const Grid& grid, Progress& progress, std::size_t rank) {
 
 }  // namespace
 
-std::optional<Milestone> awaited(const Grid& grid, const Action& part) {
+std::optional<Milestone> awaited(const Schedule& schedule, const Action& part) {
   const std::int32_t s = part.stage, m = part.micro_batch;
-  switch (part.pass) {
-    case Pass::forward:
-      return grid.first(s) ? std::nullopt : std::optional(Milestone{Pass::forward, s - 1, m});
-    case Pass::input_gradient:
-    case Pass::backward:
-      return grid.last(s) ? Milestone{Pass::forward, s, m} : Milestone{Pass::input_gradient, s + 1, m};
-    case Pass::weight_gradient:
-    case Pass::send_backward:
-      return Milestone{Pass::input_gradient, s, m};
-    case Pass::send_forward:
-      return Milestone{Pass::forward, s, m};
-    case Pass::recompute:
-    case Pass::evict:
-      return Milestone{Pass::forward, s, m};
-    case Pass::load:
-      return Milestone{Pass::evict, s, m};
-    case Pass::receive_forward:
-      return Milestone{Pass::send_forward, s - 1, m};
-    case Pass::receive_backward:
-      return Milestone{Pass::send_backward, s + 1, m};
+  switch (part.kind) {
+    case ActionKind::forward:
+      return schedule.first(s) ? std::nullopt : std::optional(Milestone{ActionKind::forward, s - 1, m});
+    case ActionKind::input_gradient:
+    case ActionKind::backward:
+      return schedule.last(s) ? Milestone{ActionKind::forward, s, m}
+                              : Milestone{ActionKind::input_gradient, s + 1, m};
+    case ActionKind::weight_gradient:
+    case ActionKind::send_backward:
+      return Milestone{ActionKind::input_gradient, s, m};
+    case ActionKind::send_forward:
+      return Milestone{ActionKind::forward, s, m};
+    case ActionKind::recompute:
+    case ActionKind::evict:
+      return Milestone{ActionKind::forward, s, m};
+    case ActionKind::load:
+      return Milestone{ActionKind::evict, s, m};
+    case ActionKind::receive_forward:
+      return Milestone{ActionKind::send_forward, s - 1, m};
+    case ActionKind::receive_backward:
+      return Milestone{ActionKind::send_backward, s + 1, m};
     default:
       return {};
   }
 }
 
 std::optional<Milestone> reached(const Action& part) {
-  switch (part.pass) {
-    case Pass::forward:
-    case Pass::input_gradient:
-    case Pass::send_forward:
-    case Pass::send_backward:
-    case Pass::evict:
-    case Pass::load:
-      return Milestone{part.pass, part.stage, part.micro_batch};
-    case Pass::backward:
-      return Milestone{Pass::input_gradient, part.stage, part.micro_batch};
+  switch (part.kind) {
+    case ActionKind::forward:
+    case ActionKind::input_gradient:
+    case ActionKind::send_forward:
+    case ActionKind::send_backward:
+    case ActionKind::evict:
+    case ActionKind::load:
+      return Milestone{part.kind, part.stage, part.micro_batch};
+    case ActionKind::backward:
+      return Milestone{ActionKind::input_gradient, part.stage, part.micro_batch};
     default:
       return {};
   }
 }
 
-std::vector<Cell> run_order(const Grid& grid) {
-  Progress progress(grid);
-  return advance_all(grid, progress);
+std::vector<Cell> run_order(const Schedule& schedule) {
+  Progress progress(schedule);
+  return advance_all(schedule, progress);
 }
 
-std::string deadlock(const Grid& grid) {
-  Progress progress(grid);
-  advance_all(grid, progress);
+std::string deadlock(const Schedule& schedule) {
+  Progress progress(schedule);
+  advance_all(schedule, progress);
   std::size_t rank = 0;
-  while (rank < grid.ranks.size() && progress.finished(rank)) ++rank;
-  return rank == grid.ranks.size() ? "" : "deadlock: " + circle(grid, progress, rank);
+  while (rank < schedule.ranks.size() && progress.finished(rank)) ++rank;
+  return rank == schedule.ranks.size() ? "" : "deadlock: " + circle(schedule, progress, rank);
 }
 
 }  // namespace penstock::schedule

@@ -21,13 +21,13 @@ class Holder {
   /// Versions and sets of gradients at once.
   int most() {
     for (std::size_t p = 0; p < row_.size(); ++p) {
-      if (row_[p].pass == Pass::step) {
+      if (row_[p].kind == ActionKind::step) {
         ++made_;
         note();
         continue;
       }
       for (const Action& part : parts(row_[p]))
-        summed_ += part.pass == Pass::backward || part.pass == Pass::weight_gradient;
+        summed_ += part.kind == ActionKind::backward || part.kind == ActionKind::weight_gradient;
       note();
       if (used_[p] >= 0 && --left_[used_[p]] == 0) left_.erase(used_[p]);
     }
@@ -54,7 +54,7 @@ class Holder {
 }  // namespace
 
 const WeightPolicy& weight_policy(const plan::Plan& plan) {
-  return weight_policy(plan::asynchronous(plan) ? grid_family(plan.schedule).weights : "flush");
+  return weight_policy(plan::asynchronous(plan) ? family_named(plan.schedule).weights : "flush");
 }
 
 std::vector<int> weight_copies(const plan::Plan& plan) {
@@ -66,7 +66,7 @@ std::vector<int> weight_copies(const plan::Plan& plan) {
   };
   if (policy.forward == ForwardWeights::as_entered && !std::ranges::all_of(plan.stages, alike))
     throw core::BadInput(plan.schedule + " needs the same number of replicas in all stages");
-  const Grid order = plan_order(plan);
+  const Schedule order = plan_order(plan);
   const WeightsUsed used = weights_used(plan, order.ranks, order.rank_of_stage);
   for (std::size_t s = 0; s < out.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];

@@ -17,8 +17,8 @@ namespace {
 /// Micro-batches whose updates a micro-batch met in the first stage.
 using Entries = std::map<std::int32_t, std::int64_t>;
 
-bool ends_gradient(Pass pass) {
-  return pass == Pass::backward || pass == Pass::weight_gradient;
+bool ends_gradient(ActionKind kind) {
+  return kind == ActionKind::backward || kind == ActionKind::weight_gradient;
 }
 
 template <class Visit>
@@ -33,7 +33,7 @@ std::map<std::int32_t, int> replicas(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     std::map<std::int32_t, bool> named;
     each_part(row, [&](std::size_t, const Action& part) {
-      if (part.pass == Pass::forward && !std::exchange(named[part.stage], true)) ++out[part.stage];
+      if (part.kind == ActionKind::forward && !std::exchange(named[part.stage], true)) ++out[part.stage];
     });
   }
   return out;
@@ -45,9 +45,9 @@ Entries entries(const std::vector<Row>& rows, int first_stage_replicas, std::int
     std::int64_t done = 0;
     each_part(row, [&](std::size_t, const Action& part) {
       if (part.stage != 0) return;
-      if (part.pass == Pass::forward)
+      if (part.kind == ActionKind::forward)
         out[part.micro_batch] = done / per_update * per_update * first_stage_replicas;
-      done += ends_gradient(part.pass);
+      done += ends_gradient(part.kind);
     });
   }
   return out;
@@ -120,11 +120,11 @@ class VersionFollower {
       const auto found = stages.find(part.stage);
       if (found == stages.end()) return;
       Stage& stage = found->second;
-      if (part.pass == Pass::forward) check(stage, stage.forward(part.micro_batch), rank, c);
+      if (part.kind == ActionKind::forward) check(stage, stage.forward(part.micro_batch), rank, c);
       if (const auto late = missed(stage, part))
         staleness[c] = std::max(staleness[c], static_cast<int>(*late));
       held = std::max(held, stage.held());
-      if (ends_gradient(part.pass)) stage.finish(part.micro_batch);
+      if (ends_gradient(part.kind)) stage.finish(part.micro_batch);
       held = std::max(held, stage.held());
     });
   }
@@ -133,7 +133,7 @@ class VersionFollower {
   std::map<std::int32_t, Stage> stages_of(const Row& row) {
     std::map<std::int32_t, std::vector<std::int64_t>> planned;
     each_part(row, [&](std::size_t, const Action& part) {
-      if (part.pass != Pass::forward) return;
+      if (part.kind != ActionKind::forward) return;
       auto& versions = planned[part.stage];
       if (const auto version = plan(part, versions.size())) versions.push_back(*version);
     });
@@ -153,8 +153,8 @@ class VersionFollower {
   }
 
   static std::optional<std::int64_t> missed(Stage& stage, const Action& part) {
-    if (part.pass == Pass::forward) return stage.staleness(part.micro_batch, true);
-    if (part.pass != Pass::backward && part.pass != Pass::input_gradient) return {};
+    if (part.kind == ActionKind::forward) return stage.staleness(part.micro_batch, true);
+    if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) return {};
     return stage.staleness(part.micro_batch, false);
   }
 

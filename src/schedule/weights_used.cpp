@@ -17,8 +17,8 @@ std::map<std::int64_t, std::int32_t> entries(const Row& row, std::int64_t replic
   std::int32_t made = 0;
   for (const Action& action : row) {
     if (action.stage != 0) continue;
-    made += action.pass == Pass::step;
-    if (action.pass != Pass::forward) continue;
+    made += action.kind == ActionKind::step;
+    if (action.kind != ActionKind::forward) continue;
     for (std::int64_t r = 0; r < replicas; ++r) out[action.micro_batch * replicas + r] = made;
   }
   return out;
@@ -36,7 +36,7 @@ class StageFollower {
     std::vector<std::int32_t> used(row.size(), -1);
     for (std::size_t p = 0; p < row.size(); ++p) {
       Stage& stage = stages[row[p].stage];
-      stage.made += row[p].pass == Pass::step;
+      stage.made += row[p].kind == ActionKind::step;
       if (row[p].micro_batch < 0) continue;
       used[p] = use(row[p], replica, stage);
       if (used[p] > stage.made)
@@ -55,7 +55,7 @@ class StageFollower {
   };
 
   std::int32_t use(const Action& action, std::size_t replica, Stage& stage) const {
-    if (action.pass == Pass::forward)
+    if (action.kind == ActionKind::forward)
       return stage.forward[action.micro_batch] = forward(action, replica, stage);
     return policy_.stash ? stage.forward[action.micro_batch] : stage.made;
   }

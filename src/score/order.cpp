@@ -14,17 +14,17 @@ namespace {
 
 constexpr const char* kListOrder = "list_order";
 
-schedule::Grid listed(const cost::Problem& problem, const plan::Plan& plan) {
+schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) {
   schedule::demand_own_devices(plan);
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
-  schedule::Grid grid{{}, plan::rank_of_stage(plan)};
-  for (std::int32_t s = 0; s < grid.stages(); ++s)
-    grid.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
-  return schedule::with_updates(plan, std::move(grid));
+  schedule::Schedule schedule{{}, plan::rank_of_stage(plan)};
+  for (std::int32_t s = 0; s < schedule.stages(); ++s)
+    schedule.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
+  return schedule::with_updates(plan, std::move(schedule));
 }
 
 /// Of one stage, on the first of its replicas.
-schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
+schedule::PassCosts mean_costs(const cost::Problem& problem, const plan::Plan& plan) {
   cost::OpTime sum;
   for (const plan::Stage& stage : plan.stages) {
     const auto time =
@@ -36,7 +36,7 @@ schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& p
   const auto mean = [&](core::Seconds time) {
     return core::to_picoseconds(time / static_cast<double>(plan.stages.size()));
   };
-  schedule::GridCosts costs;
+  schedule::PassCosts costs;
   costs.forward = mean(sum.forward);
   costs.input_gradient = mean(sum.input_gradient);
   costs.weight_gradient = mean(sum.weight_gradient);
@@ -45,17 +45,22 @@ schedule::GridCosts mean_costs(const cost::Problem& problem, const plan::Plan& p
 
 }  // namespace
 
-schedule::Grid order_of(const cost::Problem& problem, const plan::Plan& plan) {
+schedule::Schedule order_of(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan.schedule == kListOrder) return listed(problem, plan);
   return schedule::plan_order(plan,
-                              schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
+                              schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::PassCosts{});
+}
+
+schedule::ScheduledPlan scheduled(const cost::Problem& problem, plan::Plan plan) {
+  auto order = order_of(problem, plan);
+  return {problem.graph, std::move(plan), std::move(order)};
 }
 
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan) {
   if (plan.schedule != kListOrder)
     return schedule::derive_in_flight(
         plan, plan::StageGraph(problem.graph, plan),
-        schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::GridCosts{});
+        schedule::by_cost(plan) ? mean_costs(problem, plan) : schedule::PassCosts{});
   const auto held = schedule::most_held(order_of(problem, plan));
   for (std::size_t s = 0; s < held.size(); ++s)
     if (plan.stages[s].in_flight == 0) plan.stages[s].in_flight = held[s] * plan.stages[s].micro_batch;

@@ -17,43 +17,43 @@ namespace {
 
 using core::DeviceId;
 using core::StageId;
-using schedule::Pass;
+using schedule::ActionKind;
 using trace::TaskKind;
 
-TaskKind kind_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+TaskKind kind_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
       return TaskKind::forward;
-    case Pass::backward:
+    case ActionKind::backward:
       return TaskKind::backward;
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return TaskKind::input_gradient;
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return TaskKind::weight_gradient;
-    case Pass::recompute:
+    case ActionKind::recompute:
       return TaskKind::recompute;
-    case Pass::step:
+    case ActionKind::step:
       return TaskKind::step;
     default:
       throw core::Error(core::ExitCode::internal, "a row holds a pass that nothing computes");
   }
 }
 
-core::Seconds time_of(Pass pass, const cost::OpTime& time) {
-  if (pass == Pass::forward) return time.forward;
-  if (pass == Pass::recompute) return time.recompute;
-  if (pass == Pass::backward) return time.backward();
-  return pass == Pass::input_gradient ? time.input_gradient : time.weight_gradient;
+core::Seconds time_of(ActionKind kind, const cost::OpTime& time) {
+  if (kind == ActionKind::forward) return time.forward;
+  if (kind == ActionKind::recompute) return time.recompute;
+  if (kind == ActionKind::backward) return time.backward();
+  return kind == ActionKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
 class Builder {
  public:
-  Builder(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
-          const schedule::Grid& order, const SimulationOptions& options)
+  Builder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+          const SimulationOptions& options)
       : problem_(problem),
-        plan_(plan),
-        stages_(stages),
-        order_(order),
+        plan_(scheduled.plan),
+        stages_(scheduled.stages),
+        order_(scheduled.order),
         options_(options),
         tasks_(problem.cluster, options.stop) {}
 
@@ -152,7 +152,7 @@ class Builder {
     task.duration = tasks_.ticks(duration(from, device));
     task.place = static_cast<std::int32_t>(out_.devices[rank][device].index());
     task.stage = from.stage;
-    task.kind = kind_of(from.pass);
+    task.kind = kind_of(from.kind);
     task.micro_batch = from.micro_batch;
     if (in_turn() && from.micro_batch >= 0)
       task.micro_batch = from.micro_batch * static_cast<std::int32_t>(stage.replicas()) +
@@ -164,11 +164,11 @@ class Builder {
     const auto s = static_cast<std::size_t>(task.stage);
     const plan::Stage& stage = plan_.stages[s];
     const auto group = static_cast<std::size_t>(stage.tensor_parallel);
-    if (task.pass == Pass::step) return step_time(s, device);
-    if (task.bucket < 0) return time_of(task.pass, times_[s][device / group]);
+    if (task.kind == ActionKind::step) return step_time(s, device);
+    if (task.bucket < 0) return time_of(task.kind, times_[s][device / group]);
     const auto b = static_cast<std::size_t>(task.bucket);
     if (bucket_times_[s].empty()) bucket_times_[s] = times_of(stage, operators_of(buckets_[s]));
-    return time_of(task.pass, bucket_times_[s][device / group][b].total());
+    return time_of(task.kind, bucket_times_[s][device / group][b].total());
   }
 
   /// Devices of one type with equal parts of the weights take equally long.
@@ -303,7 +303,7 @@ class Builder {
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const plan::StageGraph& stages_;
-  const schedule::Grid& order_;
+  const schedule::Schedule& order_;
   const SimulationOptions& options_;
   TaskList tasks_;
   Iteration out_;
@@ -318,10 +318,9 @@ class Builder {
 
 }  // namespace
 
-Iteration build_iteration(const cost::Problem& problem, const plan::Plan& plan,
-                          const plan::StageGraph& stages, const schedule::Grid& order,
+Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                           const SimulationOptions& options) {
-  return Builder(problem, plan, stages, order, options).build();
+  return Builder(problem, scheduled, options).build();
 }
 
 }  // namespace penstock::sim

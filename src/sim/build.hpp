@@ -1,9 +1,8 @@
 #pragma once
-// From a plan and its order to the task graph of one iteration.
+// From a scheduled plan to the task graph of one iteration.
 
 #include "penstock/cost/problem.hpp"
-#include "penstock/plan/stage_graph.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/sim/options.hpp"
 #include "stage_tasks.hpp"
 #include "task_graph.hpp"
@@ -31,8 +30,7 @@ struct Iteration {
 ///  travels in as many
 ///    parts as the larger group has devices, all of which its receivers wait for.
 /// Throws BadInput when the tasks outlast the clock, Error(limit) when there are more than 2^31 - 1.
-Iteration build_iteration(const cost::Problem& problem, const plan::Plan& plan,
-                          const plan::StageGraph& stages, const schedule::Grid& order,
+Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                           const SimulationOptions& options);
 
 }  // namespace penstock::sim

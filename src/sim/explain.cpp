@@ -177,19 +177,19 @@ std::string_view name(Cause cause) {
   return names[static_cast<std::size_t>(cause)];
 }
 
-Explanation explain(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+Explanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                     const SimulationOptions& options, std::size_t simulated_anew) {
-  const Iteration iteration = prepare(problem, plan, order, options);
+  const Iteration iteration = prepare(problem, scheduled, options);
   const Times times = run(iteration.graph, options.network);
   Explanation out;
-  out.iteration = iteration_time(plan, iteration, times);
+  out.iteration = iteration_time(scheduled.plan, iteration, times);
   out.run = Picoseconds(times.makespan);
   out.path = Entries(iteration.graph, times).of(critical_path(iteration.graph, times));
-  out.shares = shares(plan, problem.cluster, out);
+  out.shares = shares(scheduled.plan, problem.cluster, out);
   for (std::size_t i = 0; i < std::min(simulated_anew, out.shares.size()); ++i) {
     Iteration faster = iteration;
     faster.graph = without(iteration.graph, out.shares[i].resource);
-    out.shares[i].without = iteration_time(plan, faster, run(faster.graph, options.network));
+    out.shares[i].without = iteration_time(scheduled.plan, faster, run(faster.graph, options.network));
   }
   return out;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using core::Picoseconds;
 using schedule::Action;
-using schedule::Pass;
+using schedule::ActionKind;
 using schedule::Row;
 
 struct LiveChange {
@@ -28,17 +28,17 @@ class RowEffect {
  public:
   RowEffect(const Row& row, std::int32_t halves) : halves_(halves) {
     for (const Action& action : row)
-      if (action.pass == Pass::recompute) recomputed_.emplace(action.stage, action.micro_batch);
+      if (action.kind == ActionKind::recompute) recomputed_.emplace(action.stage, action.micro_batch);
   }
 
   void add(const Action& part, const Interval& time) {
     const int size = part.micro_batch < halves_ ? 1 : 2;
-    if (part.pass == Pass::backward || part.pass == Pass::weight_gradient)
+    if (part.kind == ActionKind::backward || part.kind == ActionKind::weight_gradient)
       out_.own.push_back({time.end, -size});
-    if (part.pass == Pass::recompute || (part.pass == Pass::forward && !recomputed(part)))
+    if (part.kind == ActionKind::recompute || (part.kind == ActionKind::forward && !recomputed(part)))
       out_.own.push_back({time.start, size});
-    if (part.pass != Pass::evict && part.pass != Pass::load) return;
-    const int by = part.pass == Pass::load ? size : -size;
+    if (part.kind != ActionKind::evict && part.kind != ActionKind::load) return;
+    const int by = part.kind == ActionKind::load ? size : -size;
     out_.own.push_back({time.start, by});
     out_.partner.push_back({time.start, -by});
   }
@@ -78,12 +78,13 @@ int peak(const Changes& own, const Changes& foreign) {
 
 }  // namespace
 
-std::vector<int> peak_live(const schedule::Grid& grid, const std::vector<std::vector<Interval>>& times) {
+std::vector<int> peak_live(const schedule::Schedule& schedule,
+                           const std::vector<std::vector<Interval>>& times) {
   std::vector<Effect> effects;
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    effects.push_back(effect(grid.ranks[r], times[r], grid.halves));
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
+    effects.push_back(effect(schedule.ranks[r], times[r], schedule.halves));
   std::vector<int> out;
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
     out.push_back((peak(effects[r].own, effects[schedule::partner(r, effects.size())].partner) + 1) / 2);
   return out;
 }

@@ -29,9 +29,9 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
 
 }  // namespace
 
-Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                   const SimulationOptions& options) {
-  Iteration iteration = build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, options);
+  Iteration iteration = build_iteration(problem, scheduled, options);
   if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
   return iteration;
 }

@@ -6,8 +6,8 @@
 
 namespace penstock::sim {
 
-/// The tasks of plan and order in the world of the options.
-Iteration prepare(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+/// The tasks of the plan in the world of the options.
+Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                   const SimulationOptions& options);
 
 std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration);

@@ -8,15 +8,15 @@
 
 namespace penstock::sim {
 
-std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const plan::Plan& plan,
-                                      const schedule::Grid& order, const SimulationOptions& options,
-                                      std::size_t runs, core::StopToken stop) {
+std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                      const SimulationOptions& options, std::size_t runs,
+                                      core::StopToken stop) {
   std::vector<core::Picoseconds> times(runs);
   core::parallel_for(runs, [&](std::size_t run) {
     stop.check();
     SimulationOptions own = options;
     own.seed += run;
-    times[run] = simulate_time(problem, plan, order, own);
+    times[run] = simulate_time(problem, scheduled, own);
   });
   return times;
 }

@@ -4,7 +4,7 @@ namespace penstock::sim {
 namespace {
 
 using schedule::Action;
-using schedule::Pass;
+using schedule::ActionKind;
 
 class RowBuilder {
  public:
@@ -21,19 +21,19 @@ class RowBuilder {
   }
 
   void add(const Action& action) {
-    switch (action.pass) {
-      case Pass::idle:
+    switch (action.kind) {
+      case ActionKind::idle:
         return;
-      case Pass::barrier:
+      case ActionKind::barrier:
         return out_.barriers.push_back(static_cast<std::int32_t>(out_.tasks.size()));
-      case Pass::reduce_gradient:
+      case ActionKind::reduce_gradient:
         return reduce(action.stage);
-      case Pass::step:
+      case ActionKind::step:
         return step(action.stage);
       default:
         bool first = true;
         for (const Action& part : parts(action)) {
-          out_.tasks.push_back({part.pass, part.stage, part.micro_batch, -1, !first});
+          out_.tasks.push_back({part.kind, part.stage, part.micro_batch, -1, !first});
           first = false;
         }
     }
@@ -59,7 +59,7 @@ class RowBuilder {
   }
   void step(std::int32_t stage) {
     if (!has_weights(stage)) return;
-    out_.tasks.push_back({Pass::step, stage});
+    out_.tasks.push_back({ActionKind::step, stage});
     std::size_t left = buckets(stage).size();  // a later update may be under way already
     for (Reduction& reduction : out_.reductions)
       if (reduction.stage == stage && reduction.step < 0 && left > 0) --left, reduction.step = last();
@@ -72,7 +72,7 @@ class RowBuilder {
 
 }  // namespace
 
-std::vector<RankRow> rank_rows(const schedule::Grid& order,
+std::vector<RankRow> rank_rows(const schedule::Schedule& order,
                                const std::vector<std::vector<cost::Bucket>>& buckets_of_stage) {
   std::vector<RankRow> out;
   for (const schedule::Row& row : order.ranks) out.push_back(RowBuilder(buckets_of_stage).build(row));

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "penstock/cost/buckets.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::sim {
 
 /// One task of a row, the same on every replica.
 struct RowTask {
-  schedule::Pass pass = schedule::Pass::forward;
+  schedule::ActionKind kind = schedule::ActionKind::forward;
   std::int32_t stage = -1;
   std::int32_t micro_batch = -1;
   std::int32_t bucket = -1;  ///< part of a last backward pass that fills this bucket; -1: a whole pass
@@ -33,7 +33,7 @@ struct RankRow {
 };
 
 /// One per row of the order. The last backward pass of a mini-batch is cut at its buckets.
-std::vector<RankRow> rank_rows(const schedule::Grid& order,
+std::vector<RankRow> rank_rows(const schedule::Schedule& order,
                                const std::vector<std::vector<cost::Bucket>>& buckets_of_stage);
 
 }  // namespace penstock::sim

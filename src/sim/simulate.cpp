@@ -145,9 +145,10 @@ void join(std::vector<trace::Span>& spans) {
 
 }  // namespace
 
-trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                       const SimulationOptions& options) {
-  Iteration iteration = prepare(problem, plan, order, options);
+  const plan::Plan& plan = scheduled.plan;
+  Iteration iteration = prepare(problem, scheduled, options);
   Times times = run(iteration.graph, options.network, true, options.stop);
   trace::Trace trace;
   trace.mini_batch = plan.training.mini_batch;
@@ -166,16 +167,16 @@ trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, cons
   return trace;
 }
 
-Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                           const SimulationOptions& options) {
-  const Iteration iteration = prepare(problem, plan, order, options);
-  const bool one = mini_batches(plan, iteration) == 1;
-  return iteration_time(plan, iteration, run(iteration.graph, options.network, !one, options.stop));
+  const Iteration iteration = prepare(problem, scheduled, options);
+  const bool one = mini_batches(scheduled.plan, iteration) == 1;
+  return iteration_time(scheduled.plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
-std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+std::size_t task_count(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                        const SimulationOptions& options) {
-  return prepare(problem, plan, order, options).graph.tasks.size();
+  return prepare(problem, scheduled, options).graph.tasks.size();
 }
 
 }  // namespace penstock::sim

@@ -5,14 +5,14 @@
 namespace penstock::sim {
 namespace {
 
-using schedule::Pass;
+using schedule::ActionKind;
 
 class StageIndex {
  public:
   StageIndex(const RankRow& row, std::int32_t stage, StageTasks& out) : row_(row), out_(out) {
     for (std::int32_t p = 0; p < static_cast<std::int32_t>(row.tasks.size()); ++p) {
       const RowTask& task = row.tasks[static_cast<std::size_t>(p)];
-      if (task.stage == stage && task.pass != Pass::step) place(task, p);
+      if (task.stage == stage && task.kind != ActionKind::step) place(task, p);
     }
     out.forward_gate.assign(out.forward.size(), -1);
     out.backward_gate.assign(out.forward.size(), -1);
@@ -39,18 +39,18 @@ class StageIndex {
   void place(const RowTask& task, std::int32_t p) {
     const auto m = static_cast<std::size_t>(task.micro_batch);
     const std::int32_t first = task.joined ? p - 1 : p, last = leads(p) ? p + 1 : p;
-    if (task.pass == Pass::forward) {
+    if (task.kind == ActionKind::forward) {
       slot(out_.forward, m, {}) = {first, last};
       forwards_.push_back(m);
       most_ = std::max(most_, forwards_.size() - releases_.size());
-    } else if (task.pass == Pass::recompute) {
+    } else if (task.kind == ActionKind::recompute) {
       slot(out_.recompute, m, -1) = p;
       if (out_.late) begin_backward(m, first);
-    } else if (task.pass != Pass::weight_gradient) {
+    } else if (task.kind != ActionKind::weight_gradient) {
       begin_backward(m, first);
       out_.backward[m].last = last;
     }
-    if (task.pass == Pass::backward || task.pass == Pass::weight_gradient) {
+    if (task.kind == ActionKind::backward || task.kind == ActionKind::weight_gradient) {
       std::int32_t& release = slot(out_.release, m, -1);
       if (release < 0) releases_.push_back(m);
       release = last;

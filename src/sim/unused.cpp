@@ -38,10 +38,10 @@ void add_devices(const cost::Problem& problem, const plan::Plan& plan, Lines& ou
       out.push_back(fmt::format("device {} ({}) serves no stage", d, problem.cluster.points()[d]));
 }
 
-void add_in_flight(const plan::Plan& plan, const schedule::Grid& order, Lines& out) {
-  const auto held = schedule::most_held(order);
+void add_in_flight(const schedule::ScheduledPlan& scheduled, Lines& out) {
+  const auto held = schedule::most_held(scheduled.order);
   for (std::size_t s = 0; s < held.size(); ++s) {
-    const plan::Stage& stage = plan.stages[s];
+    const plan::Stage& stage = scheduled.plan.stages[s];
     if (const std::int64_t samples = held[s] * stage.micro_batch; stage.in_flight > samples)
       out.push_back(
           fmt::format("stage {}: in_flight {} is more than the {} samples that the order ever holds", s,
@@ -64,13 +64,13 @@ void add_routes(const cost::Problem& problem, const TaskGraph& graph, Lines& out
 
 }  // namespace
 
-Lines unused(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+Lines unused(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
              const SimulationOptions& options) {
   Lines out;
-  add_collective(problem, plan, options, out);
-  add_devices(problem, plan, out);
-  add_in_flight(plan, order, out);
-  add_routes(problem, prepare(problem, plan, order, options).graph, out);
+  add_collective(problem, scheduled.plan, options, out);
+  add_devices(problem, scheduled.plan, out);
+  add_in_flight(scheduled, out);
+  add_routes(problem, prepare(problem, scheduled, options).graph, out);
   return out;
 }
 

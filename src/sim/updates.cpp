@@ -78,12 +78,12 @@ class UpdateBuilder {
                                     built_.devices.begin());
   }
   /// Position of the stage's last such pass in its row; -1: there is none.
-  std::int32_t last_of(core::StageId stage, std::initializer_list<schedule::Pass> passes) const {
+  std::int32_t last_of(core::StageId stage, std::initializer_list<schedule::ActionKind> passes) const {
     const auto& tasks = built_.rows[rank_of(stage)].tasks;
     for (auto p = static_cast<std::int32_t>(tasks.size()); p-- > 0;) {
       const RowTask& task = tasks[static_cast<std::size_t>(p)];
       if (task.stage == static_cast<std::int32_t>(stage.index()) &&
-          std::find(passes.begin(), passes.end(), task.pass) != passes.end())
+          std::find(passes.begin(), passes.end(), task.kind) != passes.end())
         return p;
     }
     return -1;
@@ -91,7 +91,7 @@ class UpdateBuilder {
 
   /// Of one device there is nothing to tell anybody.
   void add_shared(std::size_t k) {
-    using schedule::Pass;
+    using schedule::ActionKind;
     const auto devices = plan::devices(shared_[k], plan_);
     if (devices.size() < 2) return;
     Ready ready;
@@ -100,7 +100,7 @@ class UpdateBuilder {
       const std::size_t r = rank_of(stage);
       if (first.emplace(r, ready.size()).second)
         ready.insert(ready.end(), streams_[r].begin(), streams_[r].end());
-      const std::int32_t computed = last_of(stage, {Pass::backward, Pass::weight_gradient});
+      const std::int32_t computed = last_of(stage, {ActionKind::backward, ActionKind::weight_gradient});
       core::require(computed >= 0, "every stage has backward passes");
       for (std::size_t d = 0; d < streams_[r].size(); ++d)
         ready[first[r] + d].push_back(at(r, computed, static_cast<std::int64_t>(d)));
@@ -119,7 +119,7 @@ class UpdateBuilder {
   /// The stage's update waits for what its rank's stream ran last.
   void await(core::StageId stage) {
     const std::size_t r = rank_of(stage);
-    const std::int32_t step = last_of(stage, {schedule::Pass::step});
+    const std::int32_t step = last_of(stage, {schedule::ActionKind::step});
     for (std::size_t d = 0; step >= 0 && d < streams_[r].size(); ++d)
       for (const TaskId last : streams_[r][d]) tasks_.edge(last, at(r, step, static_cast<std::int64_t>(d)));
   }

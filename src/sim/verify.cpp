@@ -35,10 +35,9 @@ void check_end(Evidence& evidence) {
 }  // namespace
 }  // namespace verify
 
-std::vector<std::string> trace_faults(const cost::Problem& problem, const plan::Plan& plan,
-                                      const schedule::Grid& order, const trace::Trace& trace,
-                                      const SimulationOptions& options) {
-  verify::Evidence evidence(problem, plan, order, trace, options);
+std::vector<std::string> trace_faults(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                      const trace::Trace& trace, const SimulationOptions& options) {
+  verify::Evidence evidence(problem, scheduled, trace, options);
   if (!evidence.faults.empty()) return evidence.faults;
   verify::check_compute(evidence);
   if (!evidence.faults.empty()) return evidence.faults;  // the rest asks when passes ran

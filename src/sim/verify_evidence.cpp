@@ -7,19 +7,19 @@
 namespace penstock::sim::verify {
 namespace {
 
-using schedule::Pass;
+using schedule::ActionKind;
 
-std::optional<TaskKind> kind_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+std::optional<TaskKind> kind_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
       return TaskKind::forward;
-    case Pass::backward:
+    case ActionKind::backward:
       return TaskKind::backward;
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return TaskKind::input_gradient;
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return TaskKind::weight_gradient;
-    case Pass::recompute:
+    case ActionKind::recompute:
       return TaskKind::recompute;
     default:
       return std::nullopt;
@@ -28,14 +28,14 @@ std::optional<TaskKind> kind_of(Pass pass) {
 
 }  // namespace
 
-Evidence::Evidence(const cost::Problem& problem_in, const plan::Plan& plan_in, const schedule::Grid& order_in,
+Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPlan& scheduled,
                    const trace::Trace& trace_in, const SimulationOptions& options_in)
     : problem(problem_in),
-      plan(plan_in),
-      order(order_in),
+      plan(scheduled.plan),
+      order(scheduled.order),
       trace(trace_in),
       options(options_in),
-      stages(problem.graph, plan),
+      stages(scheduled.stages),
       in_turn(plan::asynchronous(plan)),
       ran(problem.cluster.size()),
       shared(plan::shared_parameters(problem.graph, plan)),
@@ -84,13 +84,13 @@ void Evidence::sort(std::vector<Ran>& passes, const Asked& row) {
 Asked Evidence::ask(std::size_t rank, std::size_t i) const {
   Asked out;
   for (const schedule::Action& action : order.ranks[rank]) {
-    if (action.pass == Pass::barrier) out.barriers.push_back(out.passes.size());
+    if (action.kind == ActionKind::barrier) out.barriers.push_back(out.passes.size());
     if (action.stage < 0) continue;
     const StageId stage(static_cast<std::size_t>(action.stage));
     const bool weights = has_weights(stage);
-    if (action.pass == Pass::reduce_gradient && weights)
+    if (action.kind == ActionKind::reduce_gradient && weights)
       out.reductions.push_back({stage, out.passes.size() - 1});
-    if (action.pass == Pass::step && weights) {
+    if (action.kind == ActionKind::step && weights) {
       const auto oldest = std::find_if(
           out.reductions.begin(), out.reductions.end(),
           [&](const auto& reduction) { return reduction.stage == stage && reduction.step == 0; });
@@ -99,7 +99,7 @@ Asked Evidence::ask(std::size_t rank, std::size_t i) const {
     }
     bool joined = false;
     for (const schedule::Action& part : parts(action)) {
-      const auto kind = kind_of(part.pass);
+      const auto kind = kind_of(part.kind);
       if (!kind) continue;
       const StageId id(static_cast<std::size_t>(part.stage));
       const plan::Stage& s = plan.stages[id.index()];

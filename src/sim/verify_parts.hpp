@@ -63,15 +63,15 @@ bool reaches_all(const std::vector<const Span*>& messages, const std::vector<Dev
 
 class Evidence {
  public:
-  Evidence(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
-           const trace::Trace& trace, const SimulationOptions& options);
+  Evidence(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
+           const SimulationOptions& options);
 
   const cost::Problem& problem;
   const plan::Plan& plan;
-  const schedule::Grid& order;
+  const schedule::Schedule& order;
   const trace::Trace& trace;
   const SimulationOptions& options;
-  const plan::StageGraph stages;
+  const plan::StageGraph& stages;
   const bool in_turn;                                          ///< replicas take whole micro-batches in turn
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
   std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]

@@ -129,7 +129,7 @@ Held searched(Pipeline p) {
   const support::FixedCosts costs(p.seconds, std::vector<double>(p.seconds.size(), p.backward));
   const cost::Problem problem{p.graph, cluster, costs, p.plan.training};
   schedule::search_in_flight(p.plan, [&](const plan::Plan& tried) {
-    return sim::simulate_time(problem, tried, schedule::plan_order(tried), {sim::NetworkModel::fifo});
+    return sim::simulate_time(problem, {problem.graph, tried}, {sim::NetworkModel::fifo});
   });
   Held held;
   for (const auto& stage : p.plan.stages) held.push_back(stage.in_flight);
@@ -247,8 +247,7 @@ TEST_CASE("transfers as long as a forward pass: the depth's count waits, the oth
       schedule::derive_in_flight(plan, plan::StageGraph(p.graph, plan), {}, rule);
       for (auto& stage : plan.stages)
         stage.in_flight = std::clamp<std::int64_t>(stage.in_flight + more, 1, kMiniBatch);
-      return core::to_seconds(
-                 sim::simulate_time(problem, plan, schedule::plan_order(plan), {sim::NetworkModel::fifo}))
+      return core::to_seconds(sim::simulate_time(problem, {problem.graph, plan}, {sim::NetworkModel::fifo}))
           .value();
     };
     constexpr auto kDepth = schedule::InFlight::depth, kHide = schedule::InFlight::hide_transfers;

@@ -289,11 +289,12 @@ TEST_CASE(
     chain.plan.schedule = "list_order";
     score::derive_in_flight(chain.problem(), chain.plan);
     const auto listed = list_order(score::pipeline_of(chain.problem(), chain.plan));
-    const schedule::Grid order = score::order_of(chain.problem(), chain.plan);
+    const schedule::Schedule order = score::order_of(chain.problem(), chain.plan);
     CHECK(score::faults(chain.problem(), chain.plan).empty());
     const Picoseconds least = score::lower_bound(chain.problem(), chain.plan)->time;
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
-      const Picoseconds simulated = sim::simulate_time(chain.problem(), chain.plan, order, {network});
+      const Picoseconds simulated =
+          sim::simulate_time(chain.problem(), {chain.problem().graph, chain.plan, order}, {network});
       CHECK(simulated >= least);
       // The pipeline rounds transfers down to whole picoseconds.
       equal += simulated - listed.makespan < Picoseconds(1000);
@@ -324,8 +325,7 @@ TEST_CASE(
       replicated += std::any_of(plan.stages.begin(), plan.stages.end(),
                                 [](const auto& s) { return s.devices.size() > 1; });
       for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair})
-        gap.values.push_back(sim::simulate_time(problem, plan, schedule::plan_order(plan), {network}) /
-                             bound->time);
+        gap.values.push_back(sim::simulate_time(problem, {problem.graph, plan}, {network}) / bound->time);
     }
   }
   MESSAGE("simulated 1F1B of ", gap.values.size(), " plans over their bound: ", gap.text());
@@ -357,6 +357,6 @@ TEST_CASE("where replicas differ only the device pipeline bounds: no sample meet
   // Either way 10 + 1 forward and 1 + 10 backward; slowest replicas alone would say 40.
   const Picoseconds second(1'000'000'000'000);
   CHECK(score::lower_bound(problem, plan)->time / second == support::near(22));
-  CHECK(sim::simulate_time(problem, plan, schedule::plan_order(plan)) / second == support::near(22));
+  CHECK(sim::simulate_time(problem, {problem.graph, plan}) / second == support::near(22));
   CHECK(score::pipeline_bounds(score::pipeline_of(problem, plan)).best().time / second == support::near(40));
 }

@@ -30,7 +30,7 @@ using namespace penstock;
 namespace {
 
 double simulated(const cost::Problem& problem, const plan::Plan& plan) {
-  return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan))).value();
+  return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value();
 }
 
 double median(std::vector<double> values) {

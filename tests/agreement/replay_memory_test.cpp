@@ -33,10 +33,10 @@ void compare(const std::string& model, const Given& given, const Cut& cut, doubl
   const auto host = kernels::open_device("host", 1);
   const CutModel c = cut_model(models::build(model, given), cut);
   const auto order = schedule::plan_order(c.plan);
-  const auto program = replay::lower(c.graph, c.plan, order);
+  const auto program = replay::lower(c.graph, {c.graph, c.plan, order});
   replay::test::RoundRobin replayed(*host, c.problem(), c.plan, program, {});
   replayed.run();
-  const auto summary = trace::summarise(sim::simulate(c.problem(), c.plan, order, {}));
+  const auto summary = trace::summarise(sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, {}));
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     CAPTURE(d);
     const auto real = replayed.worker(d).memory().at_peak;

@@ -34,12 +34,12 @@ constexpr PlanFamily kFamilies[] = {PlanFamily::replicated, PlanFamily::zero, Pl
 /// of its second half, which the simulator tells, profits from what the first has begun.
 double simulated(const cost::Problem& problem, const plan::Plan& plan) {
   if (plan::asynchronous(plan)) {
-    const trace::Trace trace = sim::simulate(problem, plan, score::order_of(problem, plan));
+    const trace::Trace trace = sim::simulate(problem, score::scheduled(problem, plan));
     core::Picoseconds end;
     for (const trace::Span& span : trace.spans) end = std::max(end, span.end);
     return to_seconds(end).value() / static_cast<double>(trace.mini_batches);
   }
-  return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan))).value();
+  return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value();
 }
 
 /// Nothing where the bound says that no plan of the family fits.

@@ -58,7 +58,7 @@ void check_zoo(const std::vector<std::size_t>& sizes, const std::vector<const ch
         CAPTURE(info.name);
         CAPTURE(planner);
         const auto plan = planners::planner(planner).plan(problem, {}, {}).plan;
-        const auto summary = trace::summarise(sim::simulate(problem, plan, schedule::plan_order(plan)));
+        const auto summary = trace::summarise(sim::simulate(problem, {problem.graph, plan}));
         check_memory(problem, plan, summary);
         check_time(problem, plan, summary);
       }

@@ -30,12 +30,11 @@ using Given = std::map<std::string, std::string>;
 /// The workspace of an operator's passes, at one sample and at `most`; each takes a second.
 std::vector<cost::KernelPoint> points(kernels::Backend& host, const graph::Operator& op, std::int64_t most) {
   std::vector<cost::KernelPoint> out;
-  for (const auto pass :
-       {kernels::Pass::forward, kernels::Pass::input_gradient, kernels::Pass::weight_gradient})
+  for (const auto pass : {graph::Pass::forward, graph::Pass::input_gradient, graph::Pass::weight_gradient})
     for (const std::int64_t samples : std::set{std::int64_t{1}, most}) {
       const auto kernel = host.make_kernel(op, samples, kernels::Number::fp32);
       if (!kernel->has(pass)) continue;
-      out.push_back(support::point(static_cast<cost::Pass>(pass), samples, 1));
+      out.push_back(support::point(static_cast<graph::Pass>(pass), samples, 1));
       out.back().workspace = kernel->workspace(pass);
     }
   return out;
@@ -63,11 +62,11 @@ void compare(const graph::OpGraph& graph, const Cut& cut) {
   const cost::CalibratedCosts costs(measured(*host, graph, cut.micro_batch));
   const cost::Problem problem{c.graph, c.cluster, costs, c.plan.training};
   const auto order = schedule::plan_order(c.plan);
-  const auto program = replay::lower(c.graph, c.plan, order);
+  const auto program = replay::lower(c.graph, {c.graph, c.plan, order});
   replay::test::RoundRobin replayed(*hollow, problem, c.plan, program, {});
   replayed.run();
   const auto judged = score::stage_memories(problem, c.plan);
-  const auto summary = trace::summarise(sim::simulate(problem, c.plan, order, {}));
+  const auto summary = trace::summarise(sim::simulate(problem, {problem.graph, c.plan, order}, {}));
   for (std::size_t s = 0; s < judged.size(); ++s) {
     CAPTURE(s);
     const auto real = replayed.worker(s).memory().at_peak;

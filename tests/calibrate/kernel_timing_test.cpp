@@ -9,7 +9,7 @@
 #include "support/near.hpp"
 
 using namespace penstock;
-using cost::Pass;
+using graph::Pass;
 using scripted::Script;
 
 namespace {
@@ -32,8 +32,8 @@ TEST_CASE("a pass is timed cold and back to back, with the library's choice") {
   script.duration = [](const Script& s) { return s.cold ? 4e-3 : 3e-3; };
   calibrate::TimedKernel kernel(backend, stream, {}, 8, cluster::Precision::fp32);
   calibrate::Stopwatch stopwatch(stream, clock, {});
-  const cost::KernelPoint point = kernel.time(Pass::weight_gradient, stopwatch);
-  CHECK(point.pass == Pass::weight_gradient);
+  const cost::KernelPoint point = kernel.time(graph::Pass::weight_gradient, stopwatch);
+  CHECK(point.pass == graph::Pass::weight_gradient);
   CHECK(point.samples == 8);
   CHECK(point.cold.median.value() == support::near(4e-3));
   CHECK(point.back_to_back.median.value() == support::near(3e-3));
@@ -59,6 +59,6 @@ TEST_CASE("kernels of the host run all their passes") {
   const auto host = kernels::open_device("host", 1);
   const auto stream = host->make_stream();
   calibrate::TimedKernel kernel(*host, *stream, embedding(), 2, cluster::Precision::fp32);
-  CHECK(kernel.has(Pass::weight_gradient));
-  CHECK_FALSE(kernel.has(Pass::input_gradient));
+  CHECK(kernel.has(graph::Pass::weight_gradient));
+  CHECK_FALSE(kernel.has(graph::Pass::input_gradient));
 }

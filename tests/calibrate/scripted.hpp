@@ -84,16 +84,16 @@ struct Kernel : kernels::Kernel {
     operands.output = {"y", {samples, out}};
   }
   const kernels::Slots& slots() const override { return operands; }
-  bool has(kernels::Pass) const override { return true; }
-  void run(kernels::Pass pass, const kernels::Operands&, kernels::Stream&) override {
+  bool has(graph::Pass) const override { return true; }
+  void run(graph::Pass pass, const kernels::Operands&, kernels::Stream&) override {
     passes.push_back(pass);
     script.run();
   }
-  std::string algorithm(kernels::Pass pass) const override { return "best " + std::string(name(pass)); }
-  core::Bytes workspace(kernels::Pass) const override { return core::Bytes(64); }
+  std::string algorithm(graph::Pass pass) const override { return "best " + std::string(name(pass)); }
+  core::Bytes workspace(graph::Pass) const override { return core::Bytes(64); }
   Script& script;
   kernels::Slots operands;
-  std::vector<kernels::Pass> passes;
+  std::vector<graph::Pass> passes;
 };
 
 struct Update : kernels::Update {

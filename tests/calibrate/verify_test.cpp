@@ -17,7 +17,7 @@ cost::Calibration measured(const std::vector<double>& times) {
   cost::MeasuredKernel kernel{
       {graph::OpKind::linear, {{"rows", 1}, {"in", 8}, {"out", 16}}, cluster::Precision::fp32}, {}, {}};
   for (std::size_t i = 0; i < times.size(); ++i)
-    kernel.points.push_back(support::point(cost::Pass::forward, static_cast<std::int64_t>(i) + 1, times[i]));
+    kernel.points.push_back(support::point(graph::Pass::forward, static_cast<std::int64_t>(i) + 1, times[i]));
   out.kernels = {kernel};
   return out;
 }

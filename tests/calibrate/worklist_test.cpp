@@ -12,7 +12,7 @@ using calibrate::KernelItem;
 using calibrate::NamedModel;
 using calibrate::Roofline;
 using calibrate::WorkLimits;
-using cost::Pass;
+using graph::Pass;
 
 namespace {
 

@@ -44,7 +44,7 @@ expect 0 '"tensor_parallel": 4' "$penstock" simulate groups.yaml --json
 for schedule in gpipe zb_h1 pipedream_2bw; do
   expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule "$schedule" --verify
 done
-"$penstock" schedule zb_h2 --ranks 8 --microbatches 16 --grid own.csv >/dev/null
+"$penstock" schedule zb_h2 --ranks 8 --microbatches 16 --csv own.csv >/dev/null
 expect 0 "samples/s" "$penstock" simulate plan.yaml --schedule own.csv --verify
 sed 's/\([0-9]*\)I0/\1R0,\1I0/' own.csv > own_again.csv
 expect 11 "recomputes stage 0, the plan does not" "$penstock" simulate plan.yaml --schedule own_again.csv
@@ -331,7 +331,7 @@ rm -r out
 expect 0 "dualpipev" "$penstock" schedules
 expect 0 "0 |F0--F1--" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
 expect 0 "makespan 15, longest rank span 15, bubble 20.00 % of it" "$penstock" schedule 1f1b --ranks 2 --microbatches 4
-expect 0 "peak live" "$penstock" schedule zbv --ranks 4 --microbatches 8 --grid zbv.csv --svg zbv.svg
+expect 0 "peak live" "$penstock" schedule zbv --ranks 4 --microbatches 8 --csv zbv.csv --svg zbv.svg
 [[ -s zbv.csv && -s zbv.svg ]] || { echo "FAILED: no grid or picture was written"; failures=$((failures + 1)); }
 expect 0 '"longest_rank_span": 24.0' "$penstock" schedule ./zbv.csv --json
 expect 0 "makespan 6.00 s" "$penstock" schedule gpipe --ranks 1 --microbatches 2 --forward 1s
@@ -348,10 +348,10 @@ expect 11 "--ranks and --microbatches are needed" "$penstock" schedule zbv
 printf '0F0,0F1,0R0,0B0,0R1,0B1,0STEP\n' > again.csv
 expect 0 "0 |F0--F1--R0--B0------R1--B1------S-------" "$penstock" schedule again.csv --step 2
 expect 0 "makespan 7," "$penstock" schedule ./again.csv --recompute 0.5
-expect 0 "makespan 12," "$penstock" schedule zb_h1 --ranks 2 --microbatches 3 --grid low.csv --lower
+expect 0 "makespan 12," "$penstock" schedule zb_h1 --ranks 2 --microbatches 3 --csv low.csv --lower
 expect 0 "1UNSHARD,1RECV_F0,1F0," cat low.csv
 expect 0 "makespan 12," "$penstock" schedule ./low.csv
-expect 11 "already lowered" "$penstock" schedule ./low.csv --grid bad.csv --lower
+expect 11 "already lowered" "$penstock" schedule ./low.csv --csv bad.csv --lower
 expect 0 "weights stashing: 4 3 2 1 versions per rank, updates missed at most 3" "$penstock" schedule pipedream --ranks 4 --microbatches 12
 expect 0 "weights double_buffered: 2 2 versions per rank, updates missed at most 1" "$penstock" schedule pipedream_2bw --ranks 2 --microbatches 12 --group 4
 expect 0 "weights predicted: 1 1 versions per rank and 1 more buffer, updates predicted at most 1" "$penstock" schedule xpipe --ranks 2 --microbatches 4

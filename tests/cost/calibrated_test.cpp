@@ -40,15 +40,16 @@ const cluster::DeviceType kDevice{"T1", core::Bytes(1 << 30), core::Bandwidth(1e
 
 PassEstimate forward(const Calibration& calibration, const graph::OpGraph& graph, std::int64_t samples,
                      const OpPart& part = {}) {
-  return CalibratedCosts(calibration).estimate(graph, core::OpId(0), kDevice, samples, part)[Pass::forward];
+  return CalibratedCosts(calibration)
+      .estimate(graph, core::OpId(0), kDevice, samples, part)[graph::Pass::forward];
 }
 
 /// On the device of 1 TFLOP/s 1 GFLOP per sample takes 1 ms at best; measured are 4, 6 and 10 ms.
 const Shape kLayer = {{"rows", 1}, {"in", 100}, {"out", 50}};
 Calibration layer() {
-  return of({kernel(
-      OpKind::linear, kLayer, 1e9,
-      {point(Pass::forward, 2, 4e-3), point(Pass::forward, 4, 6e-3), point(Pass::forward, 8, 10e-3)})});
+  return of({kernel(OpKind::linear, kLayer, 1e9,
+                    {point(graph::Pass::forward, 2, 4e-3), point(graph::Pass::forward, 4, 6e-3),
+                     point(graph::Pass::forward, 8, 10e-3)})});
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ TEST_CASE("rows of a product count as samples") {
 TEST_CASE("of two measurements of as many rows the mean counts") {
   Calibration twice = layer();
   const Shape two = {{"rows", 2}, {"in", 100}, {"out", 50}};
-  twice.kernels.push_back(kernel(OpKind::linear, two, 2e9, {point(Pass::forward, 4, 12e-3)}));
+  twice.kernels.push_back(kernel(OpKind::linear, two, 2e9, {point(graph::Pass::forward, 4, 12e-3)}));
   CHECK(forward(twice, one(OpKind::linear, kLayer, 1e9), 8).time.value() == support::near(11e-3));
 }
 
@@ -123,8 +124,8 @@ TEST_CASE("a shape between measured ones borrows their utilisation") {
   // at 35.4 %.
   const Shape wide = {{"rows", 1}, {"in", 100}, {"out", 200}},
               asked = {{"rows", 1}, {"in", 100}, {"out", 100}};
-  const auto both = of({kernel(OpKind::linear, kLayer, 1e9, {point(Pass::forward, 2, 4e-3)}),
-                        kernel(OpKind::linear, wide, 4e9, {point(Pass::forward, 2, 32e-3)})});
+  const auto both = of({kernel(OpKind::linear, kLayer, 1e9, {point(graph::Pass::forward, 2, 4e-3)}),
+                        kernel(OpKind::linear, wide, 4e9, {point(graph::Pass::forward, 2, 32e-3)})});
   const auto borrowed = forward(both, one(OpKind::linear, asked, 2e9), 2);
   CHECK(borrowed.origin == Origin::interpolated);
   CHECK(borrowed.time.value() == support::near(4e-3 / std::sqrt(0.5 * 0.25)));
@@ -144,17 +145,17 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
   // 1024 times the work at 25 %. Of a product the first counts, so it takes 2 ms; of a table the second, 4
   // ms.
   for (const auto& [kind, expected] : {std::pair{OpKind::linear, 2e-3}, {OpKind::embedding, 4e-3}}) {
-    const auto both =
-        of({kernel(kind, {{"in", 10}, {"out", 10'000}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
-            kernel(kind, {{"in", 1000}, {"out", 101}}, 1024e9, {point(Pass::forward, 1, 1024 * 4e-3)})});
+    const auto both = of(
+        {kernel(kind, {{"in", 10}, {"out", 10'000}}, 1e9, {point(graph::Pass::forward, 1, 2e-3)}),
+         kernel(kind, {{"in", 1000}, {"out", 101}}, 1024e9, {point(graph::Pass::forward, 1, 1024 * 4e-3)})});
     const auto borrowed = forward(both, one(kind, {{"in", 1000}, {"out", 100}}, 1e9), 1);
     CHECK(borrowed.time.value() == support::near(expected, 1e-3));
   }
   // Of convolutions with the same work the one with the same window counts, however many channels it has.
-  const auto windows = of(
-      {kernel(OpKind::convolution, {{"out", 10}, {"kernel_height", 3}}, 1e9, {point(Pass::forward, 1, 2e-3)}),
-       kernel(OpKind::convolution, {{"out", 90}, {"kernel_height", 1}}, 1e9,
-              {point(Pass::forward, 1, 4e-3)})});
+  const auto windows = of({kernel(OpKind::convolution, {{"out", 10}, {"kernel_height", 3}}, 1e9,
+                                  {point(graph::Pass::forward, 1, 2e-3)}),
+                           kernel(OpKind::convolution, {{"out", 90}, {"kernel_height", 1}}, 1e9,
+                                  {point(graph::Pass::forward, 1, 4e-3)})});
   const auto three = one(OpKind::convolution, {{"out", 80}, {"kernel_height", 3}}, 1e9);
   CHECK(forward(windows, three, 1).time.value() == support::near(2e-3, 1e-3));
 }
@@ -164,8 +165,9 @@ TEST_CASE("between sequence lengths of attention the square root of time is line
   const auto shape = [](std::int64_t length) -> Shape {
     return {{"queries", length}, {"keys", length}, {"hidden", 64}, {"heads", 4}};
   };
-  const auto measured = of({kernel(OpKind::attention, shape(128), 1e6, {point(Pass::forward, 1, 1e-3)}),
-                            kernel(OpKind::attention, shape(384), 9e6, {point(Pass::forward, 1, 9e-3)})});
+  const auto measured =
+      of({kernel(OpKind::attention, shape(128), 1e6, {point(graph::Pass::forward, 1, 1e-3)}),
+          kernel(OpKind::attention, shape(384), 9e6, {point(graph::Pass::forward, 1, 9e-3)})});
   const auto middle = forward(measured, one(OpKind::attention, shape(256), 4e6), 1);
   CHECK(middle.origin == Origin::interpolated);
   CHECK(middle.time.value() == support::near(4e-3));
@@ -189,10 +191,10 @@ TEST_CASE("a kind, pass or number nobody measured is analytic") {
   CHECK(forward(half, one(OpKind::linear, kLayer, 1e9, 2), 4).origin == Origin::measured);
   const auto whole =
       CalibratedCosts(layer()).estimate(one(OpKind::linear, kLayer, 1e9), core::OpId(0), kDevice, 4);
-  CHECK(whole[Pass::input_gradient].origin == Origin::analytic);
+  CHECK(whole[graph::Pass::input_gradient].origin == Origin::analytic);
   CHECK(whole.origin() == Origin::measured);  // which takes no time, having no work
   CHECK(CalibratedCosts(layer()).estimate(graph, core::OpId(0), kDevice, 4).origin() == Origin::analytic);
-  CHECK(whole[Pass::weight_gradient].time.value() == 0);  // it has no weights
+  CHECK(whole[graph::Pass::weight_gradient].time.value() == 0);  // it has no weights
 }
 
 TEST_CASE("views and inputs cost nothing") {
@@ -217,7 +219,7 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
   for (const auto& [measured, expected] : {std::pair{1e-3, 3e-3}, {4e-3, 4e-3}, {20e-3, 6e-3}}) {
     Calibration more = layer();
     more.kernels.push_back(kernel(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 25}}, 0.5e9,
-                                  {point(Pass::forward, 4, measured)}));
+                                  {point(graph::Pass::forward, 4, measured)}));
     CHECK(forward(more, layer50, 4, half).time.value() == support::near(expected));
   }
   // A norm's shape does not say how it is divided: half of the whole.
@@ -324,7 +326,7 @@ TEST_CASE("a device is known by the words of its name") {
 }
 
 TEST_CASE("scratch is the line through the smallest and the largest batch, above all measured ones") {
-  const auto at = [](Pass pass, std::int64_t samples, std::int64_t workspace) {
+  const auto at = [](graph::Pass pass, std::int64_t samples, std::int64_t workspace) {
     KernelPoint out = point(pass, samples, 1);
     out.workspace = core::Bytes(workspace);
     return out;
@@ -333,8 +335,8 @@ TEST_CASE("scratch is the line through the smallest and the largest batch, above
   // each.
   const CalibratedCosts costs(
       of({kernel(OpKind::linear, kLayer, 1e9,
-                 {at(Pass::input_gradient, 2, 120), at(Pass::input_gradient, 4, 170),
-                  at(Pass::input_gradient, 8, 180), at(Pass::weight_gradient, 2, 16)})}));
+                 {at(graph::Pass::input_gradient, 2, 120), at(graph::Pass::input_gradient, 4, 170),
+                  at(graph::Pass::input_gradient, 8, 180), at(graph::Pass::weight_gradient, 2, 16)})}));
   const Scratch known = costs.scratch(one(OpKind::linear, kLayer, 1e9), core::OpId(0));
   CHECK(known.input_gradient == Line{core::Bytes(130), core::Bytes(10)});
   CHECK(known.weight_gradient == Line{core::Bytes(0), core::Bytes(8)});

@@ -52,7 +52,7 @@ TEST_CASE("a written calibration is read back, and written the same again") {
   CHECK(kernel.points[1].samples == 2);
   CHECK(kernel.points[1].back_to_back.median.value() == support::near(1.5e-5, 1e-12));
   CHECK(kernel.points[1].cold.high.value() == support::near(3.03e-5, 1e-12));
-  CHECK(kernel.points[2].pass == Pass::weight_gradient);
+  CHECK(kernel.points[2].pass == graph::Pass::weight_gradient);
   CHECK(read.links[0].segments[0].latency.low == -1e-8);
   CHECK(read.models[0].parameters.at("branches") == "2");
   CHECK(read.identity.details[0] == std::pair<std::string, std::string>("driver", "1.2"));
@@ -148,7 +148,7 @@ TEST_CASE("work is that of the analytic model, in elements of the number's size"
   CHECK(work_of(g, op, cluster::Precision::tf32).weights.value() == 240);
   CHECK(work_of(g, op, cluster::Precision::bf16).moved.value() == 32);
   CHECK(work_of(g, op, cluster::Precision::bf16).flops[2].value() == 120);
-  CHECK_FALSE(has_pass(g.op(core::OpId(0)), Pass::forward));
-  CHECK(has_pass(g.op(op), Pass::weight_gradient));
-  CHECK_FALSE(has_pass(g.op(op), Pass::input_gradient));  // what it reads wants no gradient
+  CHECK_FALSE(has_pass(g.op(core::OpId(0)), graph::Pass::forward));
+  CHECK(has_pass(g.op(op), graph::Pass::weight_gradient));
+  CHECK_FALSE(has_pass(g.op(op), graph::Pass::input_gradient));  // what it reads wants no gradient
 }

@@ -39,8 +39,8 @@ CalibratedCosts costs() {
   Calibration out = support::bare_calibration();
   out.kernels = {{{OpKind::linear, {{"in", 8}}, cluster::Precision::fp32},
                   {{core::Flops(1e9), {}, core::Flops(1e9)}, {}, {}},
-                  {point(Pass::forward, 1, 2e-3), point(Pass::forward, 3, 6e-3),
-                   point(Pass::weight_gradient, 1, 4e-3)}}};
+                  {point(graph::Pass::forward, 1, 2e-3), point(graph::Pass::forward, 3, 6e-3),
+                   point(graph::Pass::weight_gradient, 1, 4e-3)}}};
   return CalibratedCosts(out);
 }
 

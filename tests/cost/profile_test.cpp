@@ -78,7 +78,7 @@ TEST_CASE("profiled times say where they come from") {
   const auto g = support::tiny_graph(3, {{0, 1}});
   const auto profile = cost::parse_profile(kProfile, "p.yaml");
   const auto forward = [&](std::size_t op, std::int64_t n) {
-    return profile.estimate(g, OpId(op), profile.measured_device(), n)[cost::Pass::forward];
+    return profile.estimate(g, OpId(op), profile.measured_device(), n)[graph::Pass::forward];
   };
   CHECK(forward(0, 4).origin == cost::Origin::measured);
   CHECK(forward(0, 4).low == forward(0, 4).high);

@@ -20,8 +20,8 @@
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/report/published_runs.hpp"
-#include "penstock/schedule/grid_csv.hpp"
-#include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "support/checkout.hpp"
 
@@ -128,9 +128,9 @@ TEST_CASE("every example of an experiment has cells") {
 
 TEST_CASE("every example of a schedule runs") {
   for (const std::string& text : examples("schedule")) {
-    const auto grid = schedule::parse_grid(text, "schedule.md");
-    CHECK(grid.ranks.size() == 2);
-    CHECK(schedule::grid_faults(grid, 2).empty());
+    const auto schedule = schedule::parse_schedule(text, "schedule.md");
+    CHECK(schedule.ranks.size() == 2);
+    CHECK(schedule::schedule_faults(schedule, 2).empty());
   }
 }
 

@@ -122,14 +122,14 @@ TEST_CASE("no two rows are about the same, and there are at most 100,000") {
         "e.yaml:1: two cells are 1f1b even 4 4: an axis repeats itself, or two pipelines share their name");
   std::string many = "1";
   for (int i = 2; i <= 1001; ++i) many += ", " + std::to_string(i);
-  const auto grid = [&](const std::string& ranks) {
+  const auto study_of = [&](const std::string& ranks) {
     return "schedules: [1f1b]\npipelines:\n  - {name: x, ranks: [" + ranks + "], micro_batches: [" + many +
            "], forward: 1s}\n";
   };
   std::string hundred = "1";
   for (int i = 2; i <= 100; ++i) hundred += ", " + std::to_string(i);
-  CHECK(fault_of(grid(hundred)) == "e.yaml:4: pipelines[0]: more than 100000 cells");
-  CHECK(fault_of(grid("1, 2")) == "no fault");
+  CHECK(fault_of(study_of(hundred)) == "e.yaml:4: pipelines[0]: more than 100000 cells");
+  CHECK(fault_of(study_of("1, 2")) == "no fault");
 }
 
 TEST_CASE("a study leaves a results folder with judged claims") {

@@ -13,7 +13,7 @@
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/report/results.hpp"
 #include "penstock/report/validation.hpp"
-#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "refusals.hpp"
 #include "support/checkout.hpp"
@@ -73,7 +73,7 @@ TEST_CASE("plans and schedules") {
   const auto diamond = support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   const std::string file = seed("plan_file/diamond.yaml");
   refuse_each([&] { return plan::to_yaml(diamond, plan::parse_plan(core::read_file(file), file, diamond)); });
-  refuse_each([] { return schedule::to_csv(schedule::load_grid(seed("grid/messages.csv"))); });
+  refuse_each([] { return schedule::to_csv(schedule::load_schedule(seed("schedule/messages.csv"))); });
 }
 
 TEST_CASE("costs") {

@@ -75,11 +75,11 @@ TEST_CASE("a whole cell, its simulation and what slows it down") {
   const auto order = score::order_of(tiny.problem, *found.plan);
   for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring})
     refuse_each([&] {
-      return report::to_svg(
-          sim::simulate(tiny.problem, *found.plan, order, {sim::NetworkModel::fair, collective}));
+      return report::to_svg(sim::simulate(tiny.problem, {tiny.problem.graph, *found.plan, order},
+                                          {sim::NetworkModel::fair, collective}));
     });
   refuse_each([&] {
-    const auto why = sim::explain(tiny.problem, *found.plan, order, {});
+    const auto why = sim::explain(tiny.problem, {tiny.problem.graph, *found.plan, order}, {});
     return fmt::format("{} {}", why.path.size(), why.shares.size());
   });
 }

@@ -34,7 +34,7 @@ void check_estimates(const cost::Calibration& calibration) {
   const auto device = cost::device_type(calibration);
   for (std::size_t i = 0; i < graph.size(); ++i)
     for (const std::int64_t samples : {1, 3, 1 << 30}) {
-      const auto forward = costs.estimate(graph, core::OpId(i), device, samples)[cost::Pass::forward];
+      const auto forward = costs.estimate(graph, core::OpId(i), device, samples)[graph::Pass::forward];
       core::require(
           forward.low <= forward.time && forward.time <= forward.high && std::isfinite(forward.high.value()),
           "a time lies in its interval");

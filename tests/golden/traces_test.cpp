@@ -73,7 +73,7 @@ Packed packed(const replay::Program& program) {
   for (const auto& device : program.devices) {
     out.add(device.size());
     for (const auto& i : device)
-      out.add(i.pass, index(i.stage), i.shared, i.micro_batch, i.samples.first, i.samples.count, i.weights)
+      out.add(i.kind, index(i.stage), i.shared, i.micro_batch, i.samples.first, i.samples.count, i.weights)
           .list(i.receives)
           .list(i.sends)
           .list(i.opens);
@@ -107,8 +107,8 @@ using Named = std::pair<std::string, std::string>;
 
 Named simulated(std::uint64_t seed, int most_group) {
   const auto random = support::random_plan(seed, most_group);
-  const auto trace = sim::simulate(random.problem(), random.plan,
-                                   score::order_of(random.problem(), random.plan), random.options);
+  const auto trace =
+      sim::simulate(random.problem(), score::scheduled(random.problem(), random.plan), random.options);
   return {fmt::format("{} {} {} {}", random.plan.schedule, name(random.options.network),
                       name(random.options.collective), most_group > 1 ? "sharded" : "replicas"),
           packed(trace).digest()};
@@ -134,7 +134,8 @@ TEST_CASE("1,400 random plans are replayed by the same instructions as ever") {
   for (const auto& family : replay::test::families())
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       const auto random = replay::test::random_case(family, seed);
-      add(groups, family.name, packed(replay::lower(random.graph, random.plan, random.order)).digest());
+      add(groups, family.name,
+          packed(replay::lower(random.graph, {random.graph, random.plan, random.order})).digest());
     }
   support::check_golden("programs.txt", written(groups));
 }

@@ -41,7 +41,7 @@ Learnt measured(const Weights& gradients) {
 Learnt trained(std::uint64_t seed) {
   const auto model = replay::test::random_training(seed);
   const auto host = kernels::open_device("host", 1);
-  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
   replay::test::RoundRobin run(*host, model.problem(), model.plan, program, {.seed = 5});
   run.run();
   return measured(run.gradients());

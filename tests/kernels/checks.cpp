@@ -11,7 +11,7 @@
 
 namespace penstock::test {
 
-using kernels::Pass;
+using graph::Pass;
 using Kind = kernels::UpdateRule::Kind;
 using Values = reference::Values;
 
@@ -130,7 +130,7 @@ void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Nu
   const auto seed = trial.output_gradient();
   const auto found = trial.gradients(), expected = reference::gradients(op, samples, operands, seed);
   const double least = length(seed) / 2;
-  if (trial.kernel().has(Pass::input_gradient)) compare(found.inputs, expected.inputs, least, most);
+  if (trial.kernel().has(graph::Pass::input_gradient)) compare(found.inputs, expected.inputs, least, most);
   compare(found.parameters, expected.parameters, least, most);
 }
 
@@ -149,7 +149,7 @@ void check_tables_are_added_to(Backend& backend) {
     Trial trial(backend, op, 3, Number::fp32, 5);
     trial.run_all();
     const auto once = trial.gradients().parameters[0];
-    trial.run(Pass::weight_gradient);
+    trial.run(graph::Pass::weight_gradient);
     const auto twice = trial.gradients().parameters[0];
     for (std::size_t i = 0; i < once.size(); ++i) CHECK(twice[i] == support::near(2 * once[i], 1e-5));
   }
@@ -164,7 +164,7 @@ void check_missing_rows(Backend& backend) {
     for (const auto& [row, missing] : {std::pair{end - 1, false}, {end, true}, {0.0, false}, {-1.0, true}}) {
       CAPTURE(row);
       kernels::write_values(backend, *table.buffers().inputs[0], Values(11, row));
-      for (const Pass pass : {Pass::forward, Pass::weight_gradient})
+      for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::weight_gradient})
         if (missing)
           CHECK_THROWS_AS(table.run(pass), core::BadInput);
         else
@@ -176,7 +176,7 @@ void check_missing_rows(Backend& backend) {
 void check_misfits(Backend& backend) {
   Trial trial(backend, kernel_cases().front(), 1, Number::fp32, 1);
   std::swap(trial.buffers().inputs[0], trial.buffers().output);
-  CHECK_THROWS_AS(trial.run(Pass::forward), core::Error);
+  CHECK_THROWS_AS(trial.run(graph::Pass::forward), core::Error);
 }
 
 void check_shared_buffers(Backend& backend) {
@@ -198,7 +198,8 @@ void check_algorithms(Backend& backend, Number number) {
   for (const Operator& op : kernel_cases()) {
     CAPTURE(op.name);
     const auto kernel = backend.make_kernel(op, 1, number);
-    for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient}) {
+    for (const graph::Pass pass :
+         {graph::Pass::forward, graph::Pass::input_gradient, graph::Pass::weight_gradient}) {
       CHECK(kernel->algorithm(pass).empty() != kernel->has(pass));
       CHECK(kernel->workspace(pass) >= core::Bytes(0));
     }

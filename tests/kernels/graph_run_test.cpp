@@ -15,9 +15,9 @@
 #include "reference.hpp"
 
 using namespace penstock;
+using graph::Pass;
 using kernels::Buffer;
 using kernels::GraphRun;
-using kernels::Pass;
 using models::Layers;
 
 namespace {
@@ -169,12 +169,12 @@ TEST_CASE("only what training needs is run") {
   const graph::OpGraph graph = net.build();
   Host host;
   const GraphRun run(*host.backend, graph, 1, kernels::Number::fp32, 1);
-  CHECK_FALSE(run.runs(core::OpId(0), Pass::forward));         // an input
-  CHECK_FALSE(run.runs(core::OpId(1), Pass::input_gradient));  // nobody trains above
-  CHECK_FALSE(run.runs(core::OpId(2), Pass::input_gradient));
-  CHECK(run.runs(core::OpId(2), Pass::weight_gradient));
-  CHECK(run.runs(core::OpId(3), Pass::input_gradient));
-  CHECK_FALSE(run.runs(core::OpId(3), Pass::weight_gradient));
+  CHECK_FALSE(run.runs(core::OpId(0), graph::Pass::forward));         // an input
+  CHECK_FALSE(run.runs(core::OpId(1), graph::Pass::input_gradient));  // nobody trains above
+  CHECK_FALSE(run.runs(core::OpId(2), graph::Pass::input_gradient));
+  CHECK(run.runs(core::OpId(2), graph::Pass::weight_gradient));
+  CHECK(run.runs(core::OpId(3), graph::Pass::input_gradient));
+  CHECK_FALSE(run.runs(core::OpId(3), graph::Pass::weight_gradient));
   CHECK(run.output_gradient(core::OpId(1)) == nullptr);
 }
 

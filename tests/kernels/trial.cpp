@@ -8,8 +8,8 @@
 
 namespace penstock::test {
 
+using graph::Pass;
 using kernels::Buffer;
-using kernels::Pass;
 using kernels::Slot;
 using kernels::Slots;
 
@@ -54,13 +54,14 @@ void Trial::add_gradients() {
   }
 }
 
-void Trial::run(Pass pass) {
+void Trial::run(graph::Pass pass) {
   kernel_->run(pass, buffers_, *stream_);
   stream_->synchronise();
 }
 
 void Trial::run_all() {
-  for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient})
+  for (const graph::Pass pass :
+       {graph::Pass::forward, graph::Pass::input_gradient, graph::Pass::weight_gradient})
     if (kernel_->has(pass)) run(pass);
 }
 

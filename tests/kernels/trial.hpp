@@ -19,7 +19,7 @@ class Trial {
 
   kernels::Kernel& kernel() { return *kernel_; }
   kernels::Operands& buffers() { return buffers_; }
-  void run(kernels::Pass pass);
+  void run(graph::Pass pass);
   void run_all();  ///< every pass it has, in order
 
   reference::Operands operands() const;  ///< inputs and parameters, as rounded

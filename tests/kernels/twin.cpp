@@ -126,12 +126,12 @@ struct TwinKernel : Kernel {
   TwinKernel(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries)
       : passes(op, samples, number, libraries) {}
   const Slots& slots() const override { return passes.slots(); }
-  bool has(Pass pass) const override { return has_pass(passes.slots(), pass); }
-  void run(Pass pass, const Operands& operands, Stream& stream) override {
+  bool has(graph::Pass pass) const override { return has_pass(passes.slots(), pass); }
+  void run(graph::Pass pass, const Operands& operands, Stream& stream) override {
     passes.run(pass, operands, queue_of(stream));
   }
-  std::string algorithm(Pass pass) const override { return passes.program(pass).algorithm(); }
-  core::Bytes workspace(Pass pass) const override { return passes.program(pass).workspace(); }
+  std::string algorithm(graph::Pass pass) const override { return passes.program(pass).algorithm(); }
+  core::Bytes workspace(graph::Pass pass) const override { return passes.program(pass).workspace(); }
   Passes passes;
 };
 

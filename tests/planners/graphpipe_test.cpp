@@ -69,9 +69,7 @@ TEST_CASE("a sequential network: the graph pipeline is the sequential one, bit f
   CHECK(gpp.bottleneck == spp.bottleneck);
   for (auto& stage : spp.plan.stages) stage.after.clear();  // data flows along the row anyway
   CHECK(plan::to_yaml(graph, gpp.plan) == plan::to_yaml(graph, spp.plan));
-  const auto time = [&](const plan::Plan& p) {
-    return sim::simulate_time(problem, p, schedule::plan_order(p));
-  };
+  const auto time = [&](const plan::Plan& p) { return sim::simulate_time(problem, {problem.graph, p}); };
   CHECK(time(gpp.plan) == time(spp.plan));
 }
 
@@ -124,7 +122,7 @@ TEST_CASE("counts that hide transfers are a choice, and `either` takes the faste
       planners::SearchOptions options;
       options.own = {{"in_flight", rule}};
       options.evaluate = [&](const plan::Plan& p) {
-        return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p)));
+        return to_seconds(sim::simulate_time(problem, {problem.graph, p}));
       };
       const auto plan = search(planner, problem, options).plan;
       return std::pair(plan, options.evaluate(plan));
@@ -208,7 +206,7 @@ TEST_CASE("with k > 1 the simulator tightens the in-flight counts without slowin
   const auto cluster = summit(4);
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::sgd}};
   const auto time = [&](const plan::Plan& p) {
-    return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p)));
+    return to_seconds(sim::simulate_time(problem, {problem.graph, p}));
   };
   planners::SearchOptions rule;
   rule.k = 4;

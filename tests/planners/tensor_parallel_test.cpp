@@ -120,7 +120,7 @@ Comparison compare(std::uint64_t first, std::uint64_t last, bool by_simulation) 
     planners::SearchOptions one, own;
     if (by_simulation)
       one.evaluate = [&](const plan::Plan& plan) {
-        return to_seconds(sim::simulate_time(problem, plan, score::order_of(problem, plan)));
+        return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan)));
       };
     own = one;
     own.per_stage_micro_batch = true;

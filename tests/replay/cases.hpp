@@ -3,7 +3,7 @@
 
 #include "penstock/core/random.hpp"
 #include "penstock/cost/problem.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 #include "support/random_problem.hpp"
 
 namespace penstock::replay::test {
@@ -13,7 +13,7 @@ struct Case {
   cluster::Cluster cluster;
   support::LaunchCosts costs;
   plan::Plan plan;
-  schedule::Grid order;
+  schedule::Schedule order;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 

@@ -60,13 +60,13 @@ class Broken final : public kernels::Backend {
   struct BrokenKernel final : kernels::Kernel {
     explicit BrokenKernel(std::unique_ptr<kernels::Kernel> whole) : inner(std::move(whole)) {}
     const kernels::Slots& slots() const override { return inner->slots(); }
-    bool has(kernels::Pass pass) const override { return inner->has(pass); }
-    void run(kernels::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
-      if (pass == kernels::Pass::input_gradient) throw std::runtime_error("it broke");
+    bool has(graph::Pass pass) const override { return inner->has(pass); }
+    void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
+      if (pass == graph::Pass::input_gradient) throw std::runtime_error("it broke");
       inner->run(pass, operands, stream);
     }
-    std::string algorithm(kernels::Pass pass) const override { return inner->algorithm(pass); }
-    core::Bytes workspace(kernels::Pass pass) const override { return inner->workspace(pass); }
+    std::string algorithm(graph::Pass pass) const override { return inner->algorithm(pass); }
+    core::Bytes workspace(graph::Pass pass) const override { return inner->workspace(pass); }
     std::unique_ptr<kernels::Kernel> inner;
   };
   std::unique_ptr<kernels::Backend> host_ = kernels::open_device("host", 1);
@@ -78,7 +78,7 @@ TEST_CASE("a kernel that fails is named by its operator and pass") {
   models::Layers net("breaks");
   net.softmax("shares", net.linear("layer", net.input("x", {3}), 4));
   const CutModel cut = cut_model(net.build(), {.rank = {0}});
-  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const auto program = replay::lower(cut.graph, {cut.graph, cut.plan});
   Broken device;
   const auto worker = first_worker(device, cut, program);
   CHECK_NOTHROW(worker->run(program.devices[0][0]));
@@ -94,7 +94,7 @@ TEST_CASE("a kernel that fails is named by its operator and pass") {
 TEST_CASE("operators of unknown work are refused by name") {
   const auto host = kernels::open_device("host", 1);
   const CutModel cut = cut_model(support::tiny_graph(1, {}), {.rank = {0}});
-  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const auto program = replay::lower(cut.graph, {cut.graph, cut.plan});
   CHECK_THROWS_WITH_AS(first_worker(*host, cut, program), "operator 'a': kind profiled has no kernel",
                        core::BadInput);
 }
@@ -102,12 +102,12 @@ TEST_CASE("operators of unknown work are refused by name") {
 TEST_CASE("parameters shared by two stages are refused without a flush, by one are not") {
   const auto host = kernels::open_device("host", 1);
   const CutModel cut = cut_model(models::build("gpt", kGpt), {.schedule = "pipedream_2bw"});
-  CHECK_THROWS_WITH_AS(replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan)),
+  CHECK_THROWS_WITH_AS(replay::lower(cut.graph, {cut.graph, cut.plan}),
                        "stages 0, 2 share the parameters of 'token.embedding': a schedule without a flush is "
                        "not replayed",
                        core::BadInput);
   const CutModel whole = cut_model(models::build("gpt", kGpt), {.schedule = "pipedream_2bw", .rank = {0}});
-  const auto alone = replay::lower(whole.graph, whole.plan, schedule::plan_order(whole.plan));
+  const auto alone = replay::lower(whole.graph, {whole.graph, whole.plan});
   CHECK_NOTHROW(first_worker(*host, whole, alone));
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a device without room says who asked for it") {
   const auto host = kernels::open_device("host", 1);
   CutModel cut = cut_model(models::build("gpt", kGpt), {.rank = {0}});
   cut.cluster = support::tiny_cluster(1, 1000);
-  const auto program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const auto program = replay::lower(cut.graph, {cut.graph, cut.plan});
   CHECK_THROWS_WITH_AS(
       first_worker(*host, cut, program),
       "out of memory on device 0: operator 'position.embedding': table wants 96.0 B, and 928 "

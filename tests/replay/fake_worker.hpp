@@ -30,18 +30,19 @@ class FakeWorker : public Worker {
 
   void join(Peers& group) override { peers = &group; }
   void run(const Instruction& instruction) override {
-    using schedule::Pass;
+    using schedule::ActionKind;
     for (const MessageId id : instruction.receives)
       if (program_.messages[static_cast<std::size_t>(id)].bytes.value() > 0) wrong += !take(id);
     work(instruction);
-    const bool begins = instruction.pass == Pass::forward;
-    const bool ends = instruction.pass == Pass::backward || instruction.pass == Pass::weight_gradient;
+    const bool begins = instruction.kind == ActionKind::forward;
+    const bool ends =
+        instruction.kind == ActionKind::backward || instruction.kind == ActionKind::weight_gradient;
     at(memory_.now, plan::MemoryKind::activations) += core::Bytes(100 * (begins - ends));
     auto most = memory_.now;
     at(most, plan::MemoryKind::workspace) +=
         core::Bytes(begins ? workspace + (instruction.micro_batch == 0 ? first_workspace : 0) : 0);
     if (plan::total(most) > plan::total(memory_.at_peak)) memory_.at_peak = most;
-    if (instruction.pass != Pass::step) return;
+    if (instruction.kind != ActionKind::step) return;
     ++steps;
     for (const Region& region : grads_[instruction.stage])
       summed[instruction.stage] = kernels::read_values(*backend_, *region.buffer);

@@ -60,8 +60,7 @@ class Wilful : public replay::Worker {
 };
 
 struct Team {
-  explicit Team(const CutModel& model)
-      : program(replay::lower(model.graph, model.plan, schedule::plan_order(model.plan))) {
+  explicit Team(const CutModel& model) : program(replay::lower(model.graph, {model.graph, model.plan})) {
     replay::TrainingSetup setup;
     setup.losses = true;
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
@@ -189,7 +188,7 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
         const auto told =
             cost::stage_time(model.problem(), stage, stage.operators, 0, i.samples.count).collectives;
         const replay::Interval& when = record_at(records, d, p);
-        const bool forward = i.pass == schedule::Pass::forward;
+        const bool forward = i.kind == schedule::ActionKind::forward;
         CHECK((when.end - when.start).value() ==
               support::near((forward ? told.forward : told.backward()).value(), 1e-9));
         CHECK(when.end > when.start);
@@ -234,7 +233,7 @@ TEST_CASE("a failure in one device of a group ends the others, and is told by it
   for (const auto manner : {replay::Manner::parallel, replay::Manner::recomposed}) {
     Team team(model);
     team.owned[3]->instead = [](const replay::Instruction& i) -> bool {
-      if (i.pass == schedule::Pass::backward) throw core::BadInput("broken");
+      if (i.kind == schedule::ActionKind::backward) throw core::BadInput("broken");
       return false;
     };
     CHECK(failure(team, model, manner) == "device 3, backward of micro-batch 0 on stage 1: broken");

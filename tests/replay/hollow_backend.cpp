@@ -3,10 +3,10 @@
 namespace penstock::replay::test {
 namespace {
 
+using graph::Pass;
 using kernels::Buffer;
 using kernels::Element;
 using kernels::Number;
-using kernels::Pass;
 using kernels::Stream;
 
 class HollowBuffer : public Buffer {

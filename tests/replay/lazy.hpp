@@ -134,12 +134,12 @@ class Lazy final : public kernels::Backend {
     LazyKernel(std::unique_ptr<kernels::Kernel> eager, kernels::Stream& stream)
         : inner(std::move(eager)), now(stream) {}
     const kernels::Slots& slots() const override { return inner->slots(); }
-    bool has(kernels::Pass pass) const override { return inner->has(pass); }
-    void run(kernels::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
+    bool has(graph::Pass pass) const override { return inner->has(pass); }
+    void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
       later(stream, [this, pass, operands] { inner->run(pass, operands, now); });
     }
-    std::string algorithm(kernels::Pass pass) const override { return inner->algorithm(pass); }
-    core::Bytes workspace(kernels::Pass pass) const override { return inner->workspace(pass); }
+    std::string algorithm(graph::Pass pass) const override { return inner->algorithm(pass); }
+    core::Bytes workspace(graph::Pass pass) const override { return inner->workspace(pass); }
     std::unique_ptr<kernels::Kernel> inner;
     kernels::Stream& now;
   };

@@ -85,7 +85,7 @@ replay::ReplayOptions two_iterations() {
 
 /// What `run` says to devices opened like this; nothing where it runs.
 std::string refusal(const CutModel& model, const Open& open) {
-  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
   Team team(model, program, open);
   try {
     run(program, model.problem(), model.plan, team.workers, replay::Manner::parallel, two_iterations());
@@ -96,10 +96,10 @@ std::string refusal(const CutModel& model, const Open& open) {
 }
 
 std::vector<std::int32_t> placement(const std::string& family) {
-  schedule::GridShape shape;
+  schedule::ScheduleShape shape;
   shape.ranks = 4;
   shape.micro_batches = 8;
-  return schedule::make_grid(family, shape).rank_of_stage;
+  return schedule::make_schedule(family, shape).rank_of_stage;
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
                                                                      .mini_batch = 16,
                                                                      .micro_batch = 2,
                                                                      .replicas = replicas});
-      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      const auto program = replay::lower(model.graph, {model.graph, model.plan});
       Team together(model, program), alone(model, program);
       const auto options = two_iterations();
       const auto side_by_side = run_parallel(program, model.problem(), model.plan, together.workers, options,
@@ -133,7 +133,7 @@ TEST_CASE("side by side no device holds gradients any longer than one at a time 
     CAPTURE(std::string(family));
     const CutModel model = replay::test::cut_model(
         small_chain(), {.schedule = family, .rank = {0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
-    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    const auto program = replay::lower(model.graph, {model.graph, model.plan});
     Team together(model, program), alone(model, program);
     run_parallel(program, model.problem(), model.plan, together.workers, two_iterations(),
                  replay::allowed_cores());
@@ -153,7 +153,7 @@ TEST_CASE("devices that are not the host's exchange messages and sums among them
                                                                    .mini_batch = 24,
                                                                    .micro_batch = 3,
                                                                    .replicas = replicas});
-    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    const auto program = replay::lower(model.graph, {model.graph, model.plan});
     Team guests(model, program, guest), hosts(model, program);
     const auto of_guest = [&](std::size_t d) -> auto& {
       return dynamic_cast<replay::test::Guest&>(*guests.backends[d]);
@@ -173,7 +173,7 @@ TEST_CASE("replicas whose devices have a library sum by it: one per set of devic
   const CutModel model = replay::test::cut_model(
       small_chain(),
       {.schedule = "zbv", .rank = {0, 1, 1, 0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
-  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
   Team guests(model, program, guest), hosts(model, program);
   int libraries = 0, sums = 0;
   for (auto& backend : guests.backends) dynamic_cast<replay::test::Guest&>(*backend).has_library = true;
@@ -201,7 +201,7 @@ TEST_CASE("an iteration put on all streams at once trains alike, in whatever ord
                           .micro_batch = 3,
                           .replicas = replicas,
                           .recompute = seed == 3 ? plan::kRecomputeStage : plan::Recomputation()});
-      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      const auto program = replay::lower(model.graph, {model.graph, model.plan});
       replay::test::LazyWorld world(seed);
       Team lazy(model, program,
                 [&](std::size_t d) { return std::make_unique<replay::test::Lazy>(world, d); });
@@ -222,7 +222,7 @@ TEST_CASE("what does not flush is no graph, and a request to stop ends launches"
   const auto captured = [](const char* family, core::StopToken stop) {
     const CutModel model = replay::test::cut_model(
         small_chain(), {.schedule = family, .rank = placement(family), .mini_batch = 16, .micro_batch = 2});
-    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    const auto program = replay::lower(model.graph, {model.graph, model.plan});
     Team team(model, program);
     std::vector<replay::DeviceWorker*> workers;
     for (const auto& worker : team.owned) workers.push_back(worker.get());
@@ -257,7 +257,7 @@ TEST_CASE("two partitions of a GPU train as one device does") {
     const CutModel model = replay::test::cut_model(
         small_chain(),
         {.rank = replicas == 1 ? std::vector{0, 1} : std::vector{0}, .mini_batch = 16, .replicas = replicas});
-    const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+    const auto program = replay::lower(model.graph, {model.graph, model.plan});
     Team partitions(model, program, [](std::size_t) { return kernels::open_device("cuda:0/2"); });
     Team whole(model, program, [](std::size_t) { return kernels::open_device("cuda:0"); });
     Team hosts(model, program);

@@ -26,7 +26,7 @@ using replay::Program;
 using replay::test::Case;
 using replay::test::Fakes;
 using replay::test::Placement;
-using schedule::Pass;
+using schedule::ActionKind;
 
 namespace {
 
@@ -75,7 +75,7 @@ struct Failure {
 };
 Failure failure(const std::function<void(Program&, Fakes&, replay::ReplayOptions&)>& change) {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
-  Program program = lower(c.graph, c.plan, c.order);
+  Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   replay::ReplayOptions options = brief(2, true);
   change(program, fakes, options);
@@ -99,7 +99,7 @@ TEST_CASE("side by side or one by one, devices get the same messages and the sam
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const Program program = lower(c.graph, c.plan, c.order);
+    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
     Fakes together(program, c.graph), alone(program, c.graph);
     side_by_side(c, program, together, brief(1, false));
     run_recomposed(program, c.problem(), c.plan, alone.workers, brief(1, false));
@@ -118,7 +118,7 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
   for (const std::size_t count : {2, 3})
     for (const std::size_t numbers : {1, 2, 5}) {
       const Case c = replicas(count, static_cast<std::int64_t>(numbers));
-      const Program program = lower(c.graph, c.plan, c.order);
+      const Program program = lower(c.graph, {c.graph, c.plan, c.order});
       Fakes fakes(program, c.graph, numbers);
       side_by_side(c, program, fakes, brief(2, true));
       for (std::size_t d = 0; d < count; ++d) {
@@ -137,7 +137,7 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
 TEST_CASE("large gradients travel in slices and end with the same bits as summed by one") {
   for (const std::size_t numbers : {2'097'153, 4'194'305}) {
     const Case c = replicas(2, static_cast<std::int64_t>(numbers));
-    const Program program = lower(c.graph, c.plan, c.order);
+    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
     Fakes together(program, c.graph, numbers), alone(program, c.graph, numbers);
     side_by_side(c, program, together, brief(1, false));
     run_recomposed(program, c.problem(), c.plan, alone.workers, brief(1, false));
@@ -149,7 +149,7 @@ TEST_CASE("large gradients travel in slices and end with the same bits as summed
 TEST_CASE("three replicas hand slices on while they add others") {
   const std::size_t numbers = 6'300'001;
   const Case c = replicas(3, static_cast<std::int64_t>(numbers));
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph, numbers);
   side_by_side(c, program, fakes, brief(1, false));
   for (std::size_t d = 0; d < 3; ++d) CHECK((fakes.list[d]->summed == fakes.list[0]->summed));
@@ -166,10 +166,10 @@ TEST_CASE("devices work side by side: an iteration takes less than its passes on
   // where one after the other takes m p (F + B) = 72 ms. However busy the machine: less than its own passes
   // add up to.
   const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   for (const auto& fake : fakes.list)
-    fake->work = [](const Instruction& i) { sleep(i.pass == Pass::forward ? 0.002 : 0.004); };
+    fake->work = [](const Instruction& i) { sleep(i.kind == ActionKind::forward ? 0.002 : 0.004); };
   const auto records = side_by_side(c, program, fakes, brief(3, true));
   for (const auto& record : records.iterations) {
     double passes = 0;
@@ -186,7 +186,7 @@ TEST_CASE("a message takes no less than its route, and arrives before it is used
   // and 50 ms at 20 kB/s: 140 ms in all.
   Case c = replay::test::even_chain("gpipe", Placement::row, 2, 1);
   c.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 20e3, 0.01);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes slow(program, c.graph), fast(program, c.graph);
   CHECK(iteration(c, program, side_by_side(c, program, slow, brief(1, true))) >= 0.14);
   side_by_side(c, program, fast, brief(1, false));
@@ -196,7 +196,7 @@ TEST_CASE("a message takes no less than its route, and arrives before it is used
 TEST_CASE("a worker that throws ends all others at once, named with its task") {
   const Failure own = failure([](Program&, Fakes& fakes, auto&) {
     fakes.list[1]->work = [](const Instruction& i) {
-      if (i.pass == Pass::forward && i.micro_batch == 2) throw core::BadInput("no such extent");
+      if (i.kind == ActionKind::forward && i.micro_batch == 2) throw core::BadInput("no such extent");
     };
   });
   CHECK(own.text == "device 1, forward of micro-batch 2 on stage 1: no such extent");
@@ -204,7 +204,7 @@ TEST_CASE("a worker that throws ends all others at once, named with its task") {
   CHECK(own.seconds < 2);
   const Failure foreign = failure([](Program&, Fakes& fakes, auto&) {
     fakes.list[0]->work = [](const Instruction& i) {
-      if (i.pass == Pass::backward) throw std::bad_alloc();
+      if (i.kind == ActionKind::backward) throw std::bad_alloc();
     };
   });
   CHECK(foreign.text.starts_with("device 0, backward of micro-batch 0 on stage 0: "));
@@ -225,7 +225,7 @@ TEST_CASE("who waits for what never comes loses patience, and says for what") {
 TEST_CASE("nobody loses patience while another device is at work") {
   const Failure failed = failure([](Program&, Fakes& fakes, replay::ReplayOptions& options) {
     fakes.list[0]->work = [](const Instruction& i) {
-      if (i.pass == Pass::forward && i.micro_batch == 0) sleep(0.1);
+      if (i.kind == ActionKind::forward && i.micro_batch == 0) sleep(0.1);
     };
     options.patience = Seconds(0.03);
   });
@@ -249,7 +249,7 @@ TEST_CASE("more devices than cores are refused side by side, not recomposed") {
   CPU_SET(static_cast<std::size_t>(replay::allowed_cores().front()), &one);
   sched_setaffinity(0, sizeof one, &one);
   const Case c = replay::test::even_chain("gpipe", Placement::row, 2, 2);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
       run(program, c.problem(), c.plan, fakes.workers, replay::Manner::parallel, brief(1, true)),

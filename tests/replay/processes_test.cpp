@@ -78,7 +78,7 @@ std::unique_ptr<kernels::Backend> guest(std::size_t device) {
 /// Workers of all devices.
 struct Team {
   explicit Team(const replay::test::CutModel& c, MakeBackend make = host)
-      : program(replay::lower(c.graph, c.plan, schedule::plan_order(c.plan))) {
+      : program(replay::lower(c.graph, {c.graph, c.plan})) {
     REQUIRE(all_have_devices(program));
     const replay::TrainingSetup setup{.seed = 3, .rule = {.rate = 0.01f}, .losses = true};
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
@@ -157,7 +157,7 @@ void scatter(replay::test::CutModel& model) {
 /// Two devices of one group share twice in each pass.
 std::string end_when_process_1_comes_to_its_second_collective(const std::function<void()>& what) {
   const auto c = replay::test::cut_model(chain(), {.rank = {0}, .tensor_parallel = 2});
-  const Program program = replay::lower(c.graph, c.plan, schedule::plan_order(c.plan));
+  const Program program = replay::lower(c.graph, {c.graph, c.plan});
   replay::test::Fakes fakes(program, c.graph);
   const auto own_device = static_cast<std::size_t>(processes->rank());
   replay::test::FakeWorker& worker = *fakes.list[own_device];
@@ -183,7 +183,7 @@ TEST_CASE("all devices get the messages and the sums that those of one process g
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const Program program = replay::lower(c.graph, c.plan, c.order);
+    const Program program = replay::lower(c.graph, {c.graph, c.plan, c.order});
     if (!all_have_devices(program)) continue;
     replay::test::Fakes together(program, c.graph), alone(program, c.graph);
     run(program, c.problem(), c.plan, own(together.workers), replay::Manner::parallel, options(true));
@@ -344,7 +344,7 @@ TEST_CASE("collectives across processes take their time, and the first process k
 
 TEST_CASE("all that is noted is of one clock, though processes begin a quarter of a second apart") {
   const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 4, 4);
-  const Program program = replay::lower(c.graph, c.plan, c.order);
+  const Program program = replay::lower(c.graph, {c.graph, c.plan, c.order});
   replay::test::Fakes fakes(program, c.graph);
   std::this_thread::sleep_for(std::chrono::milliseconds(250 * processes->rank()));
   const auto records = run_parallel(program, c.problem(), c.plan, own(fakes.workers), options(true), {});

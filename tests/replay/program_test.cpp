@@ -22,24 +22,24 @@ using replay::Message;
 using replay::MessageId;
 using replay::Program;
 using replay::test::Case;
-using schedule::Pass;
+using schedule::ActionKind;
 using trace::TaskKind;
 
 namespace {
 
-bool updates(Pass pass) {
-  return pass == Pass::reduce_gradient || pass == Pass::step || pass == Pass::barrier;
+bool updates(ActionKind kind) {
+  return kind == ActionKind::reduce_gradient || kind == ActionKind::step || kind == ActionKind::barrier;
 }
 
-TaskKind kind_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+TaskKind kind_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
       return TaskKind::forward;
-    case Pass::backward:
+    case ActionKind::backward:
       return TaskKind::backward;
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return TaskKind::input_gradient;
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return TaskKind::weight_gradient;
     default:
       return TaskKind::recompute;
@@ -69,7 +69,7 @@ std::vector<Sent> sent(const trace::Trace& trace) {
 std::vector<Computed> computed(const Program& program, std::size_t device) {
   std::vector<Computed> out;
   for (const Instruction& i : program.devices[device])
-    if (!updates(i.pass)) out.emplace_back(kind_of(i.pass), i.stage, i.micro_batch);
+    if (!updates(i.kind)) out.emplace_back(kind_of(i.kind), i.stage, i.micro_batch);
   return out;
 }
 std::vector<Computed> computed(const trace::Trace& trace, std::size_t device) {
@@ -112,7 +112,7 @@ void check_samples(const Case& c, const Program& program) {
     std::vector<int> seen(static_cast<std::size_t>(program.mini_batches * c.plan.training.mini_batch));
     for (const auto& list : program.devices)
       for (const Instruction& i : list)
-        if (i.pass == Pass::forward && i.stage.index() == s)
+        if (i.kind == ActionKind::forward && i.stage.index() == s)
           for (std::int64_t n = i.samples.first; n < i.samples.end(); ++n)
             ++seen[static_cast<std::size_t>(n)];
     CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
@@ -165,7 +165,7 @@ std::string refusal(const std::function<void(plan::Plan&)>& change) {
   Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 2, 4);
   change(c.plan);
   try {
-    lower(c.graph, c.plan, c.order);
+    lower(c.graph, {c.graph, c.plan, c.order});
   } catch (const core::BadInput& error) {
     return error.what();
   }
@@ -180,7 +180,7 @@ TEST_CASE("two stages, two micro-batches, drawn") {
   //   device 0: F0 sends 0   F1 sends 2   B0 receives 1   B1 receives 3
   //   device 1: F0 receives 0   F1 receives 2   B0 sends 1   B1 sends 3
   const Case c = replay::test::even_chain("gpipe", replay::test::Placement::row, 2, 2);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   REQUIRE(program.messages.size() == 4);
   CHECK(program.open_at_start == std::vector<std::vector<MessageId>>{{1, 3}, {0, 2}});
   REQUIRE(program.devices[0].size() == 4);
@@ -198,12 +198,13 @@ TEST_CASE("room for one micro-batch ahead of the most held, and for two of gradi
   // 1f1b on two stages, four micro-batches of one sample. Stage 1 holds one at most: there is room for two
   // at the start, the third may come after B0. Stage 0 takes gradients 0 and 1 at once, 2 after B0.
   const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 2, 4);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   CHECK(program.open_at_start == std::vector<std::vector<MessageId>>{{1, 3}, {0, 2}});
   const auto opens = [&](std::size_t device) {
     std::vector<std::pair<std::int32_t, MessageId>> out;  // after which backward
     for (const Instruction& i : program.devices[device])
-      for (const MessageId m : i.opens) out.emplace_back(i.pass == Pass::backward ? i.micro_batch : -1, m);
+      for (const MessageId m : i.opens)
+        out.emplace_back(i.kind == ActionKind::backward ? i.micro_batch : -1, m);
     return out;
   };
   CHECK(opens(1) == std::vector<std::pair<std::int32_t, MessageId>>{{0, 4}, {1, 6}});
@@ -216,8 +217,8 @@ TEST_CASE("random plans: passes and messages are those of the simulator, and nob
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const Program program = lower(c.graph, c.plan, c.order);
-    const trace::Trace trace = sim::simulate(c.problem(), c.plan, c.order);
+    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const trace::Trace trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(program.mini_batches == trace.mini_batches);
     CHECK(sent(program) == sent(trace));
     for (std::size_t d = 0; d < program.devices.size(); ++d)
@@ -236,8 +237,8 @@ TEST_CASE("random tensor-parallel plans: passes and messages are those of the si
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
     const Case c = grouped(replay::test::random_case(family, seed), seed);
-    const Program program = lower(c.graph, c.plan, c.order);
-    const trace::Trace trace = sim::simulate(c.problem(), c.plan, c.order);
+    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
+    const trace::Trace trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(sent(program) == sent(trace));
     for (std::size_t d = 0; d < program.devices.size(); ++d)
       CHECK(computed(program, d) == computed(trace, d));
@@ -255,19 +256,19 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
     for (int v = 0; v < 3; ++v) builder.add(support::unit_op("v" + std::to_string(v), 1e9, 100));
     for (std::size_t v = 1; v < 3; ++v) builder.add_edge(core::OpId(v - 1), core::OpId(v));
     c.graph = builder.build();
-    const Program program = lower(c.graph, c.plan, c.order);
+    const Program program = lower(c.graph, {c.graph, c.plan, c.order});
     std::vector<schedule::Row> rows;  // passes alone
     for (const schedule::Row& row : c.order.ranks) {
       rows.emplace_back();
       for (const schedule::Action& a : row)
-        if (!updates(a.pass)) rows.back().push_back(a);
+        if (!updates(a.kind)) rows.back().push_back(a);
     }
-    const auto& policy = schedule::weight_policy(schedule::grid_family(name).weights);
+    const auto& policy = schedule::weight_policy(schedule::family_named(name).weights);
     const auto counted = schedule::weight_versions(rows, policy, 6).staleness;
     for (std::size_t d = 0; d < 3; ++d) {
       std::size_t p = 0;
       for (const Instruction& i : program.devices[d])
-        if (!updates(i.pass)) CHECK(i.weights == i.micro_batch / 6 - counted[d][p++]);
+        if (!updates(i.kind)) CHECK(i.weights == i.micro_batch / 6 - counted[d][p++]);
     }
   }
 }
@@ -284,11 +285,11 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
   c.plan.stages[0].devices = {core::DeviceId(0), core::DeviceId(1)};
   c.plan.stages[1].devices = {core::DeviceId(2)};
   c.order = schedule::plan_order(c.plan);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   int made = 0;
   for (const Instruction& i : program.devices[0]) {
-    made += i.pass == Pass::step;
-    if (i.pass == Pass::forward) {
+    made += i.kind == ActionKind::step;
+    if (i.kind == ActionKind::forward) {
       CHECK(i.weights == made);
       CHECK(made >= i.micro_batch / 2 - 1);
     }

@@ -22,27 +22,27 @@ using replay::Program;
 using replay::test::Case;
 using replay::test::Fakes;
 using replay::test::Placement;
-using schedule::Pass;
+using schedule::ActionKind;
 
 namespace {
 
 /// What the simulator takes for it.
 core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& i) {
-  if (!i.stage.valid() || i.pass == Pass::reduce_gradient) return {};
+  if (!i.stage.valid() || i.kind == ActionKind::reduce_gradient) return {};
   const cost::Problem problem = c.problem();
   const plan::Stage& stage = c.plan.stages[i.stage.index()];
   const auto replica = static_cast<std::size_t>(
       std::find(stage.devices.begin(), stage.devices.end(), device) - stage.devices.begin());
-  if (i.pass == Pass::step) return cost::step_time(problem, stage, 0, c.cluster.type(device));
+  if (i.kind == ActionKind::step) return cost::step_time(problem, stage, 0, c.cluster.type(device));
   const auto time = cost::stage_time(problem, stage, stage.operators, replica, i.samples.count).total();
-  if (i.pass == Pass::forward || i.pass == Pass::recompute) return time.forward;
-  if (i.pass == Pass::backward) return time.backward();
-  return i.pass == Pass::input_gradient ? time.input_gradient : time.weight_gradient;
+  if (i.kind == ActionKind::forward || i.kind == ActionKind::recompute) return time.forward;
+  if (i.kind == ActionKind::backward) return time.backward();
+  return i.kind == ActionKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
 /// Replayed with workers that take as long as the cost model says, by a clock of their own.
 trace::Trace replayed(const Case& c, int iterations = 1, std::int64_t first_workspace = 0) {
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   core::Seconds clock;
   for (std::size_t d = 0; d < fakes.list.size(); ++d)
@@ -103,7 +103,8 @@ TEST_CASE("with the simulator's durations every task is when the simulator says"
     if (std::string(family.name) == "dualpipev") continue;
     INFO(family.name, " ", seed);
     const Case c = replay::test::random_case(family, seed);
-    const trace::Trace ours = replayed(c), simulated = sim::simulate(c.problem(), c.plan, c.order);
+    const trace::Trace ours = replayed(c),
+                       simulated = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(ours.mini_batches == simulated.mini_batches);
     CHECK(seconds(ours.iteration) == support::near(seconds(simulated.iteration), 1e-9));
     const double off = difference(ours, simulated);
@@ -117,7 +118,8 @@ TEST_CASE("with the simulator's durations every task is when the simulator says"
 TEST_CASE("pairs that run as one take no less one after the other, and get what they need") {
   const Case c = replay::test::even_chain("dualpipev", Placement::zigzag, 4, 10);
   const double ours = seconds(replayed(c).iteration),
-               simulated = seconds(sim::simulate(c.problem(), c.plan, c.order).iteration);
+               simulated =
+                   seconds(sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order}).iteration);
   CHECK(ours <= simulated * 1.2);
   CHECK(ours >= simulated * 0.8);
 }
@@ -135,11 +137,11 @@ TEST_CASE("the trace's peak is the worker's") {
 
 TEST_CASE("a worker that throws is named with its task, and its kind of error is kept") {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   const auto failure = [&](const std::function<void()>& fail) {
     Fakes fakes(program, c.graph);
     fakes.list[1]->work = [&](const Instruction& i) {
-      if (i.pass == Pass::backward && i.micro_batch == 2) fail();
+      if (i.kind == ActionKind::backward && i.micro_batch == 2) fail();
     };
     run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, {});
   };
@@ -151,7 +153,7 @@ TEST_CASE("a worker that throws is named with its task, and its kind of error is
 
 TEST_CASE("a message that nobody makes room for, and a request to stop, end a replay") {
   const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
-  Program program = lower(c.graph, c.plan, c.order);
+  Program program = lower(c.graph, {c.graph, c.plan, c.order});
   program.open_at_start[1].clear();
   Fakes fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
@@ -169,11 +171,11 @@ TEST_CASE("a message that nobody makes room for, and a request to stop, end a re
 TEST_CASE("by a real clock the makespan is that of the passes as they were timed") {
   // 1F1B, three stages, four micro-batches that sleep 1 ms forward and 2 ms backward: (4 + 3 - 1) * 3 ms.
   const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   for (const auto& fake : fakes.list)
     fake->work = [](const Instruction& i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(i.pass == Pass::forward ? 1 : 2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(i.kind == ActionKind::forward ? 1 : 2));
     };
   const auto result = run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, {});
   REQUIRE(result.iterations.size() == 5);
@@ -191,7 +193,7 @@ TEST_CASE("by a real clock the makespan is that of the passes as they were timed
 
 TEST_CASE("iterations have bounds") {
   const Case c = replay::test::even_chain("gpipe", Placement::row, 1, 1);
-  const Program program = lower(c.graph, c.plan, c.order);
+  const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   const auto with = [&](int warm_up, int iterations) {
     replay::ReplayOptions options;

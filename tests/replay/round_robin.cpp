@@ -14,7 +14,7 @@ namespace penstock::replay::test {
 
 using core::DeviceId;
 using core::OpId;
-using schedule::Pass;
+using schedule::ActionKind;
 
 namespace {
 
@@ -80,7 +80,7 @@ void RoundRobin::run() {
 bool RoundRobin::advance(std::size_t device) {
   const int group = groups_.of(DeviceId(device));
   const bool barrier = next_[device] < program_.devices[device].size() &&
-                       program_.devices[device][next_[device]].pass == Pass::barrier;
+                       program_.devices[device][next_[device]].kind == ActionKind::barrier;
   if (group >= 0 && !barrier)
     return advance_group(groups_.list[static_cast<std::size_t>(group)],
                          *relays_[static_cast<std::size_t>(group)]);
@@ -112,7 +112,7 @@ bool RoundRobin::is_ready(std::size_t device) {
 
 void RoundRobin::begin(std::size_t device) {
   const Instruction& instruction = program_.devices[device][next_[device]];
-  if (instruction.pass != Pass::step) return;
+  if (instruction.kind != ActionKind::step) return;
   ++steps_[instruction.stage][device];
   if (plan_.stages[instruction.stage.index()].devices[0].index() == device)
     read(instruction.stage, &DeviceWorker::gradients_of, gradients_);
@@ -122,26 +122,27 @@ void RoundRobin::end(std::size_t device) {
   const Instruction& instruction = program_.devices[device][next_[device]];
   if (instruction.shared >= 0)
     reduce_shared(static_cast<std::size_t>(instruction.shared));
-  else if (instruction.pass == Pass::reduce_gradient)
+  else if (instruction.kind == ActionKind::reduce_gradient)
     reduce(instruction, device);
   finish(instruction);
   ++next_[device];
 }
 
 bool RoundRobin::ready(std::size_t device, const Instruction& instruction) {
-  if (instruction.pass == Pass::barrier) {
+  if (instruction.kind == ActionKind::barrier) {
     const int mine = barriers_[device];
     for (std::size_t d = 0; d < workers_.size(); ++d) {
       const auto& row = program_.devices[d];
-      const bool there = next_[d] < row.size() && row[next_[d]].pass == Pass::barrier;
+      const bool there = next_[d] < row.size() && row[next_[d]].kind == ActionKind::barrier;
       if (!row.empty() && barriers_[d] + there <= mine) return false;
     }
     ++barriers_[device];
   }
   const auto& stage = instruction.stage;
-  if (instruction.pass == Pass::step && reduces(stage, device) && reduced_[stage] <= steps_[stage][device])
+  if (instruction.kind == ActionKind::step && reduces(stage, device) &&
+      reduced_[stage] <= steps_[stage][device])
     return false;
-  if (instruction.pass == Pass::step && !shared_summed(stage)) return false;
+  if (instruction.kind == ActionKind::step && !shared_summed(stage)) return false;
   return std::ranges::all_of(instruction.receives,
                              [&](MessageId id) { return deliveries_[static_cast<std::size_t>(id)].arrived; });
 }
@@ -210,7 +211,7 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
 bool RoundRobin::reduces(core::StageId stage, std::size_t device) const {
   return plan_.stages[stage.index()].replicas() > 1 &&
          std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
-           return i.stage == stage && i.pass == Pass::reduce_gradient && i.shared < 0;
+           return i.stage == stage && i.kind == ActionKind::reduce_gradient && i.shared < 0;
          });
 }
 
@@ -250,8 +251,7 @@ Weights RoundRobin::weights() const {
     read(core::StageId(s), &DeviceWorker::weights_of, out);
   for (const plan::Stage& stage : plan_.stages)
     for (const OpId op : stage.operators)
-      if (const OpId owner = graph_.owner(op); owner != op)
-        compare_copies(stage, op, owner);
+      if (const OpId owner = graph_.owner(op); owner != op) compare_copies(stage, op, owner);
   return out;
 }
 

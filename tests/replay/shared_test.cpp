@@ -30,7 +30,7 @@ using replay::test::Cut;
 using replay::test::CutModel;
 using replay::test::shared_chain;
 using replay::test::shared_model;
-using schedule::Pass;
+using schedule::ActionKind;
 using trace::Span;
 
 namespace {
@@ -59,7 +59,7 @@ CutModel model_of(const std::string& name, const Given& given) {
 }
 
 Program program_of(const CutModel& model) {
-  return replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  return replay::lower(model.graph, {model.graph, model.plan});
 }
 
 /// Real workers, a backend each.
@@ -78,8 +78,7 @@ struct Team {
       for (const DeviceId device : stage.devices)
         for (const core::OpId op : stage.operators)
           for (const auto& buffer : owned[device.index()]->weights_of(op))
-            out[model.graph.owner(op)].push_back(
-                kernels::read_values(*backends[device.index()], *buffer));
+            out[model.graph.owner(op)].push_back(kernels::read_values(*backends[device.index()], *buffer));
     return out;
   }
 
@@ -90,16 +89,16 @@ struct Team {
 };
 
 core::Seconds duration(const CutModel& m, DeviceId device, const Instruction& i) {
-  if (!i.stage.valid() || i.pass == Pass::reduce_gradient) return {};
+  if (!i.stage.valid() || i.kind == ActionKind::reduce_gradient) return {};
   const cost::Problem problem = m.problem();
   const plan::Stage& stage = m.plan.stages[i.stage.index()];
   const auto replica = static_cast<std::size_t>(
       std::find(stage.devices.begin(), stage.devices.end(), device) - stage.devices.begin());
-  if (i.pass == Pass::step) return cost::step_time(problem, stage, 0, m.cluster.type(device));
+  if (i.kind == ActionKind::step) return cost::step_time(problem, stage, 0, m.cluster.type(device));
   const auto time = cost::stage_time(problem, stage, stage.operators, replica, i.samples.count).total();
-  if (i.pass == Pass::forward || i.pass == Pass::recompute) return time.forward;
-  if (i.pass == Pass::backward) return time.backward();
-  return i.pass == Pass::input_gradient ? time.input_gradient : time.weight_gradient;
+  if (i.kind == ActionKind::forward || i.kind == ActionKind::recompute) return time.forward;
+  if (i.kind == ActionKind::backward) return time.backward();
+  return i.kind == ActionKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
 /// Replayed with workers that take as long as the cost model says.
@@ -148,13 +147,14 @@ void check_bits(const CutModel& model) {
 
 void check_simulated(const CutModel& m) {
   const auto order = schedule::plan_order(m.plan);
-  const auto simulated = sim::simulate(m.problem(), m.plan, order);
+  const auto simulated = sim::simulate(m.problem(), {m.problem().graph, m.plan, order});
   const auto replayed = imitated(m);
   CHECK(std::ranges::any_of(simulated.spans, &Span::shared));
   CHECK(sums(replayed) == sums(simulated));
   CHECK(to_seconds(replayed.iteration).value() ==
         support::near(to_seconds(simulated.iteration).value(), 1e-9));
-  CHECK(sim::trace_faults(m.problem(), m.plan, order, simulated) == std::vector<std::string>{});
+  CHECK(sim::trace_faults(m.problem(), {m.problem().graph, m.plan, order}, simulated) ==
+        std::vector<std::string>{});
 }
 
 }  // namespace
@@ -192,8 +192,7 @@ TEST_CASE("weights, gradients and state of copies take what the simulator counts
       const CutModel m = model_of(name, given);
       const Program program = program_of(m);
       Team team(m, program);
-      const auto simulated =
-          trace::summarise(sim::simulate(m.problem(), m.plan, schedule::plan_order(m.plan)));
+      const auto simulated = trace::summarise(sim::simulate(m.problem(), {m.problem().graph, m.plan}));
       for (std::size_t d = 0; d < program.devices.size(); ++d)
         for (const auto kind :
              {plan::MemoryKind::weights, plan::MemoryKind::gradients, plan::MemoryKind::optimizer})
@@ -207,18 +206,19 @@ TEST_CASE("a program sums what is shared after the gradients of both stages, onc
   const CutModel chain = shared_chain({2, 1, 1});
   const Program program = program_of(chain);
   const auto passes = [&](std::size_t d) {
-    std::vector<Pass> out;
-    for (const Instruction& i : program.devices[d]) out.push_back(i.pass);
+    std::vector<ActionKind> out;
+    for (const Instruction& i : program.devices[d]) out.push_back(i.kind);
     return out;
   };
-  const std::vector<Pass> table = {Pass::forward,  Pass::forward,         Pass::backward,
-                                   Pass::backward, Pass::reduce_gradient, Pass::step};
+  const std::vector<ActionKind> table = {ActionKind::forward,         ActionKind::forward,
+                                         ActionKind::backward,        ActionKind::backward,
+                                         ActionKind::reduce_gradient, ActionKind::step};
   CHECK(passes(0) == table);
   CHECK(passes(1) == table);
   CHECK(program.devices[0][4].shared == 0);
-  CHECK(passes(2).back() == Pass::step);
-  CHECK(std::ranges::count(passes(2), Pass::reduce_gradient) == 0);
-  CHECK(std::ranges::count(passes(3), Pass::reduce_gradient) == 1);
+  CHECK(passes(2).back() == ActionKind::step);
+  CHECK(std::ranges::count(passes(2), ActionKind::reduce_gradient) == 0);
+  CHECK(std::ranges::count(passes(3), ActionKind::reduce_gradient) == 1);
 }
 
 TEST_CASE("an update before the sum it needs is refused") {
@@ -226,6 +226,6 @@ TEST_CASE("an update before the sum it needs is refused") {
   auto order = schedule::plan_order(chain.plan);
   auto& row = order.ranks[0];
   std::rotate(row.begin(), row.end() - 1, row.end());  // STEP first
-  CHECK_THROWS_WITH_AS(replay::lower(chain.graph, chain.plan, order),
+  CHECK_THROWS_WITH_AS(replay::lower(chain.graph, {chain.graph, chain.plan, order}),
                        "0STEP stands before the sum of what the stage shares with others", core::BadInput);
 }

@@ -252,7 +252,7 @@ TEST_CASE("without a flush groups train as single devices do") {
       const CutModel model = cut_model(
           graph,
           {.schedule = schedule, .rank = {0, 1}, .mini_batch = 8, .replicas = 2, .tensor_parallel = devices});
-      const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+      const auto program = replay::lower(model.graph, {model.graph, model.plan});
       replay::test::RoundRobin run(*host, model.problem(), model.plan, program, {.rule = {.rate = 1e-4f}});
       run.run();
       found.push_back(run.weights());
@@ -273,7 +273,7 @@ TEST_CASE("in bf16 groups learn what one device does, to the rounding of their s
   const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
   const Weights expected = replay::test::gradients(
       *host, model.graph, setup, replay::test::first_weights(model.graph, setup), {0, 4}, 4);
-  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
   replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);
   run.run();
   CHECK(replay::test::distance(run.gradients(), expected) < 0.1);

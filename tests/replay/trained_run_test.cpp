@@ -32,7 +32,7 @@ void check_run(const Cut& cut, Manner manner) {
   CAPTURE(cut.schedule);
   const CutModel c = cut_model(two_towers(), cut);
   const replay::TrainingSetup setup{.seed = 3, .rule = {.rate = 0.01f}};
-  const auto program = replay::lower(c.graph, c.plan, schedule::plan_order(c.plan));
+  const auto program = replay::lower(c.graph, {c.graph, c.plan});
   std::vector<std::unique_ptr<kernels::Backend>> backends;
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned;
   std::vector<replay::Worker*> workers;

@@ -41,10 +41,10 @@ graph::OpGraph small_chain() {
 }
 
 std::vector<std::int32_t> placement(const std::string& family) {
-  schedule::GridShape shape;
+  schedule::ScheduleShape shape;
   shape.ranks = 4;
   shape.micro_batches = 8;
-  return schedule::make_grid(family, shape).rank_of_stage;
+  return schedule::make_schedule(family, shape).rank_of_stage;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::vector<std::int32_t> placement(const std::string& family) {
 // activations where they are (bpipe).
 TEST_CASE("every family of schedules that flushes and that a plan can name trains as one device does") {
   std::set<std::string> left_out;
-  for (const auto& family : schedule::grid_families()) {
+  for (const auto& family : schedule::families()) {
     CAPTURE(family.name);
     if (family.weights != "flush") continue;
     Cut cut{.schedule = family.name, .rank = placement(family.name), .mini_batch = 16, .micro_batch = 2};
@@ -114,7 +114,7 @@ TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its 
   const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
   const Weights expected = replay::test::gradients(*host, cut.graph, setup,
                                                    replay::test::first_weights(cut.graph, setup), {0, 8}, 8);
-  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const replay::Program program = replay::lower(cut.graph, {cut.graph, cut.plan});
   replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
   replayed.run();
   CHECK(replay::test::distance(replayed.gradients(), expected) < 0.05);
@@ -123,7 +123,7 @@ TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its 
 TEST_CASE("a replay gives the same bits again") {
   const auto host = kernels::open_device("host", 1);
   const CutModel cut = cut_model(small_chain(), {.mini_batch = 8, .replicas = 2});
-  const replay::Program program = replay::lower(cut.graph, cut.plan, schedule::plan_order(cut.plan));
+  const replay::Program program = replay::lower(cut.graph, {cut.graph, cut.plan});
   const auto train = [&](std::uint64_t seed) {
     replay::test::RoundRobin replayed(*host, cut.problem(), cut.plan, program, {.seed = seed});
     replayed.run();
@@ -182,7 +182,7 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
 TEST_CASE("asked to stop, a device draws no weights and begins no other kernel") {
   const auto host = kernels::open_device("host", 1);
   const CutModel model = cut_model(small_chain(), {.rank = {0, 1}, .mini_batch = 8});
-  const auto program = replay::lower(model.graph, model.plan, schedule::plan_order(model.plan));
+  const auto program = replay::lower(model.graph, {model.graph, model.plan});
   std::atomic<bool> stop{false};
   const replay::TrainingSetup setup{.stop = core::StopToken(&stop)};
   replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);

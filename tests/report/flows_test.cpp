@@ -40,10 +40,9 @@ std::multiset<Known> inferred(const trace::Trace& trace) {
 
 /// The same from the simulator's task graph, where a transfer knows its receiver; its direction is the
 /// receiver's.
-std::multiset<Known> simulated(const cost::Problem& problem, const plan::Plan& plan,
-                               const schedule::Grid& order, sim::NetworkModel network) {
-  const auto graph =
-      sim::build_iteration(problem, plan, plan::StageGraph(problem.graph, plan), order, {network}).graph;
+std::multiset<Known> simulated(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                               sim::NetworkModel network) {
+  const auto graph = sim::build_iteration(problem, scheduled, {network}).graph;
   const sim::Times times = sim::run(graph, network);
   std::multiset<Known> out;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
@@ -77,8 +76,8 @@ TEST_CASE("flows inferred from a trace are those of the simulator's task graph")
     }
     const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
-      CHECK(inferred(sim::simulate(problem, plan, order, {network})) ==
-            simulated(problem, plan, order, network));
+      CHECK(inferred(sim::simulate(problem, {problem.graph, plan, order}, {network})) ==
+            simulated(problem, {problem.graph, plan, order}, network));
       ++compared;
     }
   }
@@ -114,7 +113,7 @@ TEST_CASE("flows are inferred alike where stages share devices, gradients are cu
     const cost::Problem problem{graph, cluster, costs, plan.training};
     const auto order = schedule::plan_order(plan);
     const auto network = sim::NetworkModel::fair;
-    CHECK(inferred(sim::simulate(problem, plan, order, {network})) ==
-          simulated(problem, plan, order, network));
+    CHECK(inferred(sim::simulate(problem, {problem.graph, plan, order}, {network})) ==
+          simulated(problem, {problem.graph, plan, order}, network));
   }
 }

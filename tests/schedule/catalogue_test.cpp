@@ -6,9 +6,9 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
-#include "penstock/schedule/grid_csv.hpp"
-#include "penstock/schedule/grid_faults.hpp"
 #include "penstock/schedule/lowering.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -16,57 +16,59 @@ using namespace penstock::schedule;
 
 namespace {
 
-GridShape shape(int ranks, int chunks, int micro_batches) {
-  GridShape out;
+ScheduleShape shape(int ranks, int chunks, int micro_batches) {
+  ScheduleShape out;
   out.ranks = ranks;
   out.chunks = chunks;
   out.micro_batches = micro_batches;
   return out;
 }
 
-std::vector<std::string> faults(const std::string& family, const GridShape& shape) {
-  const Grid grid = make_grid(family, shape);
-  return grid_faults(grid, (shape.micro_batches + grid.halves / 2) / grid.copies);
+std::vector<std::string> faults(const std::string& family, const ScheduleShape& shape) {
+  const Schedule schedule = make_schedule(family, shape);
+  return schedule_faults(schedule, (shape.micro_batches + schedule.halves / 2) / schedule.copies);
 }
 
-/// A grid file without idle cells.
+/// A schedule file without idle cells.
 std::string published(const std::string& path) {
-  Grid grid = load_grid(path);
-  for (Row& row : grid.ranks)
-    std::erase_if(row, [](const Action& action) { return action.pass == Pass::idle; });
-  return to_csv(grid);
+  Schedule schedule = load_schedule(path);
+  for (Row& row : schedule.ranks)
+    std::erase_if(row, [](const Action& action) { return action.kind == ActionKind::idle; });
+  return to_csv(schedule);
 }
 
-/// The rows of a grid as one text without the messages and the like.
-std::string computations(Grid grid) {
-  for (Row& row : grid.ranks)
+/// The rows of a schedule as one text without the messages and the like.
+std::string computations(Schedule schedule) {
+  for (Row& row : schedule.ranks)
     std::erase_if(row, [](const Action& action) {
-      return action.pass > Pass::backward && action.pass != Pass::overlapped;
+      return action.kind > ActionKind::backward && action.kind != ActionKind::overlapped;
     });
-  return to_csv(grid);
+  return to_csv(schedule);
 }
 
 }  // namespace
 
-TEST_CASE("small grids of every handmade family") {
-  CHECK(to_csv(make_grid("gpipe", shape(2, 1, 2))) == "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n");
-  CHECK(to_csv(make_grid("1f1b", shape(2, 1, 3))) == "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
-  CHECK(to_csv(make_grid("looped_bfs", shape(1, 2, 2))) == "0F0,0F1,1F0,1F1,1B1,1B0,0B1,0B0\n");
-  CHECK(to_csv(make_grid("zb_h1", shape(2, 1, 2))) == "0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
+TEST_CASE("small schedules of every handmade family") {
+  CHECK(to_csv(make_schedule("gpipe", shape(2, 1, 2))) == "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n");
+  CHECK(to_csv(make_schedule("1f1b", shape(2, 1, 3))) ==
+        "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
+  CHECK(to_csv(make_schedule("looped_bfs", shape(1, 2, 2))) == "0F0,0F1,1F0,1F1,1B1,1B0,0B1,0B0\n");
+  CHECK(to_csv(make_schedule("zb_h1", shape(2, 1, 2))) ==
+        "0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
   // Two chunks, two ranks, rounds of two: both micro-batches through chunk 0, then through chunk 1.
-  CHECK(to_csv(make_grid("interleaved_1f1b", shape(2, 2, 2))) ==
+  CHECK(to_csv(make_schedule("interleaved_1f1b", shape(2, 2, 2))) ==
         "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1\n");
 }
 
 TEST_CASE("Megatron's group sizes: order of micro-batches in groups of 3, the last one short") {
-  GridShape five = shape(2, 2, 5);
+  ScheduleShape five = shape(2, 2, 5);
   five.group = 3;
-  const Grid grid = make_grid("interleaved_1f1b", five);
+  const Schedule schedule = make_schedule("interleaved_1f1b", five);
   std::string order;
-  for (const Action& action : grid.ranks[0])
-    if (action.pass == Pass::forward) order += std::to_string(action.micro_batch);
+  for (const Action& action : schedule.ranks[0])
+    if (action.kind == ActionKind::forward) order += std::to_string(action.micro_batch);
   CHECK(order == "0120123434");
-  CHECK(grid_faults(grid, 5).empty());
+  CHECK(schedule_faults(schedule, 5).empty());
 }
 
 TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
@@ -81,7 +83,7 @@ TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
     CAPTURE(ranks);
     for (const char* family : {"looped_bfs", "interleaved_1f1b", "interleaved_zb"})
       if (family != std::string("looped_bfs") && micro_batches % std::max(1, micro_batches / ranks) != 0)
-        CHECK_THROWS_AS(make_grid(family, shape(ranks, chunks, micro_batches)), core::BadInput);
+        CHECK_THROWS_AS(make_schedule(family, shape(ranks, chunks, micro_batches)), core::BadInput);
       else
         CHECK(faults(family, shape(ranks, chunks, micro_batches)).empty());
     for (const char* family : {"gpipe", "1f1b"})
@@ -89,22 +91,22 @@ TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
     if (chunks == 2)
       CHECK(faults("zbv", shape(ranks, 2, micro_batches)).empty());
     else
-      CHECK_THROWS_AS(make_grid("zbv", shape(ranks, chunks, micro_batches)), core::BadInput);
+      CHECK_THROWS_AS(make_schedule("zbv", shape(ranks, chunks, micro_batches)), core::BadInput);
     if (chunks == 2 && micro_batches >= 2 * ranks)
       CHECK(faults("dualpipev", shape(ranks, 2, micro_batches)).empty());
     else
-      CHECK_THROWS_AS(make_grid("dualpipev", shape(ranks, chunks, micro_batches)), core::BadInput);
+      CHECK_THROWS_AS(make_schedule("dualpipev", shape(ranks, chunks, micro_batches)), core::BadInput);
   }
 }
 
-TEST_CASE("random shapes: every family either refuses in words or makes a grid without faults") {
+TEST_CASE("random shapes: every family either refuses in words or makes a schedule without faults") {
   core::Random random(1);
   std::set<std::string> made;
   for (int trial = 0; trial < 300; ++trial) {
-    GridShape s = shape(random.between(1, 7), random.between(0, 3), random.between(1, 24));
+    ScheduleShape s = shape(random.between(1, 7), random.between(0, 3), random.between(1, 24));
     if (random.chance(0.3)) s.group = random.between(1, 12);
     if (random.chance(0.5)) s.memory_limit = random.between(1, 20);
-    for (const GridFamily& family : grid_families()) {
+    for (const Family& family : families()) {
       CAPTURE(family.name);
       CAPTURE(s.ranks);
       CAPTURE(s.chunks);
@@ -119,45 +121,47 @@ TEST_CASE("random shapes: every family either refuses in words or makes a grid w
       }
     }
   }
-  CHECK(made.size() == grid_families().size());
+  CHECK(made.size() == families().size());
 }
 
 TEST_CASE("shapes out of range and unknown names are refused") {
-  CHECK_THROWS_WITH_AS(make_grid("1f1c", shape(2, 1, 2)), "unknown schedule '1f1c'; did you mean '1f1b'?",
+  CHECK_THROWS_WITH_AS(make_schedule("1f1c", shape(2, 1, 2)), "unknown schedule '1f1c'; did you mean '1f1b'?",
                        core::BadInput);
-  CHECK_THROWS_WITH_AS(make_grid("1f1b", shape(0, 1, 2)), "ranks must be 1 to 4096, not 0", core::BadInput);
-  CHECK_THROWS_WITH_AS(make_grid("zbv", shape(2, 3, 2)),
+  CHECK_THROWS_WITH_AS(make_schedule("1f1b", shape(0, 1, 2)), "ranks must be 1 to 4096, not 0",
+                       core::BadInput);
+  CHECK_THROWS_WITH_AS(make_schedule("zbv", shape(2, 3, 2)),
                        "zbv: needs two stages per rank (ranks 2, chunks 3, micro-batches 2)", core::BadInput);
-  CHECK_THROWS_AS(make_grid("gpipe", shape(4096, 1, 100000)), core::BadInput);
+  CHECK_THROWS_AS(make_schedule("gpipe", shape(4096, 1, 100000)), core::BadInput);
 }
 
-TEST_CASE("generated orders equal the published grids action for action") {
+TEST_CASE("generated orders equal the published schedules action for action") {
   const std::string folder = support::reference_data("schedules");
   if (folder.empty()) return;
-  CHECK(to_csv(make_grid("dualpipev", shape(4, 2, 10))) == published(folder + "/dualpipev_4rank_10mb.csv"));
-  CHECK(to_csv(make_grid("interleaved_zb", shape(2, 2, 8))) ==
+  CHECK(to_csv(make_schedule("dualpipev", shape(4, 2, 10))) ==
+        published(folder + "/dualpipev_4rank_10mb.csv"));
+  CHECK(to_csv(make_schedule("interleaved_zb", shape(2, 2, 8))) ==
         published(folder + "/zb1p_2rank_2stagep_compute.csv"));
-  CHECK(to_csv(make_grid("interleaved_1f1b", shape(2, 2, 4))) ==
-        computations(load_grid(folder + "/torchtitan_interleaved1f1b_2ranks_4mb_comms.csv")));
-  CHECK(to_csv(add_messages(merge_backwards(make_grid("interleaved_zb", shape(2, 2, 8))))) ==
+  CHECK(to_csv(make_schedule("interleaved_1f1b", shape(2, 2, 4))) ==
+        computations(load_schedule(folder + "/torchtitan_interleaved1f1b_2ranks_4mb_comms.csv")));
+  CHECK(to_csv(add_messages(merge_backwards(make_schedule("interleaved_zb", shape(2, 2, 8))))) ==
         published(folder + "/zb1p_2rank_2stagep_comms.csv"));
 }
 
-TEST_CASE("a group changes the grid, or the family refuses it") {
-  for (const GridFamily& family : grid_families()) {
+TEST_CASE("a group changes the schedule, or the family refuses it") {
+  for (const Family& family : families()) {
     CAPTURE(family.name);
-    GridShape grouped = shape(4, family.chunks, 8);
+    ScheduleShape grouped = shape(4, family.chunks, 8);
     grouped.group =
         family.name == "chimera" ? 2 : 8;  // chimera: all of half the ranks; else all micro-batches
     if (family.grouped) {
       const auto& policy = weight_policy(family.weights);
-      CHECK((to_csv(make_grid(family.name, grouped)) !=
-                 to_csv(make_grid(family.name, shape(4, family.chunks, 8))) ||
+      CHECK((to_csv(make_schedule(family.name, grouped)) !=
+                 to_csv(make_schedule(family.name, shape(4, family.chunks, 8))) ||
              micro_batches_per_update(policy, grouped) != micro_batches_per_update(policy, shape(4, 1, 8))));
     } else {
       std::string fault;
       try {
-        make_grid(family.name, grouped);
+        make_schedule(family.name, grouped);
       } catch (const core::BadInput& e) {
         fault = e.what();
       }

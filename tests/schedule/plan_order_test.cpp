@@ -84,7 +84,7 @@ TEST_CASE("replicas reduce their gradients before the step") {
   CHECK(row(derived(chain({0}, 4, "1f1b", 2))) == "0F0 0B0 0F1 0B1 0REDUCE_GRAD 0STEP");
 }
 
-TEST_CASE("a family of grids gives its rows to stages that share devices") {
+TEST_CASE("a family of schedules gives its rows to stages that share devices") {
   // Two ranks, two chunks each, two micro-batches: Megatron-LM's interleaving starts with both chunks'
   // forwards. Each stage steps once the device has computed everything.
   const auto p = derived(chain({0, 1, 0, 1}, 2, "interleaved_1f1b"));
@@ -149,7 +149,7 @@ TEST_CASE("order faults are found") {
   const auto f0 = schedule::forward(0, 0), f1 = schedule::forward(0, 1), b0 = schedule::backward(0, 0),
              b1 = schedule::backward(0, 1);
   const auto faulty = [&](const schedule::Row& order) {
-    return !schedule::order_faults(p, schedule::Grid{{order}, {0}}).empty();
+    return !schedule::order_faults(p, schedule::Schedule{{order}, {0}}).empty();
   };
   CHECK(!faulty({f0, b0, f1, b1}));
   CHECK(faulty({f0, f1, b0, b1}));  // two in flight, one allowed

@@ -5,8 +5,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/schedule/grid_csv.hpp"
-#include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
 
 using namespace penstock;
 using namespace penstock::schedule;
@@ -15,18 +15,18 @@ TEST_CASE("the policy of the header is 1F1B") {
   for (int p = 1; p <= 6; ++p) {
     const auto one_f_one_b = [p](const Choice& c) -> std::optional<std::size_t> {
       for (std::size_t k = 0; k < c.ready.size(); ++k)
-        if (c.ready[k].pass == Pass::backward) return k;
+        if (c.ready[k].kind == ActionKind::backward) return k;
       return c.live < p - c.rank ? std::optional<std::size_t>(0) : std::nullopt;
     };
-    const Grid grid = grid_by_policy({loop_placement(p, 1), p, 3 * p}, one_f_one_b);
-    GridShape shape;
+    const Schedule schedule = schedule_by_policy({loop_placement(p, 1), p, 3 * p}, one_f_one_b);
+    ScheduleShape shape;
     shape.ranks = p;
     shape.micro_batches = 3 * p;
-    CHECK(to_csv(grid) == to_csv(make_grid("1f1b", shape)));
+    CHECK(to_csv(schedule) == to_csv(make_schedule("1f1b", shape)));
   }
 }
 
-TEST_CASE("whatever a policy picks, the grid has no faults") {
+TEST_CASE("whatever a policy picks, the schedule has no faults") {
   core::Random random(3);
   for (int trial = 0; trial < 100; ++trial) {
     const int p = random.between(1, 5), v = random.between(1, 3), m = random.between(1, 9);
@@ -34,13 +34,13 @@ TEST_CASE("whatever a policy picks, the grid has no faults") {
       return static_cast<std::size_t>(random.between(0, static_cast<int>(c.ready.size()) - 1));
     };
     const auto placement = random.chance(0.5) ? loop_placement(p, v) : zigzag_placement(p, v);
-    const Grid grid = grid_by_policy({placement, p, m, random.chance(0.5)}, any);
-    CHECK(grid_faults(grid, m) == std::vector<std::string>{});
+    const Schedule schedule = schedule_by_policy({placement, p, m, random.chance(0.5)}, any);
+    CHECK(schedule_faults(schedule, m) == std::vector<std::string>{});
   }
 }
 
 TEST_CASE("a policy that never starts anything is told so") {
-  CHECK_THROWS_WITH_AS(grid_by_policy({loop_placement(2, 1), 2, 1},
-                                      [](const Choice&) { return std::optional<std::size_t>(); }),
+  CHECK_THROWS_WITH_AS(schedule_by_policy({loop_placement(2, 1), 2, 1},
+                                          [](const Choice&) { return std::optional<std::size_t>(); }),
                        "the policy lets every rank wait for ever", core::Error);
 }

@@ -7,7 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
 
 using namespace penstock;
 using namespace penstock::schedule;
@@ -15,9 +15,9 @@ using namespace penstock::schedule;
 namespace {
 
 std::vector<Row> one_f_one_b(int ranks, int micro_batches) {
-  GridShape shape;
+  ScheduleShape shape;
   shape.ranks = ranks, shape.micro_batches = micro_batches;
-  return make_grid("1f1b", shape).ranks;
+  return make_schedule("1f1b", shape).ranks;
 }
 
 /// What a rule says of each forward and backward (of micro-batch k on rank r), held against every cell.
@@ -28,7 +28,7 @@ void check_staleness(const std::vector<Row>& rows, const WeightVersions& found, 
       CAPTURE(r);
       CAPTURE(c);
       CHECK(found.staleness[r][c] ==
-            rule(static_cast<int>(r), rows[r][c].micro_batch, rows[r][c].pass == Pass::forward));
+            rule(static_cast<int>(r), rows[r][c].micro_batch, rows[r][c].kind == ActionKind::forward));
     }
 }
 
@@ -84,9 +84,9 @@ TEST_CASE("1F1B-RR: floor((R-1-earlier)/replicas) + 1 versions, over random repl
 }
 
 TEST_CASE("round robin: micro-batch b goes to replica b mod r, with warm-up by rank") {
-  Grid grid;
-  grid.ranks = round_robin_rows({2, 1}, 4);
-  CHECK(to_csv(grid) == "0F0,0F2,0B0,0B2\n0F1,0F3,0B1,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n");
+  Schedule schedule;
+  schedule.ranks = round_robin_rows({2, 1}, 4);
+  CHECK(to_csv(schedule) == "0F0,0F2,0B0,0B2\n0F1,0F3,0B1,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n");
   CHECK_THROWS_WITH_AS(round_robin_rows({2, 3}, 4), "4 micro-batches do not go evenly to 3 replicas",
                        core::BadInput);
   CHECK_THROWS_AS(round_robin_rows({0}, 4), core::BadInput);
@@ -127,11 +127,12 @@ TEST_CASE("PipeMare and XPipe keep one version: forwards miss n - 1 - r updates,
 }
 
 TEST_CASE("a flush keeps one version in every family and misses nothing") {
-  for (const GridFamily& family : grid_families()) {
+  for (const Family& family : families()) {
     if (family.weights != "flush") continue;
-    GridShape shape;
+    ScheduleShape shape;
     shape.ranks = 4, shape.micro_batches = 8;
-    const auto found = weight_versions(make_grid(family.name, shape).ranks, weight_policy(family.weights));
+    const auto found =
+        weight_versions(make_schedule(family.name, shape).ranks, weight_policy(family.weights));
     CHECK(found.held == std::vector<int>(4, 1));
     for (const auto& row : found.staleness) CHECK(*std::max_element(row.begin(), row.end()) == 0);
   }
@@ -139,7 +140,7 @@ TEST_CASE("a flush keeps one version in every family and misses nothing") {
 
 TEST_CASE("split backwards free a version with the weight gradient; unknown policies get a hint") {
   // F0 F1 I0 W0 F2 ...: the update is W's, so F2 sees one; I1 still uses version 0.
-  const auto rows = parse_grid("0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2", "g").ranks;
+  const auto rows = parse_schedule("0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2", "g").ranks;
   const auto found = weight_versions(rows, weight_policy("stashing"));
   CHECK(found.held == std::vector<int>{2});
   CHECK(found.staleness[0] == std::vector<int>{0, 1, 0, -1, 1, 1, -1, 1, -1});

@@ -127,8 +127,7 @@ TEST_CASE("what buckets hide of an all-reduce is in no bound, what they do not h
        {std::tuple{1e3, 0, 4.0}, {1e3, 1, 1.0}, {1e3, 1000, 1.0}, {1e3, 1001, 2.0}, {500.0, 1, 5.0}}) {
     row.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, bandwidth);
     row.plan.training.bucket = core::Bytes(bucket);
-    const auto simulated =
-        sim::simulate_time(row.problem(), row.plan, score::order_of(row.problem(), row.plan), {});
+    const auto simulated = sim::simulate_time(row.problem(), score::scheduled(row.problem(), row.plan), {});
     CHECK(to_seconds(simulated).value() == support::near(8 + left));
     CHECK(to_seconds(score::lower_bound(row.problem(), row.plan)->time).value() == support::near(8 + left));
     CHECK(score::least_iteration(row.problem(), row.plan, score::Reduction::closed_form).value() ==

@@ -35,7 +35,7 @@ struct Case {
   plan::Plan plan;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
   sim::Explanation explained(const sim::SimulationOptions& options = {}) const {
-    return sim::explain(problem(), plan, schedule::plan_order(plan), options);
+    return sim::explain(problem(), {problem().graph, plan}, options);
   }
 };
 
@@ -191,8 +191,7 @@ TEST_CASE("a receiver without a free buffer holds a transfer back") {
   auto c = staged({{0, 1}}, {1, 10}, support::tiny_cluster(2, 1 << 30, 1000), 4);
   c.plan.schedule = "1f1b";
   c.plan.stages[0].in_flight = 4, c.plan.stages[1].in_flight = 1;
-  const auto order = schedule::plan_order(c.plan);
-  const auto iteration = sim::prepare(c.problem(), c.plan, order, {});
+  const auto iteration = sim::prepare(c.problem(), {c.problem().graph, c.plan}, {});
   const auto times = sim::run(iteration.graph, sim::NetworkModel::fair);
   int held = 0;
   // Its own passes follow each other without a gap, so these transfers are not on the critical path. Each is
@@ -230,7 +229,7 @@ TEST_CASE("a path is shown in as many runs as asked for, and the runs tile it") 
 TEST_CASE("what is configured and never used is told") {
   auto c = staged({{0, 1}}, {1, 1}, support::tiny_cluster(3), 2);
   const auto lines = [&](const sim::SimulationOptions& options) {
-    return sim::unused(c.problem(), c.plan, schedule::plan_order(c.plan), options);
+    return sim::unused(c.problem(), {c.problem().graph, c.plan}, options);
   };
   CHECK(lines({}) == std::vector<std::string>{"device 2 (2) serves no stage"});
   c.plan.stages[1].in_flight = 3;
@@ -248,7 +247,7 @@ TEST_CASE("a given route that nothing takes is told") {
     const cluster::Cluster cluster("given", parts.types(), parts.devices(), 1, parts.links(), parts.points(),
                                    {{from, to, {2 * from, 2 * to + 1}}});
     auto c = staged({{0, 1}, {1, 2}}, {1, 1, 1}, cluster, 2);
-    return sim::unused(c.problem(), c.plan, schedule::plan_order(c.plan));
+    return sim::unused(c.problem(), {c.problem().graph, c.plan});
   };
   CHECK(with(0, 1).empty());
   CHECK(with(1, 0).empty());
@@ -287,9 +286,9 @@ TEST_CASE("on random problems every path tiles its run, whatever the network and
       for (const auto collective : {sim::Collective::closed_form, sim::Collective::automatic}) {
         sim::SimulationOptions options{network, collective};
         if (seed % 4 == 1) options.imperfection = &world;
-        const auto explained = sim::explain(problem, *plan, order, options, 1);
+        const auto explained = sim::explain(problem, {problem.graph, *plan, order}, options, 1);
         check_tiles(explained);
-        CHECK(explained.iteration == sim::simulate_time(problem, *plan, order, options));
+        CHECK(explained.iteration == sim::simulate_time(problem, {problem.graph, *plan, order}, options));
         ++paths;
       }
   }
@@ -308,8 +307,7 @@ TEST_CASE("where transfers do not meet, only what is on the path counts") {
     const cost::Problem problem{random.graph, wide, random.costs, random.training};
     const auto plan = random_plan(seed, problem);
     if (!plan) continue;
-    const auto order = schedule::plan_order(*plan);
-    const auto iteration = sim::prepare(problem, *plan, order, {sim::NetworkModel::fifo});
+    const auto iteration = sim::prepare(problem, {problem.graph, *plan}, {sim::NetworkModel::fifo});
     const auto times = sim::run(iteration.graph, sim::NetworkModel::fifo);
     std::set<sim::TaskId> on_path;
     for (const auto& step : sim::critical_path(iteration.graph, times)) on_path.insert(step.task);
@@ -324,7 +322,8 @@ TEST_CASE("where transfers do not meet, only what is on the path counts") {
       CHECK(sim::run(longer, sim::NetworkModel::fifo).makespan == times.makespan + 12345);
       if (++changed % 8 == 0) break;
     }
-    for (const auto& share : sim::explain(problem, *plan, order, {sim::NetworkModel::fifo}).shares)
+    for (const auto& share :
+         sim::explain(problem, {problem.graph, *plan}, {sim::NetworkModel::fifo}).shares)
       if (share.without) CHECK(*share.without <= Picoseconds(times.makespan));
   }
   CHECK(changed >= 100);

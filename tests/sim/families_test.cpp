@@ -1,4 +1,4 @@
-// Schedules beyond 1F1B, on a real plan: the simulator must agree with what they take as bare grids.
+// Schedules beyond 1F1B, on a real plan: the simulator must agree with what they take as bare schedules.
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/validate.hpp"
-#include "penstock/sim/grid.hpp"
+#include "penstock/sim/schedule_times.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/sim/verify.hpp"
 #include "penstock/trace/summary.hpp"
@@ -30,8 +30,9 @@ struct Case {
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
   trace::Trace simulated() const {
     const auto order = schedule::plan_order(plan);
-    const auto trace = sim::simulate(problem(), plan, order, {sim::NetworkModel::fifo});
-    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace, {sim::NetworkModel::fifo}))
+    const auto trace = sim::simulate(problem(), {problem().graph, plan, order}, {sim::NetworkModel::fifo});
+    for (const auto& fault :
+         sim::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
       FAIL_CHECK(fault);
     return trace;
   }
@@ -60,7 +61,7 @@ Case chain(const std::string& schedule, const std::vector<std::int32_t>& rank, s
 
 }  // namespace
 
-TEST_CASE("families on a plan take as long as their grids, and hold as much") {
+TEST_CASE("families on a plan take as long as their schedules, and hold as much") {
   struct Row {
     const char* family;
     std::vector<std::int32_t> rank;
@@ -80,12 +81,12 @@ TEST_CASE("families on a plan take as long as their grids, and hold as much") {
   for (const Row& row : rows) {
     INFO(row.family);
     const Case c = chain(row.family, row.rank, row.micro_batches);
-    schedule::GridShape shape;
+    schedule::ScheduleShape shape;
     shape.ranks = 4;
     shape.chunks = static_cast<int>(row.rank.size()) / 4;
     shape.micro_batches = static_cast<int>(row.micro_batches);
-    const schedule::Grid grid = schedule::make_grid(row.family, shape);
-    const auto bare = sim::simulate_grid(grid, {});
+    const schedule::Schedule schedule = schedule::make_schedule(row.family, shape);
+    const auto bare = sim::simulate_schedule(schedule, {});
     const auto trace = c.simulated();
     CHECK(to_seconds(trace.iteration).value() == support::near(to_seconds(bare.makespan).value(), 1e-9));
     const auto summary = trace::summarise(trace);
@@ -124,7 +125,9 @@ TEST_CASE("late recomputation waits for its gradient, early recomputation hides 
   const auto late = c.simulated();
   CHECK(to_seconds(late.iteration - early.iteration).value() == support::near(1));
   const auto order = schedule::plan_order(c.plan);
-  CHECK_FALSE(sim::trace_faults(c.problem(), c.plan, order, early, {sim::NetworkModel::fifo}).empty());
+  CHECK_FALSE(
+      sim::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, early, {sim::NetworkModel::fifo})
+          .empty());
 }
 
 TEST_CASE("what is recomputed stays until its weight gradient, and the judge counts it") {

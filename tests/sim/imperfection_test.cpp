@@ -47,8 +47,7 @@ Chain chain(std::size_t stages, std::int64_t micro_batches, double bandwidth = 1
 trace::Trace simulated(const Chain& c, const std::string& yaml, std::uint64_t seed = 0,
                        NetworkModel network = NetworkModel::fair) {
   const auto imperfection = sim::parse_imperfection(yaml, "i.yaml", c.cluster);
-  return sim::simulate(c.problem(), c.plan, schedule::plan_order(c.plan),
-                       {network, {}, &imperfection, seed});
+  return sim::simulate(c.problem(), {c.problem().graph, c.plan}, {network, {}, &imperfection, seed});
 }
 
 /// Seconds.
@@ -96,7 +95,7 @@ std::string fault_of(const std::string& yaml) {
 
 TEST_CASE("an empty file changes nothing") {
   const Chain c = chain(3, 4, 1e3);
-  const auto perfect = sim::simulate(c.problem(), c.plan, schedule::plan_order(c.plan), {NetworkModel::fair});
+  const auto perfect = sim::simulate(c.problem(), {c.problem().graph, c.plan}, {NetworkModel::fair});
   const auto same = simulated(c, "{}");
   REQUIRE(same.spans.size() == perfect.spans.size());
   for (std::size_t s = 0; s < same.spans.size(); ++s) {
@@ -277,8 +276,7 @@ TEST_CASE("a device that is listed but takes no part counts as idle") {
   const auto part = c.cluster.first(2);
   const auto imperfection = sim::parse_imperfection("devices: [{device: 2, speed: 0.5}]", "i.yaml", part);
   const cost::Problem problem{c.graph, part, c.costs, c.plan.training};
-  const auto trace = sim::simulate(problem, c.plan, schedule::plan_order(c.plan),
-                                   {NetworkModel::fifo, {}, &imperfection});
+  const auto trace = sim::simulate(problem, {problem.graph, c.plan}, {NetworkModel::fifo, {}, &imperfection});
   CHECK(to_seconds(trace.iteration).value() == support::near(6));
   CHECK(sim::unmet(imperfection, part, trace) ==
         std::vector<std::string>{"i.yaml:1: devices[0]: the device computes nothing"});
@@ -298,7 +296,8 @@ TEST_CASE("imperfect iterations keep the rules") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const sim::SimulationOptions options{network, {}, &world, seed};
       const auto order = schedule::plan_order(c.plan);
-      CHECK(sim::trace_faults(c.problem(), c.plan, order, sim::simulate(c.problem(), c.plan, order, options),
+      CHECK(sim::trace_faults(c.problem(), {c.problem().graph, c.plan, order},
+                              sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
                               options) == std::vector<std::string>{});
     }
 }

@@ -42,7 +42,7 @@ TEST_CASE("stages of one device share the larger workspace; their weights add up
   const auto costs = support::FixedCosts::uniform(4, 1, 2);
   const auto cluster = support::tiny_cluster(2);
   const cost::Problem problem{graph, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::plan_order(p), {});
+  const auto trace = sim::simulate(problem, {problem.graph, p}, {});
   const auto held = [&](std::size_t device, MemoryKind kind) {
     return at(trace.devices[device].fixed, kind);
   };

@@ -40,10 +40,9 @@ trace::Trace two_stages(double factor, const std::string& imperfection = "") {
   sim::SimulationOptions options;
   const auto world = sim::parse_imperfection(imperfection.empty() ? "{}" : imperfection, "i.yaml", cluster);
   if (!imperfection.empty()) options.imperfection = &world;
-  const auto trace = sim::simulate(problem, plan, schedule::plan_order(plan), options);
+  const auto trace = sim::simulate(problem, {problem.graph, plan}, options);
   if (imperfection.empty())
-    for (const auto& fault : sim::trace_faults(problem, plan, schedule::plan_order(plan), trace))
-      FAIL_CHECK(fault);
+    for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan}, trace)) FAIL_CHECK(fault);
   return trace;
 }
 
@@ -100,7 +99,7 @@ TEST_CASE("a backward pass slows down while its first gradients are reduced") {
   const cost::Problem problem{graph, cluster, costs, plan.training};
   for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring}) {
     const auto time =
-        sim::simulate_time(problem, plan, schedule::plan_order(plan), {sim::NetworkModel::fair, collective});
+        sim::simulate_time(problem, {problem.graph, plan}, {sim::NetworkModel::fair, collective});
     CHECK(to_seconds(time).value() == support::near(5.5));
   }
 }

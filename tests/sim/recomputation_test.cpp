@@ -59,8 +59,9 @@ struct Case {
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
   trace::Trace simulated() const {
     const auto order = schedule::plan_order(plan);
-    auto trace = sim::simulate(problem(), plan, order, {sim::NetworkModel::fifo});
-    for (const auto& fault : sim::trace_faults(problem(), plan, order, trace, {sim::NetworkModel::fifo}))
+    auto trace = sim::simulate(problem(), {problem().graph, plan, order}, {sim::NetworkModel::fifo});
+    for (const auto& fault :
+         sim::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
       FAIL_CHECK(fault);
     return trace;
   }
@@ -158,7 +159,7 @@ TEST_CASE("on shared devices a stage that waits with its recomputation holds the
   for (const plan::Recomputation how : {plan::kRecomputeStage, plan::kRecomputeEarly}) {
     for (plan::Stage& stage : plan.stages) stage.recompute = how;
     const auto order = score::order_of(problem, plan);
-    const auto trace = sim::simulate(problem, plan, order, {});
-    CHECK(sim::trace_faults(problem, plan, order, trace, {}) == std::vector<std::string>{});
+    const auto trace = sim::simulate(problem, {problem.graph, plan, order}, {});
+    CHECK(sim::trace_faults(problem, {problem.graph, plan, order}, trace, {}) == std::vector<std::string>{});
   }
 }

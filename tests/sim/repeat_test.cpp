@@ -53,14 +53,14 @@ TEST_CASE("repeated runs are those of the seeds that follow, whatever the thread
   const sim::SimulationOptions options{sim::NetworkModel::fair, {}, &imperfection, 5};
   std::vector<core::Picoseconds> one_by_one;
   for (std::uint64_t seed = 5; seed < 25; ++seed)
-    one_by_one.push_back(
-        sim::simulate_time(problem, plan, order, {sim::NetworkModel::fair, {}, &imperfection, seed}));
+    one_by_one.push_back(sim::simulate_time(problem, {problem.graph, plan, order},
+                                            {sim::NetworkModel::fair, {}, &imperfection, seed}));
   for (const std::size_t threads : {1, 2, 5}) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-    CHECK(sim::repeat(problem, plan, order, options, 20) == one_by_one);
+    CHECK(sim::repeat(problem, {problem.graph, plan, order}, options, 20) == one_by_one);
   }
   CHECK(one_by_one[0] != one_by_one[1]);
   const std::atomic<bool> stopped = true;
-  CHECK_THROWS_AS(sim::repeat(problem, plan, order, options, 20, core::StopToken(&stopped)),
+  CHECK_THROWS_AS(sim::repeat(problem, {problem.graph, plan, order}, options, 20, core::StopToken(&stopped)),
                   core::Interrupted);
 }

@@ -39,7 +39,7 @@ struct Matrices {
   trace::Trace run(plan::Plan& plan) const {
     score::derive_in_flight(problem(plan), plan);
     REQUIRE(score::faults(problem(plan), plan).empty());
-    return sim::simulate(problem(plan), plan, score::order_of(problem(plan), plan));
+    return sim::simulate(problem(plan), score::scheduled(problem(plan), plan));
   }
   graph::OpGraph graph;
   cluster::Cluster cluster;
@@ -92,7 +92,8 @@ std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan
                                   const sim::SimulationOptions& options) {
   score::derive_in_flight(problem, plan);
   const auto order = score::order_of(problem, plan);
-  return sim::trace_faults(problem, plan, order, sim::simulate(problem, plan, order, options), options);
+  return sim::trace_faults(problem, {problem.graph, plan, order},
+                           sim::simulate(problem, {problem.graph, plan, order}, options), options);
 }
 
 }  // namespace
@@ -231,7 +232,7 @@ TEST_CASE("at every bucket of a last backward pass a group waits for its slowest
   // max(4, 4) / 2.
   for (const std::int64_t bucket : {4000, 8000}) {
     problem.training.bucket = Bytes(bucket);
-    const auto trace = sim::simulate(problem, plan, score::order_of(problem, plan), {});
+    const auto trace = sim::simulate(problem, score::scheduled(problem, plan), {});
     const auto last = std::find_if(trace.spans.begin(), trace.spans.end(),
                                    [](const auto& span) { return span.kind == TaskKind::backward; });
     CHECK(seconds(last->end - last->start - last->collective) ==

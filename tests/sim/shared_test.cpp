@@ -21,12 +21,12 @@ using trace::TaskKind;
 namespace {
 
 trace::Trace simulated(const CutModel& model, const sim::SimulationOptions& options = {}) {
-  return sim::simulate(model.problem(), model.plan, schedule::plan_order(model.plan), options);
+  return sim::simulate(model.problem(), {model.problem().graph, model.plan}, options);
 }
 
 std::vector<std::string> faults(const CutModel& model, const trace::Trace& trace,
                                 const sim::SimulationOptions& options = {}) {
-  return sim::trace_faults(model.problem(), model.plan, schedule::plan_order(model.plan), trace, options);
+  return sim::trace_faults(model.problem(), {model.problem().graph, model.plan}, trace, options);
 }
 
 std::vector<Span*> shared(trace::Trace& trace) {

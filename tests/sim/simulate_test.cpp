@@ -40,7 +40,7 @@ double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostMod
                  double bandwidth = 1e18, const sim::SimulationOptions& options = {sim::NetworkModel::fifo}) {
   const auto cluster = support::tiny_cluster(graph.size(), 1 << 30, bandwidth);
   const cost::Problem problem{graph, cluster, costs, p.training};
-  return to_seconds(sim::simulate_time(problem, p, schedule::plan_order(p), options)).value();
+  return to_seconds(sim::simulate_time(problem, {problem.graph, p}, options)).value();
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ TEST_CASE("a transfer that waits for its receiver does not keep its sender's cab
   const auto costs = support::FixedCosts::uniform(4, 1, 1);
   const Plan p = one_each(g, 1, {1});
   const cost::Problem problem{g, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::plan_order(p), {sim::NetworkModel::fifo});
+  const auto trace = sim::simulate(problem, {problem.graph, p}, {sim::NetworkModel::fifo});
   for (const auto& span : trace.spans) {
     if (span.kind != trace::TaskKind::forward) continue;
     if (span.stage == core::StageId(2)) CHECK(to_seconds(span.start).value() == support::near(3));
@@ -130,7 +130,7 @@ TEST_CASE("replicas share each micro-batch and reduce gradients at the end") {
   p.training.mini_batch = 8;
   p.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 4, 1, 4, {}}};
   const cost::Problem problem{g, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::plan_order(p));
+  const auto trace = sim::simulate(problem, {problem.graph, p});
   // Two micro-batches, two samples per device: 2 * (2 + 2) s; ring of two: 2 * 500 B at 1 kB/s = 1 s.
   CHECK(to_seconds(trace.iteration).value() == support::near(9));
   CHECK(trace::summarise(trace).samples_per_second == support::near(8.0 / 9));
@@ -142,7 +142,7 @@ TEST_CASE("memory over time follows the schedule and stays within the formula") 
   const auto costs = support::FixedCosts::uniform(3, 1, 2);
   const Plan p = one_each(g, 8, {1});
   const cost::Problem problem{g, cluster, costs, p.training};
-  const auto trace = sim::simulate(problem, p, schedule::plan_order(p));
+  const auto trace = sim::simulate(problem, {problem.graph, p});
   const auto summary = trace::summarise(trace);
   for (std::size_t s = 0; s < 3; ++s) {
     const auto load = cost::stage_load(problem, p.stages[s].operators);
@@ -187,8 +187,8 @@ TEST_CASE("a simulation ends when its time is over") {
   plan.training = problem.training;
   plan.stages.push_back({{core::OpId(0)}, {core::DeviceId(0)}, 1, 1, 1, {}});
   sim::SimulationOptions options;
-  CHECK_NOTHROW(sim::simulate(problem, plan, schedule::plan_order(plan), options));
+  CHECK_NOTHROW(sim::simulate(problem, {problem.graph, plan}, options));
   options.stop = core::StopToken().within(core::Seconds(0));
-  CHECK_THROWS_AS(sim::simulate(problem, plan, schedule::plan_order(plan), options), core::TimedOut);
-  CHECK_THROWS_AS(sim::simulate_time(problem, plan, schedule::plan_order(plan), options), core::TimedOut);
+  CHECK_THROWS_AS(sim::simulate(problem, {problem.graph, plan}, options), core::TimedOut);
+  CHECK_THROWS_AS(sim::simulate_time(problem, {problem.graph, plan}, options), core::TimedOut);
 }

@@ -40,8 +40,9 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   for (std::size_t r = 0; r < replicas; ++r) plan.stages[0].devices.emplace_back(r);
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  const auto trace = sim::simulate(problem, plan, order, options);
-  for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
+  const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
+  for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan, order}, trace, options))
+    FAIL_CHECK(fault);
   return to_seconds(trace.iteration).value();
 }
 
@@ -91,7 +92,8 @@ TEST_CASE("no replica sends gradients before it has computed them") {
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   for (const Collective collective : {Collective::ring, Collective::tree, Collective::halving_doubling}) {
-    const auto trace = sim::simulate(problem, plan, order, {sim::NetworkModel::fair, collective});
+    const auto trace =
+        sim::simulate(problem, {problem.graph, plan, order}, {sim::NetworkModel::fair, collective});
     for (const auto& span : trace.spans)
       if (span.kind == trace::TaskKind::all_reduce) CHECK(to_seconds(span.start).value() >= 4);
   }
@@ -189,8 +191,9 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
     for (const std::int64_t bucket : {0, 1}) {
       problem.training.bucket = core::Bytes(bucket);
       const sim::SimulationOptions options{sim::NetworkModel::fair, collective};
-      const auto trace = sim::simulate(problem, plan, order, options);
-      for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
+      const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
+      for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan, order}, trace, options))
+        FAIL_CHECK(fault);
       CHECK(to_seconds(trace.iteration).value() == support::near(4, 1e-3));
     }
 }

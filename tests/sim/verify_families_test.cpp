@@ -21,9 +21,11 @@ int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
     INFO(c.plan.schedule, " ", seed);
     const auto order = score::order_of(c.problem(), c.plan);
     INFO(name(options.network), " ", name(options.collective), " ", c.plan.training.bucket.value());
-    const auto trace = sim::simulate(c.problem(), c.plan, order, options);
-    for (const auto& fault : sim::trace_faults(c.problem(), c.plan, order, trace, options)) FAIL_CHECK(fault);
-    const auto explained = sim::explain(c.problem(), c.plan, order, options, 0);
+    const auto trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options);
+    for (const auto& fault :
+         sim::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, trace, options))
+      FAIL_CHECK(fault);
+    const auto explained = sim::explain(c.problem(), {c.problem().graph, c.plan, order}, options, 0);
     core::Picoseconds reached;
     for (const auto& entry : explained.path) {
       if (entry.start != reached) FAIL_CHECK("a gap at ", reached.value());

@@ -36,7 +36,7 @@ struct World {
   cluster::Cluster cluster;
   support::FixedCosts costs;
   plan::Plan plan;
-  schedule::Grid order;
+  schedule::Schedule order;
   sim::SimulationOptions options;
 
   World(const std::string& schedule, const std::vector<std::vector<std::size_t>>& devices,
@@ -68,10 +68,11 @@ struct World {
   /// Whether the trace is without fault as it is, and has one with `text` after the change.
   void finds(const std::string& text, const std::function<void(trace::Trace&)>& change) const {
     const cost::Problem problem{graph, cluster, costs, plan.training};
-    trace::Trace trace = sim::simulate(problem, plan, order, options);
-    for (const auto& fault : sim::trace_faults(problem, plan, order, trace, options)) FAIL_CHECK(fault);
+    trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order}, options);
+    for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan, order}, trace, options))
+      FAIL_CHECK(fault);
     change(trace);
-    const auto faults = sim::trace_faults(problem, plan, order, trace, options);
+    const auto faults = sim::trace_faults(problem, {problem.graph, plan, order}, trace, options);
     const bool found = std::any_of(faults.begin(), faults.end(),
                                    [&](const auto& fault) { return fault.find(text) != std::string::npos; });
     const std::string first = faults.empty() ? "no fault" : faults.front();
@@ -196,25 +197,29 @@ TEST_CASE("an early bucket may be reduced while the last pass runs, not before i
 
 TEST_CASE("orders that compute with what is not there are found") {
   World world("1f1b", {{0}}, {1}, 1);
-  using schedule::Pass;
-  const auto with = [&](std::vector<Pass> passes) {
+  using schedule::ActionKind;
+  const auto with = [&](std::vector<ActionKind> passes) {
     world.order.ranks[0].clear();
-    for (const Pass pass : passes) world.order.ranks[0].push_back({pass, 0, pass == Pass::step ? -1 : 0});
+    for (const ActionKind kind : passes)
+      world.order.ranks[0].push_back({kind, 0, kind == ActionKind::step ? -1 : 0});
     return world;
   };
   const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const auto first_fault = [&](std::vector<Pass> passes) {
+  const auto first_fault = [&](std::vector<ActionKind> passes) {
     const auto order = with(passes).order;
-    const auto faults =
-        sim::trace_faults(problem, world.plan, order, sim::simulate(problem, world.plan, order));
+    const auto faults = sim::trace_faults(problem, {problem.graph, world.plan, order},
+                                          sim::simulate(problem, {problem.graph, world.plan, order}));
     return faults.empty() ? "none" : faults.front();
   };
-  CHECK(first_fault({Pass::forward, Pass::input_gradient, Pass::weight_gradient, Pass::step}) == "none");
+  CHECK(first_fault({ActionKind::forward, ActionKind::input_gradient, ActionKind::weight_gradient,
+                     ActionKind::step}) == "none");
   CHECK(
-      first_fault({Pass::forward, Pass::weight_gradient, Pass::input_gradient, Pass::step}) ==
+      first_fault(
+          {ActionKind::forward, ActionKind::weight_gradient, ActionKind::input_gradient, ActionKind::step}) ==
       "device 0: the weight gradient of micro-batch 0 on stage 0 starts before its input gradient has ended");
-  CHECK(first_fault({Pass::forward, Pass::recompute, Pass::backward, Pass::step}) == "none");
-  CHECK(first_fault({Pass::forward, Pass::backward, Pass::recompute, Pass::step}) ==
+  CHECK(first_fault({ActionKind::forward, ActionKind::recompute, ActionKind::backward, ActionKind::step}) ==
+        "none");
+  CHECK(first_fault({ActionKind::forward, ActionKind::backward, ActionKind::recompute, ActionKind::step}) ==
         "device 0: the backward of micro-batch 0 on stage 0 starts before its recompute has ended");
 }
 
@@ -224,7 +229,7 @@ TEST_CASE("a pause within a pair is found") {
     // Device 0's first pair: its backward begins a picosecond late, and is as much shorter.
     int position = 0;
     for (const auto& action : world.order.ranks[0]) {
-      if (action.pass == schedule::Pass::overlapped) break;
+      if (action.kind == schedule::ActionKind::overlapped) break;
       ++position;
     }
     for (Span& s : t.spans)
@@ -236,17 +241,18 @@ TEST_CASE("leaving a barrier early is found") {
   // A barrier after all forwards, kept, and one that nobody has kept: device 0 comes to it when it has done
   // everything, and device 1 begins behind it.
   World world("gpipe", {{0}, {1}}, {1, 5}, 2);
-  const schedule::Action barrier{schedule::Pass::barrier};
+  const schedule::Action barrier{schedule::ActionKind::barrier};
   const auto with = [&](std::ptrdiff_t first, std::ptrdiff_t second) {
-    schedule::Grid order = world.order;
+    schedule::Schedule order = world.order;
     order.ranks[0].insert(order.ranks[0].begin() + first, barrier);
     order.ranks[1].insert(order.ranks[1].begin() + second, barrier);
     return order;
   };
   const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const auto trace = sim::simulate(problem, world.plan, with(2, 2));
-  CHECK(sim::trace_faults(problem, world.plan, with(2, 2), trace) == std::vector<std::string>{});
-  CHECK(sim::trace_faults(problem, world.plan, with(5, 0), trace) ==
+  const auto trace = sim::simulate(problem, {problem.graph, world.plan, with(2, 2)});
+  CHECK(sim::trace_faults(problem, {problem.graph, world.plan, with(2, 2)}, trace) ==
+        std::vector<std::string>{});
+  CHECK(sim::trace_faults(problem, {problem.graph, world.plan, with(5, 0)}, trace) ==
         std::vector<std::string>{"barrier 0 is left before all have come to it"});
 }
 

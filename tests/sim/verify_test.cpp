@@ -41,9 +41,9 @@ std::string fault_after(const std::function<void(trace::Trace&)>& change) {
   schedule::derive_in_flight(plan, plan::StageGraph(graph, plan));
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  trace::Trace trace = sim::simulate(problem, plan, order);
+  trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order});
   change(trace);
-  const auto faults = sim::trace_faults(problem, plan, order, trace);
+  const auto faults = sim::trace_faults(problem, {problem.graph, plan, order}, trace);
   return faults.empty() ? "none" : faults.front();
 }
 
@@ -106,9 +106,10 @@ TEST_CASE(
     const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       const sim::SimulationOptions options{network, static_cast<sim::Collective>(seed % 6)};
-      const auto trace = sim::simulate(problem, plan, order, options);
-      CHECK(sim::trace_faults(problem, plan, order, trace, options) == std::vector<std::string>());
-      CHECK(trace.iteration == sim::simulate_time(problem, plan, order, options));
+      const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
+      CHECK(sim::trace_faults(problem, {problem.graph, plan, order}, trace, options) ==
+            std::vector<std::string>());
+      CHECK(trace.iteration == sim::simulate_time(problem, {problem.graph, plan, order}, options));
       ++traces;
     }
   }

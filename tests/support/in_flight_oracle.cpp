@@ -28,8 +28,7 @@ class Clock {
   std::int64_t iteration(const Held& held) {
     for (std::size_t s = 0; s < held.size(); ++s) plan_.stages[s].in_flight = held[s];
     try {
-      return sim::simulate_time(problem_, plan_, schedule::plan_order(plan_), {sim::NetworkModel::fifo})
-          .value();
+      return sim::simulate_time(problem_, {problem_.graph, plan_}, {sim::NetworkModel::fifo}).value();
     } catch (const core::Error& e) {
       core::require(e.code() == core::ExitCode::invalid_plan, "only deadlocks are expected");
       return kNever;

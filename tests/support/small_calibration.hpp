@@ -13,12 +13,12 @@ inline cost::Timing timing(double seconds) {
   return {share(1), share(0.98), share(1.02), 10, share(0.99), share(1.01)};
 }
 
-inline cost::KernelPoint point(cost::Pass pass, std::int64_t samples, double seconds) {
+inline cost::KernelPoint point(graph::Pass pass, std::int64_t samples, double seconds) {
   return {pass, samples, timing(2 * seconds), timing(seconds), "", core::Bytes(0)};
 }
 
 /// `seconds` cold, half of that back to back. Without whole models cold times count.
-inline cost::KernelPoint cold_point(cost::Pass pass, std::int64_t samples, double seconds) {
+inline cost::KernelPoint cold_point(graph::Pass pass, std::int64_t samples, double seconds) {
   return point(pass, samples, seconds / 2);
 }
 
@@ -48,8 +48,8 @@ inline cost::Calibration full_calibration() {
   MeasuredKernel linear{
       {graph::OpKind::linear, {{"rows", 1}, {"in", 8}, {"out", 16}}, cluster::Precision::fp32},
       {{core::Flops(256), core::Flops(256), core::Flops(256)}, core::Bytes(96), core::Bytes(512)},
-      {point(Pass::forward, 1, 1e-5), point(Pass::forward, 2, 1.5e-5),
-       point(Pass::weight_gradient, 1, 2e-5)}};
+      {point(graph::Pass::forward, 1, 1e-5), point(graph::Pass::forward, 2, 1.5e-5),
+       point(graph::Pass::weight_gradient, 1, 2e-5)}};
   linear.points[0].algorithm = "tile \"64\"\n";
   linear.points[0].workspace = core::Bytes(4096);
   linear.points[1].visits = {{core::Seconds(3e-5), core::Seconds(1.5e-5)},

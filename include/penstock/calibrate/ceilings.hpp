@@ -29,7 +29,7 @@ core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream
 struct Roofline {
   core::Bandwidth copy;
   core::FlopRate matmul;
-  core::Seconds time(const cost::Work& work, cost::Pass pass, std::int64_t samples) const;
+  core::Seconds time(const cost::Work& work, graph::Pass pass, std::int64_t samples) const;
 };
 Roofline roofline(const cost::Calibration& calibration, cluster::Precision number);
 

@@ -15,9 +15,9 @@ class TimedKernel {
               std::int64_t samples, cluster::Precision number);
   ~TimedKernel();
 
-  bool has(cost::Pass pass) const;
-  void run(cost::Pass pass);  ///< weight_gradient after input_gradient, which hands it what they share
-  cost::KernelPoint time(cost::Pass pass, Stopwatch& stopwatch);
+  bool has(graph::Pass pass) const;
+  void run(graph::Pass pass);  ///< weight_gradient after input_gradient, which hands it what they share
+  cost::KernelPoint time(graph::Pass pass, Stopwatch& stopwatch);
 
  private:
   struct Parts;

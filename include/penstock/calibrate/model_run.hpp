@@ -25,6 +25,6 @@ cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend
 
 /// The kernel's point there; null where there is none.
 const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key,
-                                    cost::Pass pass, std::int64_t samples);
+                                    graph::Pass pass, std::int64_t samples);
 
 }  // namespace penstock::calibrate

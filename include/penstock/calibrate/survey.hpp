@@ -59,7 +59,7 @@ class Survey {
               std::function<void(cost::Calibration&, Stopwatch&)> measure);
   /// Those passes of which `wanted` says so.
   void measure_kernel(const KernelItem& item, cost::Calibration& calibration,
-                      const std::function<bool(cost::Pass)>& wanted);
+                      const std::function<bool(graph::Pass)>& wanted);
   /// Of two views of the device; of all peers.
   LinkBench views();
   LinkBench peers();

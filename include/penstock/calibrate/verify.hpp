@@ -10,7 +10,7 @@ namespace penstock::calibrate {
 /// One point timed again, back to back.
 struct Recheck {
   cost::KernelKey key;
-  cost::Pass pass = cost::Pass::forward;
+  graph::Pass pass = graph::Pass::forward;
   std::int64_t samples = 1;
   cost::Timing before, now;
   double change() const { return now.median / before.median - 1; }

@@ -23,7 +23,7 @@ struct KernelItem {
   graph::Operator op;  ///< the first with that key
   cost::KernelKey key;
   cost::Work work;
-  std::array<bool, cost::kPasses> passes{};  ///< those that some model trains with
+  std::array<bool, graph::kPasses> passes{};  ///< those that some model trains with
   std::int64_t samples = 1;
 };
 

@@ -12,13 +12,9 @@
 
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/graph/op_graph.hpp"
+#include "penstock/graph/pass.hpp"
 
 namespace penstock::cost {
-
-/// Which of an operator's three kernels.
-enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
-inline constexpr std::size_t kPasses = 3;
-std::string_view name(Pass pass);
 
 /// Repeated timings of one thing; low and high enclose the median, 95 % by bootstrap.
 struct Timing {
@@ -64,9 +60,9 @@ struct KernelKey {
 /// What a pass over n samples does: n * flops[pass], and n * moved + weights bytes read and written. Where
 /// operators with one key differ (the first layer's inputs want no gradient), the most any of them does.
 struct Work {
-  std::array<core::Flops, kPasses> flops{};  ///< per sample
-  core::Bytes moved;                         ///< per sample: inputs, output, rows gathered from a table
-  core::Bytes weights;                       ///< read or written once, however many samples
+  std::array<core::Flops, graph::kPasses> flops{};  ///< per sample
+  core::Bytes moved;    ///< per sample: inputs, output, rows gathered from a table
+  core::Bytes weights;  ///< read or written once, however many samples
 };
 
 /// Medians of one round of measuring.
@@ -75,7 +71,7 @@ struct Visit {
 };
 
 struct KernelPoint {
-  Pass pass = Pass::forward;
+  graph::Pass pass = graph::Pass::forward;
   std::int64_t samples = 1;
   Timing cold;            ///< operands come from memory
   Timing back_to_back;    ///< operands are where the run before left them
@@ -187,7 +183,7 @@ KernelKey key_of(const graph::Operator& op, cluster::Precision number);
 /// Traffic as AnalyticCosts counts it, every tensor once, in elements of that number's size.
 Work work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision number);
 /// Whether training runs this kernel of it. Not so: weights it does not have; inputs that want no gradient.
-bool has_pass(const graph::Operator& op, Pass pass);
+bool has_pass(const graph::Operator& op, graph::Pass pass);
 
 /// The file form: version, identity, numbers with units, one line per point, and last a check sum over what
 /// stands above it. Times keep five digits, so to_yaml(parse_calibration(x)) gives x again, byte for byte.

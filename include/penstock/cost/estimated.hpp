@@ -24,8 +24,8 @@ PassEstimate scaled(const PassEstimate& pass, double factor);
 
 /// All zero for passes the operator does not have.
 struct Estimate {
-  std::array<PassEstimate, kPasses> passes;
-  const PassEstimate& operator[](Pass pass) const { return passes[static_cast<std::size_t>(pass)]; }
+  std::array<PassEstimate, graph::kPasses> passes;
+  const PassEstimate& operator[](graph::Pass pass) const { return passes[static_cast<std::size_t>(pass)]; }
   OpTime time() const { return {passes[0].time, passes[1].time, passes[2].time}; }
   core::Seconds total() const { return time().total(); }
   core::Seconds low() const { return passes[0].low + passes[1].low + passes[2].low; }

@@ -9,6 +9,7 @@
 #include "penstock/experiment/spec.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/report/results.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/score/problem_bound.hpp"
 #include "penstock/sim/options.hpp"
 #include "penstock/trace/summary.hpp"
@@ -84,7 +85,7 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
 /// perfect world), simulation, memory.
-CellOutcome evaluate(const cost::Problem& problem, const plan::Plan& plan, report::CellResult row,
-                     const sim::SimulationOptions& simulation);
+CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                     report::CellResult row, const sim::SimulationOptions& simulation);
 
 }  // namespace penstock::experiment

@@ -15,8 +15,8 @@ struct ScheduleCell {
   std::string schedule;  ///< the family with its options: "interleaved_1f1b:chunks=3"
   std::string family;
   std::string pipeline;  ///< name in the file
-  schedule::GridShape shape;
-  schedule::GridCosts full_stage;
+  schedule::ScheduleShape shape;
+  schedule::PassCosts full_stage;
 };
 
 struct ScheduleStudy {

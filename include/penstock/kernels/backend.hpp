@@ -14,6 +14,7 @@
 
 #include "penstock/core/units.hpp"
 #include "penstock/graph/op_graph.hpp"
+#include "penstock/graph/pass.hpp"
 #include "penstock/kernels/number.hpp"
 #include "penstock/kernels/update_rule.hpp"
 
@@ -56,9 +57,6 @@ class Stream {
   virtual std::function<void()> bundle(int copies, const std::function<void()>& body) = 0;
 };
 
-enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
-std::string_view name(Pass pass);
-
 /// One operand: how large a buffer it wants.
 struct Slot {
   std::string name;                 ///< such as "weights"
@@ -98,12 +96,12 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual const Slots& slots() const = 0;
-  virtual bool has(Pass pass) const = 0;  ///< false: no parameters, or no differentiable input
+  virtual bool has(graph::Pass pass) const = 0;  ///< false: no parameters, or no differentiable input
   /// Operands and slots match, and the kernel has the pass (checked, an internal error). Writes every element
   /// of its results whatever they held before, but see Slot::added. Same operands, same bits.
-  virtual void run(Pass pass, const Operands& operands, Stream& stream) = 0;
-  virtual std::string algorithm(Pass pass) const = 0;  ///< of the library's choice
-  virtual core::Bytes workspace(Pass pass) const = 0;  ///< beyond the operands
+  virtual void run(graph::Pass pass, const Operands& operands, Stream& stream) = 0;
+  virtual std::string algorithm(graph::Pass pass) const = 0;  ///< of the library's choice
+  virtual core::Bytes workspace(graph::Pass pass) const = 0;  ///< beyond the operands
 };
 
 /// One optimizer step on a tensor of parameters.

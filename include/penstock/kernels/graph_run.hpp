@@ -25,8 +25,8 @@ class GraphRun {
   /// consumers is written by the last one's pass and added to by the others'. Views work in the forward and
   /// input gradient passes where they show part of a tensor, and are nothing but another name where they show
   /// all of it.
-  bool runs(core::OpId op, Pass pass) const;
-  void run(core::OpId op, Pass pass, Stream& stream);
+  bool runs(core::OpId op, graph::Pass pass) const;
+  void run(core::OpId op, graph::Pass pass, Stream& stream);
 
   /// Gradients of tables are added to; all others are written anew by every backward pass.
   void zero_tables(Stream& stream);

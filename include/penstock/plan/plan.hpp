@@ -121,7 +121,7 @@ struct Plan {
   ClusterRef cluster;
   std::string planner;  ///< who made it; "hand" for a plan written by hand
   Training training;
-  std::string schedule = "1f1b";  ///< a family of schedule::grid_families(), or a grid file (*.csv)
+  std::string schedule = "1f1b";  ///< a family of schedule::families(), or a schedule file (*.csv)
   std::vector<Stage> stages;      ///< in topological order of the stage graph
 };
 

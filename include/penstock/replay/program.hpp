@@ -7,7 +7,7 @@
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/plan/shared_parameters.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 
 namespace penstock::replay {
 
@@ -38,12 +38,13 @@ struct Message {
 
 /// One pass, reduction, update or barrier of one device.
 struct Instruction {
-  schedule::Pass pass = schedule::Pass::forward;  ///< forward, backward, input_gradient, weight_gradient,
-                                                  ///< recompute, reduce_gradient, step or barrier
-  core::StageId stage;                            ///< invalid of a barrier
-  std::int32_t shared = -1;         ///< of a reduce_gradient among stages: index into Program::shared
-  std::int32_t micro_batch = -1;    ///< of the stage, among all; -1 of what concerns the whole stage
-  Samples samples;                  ///< this device's share
+  schedule::ActionKind kind =
+      schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
+                                      ///< recompute, reduce_gradient, step or barrier
+  core::StageId stage;                ///< invalid of a barrier
+  std::int32_t shared = -1;           ///< of a reduce_gradient among stages: index into Program::shared
+  std::int32_t micro_batch = -1;      ///< of the stage, among all; -1 of what concerns the whole stage
+  Samples samples;                    ///< this device's share
   std::int32_t weights = -1;        ///< of forward, recompute and gradients: updates in the weights it uses,
                                     ///< counted from the beginning of the program
   std::vector<MessageId> receives;  ///< arrived before it starts; the others of a group receive the rest
@@ -70,6 +71,6 @@ struct Program {
 /// parked activations, parameters shared between stages without a flush, or by groups that divide them
 /// differently; and naming rank and pass where a policy asks for weights that are not made yet. Error(limit):
 /// more than 2^24 messages.
-Program lower(const graph::OpGraph& graph, const plan::Plan& plan, const schedule::Grid& order);
+Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "penstock/core/units.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 
@@ -22,7 +22,7 @@ struct Task {
 /// Token form, one cell per task: "F0 F1 B0 F2 B1 B2".
 std::string tokens(const std::vector<Task>& row);
 
-/// The row of one stage as actions of a grid.
+/// The row of one stage as actions of a schedule.
 Row row_of(std::int32_t stage, const std::vector<Task>& tasks);
 
 /// Times of one micro-batch; none is negative.

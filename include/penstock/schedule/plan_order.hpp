@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "penstock/plan/plan.hpp"
-#include "penstock/schedule/grid.hpp"
-#include "penstock/schedule/grid_costs.hpp"
+#include "penstock/schedule/pass_costs.hpp"
+#include "penstock/schedule/schedule.hpp"
 #include "penstock/schedule/weight_versions.hpp"
 
 namespace penstock::schedule {
 
-/// The grid the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by all its
-/// replicas. Before each backward pass of a stage that recomputes stands its R. After a stage's last backward
-/// pass of a mini-batch stands its REDUCE_GRAD, where it has replicas, and its STEP. Every stage needs its
-/// in-flight count (see in_flight.hpp).
+/// The schedule the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by all
+/// its replicas. Before each backward pass of a stage that recomputes stands its R. After a stage's last
+/// backward pass of a mini-batch stands its REDUCE_GRAD, where it has replicas, and its STEP. Every stage
+/// needs its in-flight count (see in_flight.hpp).
 ///  gpipe: all forwards, then all backwards (Huang et al., NeurIPS 2019).
 ///  1f1b: as many forwards as may be in flight, then k backwards and k forwards in turn (PipeDream-Flush,
 ///  Narayanan et
@@ -24,22 +24,22 @@ namespace penstock::schedule {
 ///        those of a row are a replica's own: its n-th is micro-batch n * replicas + replica. An update whose
 ///        gradients must be reduced stands before the first pass of the mini-batch after the next, so that it
 ///        hides behind one mini-batch, as in 2BW (Narayanan et al., ICML 2021, section 3.1).
-///  any other family of grid_families(): its grid, for stages with one micro-batch size on as many device
+///  any other family of families(): its schedule, for stages with one micro-batch size on as many device
 ///  sets as the family
 ///        has ranks. The row of stages need not be a chain of the model: an order for a chain suits every DAG
 ///        whose stages are listed producers first. Heuristics look at `costs`.
-///  a file (*.csv): the user's own grid; explicit messages in it are left to the simulator.
+///  a file (*.csv): the user's own schedule; explicit messages in it are left to the simulator.
 /// Throws BadInput naming what the family cannot do, or what of the file a plan has no place for: activations
 /// parked elsewhere, recomputation of a stage whose plan has none, and that of layers where backward passes
 /// are split.
-Grid plan_order(const plan::Plan& plan, const GridCosts& costs = {});
+Schedule plan_order(const plan::Plan& plan, const PassCosts& costs = {});
 
 /// Throws BadInput naming two stages that share devices, for orders of one stage per device.
 void demand_own_devices(const plan::Plan& plan);
 
 /// Adds REDUCE_GRAD, STEP and, where stages recompute, R to rows of computations made elsewhere; drops
 /// messages and what sharded weights need.
-Grid with_updates(const plan::Plan& plan, Grid computations);
+Schedule with_updates(const plan::Plan& plan, Schedule computations);
 
 /// Whether the schedule orders every stage by its in-flight count alone (gpipe, 1f1b, those without a flush):
 /// any stage graph, one stage per device set.
@@ -54,13 +54,13 @@ std::int64_t mini_batches(const plan::Plan& plan);
 /// Condition C4 of GraphPipe (section 3), for several stages per device: every stage runs every micro-batch
 /// once forward, then backward, and never holds more than its in-flight count. Faults in words, empty when
 /// there is none.
-std::vector<std::string> order_faults(const plan::Plan& plan, const Grid& order);
+std::vector<std::string> order_faults(const plan::Plan& plan, const Schedule& order);
 
 /// The most micro-batches each stage holds at once, from the start of their forward to the end of their
 /// backward pass or weight gradient.
-std::vector<std::int32_t> most_held(const Grid& order);
+std::vector<std::int32_t> most_held(const Schedule& order);
 /// The same of those that are recomputed, from their R on.
-std::vector<std::int32_t> most_recomputed(const Grid& order);
+std::vector<std::int32_t> most_recomputed(const Schedule& order);
 
 /// Of the plan's schedule; one with a flush waits for all.
 const WeightPolicy& weight_policy(const plan::Plan& plan);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "penstock/schedule/grid.hpp"
-#include "penstock/schedule/grid_costs.hpp"
+#include "penstock/schedule/pass_costs.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 
@@ -21,7 +21,7 @@ struct Choice {
 /// where there is one and no more forwards than there are ranks from here on:
 ///     [p](const Choice& c) -> std::optional<std::size_t> {
 ///       for (std::size_t k = 0; k < c.ready.size(); ++k)
-///         if (c.ready[k].pass == Pass::backward) return k;
+///         if (c.ready[k].kind == ActionKind::backward) return k;
 ///       return c.live < p - c.rank ? std::optional<std::size_t>(0) : std::nullopt;
 ///     }
 using Policy = std::function<std::optional<std::size_t>(const Choice&)>;
@@ -31,12 +31,12 @@ struct PolicySetting {
   int ranks = 1;
   int micro_batches = 1;
   bool split = false;  ///< I and W instead of B
-  GridCosts costs{};   ///< decide what is ready when
+  PassCosts costs{};   ///< decide what is ready when
 };
 
 /// Runs the pipeline in time and asks the policy whenever a rank is idle and a pass is ready; ranks in order,
-/// so that the grid depends on nothing but the arguments. Throws an invalid-plan error when every rank waits
-/// for ever.
-Grid grid_by_policy(const PolicySetting& setting, const Policy& policy);
+/// so that the schedule depends on nothing but the arguments. Throws an invalid-plan error when every rank
+/// waits for ever.
+Schedule schedule_by_policy(const PolicySetting& setting, const Policy& policy);
 
 }  // namespace penstock::schedule

@@ -1,5 +1,5 @@
 #pragma once
-// Which action waits for which: the part of a grid's meaning that needs no times.
+// Which action waits for which: the part of a schedule's meaning that needs no times.
 
 #include <algorithm>
 #include <array>
@@ -8,42 +8,45 @@
 #include <string>
 #include <vector>
 
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 
 /// A moment others wait for: the end of a forward, of an input gradient (also that inside a full backward,
 /// which ends with the whole), of a send, or of moving an activation to the partner rank or back.
 struct Milestone {
-  Pass pass = Pass::forward;  ///< forward, input_gradient, send_forward, send_backward, evict or load
+  ActionKind kind =
+      ActionKind::forward;  ///< forward, input_gradient, send_forward, send_backward, evict or load
   std::int32_t stage = 0;
   std::int32_t micro_batch = 0;
 };
 
 /// The one milestone a part waits for besides its rank's earlier actions; none where there is no such thing.
-/// A barrier waits for ranks instead, and a backward for its load too, which a valid grid has done before.
-std::optional<Milestone> awaited(const Grid& grid, const Action& part);
+/// A barrier waits for ranks instead, and a backward for its load too, which a valid schedule has done
+/// before.
+std::optional<Milestone> awaited(const Schedule& schedule, const Action& part);
 /// The milestone a part reaches when it ends.
 std::optional<Milestone> reached(const Action& part);
 
-/// A value per milestone of a grid, in one dense array.
+/// A value per milestone of a schedule, in one dense array.
 template <class T>
 class Milestones {
  public:
-  Milestones(const Grid& grid, T initial)
-      : stages_(static_cast<std::size_t>(grid.stages())),
-        count_(static_cast<std::size_t>(micro_batches(grid))),
+  Milestones(const Schedule& schedule, T initial)
+      : stages_(static_cast<std::size_t>(schedule.stages())),
+        count_(static_cast<std::size_t>(micro_batches(schedule))),
         values_(kRows.size() * stages_ * count_, initial) {}
   T& operator[](const Milestone& m) {
-    return values_[(row(m.pass) * stages_ + static_cast<std::size_t>(m.stage)) * count_ +
+    return values_[(row(m.kind) * stages_ + static_cast<std::size_t>(m.stage)) * count_ +
                    static_cast<std::size_t>(m.micro_batch)];
   }
 
  private:
-  static constexpr std::array kRows = {Pass::forward,       Pass::input_gradient, Pass::send_forward,
-                                       Pass::send_backward, Pass::evict,          Pass::load};
-  static std::size_t row(Pass pass) {
-    return static_cast<std::size_t>(std::find(kRows.begin(), kRows.end(), pass) - kRows.begin());
+  static constexpr std::array kRows = {ActionKind::forward,      ActionKind::input_gradient,
+                                       ActionKind::send_forward, ActionKind::send_backward,
+                                       ActionKind::evict,        ActionKind::load};
+  static std::size_t row(ActionKind kind) {
+    return static_cast<std::size_t>(std::find(kRows.begin(), kRows.end(), kind) - kRows.begin());
   }
   std::size_t stages_, count_;
   std::vector<T> values_;
@@ -54,10 +57,10 @@ struct Cell {
   std::int32_t position = 0;  ///< in the rank's row
 };
 
-/// All cells in an order that respects rows and waits; shorter than the grid when it deadlocks.
-std::vector<Cell> run_order(const Grid& grid);
+/// All cells in an order that respects rows and waits; shorter than the schedule when it deadlocks.
+std::vector<Cell> run_order(const Schedule& schedule);
 
-/// The circle of ranks that wait for each other, in words; empty when the grid runs to its end.
-std::string deadlock(const Grid& grid);
+/// The circle of ranks that wait for each other, in words; empty when the schedule runs to its end.
+std::string deadlock(const Schedule& schedule);
 
 }  // namespace penstock::schedule

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/plan/plan.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 

@@ -2,7 +2,7 @@
 // The order of a plan's passes, where what they cost has a say in it.
 
 #include "penstock/cost/problem.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 
 namespace penstock::score {
 
@@ -13,7 +13,11 @@ namespace penstock::score {
 ///              device.
 /// Zero-bubble heuristics are told the mean times of the stages. Throws BadInput naming what the schedule
 /// cannot do.
-schedule::Grid order_of(const cost::Problem& problem, const plan::Plan& plan);
+schedule::Schedule order_of(const cost::Problem& problem, const plan::Plan& plan);
+
+/// The plan with its stage graph and order, for all who simulate, replay or draw it. The plan must be
+/// structurally valid.
+schedule::ScheduledPlan scheduled(const cost::Problem& problem, plan::Plan plan);
 
 /// As schedule::derive_in_flight; list_order holds what its order without limits holds.
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan);

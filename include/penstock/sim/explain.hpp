@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "penstock/cost/problem.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/sim/options.hpp"
 
 namespace penstock::sim {
@@ -86,7 +86,7 @@ struct Explanation {
 /// transfers meet on a link, `without` is at most the iteration; where they do, a faster resource may reorder
 /// them and cost time, as in Graham's anomalies (SIAM J. Appl. Math. 1969). Preconditions and errors as
 /// simulate().
-Explanation explain(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+Explanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                     const SimulationOptions& options = {}, std::size_t simulated_anew = 5);
 
 /// A stretch of the path: entries [first, last].
@@ -103,7 +103,7 @@ std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most
 /// What is configured and never used, in words: a collective or bucket size where no stage has gradients to
 /// reduce, devices that serve no stage, in-flight counts that the order never fills, given routes of the
 /// cluster that nothing takes.
-std::vector<std::string> unused(const cost::Problem& problem, const plan::Plan& plan,
-                                const schedule::Grid& order, const SimulationOptions& options = {});
+std::vector<std::string> unused(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                const SimulationOptions& options = {});
 
 }  // namespace penstock::sim

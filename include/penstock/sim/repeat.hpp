@@ -10,9 +10,9 @@ namespace penstock::sim {
 
 /// Iteration times with the seeds options.seed, options.seed + 1, ... in parallel; the threads do not show in
 /// them. Throws Interrupted when stopped.
-std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const plan::Plan& plan,
-                                      const schedule::Grid& order, const SimulationOptions& options,
-                                      std::size_t runs, core::StopToken stop = {});
+std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                      const SimulationOptions& options, std::size_t runs,
+                                      core::StopToken stop = {});
 
 /// Of values in one unit. A quantile is one of the values: the smallest that at least its share of them do
 /// not exceed (nearest rank).

@@ -2,26 +2,26 @@
 // Discrete-event simulation of one training iteration.
 
 #include "penstock/cost/problem.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/sim/options.hpp"
 #include "penstock/trace/trace.hpp"
 
 namespace penstock::sim {
 
-/// Executes plan and order (schedule::plan_order) on the problem's cluster: every device computes in the
+/// Executes the plan in its order on the problem's cluster: every device computes in the
 /// order of its row, transfers go over the links as the network model says, gradients are reduced as the
 /// options say. An order over several mini-batches gives the time that one adds in the second half of them.
 /// The plan must be structurally valid (plan::structural_faults), the order without faults. Same inputs, same
 /// trace, on every platform. Throws an invalid-plan error when the order deadlocks.
-trace::Trace simulate(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                       const SimulationOptions& options = {});
 
 /// The iteration time alone, without recording a trace.
-core::Picoseconds simulate_time(const cost::Problem& problem, const plan::Plan& plan,
-                                const schedule::Grid& order, const SimulationOptions& options = {});
+core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                const SimulationOptions& options = {});
 
 /// How many tasks `simulate` runs for this plan: passes on every replica, messages, updates.
-std::size_t task_count(const cost::Problem& problem, const plan::Plan& plan, const schedule::Grid& order,
+std::size_t task_count(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                        const SimulationOptions& options = {});
 
 }  // namespace penstock::sim

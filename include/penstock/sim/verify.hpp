@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "penstock/cost/problem.hpp"
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/sim/options.hpp"
 #include "penstock/trace/trace.hpp"
 
@@ -33,8 +33,7 @@ namespace penstock::sim {
 ///  - memory: activations and buffers at every moment, byte for byte, are what the passes and messages hold;
 ///  - the iteration ends with its last task, or is what a later mini-batch adds.
 /// Not checked: that nothing starts later than it could (the paths of explain() show that).
-std::vector<std::string> trace_faults(const cost::Problem& problem, const plan::Plan& plan,
-                                      const schedule::Grid& order, const trace::Trace& trace,
-                                      const SimulationOptions& options = {});
+std::vector<std::string> trace_faults(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                                      const trace::Trace& trace, const SimulationOptions& options = {});
 
 }  // namespace penstock::sim

@@ -34,13 +34,13 @@ class CudaKernel : public Kernel {
         passes_(op, samples, number, *libraries_),
         place_(std::move(place)) {}
   const Slots& slots() const override { return passes_.slots(); }
-  bool has(Pass pass) const override { return has_pass(passes_.slots(), pass); }
-  void run(Pass pass, const Operands& operands, Stream& stream) override {
+  bool has(graph::Pass pass) const override { return has_pass(passes_.slots(), pass); }
+  void run(graph::Pass pass, const Operands& operands, Stream& stream) override {
     select(place_->device());
     passes_.run(pass, operands, queue_of(stream, *place_));
   }
-  std::string algorithm(Pass pass) const override { return passes_.program(pass).algorithm(); }
-  core::Bytes workspace(Pass pass) const override { return passes_.program(pass).workspace(); }
+  std::string algorithm(graph::Pass pass) const override { return passes_.program(pass).algorithm(); }
+  core::Bytes workspace(graph::Pass pass) const override { return passes_.program(pass).workspace(); }
 
  private:
   std::shared_ptr<Libraries> libraries_;

@@ -41,7 +41,7 @@ Passes::Passes(const graph::Operator& op, std::int64_t samples, Number number, L
   build(draft);
 }
 
-void Passes::run(Pass pass, const Operands& operands, const Queue& queue) const {
+void Passes::run(graph::Pass pass, const Operands& operands, const Queue& queue) const {
   check(slots_, pass, operands);
   program(pass).run(operands, queue);
 }

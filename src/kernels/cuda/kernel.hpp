@@ -40,9 +40,9 @@ class Passes {
   /// Throws BadInput as make_kernel does.
   Passes(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries);
   const Slots& slots() const { return slots_; }
-  const Program& program(Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
+  const Program& program(graph::Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
   /// Puts the pass on the queue after a check of its operands.
-  void run(Pass pass, const Operands& operands, const Queue& queue) const;
+  void run(graph::Pass pass, const Operands& operands, const Queue& queue) const;
 
  private:
   Slots slots_;

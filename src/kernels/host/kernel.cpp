@@ -71,7 +71,7 @@ HostKernel::HostKernel(const graph::Operator& op, std::int64_t samples, Number n
   }
 }
 
-void HostKernel::run(Pass pass, const Operands& operands, Stream&) {
+void HostKernel::run(graph::Pass pass, const Operands& operands, Stream&) {
   check(slots_, pass, operands);
   const ThreadCount lent(threads_);
   programs_[static_cast<std::size_t>(pass)].run(operands, stream_);

@@ -44,13 +44,13 @@ class HostKernel : public Kernel {
   /// Throws BadInput as make_kernel does; `threads` is the count in force.
   HostKernel(const graph::Operator& op, std::int64_t samples, Number number, int threads);
   const Slots& slots() const override { return slots_; }
-  bool has(Pass pass) const override { return has_pass(slots_, pass); }
-  void run(Pass pass, const Operands& operands, Stream& stream) override;
-  std::string algorithm(Pass pass) const override { return program(pass).algorithm(); }
-  core::Bytes workspace(Pass pass) const override { return program(pass).workspace(); }
+  bool has(graph::Pass pass) const override { return has_pass(slots_, pass); }
+  void run(graph::Pass pass, const Operands& operands, Stream& stream) override;
+  std::string algorithm(graph::Pass pass) const override { return program(pass).algorithm(); }
+  core::Bytes workspace(graph::Pass pass) const override { return program(pass).workspace(); }
 
  private:
-  const Program& program(Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
+  const Program& program(graph::Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
 
   Slots slots_;
   int threads_;

@@ -11,8 +11,8 @@ class Parking {
  public:
   Parking(const Row& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
     for (std::size_t c = 0; c < row.size(); ++c) {
-      if (c + 1 < row.size() && row[c].pass == Pass::forward) fetch(row[c + 1], limit_ - 1);
-      if (row[c].pass == Pass::backward) fetch(row[c], limit_);
+      if (c + 1 < row.size() && row[c].kind == ActionKind::forward) fetch(row[c + 1], limit_ - 1);
+      if (row[c].kind == ActionKind::backward) fetch(row[c], limit_);
       run(row[c]);
     }
   }
@@ -21,7 +21,7 @@ class Parking {
  private:
   void run(const Action& pass) {
     const auto here = [&] { return resident_.size(); };
-    if (pass.pass == Pass::backward) {
+    if (pass.kind == ActionKind::backward) {
       resident_.erase(pass.micro_batch);
     } else {
       while (here() >= limit_) evict(pass.stage);
@@ -32,9 +32,9 @@ class Parking {
 
   /// Loads what the backward needs, into at most `room` places.
   void fetch(const Action& pass, std::size_t room) {
-    if (pass.pass != Pass::backward || !parked_.contains(pass.micro_batch)) return;
+    if (pass.kind != ActionKind::backward || !parked_.contains(pass.micro_batch)) return;
     while (resident_.size() >= room) evict(pass.stage);
-    out_.push_back({Pass::load, pass.stage, pass.micro_batch});
+    out_.push_back({ActionKind::load, pass.stage, pass.micro_batch});
     parked_.erase(pass.micro_batch);
     resident_.insert(pass.micro_batch);
   }
@@ -43,7 +43,7 @@ class Parking {
     const int last = *resident_.rbegin();
     resident_.erase(last);
     parked_.insert(last);
-    out_.push_back({Pass::evict, stage, last});
+    out_.push_back({ActionKind::evict, stage, last});
   }
 
   std::size_t limit_;
@@ -53,13 +53,13 @@ class Parking {
 
 }  // namespace
 
-Grid bpipe(const GridShape& shape) {
+Schedule bpipe(const ScheduleShape& shape) {
   // Ranks r and p-1-r hold p-r and r+1, and one more while an activation goes and another comes: p+2 in all.
   const int least = (shape.ranks + 3) / 2, limit = shape.memory_limit.value_or(least);
   demand(limit >= least, "a memory limit of at least (p+2)/2, rounded up");
-  Grid grid = one_f_one_b(shape);
-  for (Row& row : grid.ranks) row = Parking(row, limit).finish();
-  return grid;
+  Schedule schedule = one_f_one_b(shape);
+  for (Row& row : schedule.ranks) row = Parking(row, limit).finish();
+  return schedule;
 }
 
 }  // namespace penstock::schedule

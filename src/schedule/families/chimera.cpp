@@ -35,25 +35,25 @@ void add_stage(const Pipelines& all, int pipeline, int stage, Slotted& out) {
 
 }  // namespace
 
-Grid chimera(const GridShape& shape) {
+Schedule chimera(const ScheduleShape& shape) {
   const int p = shape.ranks, f = std::max(1, shape.group);
   demand(shape.chunks == 1, "one stage per rank and pipeline");
   demand(p % 2 == 0 && p / 2 % f == 0, "an even number of ranks, and a group that divides half of it");
   demand(shape.micro_batches % (2 * f) == 0, "micro-batches in equal parts for all pipelines, two per group");
   const Pipelines all{p, f, shape.micro_batches / (2 * f)};
-  Grid grid{std::vector<Row>(static_cast<std::size_t>(p)), {}, 2 * f};
-  std::vector<Slotted> slots(grid.ranks.size());
+  Schedule schedule{std::vector<Row>(static_cast<std::size_t>(p)), {}, 2 * f};
+  std::vector<Slotted> slots(schedule.ranks.size());
   for (int pipeline = 0; pipeline < 2 * f; ++pipeline)
     for (int stage = 0; stage < p; ++stage) {
-      grid.rank_of_stage.push_back(all.rank(pipeline, stage));
+      schedule.rank_of_stage.push_back(all.rank(pipeline, stage));
       add_stage(all, pipeline, stage, slots[static_cast<std::size_t>(all.rank(pipeline, stage))]);
     }
   for (std::size_t r = 0; r < slots.size(); ++r) {
     std::sort(slots[r].begin(), slots[r].end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [slot, action] : slots[r]) grid.ranks[r].push_back(action);
+    for (const auto& [slot, action] : slots[r]) schedule.ranks[r].push_back(action);
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace penstock::schedule

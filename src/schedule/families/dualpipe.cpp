@@ -67,27 +67,29 @@ Row eight_steps(int half, int r, int count, int stage0, int stage1) {
 
 }  // namespace
 
-Grid dualpipev(const GridShape& shape) {
+Schedule dualpipev(const ScheduleShape& shape) {
   const int p = shape.ranks;
   demand(shape.chunks == 2, "two stages per rank");
   demand(shape.micro_batches >= 2 * p, "at least 2p micro-batches");
-  Grid grid{{}, zigzag_placement(p, 2)};
-  for (int r = 0; r < p; ++r) grid.ranks.push_back(eight_steps(p, r, shape.micro_batches, r, 2 * p - 1 - r));
-  return grid;
+  Schedule schedule{{}, zigzag_placement(p, 2)};
+  for (int r = 0; r < p; ++r)
+    schedule.ranks.push_back(eight_steps(p, r, shape.micro_batches, r, 2 * p - 1 - r));
+  return schedule;
 }
 
-Grid dualpipe(const GridShape& shape) {
+Schedule dualpipe(const ScheduleShape& shape) {
   const int p = shape.ranks, count = shape.micro_batches / 2;
   demand(shape.chunks == 1, "one stage per rank and direction");
   demand(p % 2 == 0, "an even number of ranks");
   demand(shape.micro_batches % 2 == 0 && count >= p, "an even number of at least 2p micro-batches");
-  Grid grid{{}, zigzag_placement(p, 2), 2};
+  Schedule schedule{{}, zigzag_placement(p, 2), 2};
   for (int r = 0; r < p; ++r) {
     const bool mirrored = r >= p / 2;
     const int half_rank = mirrored ? p - 1 - r : r, own = mirrored ? p : 0;
-    grid.ranks.push_back(eight_steps(p / 2, half_rank, count, own + half_rank, p - own + p - 1 - half_rank));
+    schedule.ranks.push_back(
+        eight_steps(p / 2, half_rank, count, own + half_rank, p - own + p - 1 - half_rank));
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace penstock::schedule

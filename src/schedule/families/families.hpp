@@ -1,34 +1,34 @@
 #pragma once
-// Every family makes its grid from a checked shape: ranks, chunks and micro-batches are at least 1.
+// Every family makes its schedule from a checked shape: ranks, chunks and micro-batches are at least 1.
 
 #include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::schedule {
 
-Grid gpipe(const GridShape& shape);
-Grid one_f_one_b(const GridShape& shape);
-Grid pipedream_2bw(const GridShape& shape);
-Grid dapple(const GridShape& shape);
-Grid kfkb(const GridShape& shape);
-Grid sliced_1f1b(const GridShape& shape);
-Grid list_order_grid(const GridShape& shape);
-Grid bpipe(const GridShape& shape);
-Grid hanayo(const GridShape& shape);
-Grid looped_bfs(const GridShape& shape);
-Grid interleaved_1f1b(const GridShape& shape);
-Grid zb_h1(const GridShape& shape);
-Grid zb_h2(const GridShape& shape);
-Grid interleaved_zb(const GridShape& shape);
-Grid zbv(const GridShape& shape);
-Grid dualpipev(const GridShape& shape);
-Grid dualpipe(const GridShape& shape);
-Grid chimera(const GridShape& shape);
-Grid zb_1p(const GridShape& shape);
-Grid zb_2p(const GridShape& shape);
-Grid v_half(const GridShape& shape);
-Grid v_min(const GridShape& shape);
-Grid v_zb(const GridShape& shape);
-Grid v_1f1b(const GridShape& shape);
+Schedule gpipe(const ScheduleShape& shape);
+Schedule one_f_one_b(const ScheduleShape& shape);
+Schedule pipedream_2bw(const ScheduleShape& shape);
+Schedule dapple(const ScheduleShape& shape);
+Schedule kfkb(const ScheduleShape& shape);
+Schedule sliced_1f1b(const ScheduleShape& shape);
+Schedule list_order_schedule(const ScheduleShape& shape);
+Schedule bpipe(const ScheduleShape& shape);
+Schedule hanayo(const ScheduleShape& shape);
+Schedule looped_bfs(const ScheduleShape& shape);
+Schedule interleaved_1f1b(const ScheduleShape& shape);
+Schedule zb_h1(const ScheduleShape& shape);
+Schedule zb_h2(const ScheduleShape& shape);
+Schedule interleaved_zb(const ScheduleShape& shape);
+Schedule zbv(const ScheduleShape& shape);
+Schedule dualpipev(const ScheduleShape& shape);
+Schedule dualpipe(const ScheduleShape& shape);
+Schedule chimera(const ScheduleShape& shape);
+Schedule zb_1p(const ScheduleShape& shape);
+Schedule zb_2p(const ScheduleShape& shape);
+Schedule v_half(const ScheduleShape& shape);
+Schedule v_min(const ScheduleShape& shape);
+Schedule v_zb(const ScheduleShape& shape);
+Schedule v_1f1b(const ScheduleShape& shape);
 
 /// Throws BadInput with the constraint unless it holds.
 void demand(bool holds, const char* constraint);

@@ -7,7 +7,7 @@ namespace penstock::schedule {
 namespace {
 
 /// PyTorch: the micro-batches in as many equal rounds as have p each.
-int group_size(const GridShape& shape) {
+int group_size(const ScheduleShape& shape) {
   const int p = shape.ranks, m = shape.micro_batches;
   if (shape.group > 0) {
     demand(shape.group >= std::min(p, m), "a group of at least p micro-batches");
@@ -20,7 +20,7 @@ int group_size(const GridShape& shape) {
 }
 
 /// Group by group, chunk by chunk, the micro-batches in order.
-std::vector<Action> passes(const GridShape& shape, int rank, int group, bool ahead,
+std::vector<Action> passes(const ScheduleShape& shape, int rank, int group, bool ahead,
                            Action (*pass)(int, int)) {
   std::vector<Action> out;
   for (int first = 0; first < shape.micro_batches; first += group)
@@ -31,23 +31,23 @@ std::vector<Action> passes(const GridShape& shape, int rank, int group, bool ahe
 }
 
 /// `hops`: forwards of warm-up per rank that follows.
-Grid interleaved(const GridShape& shape, int hops, bool split) {
+Schedule interleaved(const ScheduleShape& shape, int hops, bool split) {
   const int p = shape.ranks, group = group_size(shape);
-  Grid grid{{}, loop_placement(p, shape.chunks)};
+  Schedule schedule{{}, loop_placement(p, shape.chunks)};
   for (int r = 0; r < p; ++r)
-    grid.ranks.push_back(warm_up_row({passes(shape, r, group, true, forward),
-                                      passes(shape, r, group, false, split ? input_gradient : backward),
-                                      (shape.chunks - 1) * group + hops * (p - 1 - r),
-                                      split ? std::optional(r) : std::nullopt}));
-  return grid;
+    schedule.ranks.push_back(warm_up_row({passes(shape, r, group, true, forward),
+                                          passes(shape, r, group, false, split ? input_gradient : backward),
+                                          (shape.chunks - 1) * group + hops * (p - 1 - r),
+                                          split ? std::optional(r) : std::nullopt}));
+  return schedule;
 }
 
 }  // namespace
 
-Grid interleaved_1f1b(const GridShape& shape) {
+Schedule interleaved_1f1b(const ScheduleShape& shape) {
   return interleaved(shape, 2, false);
 }
-Grid interleaved_zb(const GridShape& shape) {
+Schedule interleaved_zb(const ScheduleShape& shape) {
   return interleaved(shape, 1, true);
 }
 

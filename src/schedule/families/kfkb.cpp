@@ -5,18 +5,19 @@
 
 namespace penstock::schedule {
 
-Grid kfkb(const GridShape& shape) {
+Schedule kfkb(const ScheduleShape& shape) {
   const int k = std::clamp(shape.group, 1, shape.micro_batches), groups = (shape.micro_batches + k - 1) / k;
-  GridShape groups_only = shape;
+  ScheduleShape groups_only = shape;
   groups_only.micro_batches = groups;
-  Grid grid = one_f_one_b(groups_only);  // of groups; every pass becomes those of the group's micro-batches
-  for (Row& row : grid.ranks) {
+  Schedule schedule =
+      one_f_one_b(groups_only);  // of groups; every pass becomes those of the group's micro-batches
+  for (Row& row : schedule.ranks) {
     const Row passes = std::exchange(row, {});
     for (const Action& pass : passes)
       for (int m = pass.micro_batch * k; m < std::min(shape.micro_batches, (pass.micro_batch + 1) * k); ++m)
-        row.push_back({pass.pass, pass.stage, m});
+        row.push_back({pass.kind, pass.stage, m});
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace penstock::schedule

@@ -4,7 +4,7 @@
 
 namespace penstock::schedule {
 
-Grid list_order_grid(const GridShape& shape) {
+Schedule list_order_schedule(const ScheduleShape& shape) {
   demand(shape.chunks == 1, "one stage per rank");
   Pipeline pipeline;
   pipeline.micro_batches = shape.micro_batches;
@@ -16,9 +16,10 @@ Grid list_order_grid(const GridShape& shape) {
     if (r > 0) pipeline.links.push_back({r - 1, r, {}, {}, shape.costs.delay, shape.costs.delay});
   }
   const MachineOrder order = list_order(pipeline).order;
-  Grid grid{{}, loop_placement(shape.ranks, 1)};
-  for (int r = 0; r < shape.ranks; ++r) grid.ranks.push_back(row_of(r, order[static_cast<std::size_t>(r)]));
-  return grid;
+  Schedule schedule{{}, loop_placement(shape.ranks, 1)};
+  for (int r = 0; r < shape.ranks; ++r)
+    schedule.ranks.push_back(row_of(r, order[static_cast<std::size_t>(r)]));
+  return schedule;
 }
 
 }  // namespace penstock::schedule

@@ -2,17 +2,17 @@
 
 namespace penstock::schedule {
 
-Grid looped_bfs(const GridShape& shape) {
+Schedule looped_bfs(const ScheduleShape& shape) {
   const int p = shape.ranks, v = shape.chunks;
-  Grid grid{{}, loop_placement(p, v)};
+  Schedule schedule{{}, loop_placement(p, v)};
   for (int r = 0; r < p; ++r) {
-    Row& row = grid.ranks.emplace_back();
+    Row& row = schedule.ranks.emplace_back();
     for (int s = r; s < p * v; s += p)
       for (int m = 0; m < shape.micro_batches; ++m) row.push_back(forward(s, m));
     for (int s = r + (v - 1) * p; s >= 0; s -= p)
       for (int m = shape.micro_batches; m-- > 0;) row.push_back(backward(s, m));
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace penstock::schedule

@@ -8,33 +8,33 @@ namespace {
 
 /// `in_flight(ranks)`: micro-batches to hold on the rank that many ranks from the end.
 template <class InFlight>
-Grid one_f_one_b(const GridShape& shape, InFlight in_flight) {
+Schedule one_f_one_b(const ScheduleShape& shape, InFlight in_flight) {
   demand(shape.chunks == 1, "one stage per rank");
-  Grid grid{{}, loop_placement(shape.ranks, 1)};
+  Schedule schedule{{}, loop_placement(shape.ranks, 1)};
   for (int r = 0; r < shape.ranks; ++r) {
     WarmUp order{{}, {}, in_flight(shape.ranks - r) - 1, {}};
     for (int m = 0; m < shape.micro_batches; ++m) {
       order.forwards.push_back(forward(r, m));
       order.gradients.push_back(backward(r, m));
     }
-    grid.ranks.push_back(warm_up_row(order));
+    schedule.ranks.push_back(warm_up_row(order));
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace
 
-Grid one_f_one_b(const GridShape& shape) {
+Schedule one_f_one_b(const ScheduleShape& shape) {
   return one_f_one_b(shape, [](int ranks) { return ranks; });
 }
 
-Grid pipedream_2bw(const GridShape& shape) {
+Schedule pipedream_2bw(const ScheduleShape& shape) {
   demand(micro_batches_per_update(weight_policy("double_buffered"), shape) >= shape.ranks,
          "a group of at least p micro-batches per update");
   return one_f_one_b(shape);
 }
 
-Grid dapple(const GridShape& shape) {
+Schedule dapple(const ScheduleShape& shape) {
   const int limit = shape.memory_limit.value_or(shape.micro_batches);
   return one_f_one_b(shape, [limit](int ranks) { return std::min(2 * ranks - 1, limit); });
 }

@@ -8,7 +8,7 @@ namespace {
 
 /// The last rank starts (p-1) F/2 earlier than with whole micro-batches, and works h (F+B) on the halves of h
 /// of them; the next, a whole one, has reached it after (h+p-1) F.
-int sliced(const GridShape& shape) {
+int sliced(const ScheduleShape& shape) {
   const auto forward = shape.costs.forward.value();
   const auto backward = (shape.costs.input_gradient + shape.costs.weight_gradient).value();
   const auto gain = (shape.ranks - 1) * forward, each = 2 * backward;
@@ -18,17 +18,17 @@ int sliced(const GridShape& shape) {
 
 }  // namespace
 
-Grid sliced_1f1b(const GridShape& shape) {
+Schedule sliced_1f1b(const ScheduleShape& shape) {
   const int cut = shape.group > 0 ? std::min(shape.group, shape.micro_batches) : sliced(shape);
-  Grid grid = one_f_one_b(shape);
-  grid.halves = 2 * cut;
-  for (Row& row : grid.ranks) {
+  Schedule schedule = one_f_one_b(shape);
+  schedule.halves = 2 * cut;
+  for (Row& row : schedule.ranks) {
     const Row passes = std::exchange(row, {});
     for (const Action& pass : passes)
       for (int part = 0; part < (pass.micro_batch < cut ? 2 : 1); ++part)
-        row.push_back({pass.pass, pass.stage, pass.micro_batch + std::min(pass.micro_batch, cut) + part});
+        row.push_back({pass.kind, pass.stage, pass.micro_batch + std::min(pass.micro_batch, cut) + part});
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace penstock::schedule

@@ -156,16 +156,16 @@ Row row(const std::string& line, int p, int r) {
 
 }  // namespace
 
-Grid v_1f1b(const GridShape& shape) {
+Schedule v_1f1b(const ScheduleShape& shape) {
   demand(shape.chunks == 2, "two stages per rank");
   const int p = shape.ranks;
   const auto m = static_cast<std::size_t>(shape.micro_batches);
   Lines lines = repeated(block(p), static_cast<std::size_t>(4 * p) + m + 1);
   keep_micro_batches(lines, m);
   WarmUpPhase(lines, m).run();
-  Grid grid{{}, zigzag_placement(p, 2)};
-  for (int r = 0; r < p; ++r) grid.ranks.push_back(row(lines[static_cast<std::size_t>(r)], p, r));
-  return grid;
+  Schedule schedule{{}, zigzag_placement(p, 2)};
+  for (int r = 0; r < p; ++r) schedule.ranks.push_back(row(lines[static_cast<std::size_t>(r)], p, r));
+  return schedule;
 }
 
 }  // namespace penstock::schedule

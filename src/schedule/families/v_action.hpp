@@ -1,7 +1,7 @@
 #pragma once
 // Two chunks in a V: the six kinds of passes a rank runs, in the order a micro-batch meets them.
 
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 

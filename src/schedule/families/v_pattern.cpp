@@ -171,7 +171,7 @@ class Reordering {
   std::vector<std::vector<char>> taken_;
 };
 
-Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
+Schedule from_block(const ScheduleShape& shape, Block (*block)(int p, int rank)) {
   demand(shape.chunks == 2, "two stages per rank");
   const int p = shape.ranks;
   std::vector<Slots> ranks;
@@ -185,11 +185,11 @@ Grid from_block(const GridShape& shape, Block (*block)(int p, int rank)) {
   Reordering(ranks, true).run();
   Reordering(ranks, false).run();
   for (Slots& slots : ranks) place_weights(slots, true);
-  Grid grid{std::vector<Row>(ranks.size()), zigzag_placement(p, 2)};
+  Schedule schedule{std::vector<Row>(ranks.size()), zigzag_placement(p, 2)};
   for (const Pass4& pass : in_order(ranks))
-    grid.ranks[static_cast<std::size_t>(pass.rank)].push_back(
+    schedule.ranks[static_cast<std::size_t>(pass.rank)].push_back(
         v_action(pass.kind, pass.rank, pass.micro_batch, p));
-  return grid;
+  return schedule;
 }
 
 Block half_block(int p, int i) {
@@ -203,10 +203,10 @@ Block min_block(int p, int i) {
 
 }  // namespace
 
-Grid v_half(const GridShape& shape) {
+Schedule v_half(const ScheduleShape& shape) {
   return from_block(shape, half_block);
 }
-Grid v_min(const GridShape& shape) {
+Schedule v_min(const ScheduleShape& shape) {
   return from_block(shape, min_block);
 }
 

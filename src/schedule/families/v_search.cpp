@@ -27,7 +27,7 @@ class VSearch {
  public:
   /// `accepted`: the bubble per rank of an earlier run, which the filling of gaps tries to even out; may be
   /// empty.
-  VSearch(const GridShape& shape, bool fill_before_forward, bool fill_before_gradient,
+  VSearch(const ScheduleShape& shape, bool fill_before_forward, bool fill_before_gradient,
           std::vector<std::int64_t> accepted)
       : p_(shape.ranks),
         m_(shape.micro_batches),
@@ -60,8 +60,8 @@ class VSearch {
     for (const Filling& rank : ranks_) out.push_back(rank.bubble);
     return out;
   }
-  Grid grid() {
-    Grid out{{}, zigzag_placement(p_, 2)};
+  Schedule schedule() {
+    Schedule out{{}, zigzag_placement(p_, 2)};
     for (Filling& rank : ranks_) out.ranks.push_back(std::move(rank.row));
     return out;
   }
@@ -190,11 +190,11 @@ class VSearch {
 
 struct Found {
   std::int64_t bubble;
-  Grid grid;
+  Schedule schedule;
 };
 
 /// Runs with the bubbles of the run before for as long as that helps.
-std::optional<Found> search(const GridShape& shape, bool before_forward, bool before_gradient) {
+std::optional<Found> search(const ScheduleShape& shape, bool before_forward, bool before_gradient) {
   std::optional<Found> best;
   try {
     for (std::vector<std::int64_t> accepted;;) {
@@ -203,7 +203,7 @@ std::optional<Found> search(const GridShape& shape, bool before_forward, bool be
       accepted = run.bubbles();
       const std::int64_t bubble = *std::max_element(accepted.begin(), accepted.end());
       if (best && bubble >= best->bubble) return best;
-      best = Found{bubble, run.grid()};
+      best = Found{bubble, run.schedule()};
     }
   } catch (const Stuck&) {
     return best;
@@ -212,7 +212,7 @@ std::optional<Found> search(const GridShape& shape, bool before_forward, bool be
 
 }  // namespace
 
-Grid v_zb(const GridShape& shape) {
+Schedule v_zb(const ScheduleShape& shape) {
   demand(shape.chunks == 2, "two stages per rank");
   std::optional<Found> best;
   for (const bool before_gradient : {true, false})
@@ -221,7 +221,7 @@ Grid v_zb(const GridShape& shape) {
           found && (!best || found->bubble < best->bubble))
         best = std::move(found);
   demand(best.has_value(), "more micro-batches or a larger memory limit");
-  return best->grid;
+  return best->schedule;
 }
 
 }  // namespace penstock::schedule

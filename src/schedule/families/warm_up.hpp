@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::schedule {
 

@@ -43,15 +43,15 @@ Row zbv_row(int p, int r, int count) {
 
 }  // namespace
 
-Grid zbv(const GridShape& shape) {
+Schedule zbv(const ScheduleShape& shape) {
   demand(shape.chunks == 2, "two stages per rank");
   const int count = std::max(2 * shape.ranks - 1, shape.micro_batches);
-  Grid grid{{}, zigzag_placement(shape.ranks, 2)};
+  Schedule schedule{{}, zigzag_placement(shape.ranks, 2)};
   for (int r = 0; r < shape.ranks; ++r) {
-    Row& row = grid.ranks.emplace_back(zbv_row(shape.ranks, r, count));
+    Row& row = schedule.ranks.emplace_back(zbv_row(shape.ranks, r, count));
     std::erase_if(row, [&](const Action& action) { return action.micro_batch >= shape.micro_batches; });
   }
-  return grid;
+  return schedule;
 }
 
 }  // namespace penstock::schedule

@@ -27,7 +27,7 @@ struct Filling {
 
 class ZeroBubbleSearch {
  public:
-  ZeroBubbleSearch(const GridShape& shape, std::int64_t limit, Choices choices)
+  ZeroBubbleSearch(const ScheduleShape& shape, std::int64_t limit, Choices choices)
       : p_(shape.ranks),
         m_(shape.micro_batches),
         delay_(shape.costs.delay.value()),
@@ -56,8 +56,8 @@ class ZeroBubbleSearch {
     for (int j = 0; j < p_; ++j) longest = std::max(longest, end(kW, j, m_ - 1) - end(kF, j, 0) + time_[kF]);
     return longest;
   }
-  Grid grid() {
-    Grid out{{}, loop_placement(p_, 1)};
+  Schedule schedule() {
+    Schedule out{{}, loop_placement(p_, 1)};
     for (Filling& rank : ranks_) out.ranks.push_back(std::move(rank.row));
     return out;
   }
@@ -180,7 +180,7 @@ class ZeroBubbleSearch {
   std::array<std::vector<std::int64_t>, 3> ends_;  ///< [kind][rank * m + micro-batch]
 };
 
-Grid best(const GridShape& shape, int limit) {
+Schedule best(const ScheduleShape& shape, int limit) {
   demand(shape.chunks == 1, "one stage per rank");
   std::optional<ZeroBubbleSearch> found;
   for (int c = 0; c < 8; ++c) {
@@ -189,15 +189,15 @@ Grid best(const GridShape& shape, int limit) {
       found.emplace(std::move(tried));
   }
   demand(found.has_value(), "a larger memory limit");
-  return found->grid();
+  return found->schedule();
 }
 
 }  // namespace
 
-Grid zb_1p(const GridShape& shape) {
+Schedule zb_1p(const ScheduleShape& shape) {
   return best(shape, shape.memory_limit.value_or(shape.ranks));
 }
-Grid zb_2p(const GridShape& shape) {
+Schedule zb_2p(const ScheduleShape& shape) {
   return best(shape, shape.memory_limit.value_or(2 * shape.ranks));
 }
 

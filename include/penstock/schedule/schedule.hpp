@@ -9,7 +9,7 @@
 
 namespace penstock::schedule {
 
-enum class Pass : std::uint8_t {
+enum class ActionKind : std::uint8_t {
   idle,             ///< an empty cell; takes no time of its own
   forward,          ///< F
   input_gradient,   ///< I: the half of a backward pass that the previous stage waits for
@@ -33,7 +33,7 @@ enum class Pass : std::uint8_t {
 /// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining; the
 /// last five passes are ours.
 struct Action {
-  Pass pass = Pass::idle;
+  ActionKind kind = ActionKind::idle;
   std::int32_t stage = -1;                 ///< -1 when idle or a barrier; of a pair: the forward's
   std::int32_t micro_batch = -1;           ///< -1 for what concerns a whole stage, or all
   std::int32_t backward_stage = -1;        ///< of an overlapped pair only
@@ -63,7 +63,7 @@ constexpr std::size_t partner(std::size_t rank, std::size_t ranks) {
 
 using Row = std::vector<Action>;
 
-struct Grid {
+struct Schedule {
   std::vector<Row> ranks;
   std::vector<std::int32_t> rank_of_stage;  ///< indexed by stage; -1 for a stage that no action names
   /// Bidirectional schedules hold several copies of the model; copy c is the chain of stages
@@ -79,11 +79,11 @@ struct Grid {
   bool last(int stage) const { return stage % chain() == chain() - 1; }
   /// Stages on one rank that together make a full stage, one P-th of the model.
   double chunks() const { return static_cast<double>(chain()) / static_cast<double>(ranks.size()); }
-  friend bool operator==(const Grid&, const Grid&) = default;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
 /// Micro-batches of one copy: one more than the largest number named.
-int micro_batches(const Grid& grid);
+int micro_batches(const Schedule& schedule);
 
 /// Stage s on rank s mod P, and the zigzag 0..P-1, P-1..0, 0..P-1 of the V-shaped families.
 std::vector<std::int32_t> loop_placement(int ranks, int chunks);

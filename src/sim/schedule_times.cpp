@@ -1,4 +1,4 @@
-#include "penstock/sim/grid.hpp"
+#include "penstock/sim/schedule_times.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,60 +12,61 @@ namespace {
 
 using core::Picoseconds;
 using schedule::Action;
-using schedule::Grid;
-using schedule::GridCosts;
-using schedule::Pass;
+using schedule::ActionKind;
+using schedule::PassCosts;
+using schedule::Schedule;
 
-Picoseconds whole_duration(const Action& action, const GridCosts& costs) {
-  switch (action.pass) {
-    case Pass::forward:
+Picoseconds whole_duration(const Action& action, const PassCosts& costs) {
+  switch (action.kind) {
+    case ActionKind::forward:
       return costs.forward;
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return costs.input_gradient;
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return costs.weight_gradient;
-    case Pass::backward:
+    case ActionKind::backward:
       return costs.input_gradient + costs.weight_gradient;
-    case Pass::overlapped:
+    case ActionKind::overlapped:
       return costs.forward + costs.input_gradient + costs.weight_gradient;
-    case Pass::recompute:
+    case ActionKind::recompute:
       return costs.recompute.value_or(costs.forward);
-    case Pass::step:
+    case ActionKind::step:
       return costs.step;
     default:
       return Picoseconds(0);
   }
 }
 
-Picoseconds duration(const Grid& grid, const Action& action, const GridCosts& costs) {
-  if (grid.halves == 0) return whole_duration(action, costs);
+Picoseconds duration(const Schedule& schedule, const Action& action, const PassCosts& costs) {
+  if (schedule.halves == 0) return whole_duration(action, costs);
   Picoseconds sum{0};
   for (const Action& part : schedule::parts(action))
-    sum += whole_duration(part, costs) / (part.micro_batch >= 0 && part.micro_batch < grid.halves ? 2 : 1);
+    sum +=
+        whole_duration(part, costs) / (part.micro_batch >= 0 && part.micro_batch < schedule.halves ? 2 : 1);
   return sum;
 }
 
 class Clock {
  public:
-  Clock(const Grid& grid, const GridCosts& costs)
-      : grid_(grid),
+  Clock(const Schedule& schedule, const PassCosts& costs)
+      : schedule_(schedule),
         costs_(costs),
-        reached_(grid, Picoseconds(0)),
-        free_(grid.ranks.size()),
-        passed_(grid.ranks.size()) {}
+        reached_(schedule, Picoseconds(0)),
+        free_(schedule.ranks.size()),
+        passed_(schedule.ranks.size()) {}
 
   Interval run(const schedule::Cell& cell) {
     const auto rank = static_cast<std::size_t>(cell.rank);
-    const Action& action = grid_.ranks[rank][static_cast<std::size_t>(cell.position)];
-    if (action.pass == Pass::barrier) free_[rank] = barrier(passed_[rank]++);
+    const Action& action = schedule_.ranks[rank][static_cast<std::size_t>(cell.position)];
+    if (action.kind == ActionKind::barrier) free_[rank] = barrier(passed_[rank]++);
     Picoseconds start = free_[rank];
     for (const Action& part : schedule::parts(action)) start = std::max(start, input(part, cell.rank));
-    const Picoseconds end = start + duration(grid_, action, costs_);
+    const Picoseconds end = start + duration(schedule_, action, costs_);
     if (end > kLatest)
       throw core::BadInput("the schedule takes more than 4 million seconds; the clock ends there");
     for (const Action& part : schedule::parts(action))
       if (const auto milestone = reached(part))
-        reached_[*milestone] = part.pass == Pass::load ? end + costs_.delay : end;
+        reached_[*milestone] = part.kind == ActionKind::load ? end + costs_.delay : end;
     free_[rank] = end;
     return {start, end};
   }
@@ -81,21 +82,21 @@ class Clock {
   }
 
   Picoseconds input(const Action& part, std::int32_t rank) {
-    const auto wanted = awaited(grid_, part);
+    const auto wanted = awaited(schedule_, part);
     if (!wanted) return Picoseconds(0);
     const Picoseconds there = arrival(*wanted, rank);
-    if (wanted->pass == Pass::evict) return there + costs_.delay;
-    if (part.pass != Pass::backward && part.pass != Pass::input_gradient) return there;
-    return std::max(there, reached_[{Pass::load, part.stage, part.micro_batch}]);
+    if (wanted->kind == ActionKind::evict) return there + costs_.delay;
+    if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) return there;
+    return std::max(there, reached_[{ActionKind::load, part.stage, part.micro_batch}]);
   }
 
   Picoseconds arrival(const schedule::Milestone& wanted, std::int32_t rank) {
-    const bool local = grid_.rank_of_stage[static_cast<std::size_t>(wanted.stage)] == rank;
+    const bool local = schedule_.rank_of_stage[static_cast<std::size_t>(wanted.stage)] == rank;
     return reached_[wanted] + (local ? Picoseconds(0) : costs_.delay);
   }
 
-  const Grid& grid_;
-  const GridCosts& costs_;
+  const Schedule& schedule_;
+  const PassCosts& costs_;
   schedule::Milestones<Picoseconds> reached_;
   std::vector<Picoseconds> free_;
   std::vector<std::size_t> passed_;    ///< barriers behind every rank
@@ -121,31 +122,31 @@ Span span(const schedule::Row& row, const std::vector<Interval>& times) {
 
 }  // namespace
 
-GridResult simulate_grid(const Grid& grid, const GridCosts& costs) {
-  GridResult out;
-  for (const schedule::Row& row : grid.ranks) out.times.emplace_back(row.size());
-  Clock clock(grid, costs);
-  for (const schedule::Cell& cell : schedule::run_order(grid))
+ScheduleTimes simulate_schedule(const Schedule& schedule, const PassCosts& costs) {
+  ScheduleTimes out;
+  for (const schedule::Row& row : schedule.ranks) out.times.emplace_back(row.size());
+  Clock clock(schedule, costs);
+  for (const schedule::Cell& cell : schedule::run_order(schedule))
     out.times[static_cast<std::size_t>(cell.rank)][static_cast<std::size_t>(cell.position)] = clock.run(cell);
   Picoseconds busiest{0};
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r) {
-    const Span s = span(grid.ranks[r], out.times[r]);
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+    const Span s = span(schedule.ranks[r], out.times[r]);
     out.makespan = std::max(out.makespan, s.end);
     out.longest_rank_span = std::max(out.longest_rank_span, s.end - s.start);
     busiest = std::max(busiest, s.busy);
     out.idle.push_back(s.end - s.start - s.busy);
   }
-  out.peak_live = peak_live(grid, out.times);
+  out.peak_live = peak_live(schedule, out.times);
   if (out.longest_rank_span.value() > 0)
     out.bubble_rate = (out.longest_rank_span - busiest) / out.longest_rank_span;
   return out;
 }
 
-GridCosts per_chunk(const GridCosts& full, const Grid& grid) {
+PassCosts per_chunk(const PassCosts& full, const Schedule& schedule) {
   const auto share = [&](Picoseconds time) {
-    return Picoseconds(std::llround(static_cast<double>(time.value()) / grid.chunks()));
+    return Picoseconds(std::llround(static_cast<double>(time.value()) / schedule.chunks()));
   };
-  GridCosts out{share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay, {},
+  PassCosts out{share(full.forward), share(full.input_gradient), share(full.weight_gradient), full.delay, {},
                 share(full.step)};
   if (full.recompute) out.recompute = share(*full.recompute);
   return out;

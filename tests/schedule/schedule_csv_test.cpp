@@ -1,4 +1,4 @@
-#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,12 +6,12 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
-using schedule::parse_grid;
-using schedule::Pass;
+using schedule::ActionKind;
+using schedule::parse_schedule;
 
 TEST_CASE("every form of a cell reads and prints the same") {
   const std::string text =
@@ -19,30 +19,30 @@ TEST_CASE("every form of a cell reads and prints the same") {
       "F_B\n"
       "4F0,12F345\n"
       "5F0,5R0,6EVICT1,6LOAD1,5STEP,BARRIER\n";
-  const auto grid = parse_grid(text, "g.csv");
-  CHECK(to_csv(grid) == text);
-  CHECK(grid.ranks[0][1] == schedule::input_gradient(1, 2));
-  CHECK(grid.ranks[0][4].pass == Pass::idle);
-  CHECK(grid.ranks[0][12] == overlapped(schedule::forward(0, 7), schedule::backward(7, 3)));
-  CHECK(micro_batches(grid) == 346);
+  const auto schedule = parse_schedule(text, "g.csv");
+  CHECK(to_csv(schedule) == text);
+  CHECK(schedule.ranks[0][1] == schedule::input_gradient(1, 2));
+  CHECK(schedule.ranks[0][4].kind == ActionKind::idle);
+  CHECK(schedule.ranks[0][12] == overlapped(schedule::forward(0, 7), schedule::backward(7, 3)));
+  CHECK(micro_batches(schedule) == 346);
 }
 
 TEST_CASE("the rank of a stage is the first that names it; a stage nobody names has none") {
-  const auto grid = parse_grid("0F0,3F0\n1F0", "g.csv");
-  CHECK(grid.rank_of_stage == std::vector<std::int32_t>{0, 1, -1, 0});
+  const auto schedule = parse_schedule("0F0,3F0\n1F0", "g.csv");
+  CHECK(schedule.rank_of_stage == std::vector<std::int32_t>{0, 1, -1, 0});
 }
 
 TEST_CASE("line ends of either kind, blanks around a cell, an idle rank") {
-  const auto grid = parse_grid("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n \t", "g.csv");
-  REQUIRE(grid.ranks.size() == 3);
-  CHECK(token(grid.ranks[0][1]) == "0B0");
-  CHECK(grid.ranks[1] == schedule::Row{{}});
+  const auto schedule = parse_schedule("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n \t", "g.csv");
+  REQUIRE(schedule.ranks.size() == 3);
+  CHECK(token(schedule.ranks[0][1]) == "0B0");
+  CHECK(schedule.ranks[1] == schedule::Row{{}});
 }
 
 TEST_CASE("bad cells are refused with line and cell") {
   const auto refused = [](const std::string& cell) {
     try {
-      parse_grid("0F0,0F1\n1F0," + cell, "g.csv");
+      parse_schedule("0F0,0F1\n1F0," + cell, "g.csv");
     } catch (const core::BadInput& e) {
       return std::string(e.what()).starts_with("g.csv:2: cell 1: expected an action such as 0F0");
     }
@@ -78,10 +78,10 @@ TEST_CASE("bad cells are refused with line and cell") {
                            "(OVERLAP_F_B",
                            "0F0;1B0"})
     CHECK_MESSAGE(refused(cell), cell);
-  CHECK_THROWS_WITH_AS(parse_grid("", "g.csv"), "g.csv: the grid has no actions", core::BadInput);
+  CHECK_THROWS_WITH_AS(parse_schedule("", "g.csv"), "g.csv: the schedule has no actions", core::BadInput);
 }
 
-TEST_CASE("published grids read, print the same and have no faults") {
+TEST_CASE("published schedules read, print the same and have no faults") {
   const std::string folder = support::reference_data("schedules");
   if (folder.empty()) return;
   int files = 0;
@@ -89,9 +89,9 @@ TEST_CASE("published grids read, print the same and have no faults") {
     const std::string path = entry.path().string();
     if (entry.path().extension() != ".csv" || entry.path().filename() == "schedules_expected.csv") continue;
     CAPTURE(path);
-    const auto grid = schedule::load_grid(path);
-    CHECK(parse_grid(to_csv(grid), path) == grid);
-    CHECK(grid_faults(grid, micro_batches(grid)) == std::vector<std::string>{});
+    const auto schedule = schedule::load_schedule(path);
+    CHECK(parse_schedule(to_csv(schedule), path) == schedule);
+    CHECK(schedule_faults(schedule, micro_batches(schedule)) == std::vector<std::string>{});
     ++files;
   }
   CHECK(files >= 5);

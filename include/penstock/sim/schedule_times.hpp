@@ -1,10 +1,10 @@
 #pragma once
-// A grid, timed: what a schedule is worth on equal stages, without a model or a cluster.
+// A schedule, timed: what a schedule is worth on equal stages, without a model or a cluster.
 
 #include <vector>
 
-#include "penstock/schedule/grid.hpp"
-#include "penstock/schedule/grid_costs.hpp"
+#include "penstock/schedule/pass_costs.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::sim {
 
@@ -12,7 +12,7 @@ struct Interval {
   core::Picoseconds start, end;
 };
 
-struct GridResult {
+struct ScheduleTimes {
   core::Picoseconds makespan;           ///< from the first start to the last end
   core::Picoseconds longest_rank_span;  ///< of the rank with the longest time from first start to last end
   double bubble_rate = 0;               ///< of that span, the share beyond the work of the busiest rank
@@ -30,11 +30,11 @@ struct GridResult {
 /// With a delay the in-order rule gives 1F1B C (2(p-1)(m/p + 1) - 2) more than without, as the Zero Bubble
 /// paper's tables do (Qi et al., ICLR 2024, Table 5). EVICT and LOAD keep no rank from computing: a load
 /// begins when its rank comes to it and `delay` after its evict, and brings the activation `delay` later. A
-/// barrier takes no time. The grid must have no faults (schedule::grid_faults), costs be at most 10^6 s.
-/// Throws BadInput for what takes more than 4 * 10^6 s.
-GridResult simulate_grid(const schedule::Grid& grid, const schedule::GridCosts& costs);
+/// barrier takes no time. The schedule must have no faults (schedule::schedule_faults), costs be at most 10^6
+/// s. Throws BadInput for what takes more than 4 * 10^6 s.
+ScheduleTimes simulate_schedule(const schedule::Schedule& schedule, const schedule::PassCosts& costs);
 
 /// The times of one chunk from those of a full stage.
-schedule::GridCosts per_chunk(const schedule::GridCosts& full_stage, const schedule::Grid& grid);
+schedule::PassCosts per_chunk(const schedule::PassCosts& full_stage, const schedule::Schedule& schedule);
 
 }  // namespace penstock::sim

@@ -1,39 +1,39 @@
-#include "penstock/schedule/grid.hpp"
+#include "penstock/schedule/schedule.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "pass_names.hpp"
+#include "action_names.hpp"
 
 namespace penstock::schedule {
 
 Action forward(int stage, int micro_batch) {
-  return {Pass::forward, stage, micro_batch};
+  return {ActionKind::forward, stage, micro_batch};
 }
 Action input_gradient(int stage, int micro_batch) {
-  return {Pass::input_gradient, stage, micro_batch};
+  return {ActionKind::input_gradient, stage, micro_batch};
 }
 Action weight_gradient(int stage, int micro_batch) {
-  return {Pass::weight_gradient, stage, micro_batch};
+  return {ActionKind::weight_gradient, stage, micro_batch};
 }
 Action backward(int stage, int micro_batch) {
-  return {Pass::backward, stage, micro_batch};
+  return {ActionKind::backward, stage, micro_batch};
 }
 Action overlapped(const Action& forward, const Action& backward) {
-  return {Pass::overlapped, forward.stage, forward.micro_batch, backward.stage, backward.micro_batch};
+  return {ActionKind::overlapped, forward.stage, forward.micro_batch, backward.stage, backward.micro_batch};
 }
 
 Parts parts(const Action& action) {
-  if (action.pass != Pass::overlapped) return {{action, {}}, 1};
+  if (action.kind != ActionKind::overlapped) return {{action, {}}, 1};
   return {{forward(action.stage, action.micro_batch),
            backward(action.backward_stage, action.backward_micro_batch)},
           2};
 }
 
-int micro_batches(const Grid& grid) {
+int micro_batches(const Schedule& schedule) {
   int most = -1;
-  for (const Row& row : grid.ranks)
+  for (const Row& row : schedule.ranks)
     for (const Action& action : row) most = std::max({most, action.micro_batch, action.backward_micro_batch});
   return most + 1;
 }
@@ -52,13 +52,13 @@ std::vector<std::int32_t> zigzag_placement(int ranks, int chunks) {
 }
 
 std::string token(const Action& action) {
-  if (action.pass == Pass::idle) return "";
-  if (action.pass == Pass::overlapped)
+  if (action.kind == ActionKind::idle) return "";
+  if (action.kind == ActionKind::overlapped)
     return fmt::format("({}F{};{}B{})OVERLAP_F_B", action.stage, action.micro_batch, action.backward_stage,
                        action.backward_micro_batch);
-  if (action.pass == Pass::barrier) return std::string(pass_name(Pass::barrier));
+  if (action.kind == ActionKind::barrier) return std::string(action_name(ActionKind::barrier));
   const std::string count = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
-  return fmt::format("{}{}{}", action.stage, pass_name(action.pass), count);
+  return fmt::format("{}{}{}", action.stage, action_name(action.kind), count);
 }
 
 }  // namespace penstock::schedule

@@ -1,4 +1,4 @@
-#include "penstock/sim/grid_trace.hpp"
+#include "penstock/sim/schedule_trace.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -7,20 +7,20 @@ namespace penstock::sim {
 namespace {
 
 using schedule::Action;
-using schedule::Pass;
+using schedule::ActionKind;
 using trace::TaskKind;
 
-TaskKind kind(Pass pass) {
-  switch (pass) {
-    case Pass::input_gradient:
+TaskKind kind(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::input_gradient:
       return TaskKind::input_gradient;
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return TaskKind::weight_gradient;
-    case Pass::backward:
+    case ActionKind::backward:
       return TaskKind::backward;
-    case Pass::recompute:
+    case ActionKind::recompute:
       return TaskKind::recompute;
-    case Pass::step:
+    case ActionKind::step:
       return TaskKind::step;
     default:
       return TaskKind::forward;
@@ -28,7 +28,7 @@ TaskKind kind(Pass pass) {
 }
 
 trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, core::Picoseconds end) {
-  return {kind(part.pass),
+  return {kind(part.kind),
           core::DeviceId(rank),
           {},
           core::StageId(static_cast<std::size_t>(part.stage)),
@@ -41,7 +41,7 @@ trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, 
 void append(const Action& action, std::size_t rank, const Interval& time, core::Picoseconds forward,
             std::vector<trace::Span>& spans) {
   if (time.start == time.end) return;
-  if (action.pass != Pass::overlapped) {
+  if (action.kind != ActionKind::overlapped) {
     spans.push_back(span(action, rank, time.start, time.end));
     return;
   }
@@ -50,10 +50,10 @@ void append(const Action& action, std::size_t rank, const Interval& time, core::
   spans.push_back(span(halves.list[1], rank, time.start + forward, time.end));
 }
 
-std::vector<core::StageId> stages_of(const schedule::Grid& grid, std::size_t rank) {
+std::vector<core::StageId> stages_of(const schedule::Schedule& schedule, std::size_t rank) {
   std::vector<core::StageId> out;
-  for (std::size_t s = 0; s < grid.rank_of_stage.size(); ++s)
-    if (grid.rank_of_stage[s] == static_cast<std::int32_t>(rank)) out.emplace_back(s);
+  for (std::size_t s = 0; s < schedule.rank_of_stage.size(); ++s)
+    if (schedule.rank_of_stage[s] == static_cast<std::int32_t>(rank)) out.emplace_back(s);
   return out;
 }
 
@@ -63,15 +63,15 @@ auto sort_key(const trace::Span& s) {
 
 }  // namespace
 
-trace::Trace to_trace(const schedule::Grid& grid, const GridResult& result,
-                      const schedule::GridCosts& costs) {
+trace::Trace to_trace(const schedule::Schedule& schedule, const ScheduleTimes& result,
+                      const schedule::PassCosts& costs) {
   trace::Trace out;
-  out.mini_batch = schedule::micro_batches(grid) * grid.copies;
+  out.mini_batch = schedule::micro_batches(schedule) * schedule.copies;
   out.iteration = result.makespan;
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r) {
-    out.devices.push_back({stages_of(grid, r), {}, {}, {{}}});
-    for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
-      append(grid.ranks[r][c], r, result.times[r][c], costs.forward, out.spans);
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+    out.devices.push_back({stages_of(schedule, r), {}, {}, {{}}});
+    for (std::size_t c = 0; c < schedule.ranks[r].size(); ++c)
+      append(schedule.ranks[r][c], r, result.times[r][c], costs.forward, out.spans);
   }
   std::sort(out.spans.begin(), out.spans.end(),
             [](const auto& a, const auto& b) { return sort_key(a) < sort_key(b); });

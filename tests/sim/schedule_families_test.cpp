@@ -1,4 +1,4 @@
-// The families beyond the classics: what their papers claim, on timed grids.
+// The families beyond the classics: what their papers claim, on timed schedules.
 
 #include <doctest/doctest.h>
 
@@ -8,42 +8,42 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/schedule/grid_faults.hpp"
-#include "penstock/sim/grid.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/sim/schedule_times.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
 using core::Picoseconds;
-using schedule::Grid;
-using schedule::GridCosts;
-using schedule::GridShape;
 using schedule::kUnitStep;
+using schedule::PassCosts;
+using schedule::Schedule;
+using schedule::ScheduleShape;
 
 namespace {
 
 /// Times of a full stage, in unit steps.
-GridCosts full(double f, double b, double delay = 0) {
+PassCosts full(double f, double b, double delay = 0) {
   const auto steps = [](double n) {
     return Picoseconds(std::llround(n * static_cast<double>(kUnitStep.value())));
   };
   return {steps(f), steps(b / 2), steps(b / 2), steps(delay)};
 }
 
-GridShape shape(int ranks, int chunks, int micro_batches, int group = 0) {
-  GridShape out;
+ScheduleShape shape(int ranks, int chunks, int micro_batches, int group = 0) {
+  ScheduleShape out;
   out.ranks = ranks, out.chunks = chunks, out.micro_batches = micro_batches, out.group = group;
   return out;
 }
 
-sim::GridResult simulate(const Grid& grid, const GridCosts& full_stage) {
-  return sim::simulate_grid(grid, sim::per_chunk(full_stage, grid));
+sim::ScheduleTimes simulate(const Schedule& schedule, const PassCosts& full_stage) {
+  return sim::simulate_schedule(schedule, sim::per_chunk(full_stage, schedule));
 }
-sim::GridResult simulate(const char* family, const GridShape& shape, const GridCosts& full_stage) {
-  return simulate(make_grid(family, shape), full_stage);
+sim::ScheduleTimes simulate(const char* family, const ScheduleShape& shape, const PassCosts& full_stage) {
+  return simulate(make_schedule(family, shape), full_stage);
 }
 
 /// Makespan beyond the work of one rank.
-double bubble(const char* family, const GridShape& shape, double f, double b, double delay = 0) {
+double bubble(const char* family, const ScheduleShape& shape, double f, double b, double delay = 0) {
   return simulate(family, shape, full(f, b, delay)).makespan / kUnitStep - shape.micro_batches * (f + b);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("kFkB: the bubble of 1F1B where k divides m, in k times its memory") {
   for (int trial = 0; trial < 300; ++trial) {
     const int p = random.between(1, 8), k = random.between(1, 6), m = k * random.between(1, 6);
     const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125;
-    const GridShape s = shape(p, 1, m, k);
+    const ScheduleShape s = shape(p, 1, m, k);
     CAPTURE(p);
     CAPTURE(k);
     CAPTURE(m);
@@ -70,7 +70,7 @@ TEST_CASE("kFkB: the bubble of 1F1B where k divides m, in k times its memory") {
     for (int r = 0; r < p; ++r) CHECK(live[static_cast<std::size_t>(r)] == std::min(m, k * (p - r)));
   }
   // k = 1 is 1F1B.
-  CHECK(make_grid("kfkb", shape(4, 1, 9, 1)) == make_grid("1f1b", shape(4, 1, 9)));
+  CHECK(make_schedule("kfkb", shape(4, 1, 9, 1)) == make_schedule("1f1b", shape(4, 1, 9)));
 }
 
 TEST_CASE("sliced warm-up: half of the forwards that fill the pipeline, in the memory of 1F1B") {
@@ -78,7 +78,7 @@ TEST_CASE("sliced warm-up: half of the forwards that fill the pipeline, in the m
   for (int trial = 0; trial < 300; ++trial) {
     const int p = random.between(1, 8), m = p + random.between(0, 16);
     const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125;
-    GridShape s = shape(p, 1, m);
+    ScheduleShape s = shape(p, 1, m);
     s.costs = full(f, b);
     CAPTURE(p);
     CAPTURE(m);
@@ -98,7 +98,7 @@ TEST_CASE("list order: no worse than 1F1B, within SPP's bound, and free of 1F1B'
     const int p = random.between(1, 8), m = random.between(1, 24);
     const double f = random.between(1, 40) * 0.125, b = random.between(1, 40) * 0.125,
                  c = random.between(0, 8) * 0.125;
-    GridShape s = shape(p, 1, m);
+    ScheduleShape s = shape(p, 1, m);
     s.costs = full(f, b, c);
     CHECK(bubble("list_order", s, f, b, c) <= bubble("1f1b", s, f, b, c) + 1e-9);
     s.costs = full(f, b);
@@ -135,7 +135,7 @@ TEST_CASE("DAPPLE's policy B: the bubble of 1F1B, 2(p-r)-1 held, and a small del
 }
 
 TEST_CASE("DAPPLE's policy B within a memory limit") {
-  GridShape s = shape(4, 1, 12);
+  ScheduleShape s = shape(4, 1, 12);
   s.memory_limit = 3;
   CHECK(simulate("dapple", s, full(1, 1)).peak_live == std::vector<int>{3, 3, 3, 1});
   s.memory_limit = 1;  // one micro-batch at a time: no overlap at all
@@ -152,9 +152,9 @@ TEST_CASE("BPipe: the time of 1F1B, no rank over ceil((p+2)/2)") {
     const auto result = simulate("bpipe", shape(p, 1, m), full(f, b));
     CHECK(result.makespan == simulate("1f1b", shape(p, 1, m), full(f, b)).makespan);
     CHECK(most(result.peak_live) <= (p + 3) / 2);
-    GridShape tight = shape(p, 1, m);
+    ScheduleShape tight = shape(p, 1, m);
     tight.memory_limit = (p + 3) / 2 - 1;
-    CHECK_THROWS_AS(make_grid("bpipe", tight), core::BadInput);
+    CHECK_THROWS_AS(make_schedule("bpipe", tight), core::BadInput);
   }
   // Eight ranks held 8 to 1; now the first half parks 3, 2 and 1 on the last.
   CHECK(simulate("bpipe", shape(8, 1, 32), full(1, 1)).peak_live == std::vector<int>{5, 5, 5, 5, 4, 5, 5, 5});
@@ -175,10 +175,10 @@ TEST_CASE("Chimera with 2f pipelines, F = B: bubble (p/f - 2)F, 2f copies, p - p
         CAPTURE(p);
         CAPTURE(f);
         CAPTURE(m);
-        const Grid grid = make_grid("chimera", shape(p, 1, m, f));
-        const auto result = simulate(grid, full(1, 1));
-        CHECK(grid.copies == 2 * f);
-        CHECK(grid_faults(grid, m / (2 * f)).empty());
+        const Schedule schedule = make_schedule("chimera", shape(p, 1, m, f));
+        const auto result = simulate(schedule, full(1, 1));
+        CHECK(schedule.copies == 2 * f);
+        CHECK(schedule_faults(schedule, m / (2 * f)).empty());
         CHECK(result.makespan / kUnitStep - 2 * m == p / f - 2);
         // The paper's rate (D-2f)/(2fN+D-2f) counts one unit, N = D.
         if (units == 1)

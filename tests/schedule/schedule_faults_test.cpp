@@ -1,8 +1,8 @@
-#include "penstock/schedule/grid_faults.hpp"
+#include "penstock/schedule/schedule_faults.hpp"
 
 #include <doctest/doctest.h>
 
-#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
 
 using namespace penstock;
 using Faults = std::vector<std::string>;
@@ -10,12 +10,12 @@ using Faults = std::vector<std::string>;
 namespace {
 
 Faults faults(const std::string& text, int micro_batches = 1) {
-  return schedule::grid_faults(schedule::parse_grid(text, "g.csv"), micro_batches);
+  return schedule::schedule_faults(schedule::parse_schedule(text, "g.csv"), micro_batches);
 }
 
 }  // namespace
 
-TEST_CASE("sound grids have no faults") {
+TEST_CASE("sound schedules have no faults") {
   CHECK(faults("0F0,0B0\n1F0,1B0\n").empty());
   CHECK(faults("0F0,,0I0,0W0\n1F0,1I0,1W0\n").empty());
   CHECK(faults("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n").empty());

@@ -1,4 +1,4 @@
-#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <charconv>
 #include <optional>
 
-#include "pass_names.hpp"
+#include "action_names.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 
@@ -42,17 +42,17 @@ std::optional<std::int32_t> number(std::string_view digits) {
 }
 
 std::optional<Action> parse_simple(std::string_view text) {
-  if (text == pass_name(Pass::barrier)) return Action{Pass::barrier};
+  if (text == action_name(ActionKind::barrier)) return Action{ActionKind::barrier};
   constexpr std::string_view kDigits = "0123456789";
   const std::size_t begin = std::min(text.find_first_not_of(kDigits), text.size());
   const std::size_t end = text.find_last_not_of(kDigits) + 1;  // one past the letters; 0 when there are none
   if (end <= begin) return {};
   const auto stage = number(text.substr(0, begin));
-  const auto name = std::find_if(kPassNames.begin(), kPassNames.end(), [&](const auto& known) {
+  const auto name = std::find_if(kActionNames.begin(), kActionNames.end(), [&](const auto& known) {
     return known.first == text.substr(begin, end - begin);
   });
-  if (!stage || *stage >= kMostStages || name == kPassNames.end()) return {};
-  if (name->second == Pass::barrier) return {};
+  if (!stage || *stage >= kMostStages || name == kActionNames.end()) return {};
+  if (name->second == ActionKind::barrier) return {};
   if (!has_micro_batch(name->second))
     return end == text.size() ? std::optional(Action{name->second, *stage}) : std::nullopt;
   const auto micro_batch = number(text.substr(end));
@@ -65,7 +65,7 @@ std::optional<Action> parse_pair(std::string_view text) {
   const auto halves = split(text.substr(1, text.size() - 1 - kEnd.size()), ';');
   if (halves.size() != 2) return {};
   const auto f = parse_simple(halves[0]), b = parse_simple(halves[1]);
-  if (!f || !b || f->pass != Pass::forward || b->pass != Pass::backward) return {};
+  if (!f || !b || f->kind != ActionKind::forward || b->kind != ActionKind::backward) return {};
   return overlapped(*f, *b);
 }
 
@@ -81,41 +81,42 @@ Action parse_cell(std::string_view text, const core::Place& place) {
   return *action;
 }
 
-void place_stages(Grid& grid) {
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    for (const Action& cell : grid.ranks[r])
+void place_stages(Schedule& schedule) {
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
+    for (const Action& cell : schedule.ranks[r])
       for (const Action& part : parts(cell)) {
         if (part.stage < 0) continue;
         const auto s = static_cast<std::size_t>(part.stage);
-        if (s >= grid.rank_of_stage.size()) grid.rank_of_stage.resize(s + 1, -1);
-        if (grid.rank_of_stage[s] < 0) grid.rank_of_stage[s] = static_cast<std::int32_t>(r);
+        if (s >= schedule.rank_of_stage.size()) schedule.rank_of_stage.resize(s + 1, -1);
+        if (schedule.rank_of_stage[s] < 0) schedule.rank_of_stage[s] = static_cast<std::int32_t>(r);
       }
 }
 
 }  // namespace
 
-Grid parse_grid(std::string_view text, const std::string& file) {
-  Grid grid;
+Schedule parse_schedule(std::string_view text, const std::string& file) {
+  Schedule schedule;
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   for (const std::string_view line : split(text, '\n')) {
-    Row& row = grid.ranks.emplace_back();
+    Row& row = schedule.ranks.emplace_back();
     for (const std::string_view cell : split(line, ',')) {
-      const core::Place place{file, static_cast<int>(grid.ranks.size()), fmt::format("cell {}", row.size())};
+      const core::Place place{file, static_cast<int>(schedule.ranks.size()),
+                              fmt::format("cell {}", row.size())};
       row.push_back(parse_cell(trimmed(cell), place));
     }
   }
-  place_stages(grid);
-  if (grid.rank_of_stage.empty()) throw core::BadInput({file, 0, ""}, "the grid has no actions");
-  return grid;
+  place_stages(schedule);
+  if (schedule.rank_of_stage.empty()) throw core::BadInput({file, 0, ""}, "the schedule has no actions");
+  return schedule;
 }
 
-Grid load_grid(const std::string& file) {
-  return parse_grid(core::read_file(file), file);
+Schedule load_schedule(const std::string& file) {
+  return parse_schedule(core::read_file(file), file);
 }
 
-std::string to_csv(const Grid& grid) {
+std::string to_csv(const Schedule& schedule) {
   std::string out;
-  for (const Row& row : grid.ranks) {
+  for (const Row& row : schedule.ranks) {
     std::vector<std::string> cells;
     for (const Action& action : row) cells.push_back(token(action));
     out += fmt::format("{}\n", fmt::join(cells, ","));

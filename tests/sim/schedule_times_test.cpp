@@ -1,4 +1,4 @@
-#include "penstock/sim/grid.hpp"
+#include "penstock/sim/schedule_times.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,15 +11,15 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/schedule/grid_csv.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
 #include "support/near.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
 using core::Picoseconds;
-using schedule::Grid;
-using schedule::GridCosts;
 using schedule::kUnitStep;
+using schedule::PassCosts;
+using schedule::Schedule;
 
 namespace {
 
@@ -28,21 +28,22 @@ Picoseconds unit_steps(double steps) {
 }
 
 /// Times of a full stage, in unit steps.
-GridCosts full(double f, double i, double w, double delay) {
+PassCosts full(double f, double i, double w, double delay) {
   return {unit_steps(f), unit_steps(i), unit_steps(w), unit_steps(delay)};
 }
 
-Grid make(const std::string& family, int ranks, int chunks, int micro_batches, const GridCosts& costs = {}) {
-  schedule::GridShape shape;
+Schedule make(const std::string& family, int ranks, int chunks, int micro_batches,
+              const PassCosts& costs = {}) {
+  schedule::ScheduleShape shape;
   shape.ranks = ranks;
   shape.chunks = chunks;
   shape.micro_batches = micro_batches;
   shape.costs = costs;
-  return schedule::make_grid(family, shape);
+  return schedule::make_schedule(family, shape);
 }
 
-sim::GridResult simulate(const Grid& grid, const GridCosts& full_stage) {
-  return sim::simulate_grid(grid, sim::per_chunk(full_stage, grid));
+sim::ScheduleTimes simulate(const Schedule& schedule, const PassCosts& full_stage) {
+  return sim::simulate_schedule(schedule, sim::per_chunk(full_stage, schedule));
 }
 
 double steps(Picoseconds time) {
@@ -78,60 +79,61 @@ TEST_CASE("1F1B on two ranks, by hand") {
 
 TEST_CASE("a delay counts between ranks only; a receive waits, a send does not") {
   // Stages 0 and 1 on rank 0, stage 2 on rank 1: F0, F1, wait, F2, B2, wait, B1, B0.
-  const auto v = schedule::parse_grid("0F0,1F0,1B0,0B0\n2F0,2B0\n", "g");
-  CHECK(steps(sim::simulate_grid(v, {kUnitStep, kUnitStep, kUnitStep, unit_steps(0.25)}).makespan) == 9.5);
-  const auto messages = schedule::parse_grid(
+  const auto v = schedule::parse_schedule("0F0,1F0,1B0,0B0\n2F0,2B0\n", "g");
+  CHECK(steps(sim::simulate_schedule(v, {kUnitStep, kUnitStep, kUnitStep, unit_steps(0.25)}).makespan) ==
+        9.5);
+  const auto messages = schedule::parse_schedule(
       "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
       "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
       "g");
-  const auto bare = schedule::parse_grid("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
-  const GridCosts late{kUnitStep, kUnitStep, kUnitStep, unit_steps(0.5)};
-  CHECK(sim::simulate_grid(messages, late).makespan == sim::simulate_grid(bare, late).makespan);
+  const auto bare = schedule::parse_schedule("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
+  const PassCosts late{kUnitStep, kUnitStep, kUnitStep, unit_steps(0.5)};
+  CHECK(sim::simulate_schedule(messages, late).makespan == sim::simulate_schedule(bare, late).makespan);
 }
 
 TEST_CASE("an overlapped pair takes F + B and ends both at once") {
-  const auto pair = schedule::parse_grid("1F0,(0F0;1B0)OVERLAP_F_B,0B0", "g");
+  const auto pair = schedule::parse_schedule("1F0,(0F0;1B0)OVERLAP_F_B,0B0", "g");
   auto chained = pair;
   chained.copies = 2;  // two models of one stage: neither waits for the other
-  const auto result = sim::simulate_grid(chained, {});
+  const auto result = sim::simulate_schedule(chained, {});
   CHECK(steps(result.makespan) == 1 + 3 + 2);
   CHECK(result.peak_live == std::vector<int>{2});
 }
 
 TEST_CASE("a recomputation takes a forward's time unless told; its micro-batch holds nothing before") {
   // F0 F1 R0 B0B0 R1 B1B1: 2 + 2 x (1 + 2) steps; one activation at a time instead of two.
-  const auto grid = schedule::parse_grid("0F0,0F1,0R0,0B0,0R1,0I1,0W1", "g");
-  CHECK(steps(sim::simulate_grid(grid, {}).makespan) == 8);
-  CHECK(sim::simulate_grid(grid, {}).peak_live == std::vector<int>{1});
-  GridCosts costs;
+  const auto schedule = schedule::parse_schedule("0F0,0F1,0R0,0B0,0R1,0I1,0W1", "g");
+  CHECK(steps(sim::simulate_schedule(schedule, {}).makespan) == 8);
+  CHECK(sim::simulate_schedule(schedule, {}).peak_live == std::vector<int>{1});
+  PassCosts costs;
   costs.recompute = unit_steps(0.5);
-  CHECK(steps(sim::simulate_grid(grid, costs).makespan) == 7);
+  CHECK(steps(sim::simulate_schedule(schedule, costs).makespan) == 7);
   // Only the second is recomputed: the first is held from its forward on.
-  CHECK(sim::simulate_grid(schedule::parse_grid("0F0,0F1,0B0,0R1,0B1", "g"), {}).peak_live ==
+  CHECK(sim::simulate_schedule(schedule::parse_schedule("0F0,0F1,0B0,0R1,0B1", "g"), {}).peak_live ==
         std::vector<int>{1});
-  CHECK(sim::simulate_grid(schedule::parse_grid("0F0,0F1,0R1,0B0,0B1", "g"), {}).peak_live ==
+  CHECK(sim::simulate_schedule(schedule::parse_schedule("0F0,0F1,0R1,0B0,0B1", "g"), {}).peak_live ==
         std::vector<int>{2});
 }
 
 TEST_CASE("what is evicted lies on the partner; loading it takes the delay, computing goes on") {
   // Rank 0:   F0 (evict 0) F1 (load 0) . . . B0        Rank 1 is a pipeline of its own, F0 B0 F1 B1.
-  auto grid = schedule::parse_grid("0F0,0EVICT0,0F1,0LOAD0,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
-  grid.copies = 2;
-  GridCosts costs;
-  const auto quick = sim::simulate_grid(grid, costs);
+  auto schedule = schedule::parse_schedule("0F0,0EVICT0,0F1,0LOAD0,0B0,0B1\n1F0,1B0,1F1,1B1\n", "g");
+  schedule.copies = 2;
+  PassCosts costs;
+  const auto quick = sim::simulate_schedule(schedule, costs);
   CHECK(steps(quick.makespan) == 6);
   CHECK(quick.peak_live == std::vector<int>{2, 2});  // 0 at rank 1 from 1 to 2, where B0 runs from 1 to 3
   // With a delay of 3: evicted from 1 to 4, loaded from 4 to 7, then B0 and B1 until 11.
   costs.delay = unit_steps(3);
-  CHECK(steps(sim::simulate_grid(grid, costs).makespan) == 11);
+  CHECK(steps(sim::simulate_schedule(schedule, costs).makespan) == 11);
 }
 
 TEST_CASE("a barrier opens when the last rank has come; an optimizer step takes its own time") {
   // Rank 0: F0 0-1, barrier at 4, B0 4-6, step 6-9.   Rank 1: F0 1-2, B0 2-4, barrier, step 4-7.
-  const auto grid = schedule::parse_grid("0F0,BARRIER,0B0,0STEP\n1F0,1B0,BARRIER,1STEP\n", "g");
-  GridCosts costs;
+  const auto schedule = schedule::parse_schedule("0F0,BARRIER,0B0,0STEP\n1F0,1B0,BARRIER,1STEP\n", "g");
+  PassCosts costs;
   costs.step = unit_steps(3);
-  const auto result = sim::simulate_grid(grid, costs);
+  const auto result = sim::simulate_schedule(schedule, costs);
   CHECK(steps(result.times[0][2].start) == 4);
   CHECK(steps(result.times[1][2].start) == 4);
   CHECK(steps(result.makespan) == 9);
@@ -139,9 +141,9 @@ TEST_CASE("a barrier opens when the last rank has come; an optimizer step takes 
 }
 
 TEST_CASE("the times of a chunk are those of a full stage, shared out") {
-  GridCosts costs = full(2, 4, 6, 1);
+  PassCosts costs = full(2, 4, 6, 1);
   costs.recompute = unit_steps(3), costs.step = unit_steps(5);
-  const GridCosts chunk = sim::per_chunk(costs, make("zbv", 2, 2, 4));
+  const PassCosts chunk = sim::per_chunk(costs, make("zbv", 2, 2, 4));
   CHECK(steps(chunk.forward) == 1);
   CHECK(steps(*chunk.recompute) == 1.5);
   CHECK(steps(chunk.step) == 2.5);
@@ -154,7 +156,7 @@ TEST_CASE("closed forms over random shapes and times") {
     const int p = random.between(1, 8), v = random.between(1, 4), m = p * random.between(1, 4);
     const double f = random.between(1, 40) * 0.125, w = random.between(1, 40) * 0.125,
                  i = w + random.between(0, 40) * 0.125;
-    const GridCosts costs = full(f, i, w, 0);
+    const PassCosts costs = full(f, i, w, 0);
     const auto bubble = [&](const char* family, int chunks, int count) {
       const auto result = simulate(make(family, p, chunks, count), costs);
       return steps(result.makespan) - count * (f + i + w);
@@ -178,7 +180,7 @@ TEST_CASE("zero-bubble closed forms where F = I >= W") {
   for (int trial = 0; trial < 200; ++trial) {
     const int p = random.between(1, 8), v = random.between(1, 4), m = p * random.between(2, 4);
     const double w = random.between(1, 40) * 0.125, f = w + random.between(0, 8) * 0.125;
-    const GridCosts costs = full(f, f, w, 0);
+    const PassCosts costs = full(f, f, w, 0);
     const auto bubble = [&](const char* family, int chunks) {
       return steps(simulate(make(family, p, chunks, m), costs).longest_rank_span) - m * (2 * f + w);
     };
@@ -260,9 +262,9 @@ TEST_CASE("a delay between ranks costs GPipe 2(p-1) C and 1F1B C (2(p-1)(m/p + 1
   for (const int p : {2, 3, 4, 8})
     for (const int m : {p, 2 * p, 8 * p})
       for (const char* family : {"gpipe", "1f1b"}) {
-        const Grid grid = make(family, p, 1, m);
-        const double extra = steps(simulate(grid, full(1, 1, 1, 0.125)).makespan) -
-                             steps(simulate(grid, full(1, 1, 1, 0)).makespan);
+        const Schedule schedule = make(family, p, 1, m);
+        const double extra = steps(simulate(schedule, full(1, 1, 1, 0.125)).makespan) -
+                             steps(simulate(schedule, full(1, 1, 1, 0)).makespan);
         CAPTURE(p);
         CAPTURE(m);
         const double hops = family == std::string("gpipe") ? 2 * (p - 1) : 2 * (p - 1) * (m / p + 1) - 2;
@@ -284,7 +286,7 @@ TEST_CASE("Zero Bubble paper, Table 5 from the times of its Table 9: every print
                         {32, 29.802, 29.428, 19.530, 0.577, "0.1898", "0.1045", "0.0559"},
                         {64, 29.935, 29.621, 19.388, 0.535, "0.1091", "0.0554", "0.0294"}};
   for (const Line& line : lines) {
-    const GridCosts costs = full(line.f, line.i, line.w, line.c);
+    const PassCosts costs = full(line.f, line.i, line.w, line.c);
     const auto rate = [&](const char* family) {
       return fmt::format("{:.4f}", simulate(make(family, 8, 1, line.m), costs).bubble_rate);
     };
@@ -297,9 +299,9 @@ TEST_CASE("Zero Bubble paper, Table 5 from the times of its Table 9: every print
 TEST_CASE("a delay between ranks costs interleaved 1F1B C (2pv - 2); the Zero Bubble paper counts p C less") {
   for (const int p : {2, 4})
     for (const int v : {2, 3}) {
-      const Grid grid = make("interleaved_1f1b", p, v, 3 * p);
-      const double extra = steps(simulate(grid, full(3, 3, 3, 0.125)).longest_rank_span) -
-                           steps(simulate(grid, full(3, 3, 3, 0)).longest_rank_span);
+      const Schedule schedule = make("interleaved_1f1b", p, v, 3 * p);
+      const double extra = steps(simulate(schedule, full(3, 3, 3, 0.125)).longest_rank_span) -
+                           steps(simulate(schedule, full(3, 3, 3, 0)).longest_rank_span);
       CHECK(near(extra, 0.125 * (2 * p * v - 2)));
     }
   struct Line {
@@ -313,8 +315,8 @@ TEST_CASE("a delay between ranks costs interleaved 1F1B C (2pv - 2); the Zero Bu
       {64, 18.546, 18.097, 9.321, 0.762, 3, "0.0443"},  {24, 29.718, 29.444, 19.927, 0.527, 4, "0.0808"},
       {32, 29.802, 29.428, 19.530, 0.577, 4, "0.0628"}, {64, 29.935, 29.621, 19.388, 0.535, 4, "0.0320"}};
   for (const Line& line : lines) {
-    const Grid grid = make("interleaved_1f1b", 8, line.v, line.m);
-    const double span = steps(simulate(grid, full(line.f, line.i, line.w, 0)).longest_rank_span) +
+    const Schedule schedule = make("interleaved_1f1b", 8, line.v, line.m);
+    const double span = steps(simulate(schedule, full(line.f, line.i, line.w, 0)).longest_rank_span) +
                         line.c * (2 * 8 * line.v - 2 - 8);
     CHECK(fmt::format("{:.4f}", 1 - line.m * (line.f + line.i + line.w) / span) == line.rate);
   }
@@ -336,13 +338,14 @@ TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
                         {32, 29.802, 29.428, 19.530, 0.577, 32, 4096, "0.1045", 0.0021617085},
                         {64, 29.935, 29.621, 19.388, 0.535, 32, 4096, "0.0554", 0.0010463237}};
   for (const Line& line : lines) {
-    schedule::GridShape shape{
+    schedule::ScheduleShape shape{
         8,          1, line.m, 0, full(line.f, line.i, line.w, line.c), {}, 34 * line.h + 5 * line.a * 1024,
         32 * line.h};
-    CHECK(fmt::format("{:.4f}", sim::simulate_grid(make_grid("zb_1p", shape), shape.costs).bubble_rate) ==
+    CHECK(fmt::format("{:.4f}",
+                      sim::simulate_schedule(make_schedule("zb_1p", shape), shape.costs).bubble_rate) ==
           line.one);
-    CHECK(std::abs(sim::simulate_grid(make_grid("zb_2p", shape), shape.costs).bubble_rate - line.two) <
-          1e-10);
+    CHECK(std::abs(sim::simulate_schedule(make_schedule("zb_2p", shape), shape.costs).bubble_rate -
+                   line.two) < 1e-10);
   }
 }
 
@@ -361,11 +364,11 @@ TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I
     const int m = 3 * line.p;
     CAPTURE(line.p);
     const auto check = [&](const char* family, double idle, double held) {
-      const Grid grid = make(family, line.p, 2, m);
-      const auto result = sim::simulate_grid(grid, {});
+      const Schedule schedule = make(family, line.p, 2, m);
+      const auto result = sim::simulate_schedule(schedule, {});
       CAPTURE(family);
       CHECK(steps(result.longest_rank_span) - 6 * m == idle);
-      CHECK(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / grid.chunks() == held);
+      CHECK(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / schedule.chunks() == held);
     };
     check("v_min", line.v_min, line.min_held);
     check("v_half", line.v_half, line.half_held);
@@ -376,8 +379,8 @@ TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I
 
 TEST_CASE("uneven passes: V-Min loses time per micro-batch, V-Half and V-ZB do not") {
   const auto idle = [](const char* family, int m) {
-    const GridCosts costs{unit_steps(1), unit_steps(1.2), unit_steps(0.8), {}};
-    return steps(sim::simulate_grid(make(family, 4, 2, m, costs), costs).longest_rank_span) - 6 * m;
+    const PassCosts costs{unit_steps(1), unit_steps(1.2), unit_steps(0.8), {}};
+    return steps(sim::simulate_schedule(make(family, 4, 2, m, costs), costs).longest_rank_span) - 6 * m;
   };
   CHECK(near(idle("v_min", 8), 20.8));
   CHECK(near(idle("v_min", 12), 25.6));
@@ -400,50 +403,50 @@ TEST_CASE("simulated rows computed elsewhere: makespan, span, idle, rate and liv
     const auto number = [&](std::size_t k) { return std::stod(cell[k]); };
     const int p = std::stoi(cell[1]), v = std::stoi(cell[2]), m = std::stoi(cell[3]);
     const std::string family = cell[0] == "dualpipev_sequential_overlap" ? "dualpipev" : cell[0];
-    const Grid grid = make(family, p, v, m);
-    const auto result = simulate(grid, full(number(4), number(5), number(6), number(7)));
+    const Schedule schedule = make(family, p, v, m);
+    const auto result = simulate(schedule, full(number(4), number(5), number(6), number(7)));
     CAPTURE(line);
     CHECK(near(steps(result.makespan), number(8)));
     CHECK(near(steps(result.longest_rank_span), number(9)));
     CHECK(near(steps(result.makespan) - m * (number(4) + number(5) + number(6)), number(10)));
     CHECK(near(result.bubble_rate, number(11)));
     CHECK(fmt::format("{}", fmt::join(result.peak_live, "|")) == cell[12]);
-    CHECK(near(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / grid.chunks(),
+    CHECK(near(*std::max_element(result.peak_live.begin(), result.peak_live.end()) / schedule.chunks(),
                number(13)));
     ++rows;
   }
   CHECK(rows == 276);
 }
 
-TEST_CASE("published grids take the published number of steps") {
+TEST_CASE("published schedules take the published number of steps") {
   const std::string folder = support::reference_data("schedules");
   if (folder.empty()) return;
   const auto makespan = [&](const char* file) {
-    return steps(sim::simulate_grid(schedule::load_grid(folder + "/" + file), {}).makespan);
+    return steps(sim::simulate_schedule(schedule::load_schedule(folder + "/" + file), {}).makespan);
   };
   CHECK(makespan("dualpipev_4rank_10mb.csv") == 66);
   CHECK(makespan("zb1p_2rank_2stagep_compute.csv") == 49);
-  // Joined to B, an input gradient reaches the other rank one W later than in the grid without messages.
+  // Joined to B, an input gradient reaches the other rank one W later than in the schedule without messages.
   CHECK(makespan("zb1p_2rank_2stagep_comms.csv") >= 49);
   CHECK(makespan("torchtitan_custom_schedule.csv") == 50);
   const auto live =
-      sim::simulate_grid(schedule::load_grid(folder + "/dualpipev_4rank_10mb.csv"), {}).peak_live;
+      sim::simulate_schedule(schedule::load_schedule(folder + "/dualpipev_4rank_10mb.csv"), {}).peak_live;
   CHECK(live == std::vector<int>(4, 9));
 }
 
 TEST_CASE("a schedule that outlasts the clock is refused") {
   // One rank: F and B of a micro-batch take 3 million seconds; a second one would end at 6 million.
-  const schedule::GridCosts costs{1'000'000 * schedule::kUnitStep,
+  const schedule::PassCosts costs{1'000'000 * schedule::kUnitStep,
                                   1'000'000 * schedule::kUnitStep,
                                   1'000'000 * schedule::kUnitStep,
                                   {},
                                   {},
                                   {}};
-  const auto grid = [](int micro_batches) {
-    schedule::GridShape shape;
+  const auto schedule = [](int micro_batches) {
+    schedule::ScheduleShape shape;
     shape.micro_batches = micro_batches;
-    return schedule::make_grid("1f1b", shape);
+    return schedule::make_schedule("1f1b", shape);
   };
-  CHECK(to_seconds(sim::simulate_grid(grid(1), costs).makespan).value() == support::near(3e6));
-  CHECK_THROWS_AS(sim::simulate_grid(grid(2), costs), core::BadInput);
+  CHECK(to_seconds(sim::simulate_schedule(schedule(1), costs).makespan).value() == support::near(3e6));
+  CHECK_THROWS_AS(sim::simulate_schedule(schedule(2), costs), core::BadInput);
 }

@@ -1,4 +1,4 @@
-#include "grid_report.hpp"
+#include "schedule_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,20 +13,20 @@
 namespace penstock::cli {
 namespace {
 
-using schedule::Grid;
-using schedule::Pass;
+using schedule::ActionKind;
+using schedule::Schedule;
 
-char letter(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+char letter(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
       return 'F';
-    case Pass::input_gradient:
+    case ActionKind::input_gradient:
       return 'I';
-    case Pass::weight_gradient:
+    case ActionKind::weight_gradient:
       return 'W';
-    case Pass::recompute:
+    case ActionKind::recompute:
       return 'R';
-    case Pass::step:
+    case ActionKind::step:
       return 'S';
     default:
       return 'B';
@@ -34,11 +34,11 @@ char letter(Pass pass) {
 }
 
 /// "F3", in small letters for a rank's later chunks; a pair is both: "F3b1".
-std::string label(const Grid& grid, const schedule::Action& action) {
+std::string label(const Schedule& schedule, const schedule::Action& action) {
   std::string out;
   for (const schedule::Action& part : schedule::parts(action)) {
-    const bool later = part.stage % grid.chain() >= static_cast<int>(grid.ranks.size());
-    const char c = letter(part.pass);
+    const bool later = part.stage % schedule.chain() >= static_cast<int>(schedule.ranks.size());
+    const char c = letter(part.kind);
     out += later ? static_cast<char>(c - 'A' + 'a') : c;
     if (part.micro_batch >= 0) out += std::to_string(part.micro_batch);
   }
@@ -46,7 +46,7 @@ std::string label(const Grid& grid, const schedule::Action& action) {
 }
 
 /// Columns per picosecond: the shortest pass gets room for its label, unless that makes the picture too wide.
-double scale(const sim::GridResult& result, std::size_t columns) {
+double scale(const sim::ScheduleTimes& result, std::size_t columns) {
   core::Picoseconds shortest = result.makespan;
   for (const auto& row : result.times)
     for (const auto& time : row)
@@ -56,7 +56,7 @@ double scale(const sim::GridResult& result, std::size_t columns) {
                   static_cast<double>(columns) / makespan);
 }
 
-std::string timeline(const Grid& grid, std::size_t rank, const std::vector<sim::Interval>& times,
+std::string timeline(const Schedule& schedule, std::size_t rank, const std::vector<sim::Interval>& times,
                      double per_ps) {
   std::string line;
   const auto column = [&](core::Picoseconds t) {
@@ -66,7 +66,7 @@ std::string timeline(const Grid& grid, std::size_t rank, const std::vector<sim::
     const std::size_t begin = column(times[c].start), end = column(times[c].end);
     if (times[c].start == times[c].end || begin == end) continue;
     line.resize(begin, '.');
-    std::string text = label(grid, grid.ranks[rank][c]);
+    std::string text = label(schedule, schedule.ranks[rank][c]);
     if (text.size() > end - begin) text = text.substr(0, 1);
     text.resize(end - begin, '-');
     line += text;
@@ -91,21 +91,23 @@ std::string TimeStyle::text(core::Picoseconds time) const {
   return steps ? fmt::format("{:.10g}", number(time)) : core::show(to_seconds(time));
 }
 
-std::string grid_timeline(const Grid& grid, const sim::GridResult& result, std::size_t columns) {
+std::string schedule_timeline(const Schedule& schedule, const sim::ScheduleTimes& result,
+                              std::size_t columns) {
   const double per_ps = scale(result, columns);
-  const std::size_t digits = std::to_string(grid.ranks.size() - 1).size();
+  const std::size_t digits = std::to_string(schedule.ranks.size() - 1).size();
   std::string out;
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    out += fmt::format("{:>{}} |{}\n", r, digits, timeline(grid, r, result.times[r], per_ps));
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
+    out += fmt::format("{:>{}} |{}\n", r, digits, timeline(schedule, r, result.times[r], per_ps));
   return out;
 }
 
-std::string grid_summary(const Grid& grid, const sim::GridResult& result, const TimeStyle& style) {
+std::string schedule_summary(const Schedule& schedule, const sim::ScheduleTimes& result,
+                             const TimeStyle& style) {
   report::Table table(
       {{"rank", report::Align::right}, {"idle", report::Align::right}, {"peak live", report::Align::right}});
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
     table.add({std::to_string(r), style.text(result.idle[r]),
-               fmt::format("{:.4g}", result.peak_live[r] / grid.chunks())});
+               fmt::format("{:.4g}", result.peak_live[r] / schedule.chunks())});
   return fmt::format(
       "{}\nmakespan {}, longest rank span {}, bubble {:.2f} % of it; peak live in full stages\n",
       table.text(), style.text(result.makespan), style.text(result.longest_rank_span),
@@ -123,22 +125,22 @@ std::string weights_line(const schedule::WeightPolicy& policy, const schedule::W
                      policy.predicted ? "predicted" : "missed", missed);
 }
 
-std::string grid_json(const Grid& grid, const sim::GridResult& result, const TimeStyle& style,
-                      const schedule::WeightVersions& weights) {
+std::string schedule_json(const Schedule& schedule, const sim::ScheduleTimes& result, const TimeStyle& style,
+                          const schedule::WeightVersions& weights) {
   nlohmann::ordered_json out = {
       {"unit", style.steps ? "step" : "s"},
       {"makespan", style.number(result.makespan)},
       {"longest_rank_span", style.number(result.longest_rank_span)},
       {"bubble_rate", result.bubble_rate},
       {"idle_per_rank", numbers(result.idle, [&](auto t) { return style.number(t); })},
-      {"peak_live_per_rank", numbers(result.peak_live, [&](int live) { return live / grid.chunks(); })},
+      {"peak_live_per_rank", numbers(result.peak_live, [&](int live) { return live / schedule.chunks(); })},
       {"weight_versions_per_rank", weights.held},
       {"tasks", nlohmann::ordered_json::array()}};
-  for (std::size_t r = 0; r < grid.ranks.size(); ++r)
-    for (std::size_t c = 0; c < grid.ranks[r].size(); ++c)
-      if (grid.ranks[r][c].pass != Pass::idle)
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
+    for (std::size_t c = 0; c < schedule.ranks[r].size(); ++c)
+      if (schedule.ranks[r][c].kind != ActionKind::idle)
         out["tasks"].push_back({{"rank", r},
-                                {"action", token(grid.ranks[r][c])},
+                                {"action", token(schedule.ranks[r][c])},
                                 {"start", style.number(result.times[r][c].start)},
                                 {"end", style.number(result.times[r][c].end)}});
   return out.dump(2) + "\n";

@@ -1,5 +1,5 @@
 #pragma once
-// What the passes of a grid take: one set of times for all stages.
+// What the passes of a schedule take: one set of times for all stages.
 
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace penstock::schedule {
 inline constexpr core::Picoseconds kUnitStep{1'000'000'000'000};
 
 /// Times of one stage, that is of one chunk where a rank holds several.
-struct GridCosts {
+struct PassCosts {
   core::Picoseconds forward = kUnitStep;          ///< F
   core::Picoseconds input_gradient = kUnitStep;   ///< I
   core::Picoseconds weight_gradient = kUnitStep;  ///< W; a full backward takes I + W

@@ -1,0 +1,216 @@
+#include "penstock/schedule/schedule_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "penstock/schedule/run_order.hpp"
+
+namespace penstock::schedule {
+namespace {
+
+constexpr std::size_t kMostFaults = 20;
+
+using Key = std::tuple<ActionKind, std::int32_t, std::int32_t>;  ///< pass, stage, micro-batch
+using Where = std::map<Key, Cell>;
+
+bool computes(ActionKind kind) {
+  return kind == ActionKind::forward || kind == ActionKind::input_gradient ||
+         kind == ActionKind::weight_gradient || kind == ActionKind::backward;
+}
+bool is_send(ActionKind kind) {
+  return kind == ActionKind::send_forward || kind == ActionKind::send_backward;
+}
+bool is_receive(ActionKind kind) {
+  return kind == ActionKind::receive_forward || kind == ActionKind::receive_backward;
+}
+
+class Judge {
+ public:
+  Judge(const Schedule& schedule, int count) : schedule_(schedule), count_(count) {}
+
+  std::vector<std::string> faults() {
+    placement();
+    collect();
+    if (faults_.empty()) passes();
+    if (faults_.empty()) memory_moves();
+    if (faults_.empty()) iteration_ends();
+    if (faults_.empty()) messages();
+    if (!faults_.empty()) return faults_;
+    if (const std::string circle = deadlock(schedule_); !circle.empty()) faults_.push_back(circle);
+    return faults_;
+  }
+
+ private:
+  void fault(std::string text) {
+    if (faults_.size() < kMostFaults) faults_.push_back(std::move(text));
+  }
+  void fault(const Cell& at, const Action& action, const std::string& text) {
+    fault(fmt::format("rank {} cell {} ({}): {}", at.rank, at.position, token(action), text));
+  }
+  const Cell* find(ActionKind kind, int stage, int micro_batch) const {
+    const auto found = where_.find({kind, stage, micro_batch});
+    return found == where_.end() ? nullptr : &found->second;
+  }
+  const Cell* find_input_gradient(int stage, int micro_batch) const {
+    const Cell* whole = find(ActionKind::backward, stage, micro_batch);
+    return whole ? whole : find(ActionKind::input_gradient, stage, micro_batch);
+  }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t r = 0; r < schedule_.ranks.size(); ++r)
+      for (std::size_t c = 0; c < schedule_.ranks[r].size(); ++c)
+        for (const Action& part : parts(schedule_.ranks[r][c]))
+          if (part.kind != ActionKind::idle)
+            visit(Cell{static_cast<std::int32_t>(r), static_cast<std::int32_t>(c)}, part);
+  }
+
+  void placement() {
+    if (count_ < 1) return fault("there are no micro-batches");
+    if (schedule_.copies < 1 || schedule_.stages() % schedule_.copies != 0)
+      return fault("the copies are not equally long");
+    for (int s = 0; s < schedule_.stages(); ++s)
+      if (schedule_.rank_of_stage[static_cast<std::size_t>(s)] < 0)
+        fault(fmt::format("no rank runs stage {}", s));
+  }
+
+  void collect() {
+    each([&](const Cell& at, const Action& part) {
+      if (part.kind == ActionKind::barrier) return;
+      if (part.stage < 0 || part.stage >= schedule_.stages())
+        return fault(at, part, "there is no such stage");
+      const int home = schedule_.rank_of_stage[static_cast<std::size_t>(part.stage)];
+      if (home != at.rank) fault(at, part, fmt::format("stage {} belongs to rank {}", part.stage, home));
+      if (part.micro_batch < 0 && part.kind != ActionKind::step) return;
+      if (part.micro_batch >= count_) fault(at, part, fmt::format("there are {} micro-batches", count_));
+      if (const auto [first, fresh] = where_.insert({{part.kind, part.stage, part.micro_batch}, at}); !fresh)
+        fault(at, part,
+              fmt::format("done before, in rank {} cell {}", first->second.rank, first->second.position));
+    });
+  }
+
+  /// Ends early: a schedule with few cells may name a large stage and a large micro-batch.
+  void passes() {
+    for (int s = 0; s < schedule_.stages(); ++s)
+      for (int m = 0; m < count_ && faults_.size() < kMostFaults; ++m) passes(s, m);
+  }
+  void passes(int s, int m) {
+    const int home = schedule_.rank_of_stage[static_cast<std::size_t>(s)];
+    const auto missing = [&](const char* what) {
+      fault(fmt::format("rank {}: the {} of micro-batch {} in stage {} is missing", home, what, m, s));
+    };
+    const Cell *f = find(ActionKind::forward, s, m), *i = find(ActionKind::input_gradient, s, m),
+               *w = find(ActionKind::weight_gradient, s, m), *b = find(ActionKind::backward, s, m);
+    if (!f) return missing("forward");
+    if (!b && !i) return missing("backward");
+    if (b && i) return fault(*i, input_gradient(s, m), "the full backward does this too");
+    if (f->position > (b ? b : i)->position)
+      return fault(*(b ? b : i), b ? backward(s, m) : input_gradient(s, m), "stands before its forward");
+    if (b && w) return fault(*w, weight_gradient(s, m), "the full backward does this too");
+    if (i && !w) return missing("weight gradient");
+    if (i && w->position < i->position) fault(*w, weight_gradient(s, m), "stands before its input gradient");
+  }
+
+  /// R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
+  void memory_moves() {
+    each([&](const Cell& at, const Action& part) {
+      const bool load = part.kind == ActionKind::load;
+      if (part.kind != ActionKind::recompute && part.kind != ActionKind::evict && !load) return;
+      if (find(ActionKind::forward, part.stage, part.micro_batch)->position > at.position)
+        fault(at, part, "stands before its forward");
+      if (find_input_gradient(part.stage, part.micro_batch)->position < at.position)
+        fault(at, part, "stands after its backward");
+      if (part.kind == ActionKind::evict) judge_evict(at, part);
+      const Cell* evicted = find(ActionKind::evict, part.stage, part.micro_batch);
+      if (load && (!evicted || evicted->position > at.position)) fault(at, part, "has not been evicted");
+    });
+  }
+  void judge_evict(const Cell& at, const Action& part) {
+    const auto rank = static_cast<std::size_t>(at.rank);
+    if (partner(rank, schedule_.ranks.size()) == rank)
+      fault(at, part, "the rank in the middle has no partner");
+    if (find(ActionKind::recompute, part.stage, part.micro_batch))
+      fault(at, part, "there is nothing to evict, the micro-batch is recomputed");
+    if (!find(ActionKind::load, part.stage, part.micro_batch)) fault(at, part, "is never loaded again");
+  }
+
+  void iteration_ends() {
+    std::vector<int> barriers(schedule_.ranks.size(), 0);
+    each([&](const Cell& at, const Action& part) {
+      if (part.kind == ActionKind::step) judge_step(at, part);
+      if (part.kind == ActionKind::barrier) ++barriers[static_cast<std::size_t>(at.rank)];
+      const Cell* step =
+          part.kind == ActionKind::reduce_gradient ? find(ActionKind::step, part.stage, -1) : nullptr;
+      if (step && step->position < at.position) fault(at, part, "stands after the stage's step");
+    });
+    const auto least = std::min_element(barriers.begin(), barriers.end());
+    std::vector<int> seen(barriers.size(), 0);
+    each([&](const Cell& at, const Action& part) {
+      if (part.kind == ActionKind::barrier && seen[static_cast<std::size_t>(at.rank)]++ >= *least)
+        fault(at, part, fmt::format("rank {} has only {} of them", least - barriers.begin(), *least));
+    });
+  }
+  void judge_step(const Cell& at, const Action& part) {
+    for (int m = 0; m < count_; ++m) {
+      const Cell* w = find(ActionKind::weight_gradient, part.stage, m);
+      if (!w) w = find(ActionKind::backward, part.stage, m);
+      if (w->position > at.position)
+        return fault(at, part, fmt::format("stands before the weight gradient of micro-batch {}", m));
+    }
+  }
+
+  void messages() {
+    std::vector<char> receives(schedule_.ranks.size(), false);
+    each([&](const Cell& at, const Action& part) {
+      if (is_receive(part.kind)) receives[static_cast<std::size_t>(at.rank)] = true;
+      if (is_receive(part.kind) && !counterpart(part)) fault(at, part, "nobody sends this");
+      if (is_send(part.kind)) judge_send(at, part);
+    });
+    each([&](const Cell& at, const Action& part) {
+      if (receives[static_cast<std::size_t>(at.rank)] && computes(part.kind)) judge_input(at, part);
+    });
+  }
+  const Cell* counterpart(const Action& part) const {
+    const int back =
+        part.kind == ActionKind::receive_forward || part.kind == ActionKind::send_backward ? -1 : 1;
+    if (back < 0 ? schedule_.first(part.stage) : schedule_.last(part.stage)) return nullptr;
+    const ActionKind other = part.kind == ActionKind::receive_forward    ? ActionKind::send_forward
+                             : part.kind == ActionKind::send_forward     ? ActionKind::receive_forward
+                             : part.kind == ActionKind::receive_backward ? ActionKind::send_backward
+                                                                         : ActionKind::receive_backward;
+    return find(other, part.stage + back, part.micro_batch);
+  }
+  void judge_send(const Cell& at, const Action& part) {
+    if (!counterpart(part)) fault(at, part, "nobody receives this");
+    const Cell* made = part.kind == ActionKind::send_forward
+                           ? find(ActionKind::forward, part.stage, part.micro_batch)
+                           : find_input_gradient(part.stage, part.micro_batch);
+    if (made && made->position > at.position) fault(at, part, "sent before it is computed");
+  }
+  void judge_input(const Cell& at, const Action& part) {
+    const bool ahead = part.kind == ActionKind::forward;
+    if (part.kind == ActionKind::weight_gradient ||
+        (ahead ? schedule_.first(part.stage) : schedule_.last(part.stage)))
+      return;
+    const int from = schedule_.rank_of_stage[static_cast<std::size_t>(part.stage + (ahead ? -1 : 1))];
+    if (from == at.rank) return;
+    const Cell* got = find(ahead ? ActionKind::receive_forward : ActionKind::receive_backward, part.stage,
+                           part.micro_batch);
+    if (!got || got->position > at.position) fault(at, part, "its input has not been received");
+  }
+
+  const Schedule& schedule_;
+  int count_;
+  Where where_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+std::vector<std::string> schedule_faults(const Schedule& schedule, int micro_batches) {
+  return Judge(schedule, micro_batches).faults();
+}
+
+}  // namespace penstock::schedule
