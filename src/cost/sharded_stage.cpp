@@ -36,7 +36,7 @@ Bytes rounded_up(Bytes all, double part) {
 /// Weights on the device that has most of them.
 Bytes weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
   const Bytes all = graph.parameter_bytes(id);
-  return how == Partition::output || how == Partition::input ? rounded_up(all, part) : all;
+  return layout::rule(graph.op(id), how).weights ? rounded_up(all, part) : all;
 }
 
 double largest_part(const plan::Stage& stage) {
@@ -46,7 +46,7 @@ double largest_part(const plan::Stage& stage) {
   return most;
 }
 
-std::map<OpId, Partition> partitions(const plan::Stage& stage, const Sharding& divided) {
+std::map<OpId, Partition> partitions(const plan::Stage& stage, const layout::StageLayout& divided) {
   std::map<OpId, Partition> out;
   for (std::size_t i = 0; i < stage.operators.size(); ++i) out[stage.operators[i]] = divided.partition[i];
   return out;
@@ -146,7 +146,7 @@ void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan:
   for (const OpId id : stage.operators) {
     for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
       if (const OpId producer(static_cast<std::size_t>(v)); !how.contains(producer))
-        entering[producer] |= needed(graph.op(id), how.at(id)) != Layout::sequence;
+        entering[producer] |= layout::rule(graph.op(id), how.at(id)).reads != layout::Placement::shard_tokens;
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
     if (std::ranges::any_of(
             readers, [&](graph::Vertex v) { return !how.contains(OpId(static_cast<std::size_t>(v))); }))
@@ -165,22 +165,11 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId
   if (exchanges) exchange_ = all_to_all(cluster, group);
 }
 
-Seconds GroupTimes::time(const GroupCollective& collective, std::int64_t samples) const {
+Seconds GroupTimes::time(const layout::GroupCollective& collective, std::int64_t samples) const {
   const Bytes bytes = collective.bytes * samples;
-  if (collective.kind == GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
-  if (collective.kind == GroupCollective::Kind::gather) return gather_.time(bytes);
+  if (collective.kind == layout::GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
+  if (collective.kind == layout::GroupCollective::Kind::all_gather) return gather_.time(bytes);
   return Seconds(exchange_.at(bytes));
-}
-
-double part_of(const plan::Stage& stage, std::size_t member) {
-  if (stage.shares.empty()) return 1.0 / stage.tensor_parallel;
-  return static_cast<double>(stage.shares[member]) /
-         static_cast<double>(std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0}));
-}
-
-std::span<const DeviceId> group_of(const plan::Stage& stage, std::size_t replica) {
-  const auto size = static_cast<std::size_t>(stage.tensor_parallel);
-  return std::span(stage.devices).subspan(replica * size, size);
 }
 
 OpTime StageTime::total() const {
@@ -199,21 +188,22 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
 }
 
 void ReplicaTimes::divide() {
-  const Sharding divided = sharding(problem_.graph, stage_);
+  const layout::StageLayout divided = layout::infer(problem_.graph, stage_);
   how_ = partitions(stage_, divided);
   std::map<OpId, std::vector<std::size_t>> asked;  // the sets that an operator is in
   for (std::size_t p = 0; p < parts_.size(); ++p)
     for (const OpId id : parts_[p].operators) asked[id].push_back(p);
-  const auto deal = [&](const std::vector<GroupCollective>& all, std::vector<GroupCollective> Part::*list) {
-    for (const GroupCollective& c : all) {
+  const auto deal = [&](const std::vector<layout::GroupCollective>& all,
+                        std::vector<layout::GroupCollective> Part::*list) {
+    for (const layout::GroupCollective& c : all) {
       const auto found = asked.find(c.op);
       if (found == asked.end()) continue;
       for (const std::size_t p : found->second) (parts_[p].*list).push_back(c);
-      exchanges_ = exchanges_ || c.kind == GroupCollective::Kind::exchange;
+      exchanges_ = exchanges_ || c.kind == layout::GroupCollective::Kind::all_to_all;
     }
   };
-  deal(divided.forward, &Part::forward);
-  deal(divided.backward, &Part::backward);
+  deal(divided.collectives.forward, &Part::forward);
+  deal(divided.collectives.backward, &Part::backward);
 }
 
 /// On the slowest device of the group.
@@ -233,14 +223,14 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
 
 OpTime ReplicaTimes::speak(const Part& part, const Speakers& who) const {
   OpTime out;
-  const auto launched = [&](const GroupCollective& c) {
+  const auto launched = [&](const layout::GroupCollective& c) {
     return std::max(who.group.time(c, who.samples), who.launch);
   };
-  for (const GroupCollective& c : part.forward) {
+  for (const layout::GroupCollective& c : part.forward) {
     out.forward += launched(c);
     if (contains(recomputed_, c.op)) out.recompute += launched(c);
   }
-  for (const GroupCollective& c : part.backward) out.input_gradient += launched(c);
+  for (const layout::GroupCollective& c : part.backward) out.input_gradient += launched(c);
   return out;
 }
 
@@ -290,7 +280,7 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int6
 }
 
 Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member) {
-  const auto how = partitions(stage, sharding(graph, stage));
+  const auto how = partitions(stage, layout::infer(graph, stage));
   const double share = part_of(stage, member);
   Bytes sum;
   for (const OpId id : stage.operators) sum += weights_of(graph, id, how.at(id), share);
@@ -318,10 +308,12 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
     return load;
   }
   const graph::OpGraph& graph = problem.graph;
-  const auto how = partitions(stage, sharding(graph, stage));
+  const auto how = partitions(stage, layout::infer(graph, stage));
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
-  const auto holds_whole = [&](OpId id) { return held(graph.op(id), how.at(id), stage) == Layout::whole; };
+  const auto holds_whole = [&](OpId id) {
+    return layout::kept(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
+  };
   const auto kept_of = [&](OpId id) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
@@ -410,7 +402,7 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
 
 std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& stage) {
   if (stage.tensor_parallel == 1) return {};
-  return partitions(stage, sharding(problem.graph, stage));
+  return partitions(stage, layout::infer(problem.graph, stage));
 }
 
 }  // namespace

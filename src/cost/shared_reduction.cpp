@@ -3,34 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "penstock/graph/ties.hpp"
+#include "penstock/layout/ties.hpp"
 
 namespace penstock::cost {
 namespace {
 
-using core::OpId;
-using plan::Partition;
-
-/// How the stage divides the shared parameters: as the first of its operators that uses them.
-Partition division(const graph::OpGraph& graph, const plan::Stage& stage, OpId owner) {
-  const Sharding divided = sharding(graph, stage);
-  for (std::size_t i = 0; i < stage.operators.size(); ++i)
-    if (graph.owner(stage.operators[i]) == owner) return divided.partition[i];
-  return Partition::whole;
-}
-
-bool in_parts(Partition how) {
-  return how == Partition::output || how == Partition::input;
-}
-
 /// Whether devices of one number have the same part everywhere.
 bool alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::SharedParameters& shared) {
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
-  return std::all_of(shared.stages.begin(), shared.stages.end(), [&](core::StageId s) {
-    const plan::Stage& stage = plan.stages[s.index()];
-    return stage.tensor_parallel == first.tensor_parallel && stage.shares == first.shares &&
-           in_parts(division(graph, stage, shared.owner));
-  });
+  const auto axis = layout::weight_axis(graph, first, shared.owner);
+  return axis && std::all_of(shared.stages.begin(), shared.stages.end(), [&](core::StageId s) {
+           const plan::Stage& stage = plan.stages[s.index()];
+           return stage.tensor_parallel == first.tensor_parallel && stage.shares == first.shares &&
+                  layout::weight_axis(graph, stage, shared.owner) == axis;
+         });
 }
 
 }  // namespace

@@ -8,13 +8,13 @@ namespace penstock::planners {
 namespace {
 
 using core::OpId;
-using cost::Layout;
+using layout::Placement;
 
 constexpr double kForbidden = std::numeric_limits<double>::infinity();
 /// Sets of layouts that a tensor is had in, numbered by their bits less one: there is no empty one.
 constexpr int kLayoutSets = (1 << kLayouts) - 1;
 
-bool has(int set, Layout layout) {
+bool has(int set, Placement layout) {
   return ((set + 1) >> static_cast<int>(layout) & 1) != 0;
 }
 plan::Partition type(int label) {
@@ -29,7 +29,7 @@ std::vector<OpId> readers(const graph::OpGraph& graph, OpId op) {
 }
 
 /// A tensor with one reader is a pair of operators. One with more is a variable of its own, paired with all
-/// of them.
+/// of them. Operators that share parameters are pairs without a producer.
 MinSum structure(const graph::OpGraph& graph, std::vector<MinSum::Pair>& pairs,
                  std::vector<OpId>& producers) {
   std::vector<MinSum::Variable> variables(graph.size(), {kPartitions, -1});
@@ -44,6 +44,10 @@ MinSum structure(const graph::OpGraph& graph, std::vector<MinSum::Pair>& pairs,
     for (const OpId reader : to) pairs.emplace_back(from, static_cast<int>(reader.index()));
     producers.resize(pairs.size(), OpId(v));
   }
+  for (std::size_t v = 0; v < graph.size(); ++v)
+    if (const OpId owner = graph.owner(OpId(v)); owner != OpId(v))
+      pairs.emplace_back(static_cast<int>(owner.index()), static_cast<int>(v));
+  producers.resize(pairs.size());
   return MinSum(std::move(variables), pairs);
 }
 
@@ -67,6 +71,17 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
   return sum + longest;
 }
 
+MinSum::Table PartitionTypes::tie_table(std::size_t pair) const {
+  const auto [owner, user] = pairs_[pair];
+  const auto axis = [&](int v, int t) {
+    return layout::rule(problem_.graph.op(OpId(static_cast<std::size_t>(v))), type(t)).weights;
+  };
+  MinSum::Table out;
+  for (int x = 0; x < kPartitions; ++x)
+    for (int y = 0; y < kPartitions; ++y) out.push_back(axis(owner, x) == axis(user, y) ? 0 : kForbidden);
+  return out;
+}
+
 PartitionTypes::PartitionTypes(const cost::Problem& problem)
     : problem_(problem), sum_(structure(problem.graph, pairs_, producers_)) {}
 
@@ -76,16 +91,16 @@ MinSum::Table PartitionTypes::pair_table(std::size_t pair, const TypeCosts& cost
   const int a = pairs_[pair].first, b = pairs_[pair].second;
   const bool from_op = a < static_cast<int>(graph.size()), to_op = b < static_cast<int>(graph.size());
   const OpId producer = producers_[pair];
-  const auto convert = [&](int t, Layout to) {
-    return costs.conversion(clock, producer, cost::made(graph.op(producer), type(t)), to);
+  const auto convert = [&](int t, Placement to) {
+    return costs.conversion(clock, producer, layout::rule(graph.op(producer), type(t)).makes, to);
   };
   const auto read_as = [&](int t) {
-    return cost::needed(graph.op(OpId(static_cast<std::size_t>(b))), type(t));
+    return layout::rule(graph.op(OpId(static_cast<std::size_t>(b))), type(t)).reads;
   };
   const auto had_in = [&](int t, int set) {
     double sum = 0;
     for (int l = 0; l < kLayouts; ++l)
-      if (has(set, static_cast<Layout>(l))) sum += convert(t, static_cast<Layout>(l));
+      if (has(set, static_cast<Placement>(l))) sum += convert(t, static_cast<Placement>(l));
     return sum;
   };
   MinSum::Table out;
@@ -107,7 +122,8 @@ PartitionTypes::Tables PartitionTypes::tables(const TypeCosts& costs, const Type
                       (price > 0 ? price * costs.held(OpId(v), type(t)) : 0));
   }
   out.single.resize(sum_.size(), MinSum::Table(kLayoutSets, 0));
-  for (std::size_t p = 0; p < pairs_.size(); ++p) out.paired.push_back(pair_table(p, costs, clock));
+  for (std::size_t p = 0; p < pairs_.size(); ++p)
+    out.paired.push_back(producers_[p].valid() ? pair_table(p, costs, clock) : tie_table(p));
   return out;
 }
 

@@ -49,13 +49,14 @@ class PartitionTypes {
   };
   Tables tables(const TypeCosts& costs, const TypeCosts::Clock& clock, double price) const;
   MinSum::Table pair_table(std::size_t pair, const TypeCosts& costs, const TypeCosts::Clock& clock) const;
+  MinSum::Table tie_table(std::size_t pair) const;  ///< forbids different shards of one parameter
   Choice solve(const Tables& tables, const TypeCosts& costs, const std::vector<MinSum::Table>& weights,
                core::StopToken stop) const;
   plan::Stage typed(plan::Stage stage, const std::vector<int>& labels) const;
 
   const cost::Problem& problem_;
   std::vector<MinSum::Pair> pairs_;
-  std::vector<core::OpId> producers_;  ///< of the tensor that a pair is about
+  std::vector<core::OpId> producers_;  ///< of the tensor that a pair is about; invalid of a tie
   MinSum sum_;  ///< one variable per operator, then those for tensors with several readers
 };
 

@@ -10,7 +10,7 @@ using core::DeviceId;
 using core::OpId;
 using graph::OpKind;
 using graph::Vertex;
-using Kind = cost::GroupCollective::Kind;
+using Kind = layout::GroupCollective::Kind;
 
 Vertex vertex(OpId id) {
   return static_cast<Vertex>(id.index());
@@ -69,7 +69,7 @@ std::vector<std::vector<DeviceId>> groups_of(const cluster::Cluster& cluster, st
 ShardedOperators::ShardedOperators(const cost::Problem& problem, int degree)
     : problem_(problem),
       degree_(degree),
-      sharding_(cost::sharding(problem.graph, stage_of(all_operators(problem.graph), degree))) {
+      sharding_(layout::infer(problem.graph, stage_of(all_operators(problem.graph), degree))) {
   find_groups();
   std::set<std::size_t> types;
   for (const cluster::Device& device : problem.cluster.devices()) types.insert(device.type);
@@ -89,7 +89,7 @@ std::vector<ShardedOperators::Way> ShardedOperators::ways(OpId id) const {
   for (const plan::Partition how : possible(problem_.graph.op(id))) {
     plan::Stage stage = stage_of({id}, degree_);
     stage.partition[id] = how;
-    out.push_back({how, cost::sharding(problem_.graph, stage)});
+    out.push_back({how, layout::infer(problem_.graph, stage)});
   }
   return out;
 }
@@ -121,14 +121,14 @@ cost::StageLoad ShardedOperators::load(std::span<const OpId> operators) const {
 
 ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t samples)
     : operators_(operators), samples_(samples) {
-  const cost::Sharding& sharding = operators.sharding_;
+  const layout::StageLayout& sharding = operators.sharding_;
   for (std::size_t v = 0; v < sharding.partition.size(); ++v)
     times_.push_back(compute(OpId(v), sharding.partition[v]));
-  for (const auto& c : sharding.forward) {
+  for (const auto& c : sharding.collectives.forward) {
     times_[c.op.index()].forward += seconds(c);
     times_[c.op.index()].total += seconds(c);
   }
-  for (const auto& c : sharding.backward) times_[c.op.index()].total += seconds(c);
+  for (const auto& c : sharding.collectives.backward) times_[c.op.index()].total += seconds(c);
   for (std::size_t v = 0; v < operators.ways_.size(); ++v) excess_.push_back(most_excess(OpId(v)));
 }
 
@@ -145,7 +145,7 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
 }
 
 /// The rule never exchanges: that takes operators divided by samples.
-double ShardedTimes::seconds(const cost::GroupCollective& collective) const {
+double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
   double slowest = 0;
   for (const auto& group : collective.kind == Kind::all_reduce ? operators_.reduce_ : operators_.gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
@@ -155,14 +155,14 @@ double ShardedTimes::seconds(const cost::GroupCollective& collective) const {
 }
 
 double ShardedTimes::gathered(OpId made) const {
-  return seconds({Kind::gather, made, operators_.problem_.graph.op(made).output_bytes});
+  return seconds({Kind::all_gather, made, operators_.problem_.graph.op(made).output_bytes});
 }
 
 double ShardedTimes::most_excess(OpId id) const {
   double most = 0;
   for (const auto& way : operators_.ways_[id.index()]) {
     double total = compute(id, way.partition).total;
-    for (const auto* list : {&way.alone.forward, &way.alone.backward})
+    for (const auto* list : {&way.alone.collectives.forward, &way.alone.collectives.backward})
       for (const auto& collective : *list) total += seconds(collective);
     most = std::max(most, total - times_[id.index()].total);
   }

@@ -24,7 +24,7 @@ class ShardedOperators {
   /// One operator divided in some way, with everything that it could ask of its group in any stage.
   struct Way {
     plan::Partition partition;
-    cost::Sharding alone;
+    layout::StageLayout alone;
   };
 
   std::vector<Way> ways(core::OpId id) const;
@@ -37,7 +37,7 @@ class ShardedOperators {
   int degree_;
   std::vector<std::size_t> types_;                ///< of devices
   std::vector<cost::AllReduce> reduce_, gather_;  ///< [group], equal ones once
-  cost::Sharding sharding_;
+  layout::StageLayout sharding_;
   std::vector<std::vector<Way>> ways_;  ///< [operator]
 };
 
@@ -70,7 +70,7 @@ class ShardedTimes {
 
  private:
   Passes compute(core::OpId id, plan::Partition how) const;
-  double seconds(const cost::GroupCollective& collective) const;
+  double seconds(const layout::GroupCollective& collective) const;
   double gathered(core::OpId made) const;
   double most_excess(core::OpId id) const;
   double behind(core::OpId reader) const;

@@ -12,7 +12,7 @@ using core::Bytes;
 using core::DeviceId;
 using core::OpId;
 using core::Seconds;
-using cost::GroupCollective;
+using layout::GroupCollective;
 
 std::vector<std::size_t> types_of(const cost::Problem& problem, std::span<const DeviceId> group) {
   std::vector<std::size_t> out;
@@ -24,7 +24,7 @@ std::vector<std::size_t> types_of(const cost::Problem& problem, std::span<const 
 double pace(const cost::GroupTimes& times) {
   using Kind = GroupCollective::Kind;
   double sum = 0;
-  for (const Kind kind : {Kind::all_reduce, Kind::gather, Kind::exchange})
+  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::all_to_all})
     sum += times.time({kind, OpId(0), Bytes(1 << 20)}, 1).value();
   return sum;
 }
@@ -126,7 +126,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
     update = std::max(update, step(load(op, how, m).parameters) - step(Bytes(0)));
   }
   Seconds told;
-  const auto collectives = cost::own_collectives(problem_.graph, op, how);
+  const auto collectives = layout::sums(problem_.graph, op, how);
   for (const auto* list : {&collectives.forward, &collectives.backward})
     for (const GroupCollective& c : *list) told += clock.time(c, samples_);
   return micro_batches_ * (compute.total() + told).value() + update;
@@ -137,9 +137,10 @@ double TypeCosts::least_update(const Clock& clock) const {
   return cost::update_time(problem_, Bytes(0), type).value();
 }
 
-double TypeCosts::conversion(const Clock& clock, OpId producer, cost::Layout from, cost::Layout to) const {
+double TypeCosts::conversion(const Clock& clock, OpId producer, layout::Placement from,
+                             layout::Placement to) const {
   Seconds told;
-  const auto collectives = cost::conversion(problem_.graph, producer, from, to, producer);
+  const auto collectives = layout::convert(problem_.graph, producer, from, to, producer);
   for (const auto* list : {&collectives.forward, &collectives.backward})
     for (const GroupCollective& c : *list) told += clock.time(c, samples_);
   return micro_batches_ * told.value();

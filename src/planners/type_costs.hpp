@@ -10,7 +10,7 @@
 namespace penstock::planners {
 
 inline constexpr int kPartitions = 4;  ///< of plan::Partition
-inline constexpr int kLayouts = 3;     ///< of cost::Layout, those within a stage
+inline constexpr int kLayouts = 3;     ///< of layout::Placement, those within a stage
 
 /// Seconds per iteration; sums over operators are those of lone_stage_seconds on one device.
 class TypeCosts {
@@ -24,7 +24,7 @@ class TypeCosts {
     cost::GroupTimes times;
     std::vector<std::size_t> members;
     core::Seconds launch{};  ///< at the slowest host: a collective lasts no less
-    core::Seconds time(const cost::GroupCollective& collective, std::int64_t samples) const {
+    core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const {
       return std::max(times.time(collective, samples), launch);
     }
   };
@@ -36,7 +36,8 @@ class TypeCosts {
   double own(const Clock& clock, core::OpId op, plan::Partition how) const;
   /// That of no weights at all, which every device has; `own` is beyond it.
   double least_update(const Clock& clock) const;
-  double conversion(const Clock& clock, core::OpId producer, cost::Layout from, cost::Layout to) const;
+  double conversion(const Clock& clock, core::OpId producer, layout::Placement from,
+                    layout::Placement to) const;
 
   /// A way to reduce gradients: latency, if there are any, and time per byte.
   using Ways = std::vector<cost::Affine>;

@@ -64,13 +64,13 @@ std::vector<double> taken(const Strip& strip, const std::vector<double>& all) {
 }
 
 std::int64_t Cut::samples(std::size_t member, std::int64_t all) const {
-  if (layout != cost::Layout::batch) return all;
+  if (placement != layout::Placement::shard_batch) return all;
   const Bounds& bounds = sections.front();
   return all * bounds[member + 1] / bounds.back() - all * bounds[member] / bounds.back();
 }
 
 Strip Cut::strip(std::size_t member, std::int64_t samples, std::int64_t count) const {
-  if (layout == cost::Layout::features) {
+  if (placement == layout::Placement::shard_features) {
     Strip out{samples * rows, width};
     for (const Bounds& bounds : sections) out.spans.push_back({bounds[member], bounds[member + 1]});
     return out;

@@ -30,16 +30,16 @@ std::vector<double> taken(const Strip& strip, const std::vector<double>& all);
 /// Where the parts of the members begin, and the last one ends.
 using Bounds = std::vector<std::int64_t>;
 
-/// A tensor that is whole lies so on every device. Differs from cost::Layout in which columns there are:
+/// A tensor that is whole lies so on every device. Differs from layout::Placement in which columns there are:
 /// tensors divided by features may be cut in different ways, between which the cost model sees no difference.
 struct Cut {
-  cost::Layout layout = cost::Layout::whole;
+  layout::Placement placement = layout::Placement::replicate;
   std::int64_t rows = 1, width = 0;  ///< `features`: a sample, or a parameter, as a matrix
   /// `features`: of each section member m has the columns [bounds[m], bounds[m + 1]), as of tensors side by
   /// side that are divided each. `batch`: one, of shares of the samples, of which there are bounds.back().
   std::vector<Bounds> sections{};
 
-  bool whole() const { return layout == cost::Layout::whole; }
+  bool whole() const { return placement == layout::Placement::replicate; }
   /// Samples of which a member has something.
   std::int64_t samples(std::size_t member, std::int64_t all) const;
   /// What a member has of `samples` times `count` numbers.

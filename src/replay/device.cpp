@@ -25,10 +25,10 @@ Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Pl
   if (grouped()) group_times.emplace(problem.cluster, division.group());
 }
 
-core::Seconds Device::time(const std::vector<cost::GroupCollective>& collectives,
+core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectives,
                            std::int64_t samples) const {
   core::Seconds out;
-  for (const cost::GroupCollective& collective : collectives) out += group_times->time(collective, samples);
+  for (const layout::GroupCollective& collective : collectives) out += group_times->time(collective, samples);
   return out;
 }
 

@@ -44,7 +44,7 @@ struct Device {
   const Part& part(core::OpId id) const { return division.part(id); }
   bool grouped() const { return division.members() > 1; }
   /// Of collectives among its group.
-  core::Seconds time(const std::vector<cost::GroupCollective>& collectives, std::int64_t samples) const;
+  core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;
   /// A parameter before the first update, as much of it as this device has.
   std::vector<double> first_weights(kernels::ParameterRef parameter) const;
   const std::string& name(core::OpId id) const { return graph.op(id).name; }

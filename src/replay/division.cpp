@@ -11,9 +11,9 @@ namespace {
 
 using core::BadInput;
 using core::OpId;
-using cost::Layout;
 using graph::Operator;
 using graph::OpKind;
+using layout::Placement;
 using plan::Partition;
 
 void set(Operator& op, const std::string& name, std::int64_t value) {
@@ -31,9 +31,16 @@ class Divider {
   /// `shares` add up from 0 on; `sizes` are the sources', per sample.
   Divider(const Operator& op, const kernels::Wire& wire, Partition how, std::vector<std::int64_t> shares,
           std::size_t member, std::vector<std::int64_t> sizes)
-      : op_(op), wire_(wire), shares_(std::move(shares)), member_(member), sizes_(std::move(sizes)) {
+      : op_(op),
+        wire_(wire),
+        rule_(layout::rule(op, how)),
+        shares_(std::move(shares)),
+        member_(member),
+        sizes_(std::move(sizes)) {
     out_.how = how;
     out_.op = op;
+    out_.sums_output = rule_.partial_output;
+    out_.sums_inputs = rule_.partial_input_gradient;
     out_.reads.resize(wire.sources.size());
     out_.parameters = wire.parameters;
     out_.cuts.resize(wire.parameters.size());
@@ -93,7 +100,7 @@ class Divider {
   /// As source i is, where that is divided by these columns: then it need not be cut anew.
   Sections split_as(const std::vector<Cut>& lie, std::size_t i, std::int64_t all,
                     const std::string& of) const {
-    const bool alike = lie[i].layout == Layout::features && lie[i].width == all;
+    const bool alike = lie[i].placement == Placement::shard_features && lie[i].width == all;
     return alike ? lie[i].sections : split(all, of);
   }
   std::int64_t mine(const Sections& sections) const {
@@ -102,7 +109,7 @@ class Divider {
     return out;
   }
   static Cut features(std::int64_t count, std::int64_t width, Sections sections) {
-    return {Layout::features, count / width, width, std::move(sections)};
+    return {Placement::shard_features, count / width, width, std::move(sections)};
   }
   static Sections scaled(Sections sections, std::int64_t factor) {
     for (Bounds& bounds : sections)
@@ -110,7 +117,10 @@ class Divider {
     return sections;
   }
 
-  /// Of parameter i a part of the first axis, or of the last one.
+  /// Of parameter i a shard along the axis of the rule.
+  void shard(std::size_t i, const Sections& bounds) {
+    rule_.weights == layout::WeightAxis::first ? cut_first(i, bounds) : cut_last(i, bounds);
+  }
   void cut_first(std::size_t i, const Sections& bounds) {
     kernels::Slot& slot = out_.parameters[i].slot;
     out_.cuts[i] = features(slot.count(), slot.count(), scaled(bounds, slot.count() / slot.shape[0]));
@@ -129,7 +139,7 @@ class Divider {
   // Kinds of operators.
 
   void by_samples() {
-    out_.makes = {Layout::batch, 1, 0, {shares_}};
+    out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
     for (Cut& cut : out_.reads) cut = out_.makes;
   }
 
@@ -137,9 +147,8 @@ class Divider {
     const std::int64_t all = extent(op_, "out");
     const auto bounds = split(all, op_.kind == OpKind::linear ? "columns" : "channels");
     set(out_.op, "out", mine(bounds));
-    for (std::size_t i = 0; i < out_.cuts.size(); ++i) cut_first(i, bounds);
+    for (std::size_t i = 0; i < out_.cuts.size(); ++i) shard(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
-    out_.sums_inputs = true;
   }
 
   void rows(const std::vector<Cut>& lie) {
@@ -147,11 +156,10 @@ class Divider {
     const auto bounds =
         split_as(lie, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
     set(out_.op, "in", mine(bounds));
-    cut_last(0, bounds);
+    shard(0, bounds);
     if (out_.cuts.size() > 1) leave_last_to_first_device();
     set(out_.op, "bias", out_.cuts.size() > 1);
     out_.reads[0] = features(sizes_[0], all, bounds);
-    out_.sums_output = true;
     for (const char* function : graph::kFunctions)
       if (extent(op_, function) == 1) apply_after(function);
   }
@@ -167,7 +175,7 @@ class Divider {
     const std::int64_t all = extent(op_, "width");
     const auto bounds = split(all, "columns");
     set(out_.op, "width", mine(bounds));
-    cut_last(0, bounds);
+    shard(0, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
   }
   void table_rows() {
@@ -176,8 +184,7 @@ class Divider {
     set(out_.op, "rows", mine(bounds));
     set(out_.op, "first", bounds.front()[member_]);
     set(out_.op, "table", all);
-    cut_first(0, bounds);
-    out_.sums_output = true;
+    shard(0, bounds);
   }
 
   void heads() {
@@ -190,7 +197,6 @@ class Divider {
     cut_last(3, inner);
     if (out_.cuts.size() > 7) leave_last_to_first_device();
     set(out_.op, "partial", member_ > 0);
-    out_.sums_inputs = out_.sums_output = true;
   }
 
   /// Batch norms and pools look at one channel at a time.
@@ -201,7 +207,7 @@ class Divider {
     const auto bounds = split_as(lie, 0, all, "channels");
     set(out_.op, "channels", mine(bounds));
     if (op_.kind == OpKind::norm) set(out_.op, "elements", wire_.made.count / all * mine(bounds));
-    for (std::size_t i = 0; i < out_.cuts.size(); ++i) cut_first(i, bounds);
+    for (std::size_t i = 0; i < out_.cuts.size(); ++i) shard(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
     out_.reads[0] = features(sizes_[0], all, bounds);
   }
@@ -240,7 +246,7 @@ class Divider {
     const std::int64_t count = wire_.made.count;
     if (op_.kind == OpKind::reshape && sizes_[0] != count)
       refuse("shows a part of its tensor, and is not divided by features");
-    const auto divided = std::ranges::find(lie, Layout::features, &Cut::layout);
+    const auto divided = std::ranges::find(lie, Placement::shard_features, &Cut::placement);
     out_.makes = divided != lie.end() ? *divided : features(count, count, split(count, "numbers"));
     for (Cut& cut : out_.reads) cut = out_.makes;
     set(out_.op, "elements", out_.makes.strip(member_, 1, count).count());
@@ -248,6 +254,7 @@ class Divider {
 
   const Operator& op_;
   const kernels::Wire& wire_;
+  const layout::Rule rule_;
   const std::vector<std::int64_t> shares_;
   const std::size_t member_;
   const std::vector<std::int64_t> sizes_;
@@ -274,9 +281,9 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     member_ = number % members_;
     const auto group = cost::group_of(stage, number / members_);
     group_ = {group.begin(), group.end()};
-    const cost::Sharding sharding = cost::sharding(graph, stage);
+    const layout::StageLayout placed = layout::infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
-      add(graph, wires, stage, stage.operators[i], sharding.partition[i]);
+      add(graph, wires, stage, stage.operators[i], placed.partition[i]);
   }
 }
 

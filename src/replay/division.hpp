@@ -22,7 +22,7 @@ struct Part {
   std::vector<Cut> cuts{};                        ///< of the parameters
 };
 
-/// Which columns of the weights follow from cost::sharding, the rule that simulation goes by; what is said
+/// Which columns of the weights follow from layout::infer, the rule that simulation goes by; what is said
 /// there of bytes and layouts holds here of numbers. The bias of an operator divided by what it reads is the
 /// first device's.
 class Division {

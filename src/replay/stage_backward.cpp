@@ -109,7 +109,7 @@ void StageRun::hand_up(InFlight& state, OpId id, const std::vector<Lease>& terms
   std::vector<Lease> sums;
   for (const auto& [source, parts] : own.gradients) sums.push_back(parts.at(Cut()));
   all_reduce(device_, sums,
-             device_.time(cost::own_collectives(device_.graph, id, part.how).backward, state.samples.count));
+             device_.time(layout::sums(device_.graph, id, part.how).backward, state.samples.count));
   for (const auto& [source, parts] : own.gradients) add_term(state, source, Cut(), parts.at(Cut()));
 }
 
@@ -160,7 +160,8 @@ Lease StageRun::settled(InFlight& state, OpId id, const Cut& cut) {
   auto& terms = state.gradients[id];
   Lease sum;
   for (const auto& [from, term] : terms) {
-    const auto collectives = cost::conversion(device_.graph, id, layout_of(id), from.layout, id).backward;
+    const auto collectives =
+        layout::convert(device_.graph, id, placement_of(id), from.placement, id).backward;
     const Lease part =
         recut(device_, term, from, cut, extent(state, id), MemoryKind::workspace, device_.name(id),
               device_.time(from == cut ? decltype(collectives)() : collectives, state.samples.count));

@@ -73,7 +73,7 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   run(k, graph::Pass::forward, all, id);
   if (part.sums_output)
     all_reduce(device_, {output},
-               device_.time(cost::own_collectives(device_.graph, id, part.how).forward, state.samples.count));
+               device_.time(layout::sums(device_.graph, id, part.how).forward, state.samples.count));
   if (part.after) apply_after(state, id, kind);
 }
 

@@ -39,22 +39,23 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
   if (device.grouped()) note_collectives();
 }
 
-/// What cost::sharding has of tensors that enter in parts, and of gradients of whole ones that left.
+/// What layout::infer has of tensors that enter in parts, and of gradients of whole ones that left.
 void StageRun::note_collectives() {
-  std::set<std::pair<OpId, cost::Layout>> seen;
+  std::set<std::pair<OpId, layout::Placement>> seen;
   for (const OpId id : leaving_)
     if (!cut_of(id).whole()) packed_.insert(id);
   for (const OpId id : own_) {
     for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
       if (device_.part(id).reads[i].whole()) packed_.erase(device_.wire(id).sources[i]);
-    const cost::Layout needed = cost::needed(device_.graph.op(id), device_.part(id).how);
+    const layout::Placement needed = layout::rule(device_.graph.op(id), device_.part(id).how).reads;
     for (const OpId source : device_.wire(id).sources)
       if (!own_.contains(source) && seen.insert({source, needed}).second)
         for (const auto& c :
-             cost::conversion(device_.graph, source, cost::Layout::sliced, needed, id).forward)
+             layout::convert(device_.graph, source, layout::Placement::sharded, needed, id).forward)
           entering_.push_back(c);
     if (leaving_.contains(id) && cut_of(id).whole())
-      returning_.push_back({cost::GroupCollective::Kind::gather, id, device_.graph.op(id).output_bytes});
+      returning_.push_back(
+          {layout::GroupCollective::Kind::all_gather, id, device_.graph.op(id).output_bytes});
   }
 }
 
@@ -101,8 +102,8 @@ bool StageRun::shows_part(OpId id) const {
   return view.made.count < device_.wire(view.sources[0]).made.count;
 }
 
-cost::Layout StageRun::layout_of(OpId id) const {
-  return own_.contains(id) ? cut_of(id).layout : cost::Layout::sliced;
+layout::Placement StageRun::placement_of(OpId id) const {
+  return own_.contains(id) ? cut_of(id).placement : layout::Placement::sharded;
 }
 
 Extent StageRun::extent(const InFlight& state, OpId id) const {
@@ -116,9 +117,9 @@ void StageRun::cut_input(InFlight& state, OpId id, std::size_t slot, MemoryKind 
   if (from == to) return;
   Lease& lease = state.recut[{source, to}];
   if (lease != nullptr) return;
-  const auto collectives = own_.contains(source)
-                               ? cost::conversion(device_.graph, source, from.layout, to.layout, id).forward
-                               : std::vector<cost::GroupCollective>();
+  const auto collectives =
+      own_.contains(source) ? layout::convert(device_.graph, source, from.placement, to.placement, id).forward
+                            : std::vector<layout::GroupCollective>();
   lease = recut(device_, state.tensors.at(source), from, to, extent(state, source), kind,
                 device_.name(source), device_.time(collectives, state.samples.count));
 }

@@ -28,7 +28,7 @@ struct InFlight {
 /// operators' in falling order, by falling slot within one; those of one cut before those of the next.
 ///
 /// Devices of a tensor-parallel group compute their parts (division.hpp) and talk to each other where
-/// cost::sharding says so, which is what that takes in the time of the replay. What enters and leaves is
+/// layout::infer says so, which is what that takes in the time of the replay. What enters and leaves is
 /// whole on each: that the parts of messages are other ones than those of the tensors takes no time there.
 class StageRun {
  public:
@@ -97,7 +97,7 @@ class StageRun {
   bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
   bool shows_part(core::OpId id) const;
   Cut cut_of(core::OpId id) const { return own_.contains(id) ? device_.part(id).makes : Cut(); }
-  cost::Layout layout_of(core::OpId id) const;
+  layout::Placement placement_of(core::OpId id) const;
   Extent extent(const InFlight& state, core::OpId id) const;
   void cut_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
   Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
@@ -114,7 +114,7 @@ class StageRun {
   std::map<core::OpId, std::size_t> in_place_;    ///< over which source; what a segment reads is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
-  std::vector<cost::GroupCollective> entering_, returning_;
+  std::vector<layout::GroupCollective> entering_, returning_;
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program

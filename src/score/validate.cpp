@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/layout/ties.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/order.hpp"
@@ -79,6 +80,7 @@ std::vector<std::string> order_faults(const cost::Problem& problem, const plan::
 
 std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged) {
   auto out = plan::structural_faults(problem.graph, problem.cluster, judged);
+  if (out.empty()) out = layout::tie_faults(problem.graph, judged);
   return out.empty() ? order_faults(problem, judged) : out;
 }
 
@@ -99,7 +101,9 @@ std::vector<std::string> memory_faults(const cost::Problem& problem, const plan:
 
 std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
   if (auto out = plan::structural_faults(problem.graph, problem.cluster, judged); !out.empty()) return out;
-  auto out = order_faults(problem, judged);
+  auto out = layout::tie_faults(problem.graph, judged);
+  const auto order = order_faults(problem, judged);
+  out.insert(out.end(), order.begin(), order.end());
   try {
     const auto memory = memory_faults(problem, judged);
     out.insert(out.end(), memory.begin(), memory.end());

@@ -114,12 +114,12 @@ TEST_CASE("a slow host makes a stage last as long as its launches, however it is
       launches.input_gradient += each.backward();
     }
     const auto total = cost::stage_time(with, stage, 1).total();
-    const auto divided = cost::sharding(graph, stage);  // whose collectives are launched too
-    CHECK(divided.forward.empty() == (group == 1));
+    const auto divided = layout::infer(graph, stage);  // whose collectives are launched too
+    CHECK(divided.collectives.forward.empty() == (group == 1));
     CHECK(total.forward.value() ==
-          near(launches.forward.value() + static_cast<double>(divided.forward.size())));
+          near(launches.forward.value() + static_cast<double>(divided.collectives.forward.size())));
     CHECK(total.backward().value() ==
-          near(launches.backward().value() + static_cast<double>(divided.backward.size()), 1e-4));
+          near(launches.backward().value() + static_cast<double>(divided.collectives.backward.size()), 1e-4));
     CHECK(cost::stage_time(without, stage, 1).total().forward < Seconds(0.1));
   }
   CHECK(cost::launch_time(graph, stage.operators[0], quick.types()[0], 1, {}).total() == Seconds(0));

@@ -6,6 +6,7 @@
 #include "penstock/cost/analytic.hpp"
 #include "support/checkout.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/matrices.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 
@@ -13,93 +14,11 @@ using namespace penstock;
 using core::Bytes;
 using core::DeviceId;
 using core::OpId;
-using cost::GroupCollective;
+using layout::GroupCollective;
 using plan::Partition;
+using support::matrices;
+using support::stage;
 using Kind = GroupCollective::Kind;
-
-namespace {
-
-/// Matrices of 1000 weights (4 kB) in a row, each making 1 kB per sample.
-graph::OpGraph matrices(std::size_t count) {
-  graph::GraphBuilder builder("matrices");
-  for (std::size_t v = 0; v < count; ++v)
-    builder.add(support::unit_op(std::string(1, static_cast<char>('a' + v)), 1e9, 1000));
-  for (std::size_t v = 1; v < count; ++v) builder.add_edge(OpId(v - 1), OpId(v));
-  return builder.build();
-}
-
-plan::Stage stage(std::size_t first, std::size_t last, std::size_t devices, int tensor_parallel) {
-  plan::Stage out;
-  for (std::size_t v = first; v <= last; ++v) out.operators.emplace_back(v);
-  for (std::size_t d = 0; d < devices; ++d) out.devices.emplace_back(d);
-  out.tensor_parallel = tensor_parallel;
-  return out;
-}
-
-std::string text(const std::vector<GroupCollective>& list) {
-  std::string out;
-  for (const auto& c : list)
-    out += (c.kind == Kind::all_reduce ? "reduce "
-            : c.kind == Kind::gather   ? "gather "
-                                       : "exchange ") +
-           std::to_string(c.op.index()) + ":" + std::to_string(c.bytes.value()) + " ";
-  return out;
-}
-
-}  // namespace
-
-TEST_CASE("matrices are cut by columns and rows in turn, as Megatron-LM does") {
-  const auto g = matrices(3);
-  const auto divided = cost::sharding(g, stage(0, 2, 2, 2));
-  CHECK(divided.partition == std::vector{Partition::output, Partition::input, Partition::output});
-  CHECK(text(divided.forward) == "reduce 1:1000 ");   // partial sums of b
-  CHECK(text(divided.backward) == "reduce 2:1000 ");  // of the gradient that c hands back to b
-}
-
-TEST_CASE("what enters arrives in parts and is gathered, what leaves whole has its gradient gathered") {
-  const auto g = matrices(4);
-  // b cut by columns reads all of a's output; c by rows makes a whole tensor that d reads elsewhere.
-  const auto divided = cost::sharding(g, stage(1, 2, 2, 2));
-  CHECK(text(divided.forward) == "gather 1:1000 reduce 2:1000 ");
-  CHECK(text(divided.backward) == "reduce 1:1000 gather 2:1000 ");
-}
-
-TEST_CASE("chosen partitions are converted between: whole to samples, samples to features") {
-  const auto g = matrices(3);
-  auto s = stage(0, 2, 2, 2);
-  s.partition = {{OpId(0), Partition::whole}, {OpId(1), Partition::batch}, {OpId(2), Partition::input}};
-  const auto divided = cost::sharding(g, s);
-  CHECK(text(divided.forward) == "reduce 2:1000 exchange 2:1000 ");
-  CHECK(text(divided.backward) == "gather 1:1000 exchange 2:1000 ");  // a's gradient comes back in parts
-}
-
-TEST_CASE("collectives are those of every operator alone and of every conversion") {
-  const auto g = matrices(3);
-  for (int code = 0; code < 64; ++code) {
-    CAPTURE(code);
-    auto s = stage(0, 2, 2, 2);
-    cost::Collectives sum;
-    const auto add = [&](const cost::Collectives& more) {
-      sum.forward.insert(sum.forward.end(), more.forward.begin(), more.forward.end());
-      sum.backward.insert(sum.backward.end(), more.backward.begin(), more.backward.end());
-    };
-    for (std::size_t v = 0; v < 3; ++v) {
-      const auto how = static_cast<Partition>(code >> (2 * v) & 3);
-      s.partition[OpId(v)] = how;
-      add(cost::own_collectives(g, OpId(v), how));
-      if (v > 0)
-        add(cost::conversion(g, OpId(v - 1), cost::made(g.op(OpId(v - 1)), s.partition[OpId(v - 1)]),
-                             cost::needed(g.op(OpId(v)), how), OpId(v)));
-    }
-    const auto divided = cost::sharding(g, s);
-    CHECK(text(divided.forward) == text(sum.forward));
-    CHECK(text(divided.backward) == text(sum.backward));
-  }
-  // A matrix by rows makes a whole tensor out of partial sums; read by samples its gradient is gathered.
-  CHECK(text(cost::own_collectives(g, OpId(1), Partition::input).forward) == "reduce 1:1000 ");
-  CHECK(text(cost::conversion(g, OpId(1), cost::Layout::whole, cost::Layout::batch, OpId(2)).backward) ==
-        "gather 2:1000 ");
-}
 
 TEST_CASE("a group computes its parts at once and waits for its collectives") {
   const auto g = matrices(3);
@@ -279,26 +198,6 @@ TEST_CASE(
   CHECK(cost::stage_load(problem, stage(0, 0, 3, 3), 0).parameters == Bytes(1334));
 }
 
-TEST_CASE("by tokens, a sum of parts is scattered and comes together where a whole tensor is needed") {
-  // a by columns, b by rows, c by columns: as an all-reduce in two halves, and so on the way back.
-  const auto g = matrices(3);
-  auto s = stage(0, 2, 2, 2);
-  s.sequence_parallel = true;
-  const auto divided = cost::sharding(g, s);
-  CHECK(divided.partition == std::vector{Partition::output, Partition::input, Partition::output});
-  CHECK(text(divided.forward) == "gather 1:1000 gather 2:1000 ");   // scattered by b, gathered for c
-  CHECK(text(divided.backward) == "gather 1:1000 gather 2:1000 ");  // gathered for b, scattered by c
-}
-
-TEST_CASE("what leaves a stage by tokens is in parts already, what enters is gathered where it is mixed") {
-  const auto g = matrices(4);
-  auto s = stage(1, 2, 2, 2);
-  s.sequence_parallel = true;
-  const auto divided = cost::sharding(g, s);
-  CHECK(text(divided.forward) == "gather 1:1000 gather 2:1000 ");
-  CHECK(text(divided.backward) == "gather 1:1000 gather 2:1000 ");
-}
-
 TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in even parts, norms summed") {
   const auto graph = models::build("gpt", {{"layers", "2"}, {"heads", "8"}, {"hidden", "512"}});
   const auto cluster = support::tiny_cluster(8);
@@ -322,12 +221,12 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
     for (const auto& c : list) halves += (c.kind == Kind::all_reduce ? 2 : 1) * c.bytes.value();
     return halves;
   };
-  const auto heads = cost::sharding(graph, by_heads), tokens = cost::sharding(graph, by_tokens);
+  const auto heads = layout::infer(graph, by_heads), tokens = layout::infer(graph, by_tokens);
   // What enters in parts is gathered for a norm, and what leaves whole has its gradient gathered; by tokens
   // neither is.
   const std::int64_t crossing = graph.op(by_heads.operators.back()).output_bytes.value();
-  CHECK(bytes(tokens.forward) == bytes(heads.forward) - crossing);
-  CHECK(bytes(tokens.backward) == bytes(heads.backward) - crossing);
+  CHECK(bytes(tokens.collectives.forward) == bytes(heads.collectives.forward) - crossing);
+  CHECK(bytes(tokens.collectives.backward) == bytes(heads.collectives.backward) - crossing);
 
   const auto whole = cost::stage_load(problem, by_heads.operators);
   const auto kept = cost::stage_load(problem, by_tokens).kept;

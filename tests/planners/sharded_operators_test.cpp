@@ -52,7 +52,7 @@ struct Sum {
 };
 
 Sum sum(const graph::OpGraph& graph, const planners::ShardedTimes& times, const plan::Stage& stage) {
-  const auto whole = cost::sharding(graph, ::stage(0, graph.size(), stage.tensor_parallel));
+  const auto whole = layout::infer(graph, ::stage(0, graph.size(), stage.tensor_parallel));
   const auto inside = [&](OpId id) {
     return std::binary_search(stage.operators.begin(), stage.operators.end(), id);
   };

@@ -1,6 +1,5 @@
 #pragma once
-// What tensor parallelism and ZeRO make of a stage: who computes which part, and what devices tell each other
-// meanwhile.
+// What tensor parallelism and ZeRO make of a stage's time and memory; layout says who holds which shard.
 
 #include <cstdint>
 #include <map>
@@ -10,65 +9,16 @@
 
 #include "penstock/cost/communication.hpp"
 #include "penstock/cost/problem.hpp"
+#include "penstock/layout/infer.hpp"
 
 namespace penstock::cost {
-
-/// A collective among the devices of a tensor-parallel group, in every micro-batch.
-struct GroupCollective {
-  enum class Kind : std::uint8_t {
-    all_reduce,
-    gather,    ///< or, the other way, a reduce-scatter: one takes as long as the other
-    exchange,  ///< all-to-all: every device keeps one part of its part
-  };
-  Kind kind;
-  core::OpId op;      ///< whose pass waits for it
-  core::Bytes bytes;  ///< per sample, of the whole tensor
-};
-
-/// How the operators of a stage are divided. Where the plan is silent, Megatron-LM's rule (Shoeybi et al.,
-/// 2019, section 3): a matrix is divided by columns where its input is whole and by rows where it comes
-/// divided, attention by heads, an embedding by its vocabulary, and operators without weights follow their
-/// inputs; what follows nobody is computed by every device. Tensors are whole, divided by samples (`batch`)
-/// or by features. `output` reads a whole tensor, makes a divided one and all-reduces the gradient of its
-/// input; `input` reads a divided one and all-reduces what it makes; attention does both. Between operators
-/// that expect otherwise: whole to divided is free and gathers the gradient, divided to whole gathers,
-/// samples or tokens to features and back exchange. With sequence parallelism what every device would compute
-/// is divided by tokens, sums of parts are scattered so, and what needs a whole tensor gathers it: an
-/// all-reduce's bytes in two halves (Korthikanti et al., MLSys 2023, section 4.2.2; differs: that a product's
-/// input comes together once more for its weight gradient, which travels behind the input's gradient).
-/// Messages between stages carry one part per device, gathered where a whole tensor is needed (Narayanan et
-/// al., SC 2021, section 4.1). Differs: a norm of a tensor divided by features exchanges its statistics for
-/// nothing; batches too small for `batch` round up.
-struct Sharding {
-  std::vector<plan::Partition> partition;  ///< by position in Stage::operators
-  std::vector<GroupCollective> forward, backward;
-};
-Sharding sharding(const graph::OpGraph& graph, const plan::Stage& stage);
-
-/// How a tensor lies on the devices of a group. `sliced`: as it came from another stage, one part each, free
-/// to be cut anew.
-enum class Layout : std::uint8_t { whole, batch, features, sequence, sliced };
-/// What an operator reads and makes.
-Layout needed(const graph::Operator& op, plan::Partition how);
-Layout made(const graph::Operator& op, plan::Partition how);
-/// What stays of what it made: a sum of parts may be scattered by tokens.
-Layout held(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
-
-/// The terms that `sharding` adds up. Of an operator's own partial sums; and of a tensor that lies as `from`,
-/// for all readers that need it as `to`, of which `reader` is the first.
-struct Collectives {
-  std::vector<GroupCollective> forward, backward;
-};
-Collectives own_collectives(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
-Collectives conversion(const graph::OpGraph& graph, core::OpId producer, Layout from, Layout to,
-                       core::OpId reader);
 
 /// Seconds of collectives in one group.
 class GroupTimes {
  public:
   /// Without `exchanges` the group is asked for no exchange, which takes longest to find out.
   GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool exchanges = true);
-  core::Seconds time(const GroupCollective& collective, std::int64_t samples) const;
+  core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
   friend bool operator==(const GroupTimes&, const GroupTimes&) = default;
 
  private:
@@ -118,7 +68,7 @@ class ReplicaTimes {
   /// One set.
   struct Part {
     std::vector<core::OpId> operators;
-    std::vector<GroupCollective> forward, backward;
+    std::vector<layout::GroupCollective> forward, backward;
     Sent zero;  ///< by ZeRO, in each pass
   };
   /// Replicas of devices of the same types, in this order, compute alike.

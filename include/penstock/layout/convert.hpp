@@ -1,0 +1,36 @@
+#pragma once
+// Collectives of a tensor-parallel group: what makes one placement of another.
+
+#include <vector>
+
+#include "penstock/layout/rule.hpp"
+
+namespace penstock::layout {
+
+/// A collective among the devices of a tensor-parallel group, in every micro-batch.
+struct GroupCollective {
+  enum class Kind : std::uint8_t {
+    all_reduce,
+    all_gather,  ///< or, the other way, a reduce-scatter: one takes as long as the other
+    all_to_all,  ///< every device keeps one part of its part
+  };
+  Kind kind;
+  core::OpId op;      ///< whose pass waits for it
+  core::Bytes bytes;  ///< per sample, of the whole tensor
+};
+
+struct Collectives {
+  std::vector<GroupCollective> forward, backward;
+  void add(const Collectives& more);
+};
+
+/// Those that add up an operator's own partial sums.
+Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
+
+/// Of a tensor that is placed as `from`, for all readers that need it as `to`, of which `reader` is the
+/// first: replicated to sharded is free and gathers the gradient, sharded to replicated gathers, one axis to
+/// another is an all-to-all and one back.
+Collectives convert(const graph::OpGraph& graph, core::OpId producer, Placement from, Placement to,
+                    core::OpId reader);
+
+}  // namespace penstock::layout

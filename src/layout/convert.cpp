@@ -1,0 +1,60 @@
+#include "penstock/layout/convert.hpp"
+
+#include <algorithm>
+
+namespace penstock::layout {
+namespace {
+
+using core::Bytes;
+using core::OpId;
+using Kind = GroupCollective::Kind;
+
+bool has_gradient(const graph::Operator& op) {
+  return op.kind != graph::OpKind::input;
+}
+
+void push(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes) {
+  if (bytes.value() > 0) list.push_back({kind, op, bytes});
+}
+
+/// Of all inputs that have gradients, each counted once.
+Bytes read_bytes(const graph::OpGraph& graph, OpId id) {
+  Bytes out;
+  for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+    if (const auto& producer = graph.op(OpId(static_cast<std::size_t>(v))); has_gradient(producer))
+      out += producer.output_bytes;
+  return out;
+}
+
+}  // namespace
+
+void Collectives::add(const Collectives& more) {
+  forward.insert(forward.end(), more.forward.begin(), more.forward.end());
+  backward.insert(backward.end(), more.backward.begin(), more.backward.end());
+}
+
+Collectives sums(const graph::OpGraph& graph, OpId id, plan::Partition how) {
+  const Rule asked = rule(graph.op(id), how);
+  Collectives out;
+  if (asked.partial_output) push(out.forward, Kind::all_reduce, id, graph.op(id).output_bytes);
+  if (asked.partial_input_gradient) push(out.backward, Kind::all_reduce, id, read_bytes(graph, id));
+  return out;
+}
+
+Collectives convert(const graph::OpGraph& graph, OpId producer, Placement from, Placement to, OpId reader) {
+  Collectives out;
+  if (from == to) return out;
+  const Bytes bytes = graph.op(producer).output_bytes;
+  const bool back = has_gradient(graph.op(producer));
+  if (from == Placement::replicate) {
+    if (back) push(out.backward, Kind::all_gather, reader, bytes);
+  } else if (to == Placement::replicate) {
+    push(out.forward, Kind::all_gather, reader, bytes);
+  } else if (from != Placement::sharded) {
+    push(out.forward, Kind::all_to_all, reader, bytes);
+    if (back) push(out.backward, Kind::all_to_all, reader, bytes);
+  }
+  return out;
+}
+
+}  // namespace penstock::layout

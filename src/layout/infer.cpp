@@ -1,0 +1,116 @@
+#include "penstock/layout/infer.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace penstock::layout {
+namespace {
+
+using core::OpId;
+using graph::OpKind;
+using plan::Partition;
+using Kind = GroupCollective::Kind;
+
+class Inference {
+ public:
+  Inference(const graph::OpGraph& graph, const plan::Stage& stage) : graph_(graph), stage_(stage) {}
+
+  StageLayout run() {
+    for (const OpId id : stage_.operators) {
+      const graph::Operator& op = graph_.op(id);
+      // What the plan says, or Megatron-LM's rule; producers are placed by now.
+      const auto chosen = stage_.partition.find(id);
+      const Partition how = chosen != stage_.partition.end() ? chosen->second : usual(id);
+      out_.partition.push_back(how);
+      placed_[id] = kept(op, how, stage_);
+      // Partial sums are added up, and what is read is placed as it is needed.
+      out_.collectives.add(sums_of(id, how));
+      for (const OpId producer : producers(id)) place(id, producer, rule(op, how).reads);
+      // The gradient of a replicated tensor that has left comes back in shards.
+      if (placed_[id] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
+        out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::set<OpId> producers(OpId id) const {
+    std::set<OpId> out;
+    for (graph::Vertex v : graph_.dag().predecessors(static_cast<graph::Vertex>(id.index())))
+      out.insert(OpId(static_cast<std::size_t>(v)));
+    return out;
+  }
+  bool leaves(OpId id) const {
+    const auto readers = graph_.dag().successors(static_cast<graph::Vertex>(id.index()));
+    return std::ranges::any_of(readers, [&](graph::Vertex v) {
+      return !std::ranges::binary_search(stage_.operators, OpId(static_cast<std::size_t>(v)));
+    });
+  }
+  Placement placed(OpId producer) const {
+    const auto found = placed_.find(producer);
+    return found == placed_.end() ? Placement::sharded : found->second;
+  }
+
+  /// Megatron-LM's.
+  Partition usual(OpId id) const {
+    const graph::Operator& op = graph_.op(id);
+    if (op.kind == OpKind::input) return Partition::whole;
+    if (op.kind == OpKind::embedding) return Partition::input;
+    if (op.kind == OpKind::attention) return Partition::output;
+    std::size_t all = 0, batch = 0, features = 0;
+    for (const OpId producer : producers(id)) {
+      ++all;
+      batch += placed(producer) == Placement::shard_batch;
+      features += placed(producer) == Placement::shard_features;
+    }
+    if (batch > 0 && batch == all) return Partition::batch;
+    const bool sharded = features > 0 && features == all;
+    const bool matrix = rule(op, Partition::output).partial_input_gradient;
+    if (matrix) return sharded ? Partition::input : Partition::output;
+    if (sharded) return Partition::output;
+    return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
+  }
+
+  /// Partial sums of tensors that are kept by tokens are scattered as they are added, and come together again
+  /// on the way back: half of an all-reduce each.
+  Collectives sums_of(OpId id, Partition how) const {
+    Collectives out = sums(graph_, id, how);
+    if (!stage_.sequence_parallel) return out;
+    const auto read = producers(id);
+    if (std::ranges::none_of(read, [&](OpId producer) { return placed(producer) == Placement::replicate; }))
+      for (GroupCollective& sum : out.backward) sum.kind = Kind::all_gather;
+    for (GroupCollective& sum : out.forward) {
+      sum.kind = Kind::all_gather;
+      out.backward.push_back(sum);
+    }
+    return out;
+  }
+
+  void place(OpId id, OpId producer, Placement to) {
+    const Placement from = placed(producer);
+    if (from != to && converted_.insert({producer, to}).second)
+      out_.collectives.add(convert(graph_, producer, from, to, id));
+  }
+
+  const graph::OpGraph& graph_;
+  const plan::Stage& stage_;
+  std::map<OpId, Placement> placed_;
+  std::set<std::pair<OpId, Placement>> converted_;
+  StageLayout out_;
+};
+
+}  // namespace
+
+Placement kept(const graph::Operator& op, Partition how, const plan::Stage& stage) {
+  const Rule asked = rule(op, how);
+  return asked.partial_output && stage.sequence_parallel ? Placement::shard_tokens : asked.makes;
+}
+
+StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage) {
+  if (stage.tensor_parallel == 1)
+    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}};
+  return Inference(graph, stage).run();
+}
+
+}  // namespace penstock::layout
