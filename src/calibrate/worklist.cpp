@@ -68,9 +68,9 @@ class Finder {
   void add_parts(const graph::OpGraph& graph, core::OpId id, int degree,
                  const std::vector<std::int64_t>& sizes) {
     const graph::Operator& op = graph.op(id);
-    for (const auto how : {plan::Partition::output, plan::Partition::input}) {
-      if (op.kind == graph::OpKind::attention && how == plan::Partition::input) continue;
-      if (op.kind == graph::OpKind::embedding && how == plan::Partition::output) continue;
+    for (const auto how : {plan::Partition::column, plan::Partition::row}) {
+      if (op.kind == graph::OpKind::attention && how == plan::Partition::row) continue;
+      if (op.kind == graph::OpKind::embedding && how == plan::Partition::column) continue;
       const cost::OpPart part = cost::op_part(op, how, 1.0 / degree);
       if (cost::divided_shape(op, part)) note(graph, id, part, sizes);
     }

@@ -9,7 +9,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "plan_input.hpp"
 #include "plan_report.hpp"
@@ -38,7 +38,7 @@ struct SimulateFlags {
 
 void verify(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
             const sim::SimulationOptions& options) {
-  const auto faults = sim::trace_faults(problem, scheduled, trace, options);
+  const auto faults = check::trace_faults(problem, scheduled, trace, options);
   if (!faults.empty())
     throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
 }

@@ -161,7 +161,7 @@ PassEstimate TableCosts::product(double m, double n, double k) const {
 Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpPart& part) const {
   const double tokens = static_cast<double>(extent(op, "rows", 1)) * samples;
   double in = static_cast<double>(extent(op, "in")), out = static_cast<double>(extent(op, "out"));
-  (part.partition == plan::Partition::input ? in : out) *= part.part;
+  (part.partition == plan::Partition::row ? in : out) *= part.part;
   return {{product(tokens, out, in),
            op.input_gradient_flops.value() > 0 ? product(tokens, in, out) : PassEstimate{},
            graph::weighs(op) ? product(in, out, tokens) : PassEstimate{}}};

@@ -13,7 +13,7 @@ std::vector<std::string_view> divided_extents(const graph::Operator& op, plan::P
   switch (op.kind) {
     case OpKind::linear:
     case OpKind::convolution:
-      return {how == plan::Partition::input ? "in" : "out"};
+      return {how == plan::Partition::row ? "in" : "out"};
     case OpKind::attention:
       if (extent(op, "kv_heads") > 0) return {"hidden", "heads", "kv_heads"};
       return {"hidden", "heads"};

@@ -8,7 +8,7 @@ OpPart op_part(const graph::Operator& op, plan::Partition how, double part) {
   using layout::Placement;
   if (how == plan::Partition::whole) return {};
   // A part of the tokens is as many numbers as that part of the features.
-  if (how == plan::Partition::sequence) return {plan::Partition::output, part, false, false};
+  if (how == plan::Partition::sequence) return {plan::Partition::column, part, false, false};
   const layout::Rule rule = layout::rule(op, how);
   return {how, part, rule.reads == Placement::replicate, rule.makes == Placement::replicate};
 }

@@ -56,8 +56,8 @@ class Inference {
   Partition usual(OpId id) const {
     const graph::Operator& op = graph_.op(id);
     if (op.kind == OpKind::input) return Partition::whole;
-    if (op.kind == OpKind::embedding) return Partition::input;
-    if (op.kind == OpKind::attention) return Partition::output;
+    if (op.kind == OpKind::embedding) return Partition::row;
+    if (op.kind == OpKind::attention) return Partition::column;
     std::size_t all = 0, batch = 0, features = 0;
     for (const OpId producer : producers(id)) {
       ++all;
@@ -66,9 +66,9 @@ class Inference {
     }
     if (batch > 0 && batch == all) return Partition::batch;
     const bool sharded = features > 0 && features == all;
-    const bool matrix = rule(op, Partition::output).partial_input_gradient;
-    if (matrix) return sharded ? Partition::input : Partition::output;
-    if (sharded) return Partition::output;
+    const bool matrix = rule(op, Partition::column).partial_input_gradient;
+    if (matrix) return sharded ? Partition::row : Partition::column;
+    if (sharded) return Partition::column;
     return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
   }
 

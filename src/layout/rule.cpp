@@ -54,9 +54,9 @@ Rule rule(const graph::Operator& op, Partition how) {
       return {.reads = Placement::shard_batch, .makes = Placement::shard_batch};
     case Partition::sequence:
       return {.reads = Placement::shard_tokens, .makes = Placement::shard_tokens};
-    case Partition::output:
+    case Partition::column:
       return by_features(op, true);
-    case Partition::input:
+    case Partition::row:
       break;
   }
   return by_features(op, false);

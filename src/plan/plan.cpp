@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw",
                                                            "pipemare", "xpipe"};
 constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
-constexpr std::array<std::string_view, 5> kPartitions = {"whole", "batch", "output", "input", "sequence"};
+constexpr std::array<std::string_view, 5> kPartitions = {"whole", "batch", "column", "row", "sequence"};
 
 }  // namespace
 
@@ -28,6 +28,8 @@ std::string_view name(Partition partition) {
   return kPartitions[static_cast<std::size_t>(partition)];
 }
 Partition partition(std::string_view given) {
+  if (given == "output") return Partition::column;
+  if (given == "input") return Partition::row;
   return static_cast<Partition>(core::index_of(given, kPartitions, "partition"));
 }
 

@@ -32,10 +32,10 @@ std::vector<OpId> all_operators(const graph::OpGraph& graph) {
 /// What the rule of cost/sharding.hpp may make of an operator, whatever its neighbours.
 std::vector<plan::Partition> possible(const graph::Operator& op) {
   if (op.kind == OpKind::input) return {plan::Partition::whole};
-  if (op.kind == OpKind::embedding) return {plan::Partition::input};
-  if (op.kind == OpKind::attention) return {plan::Partition::output};
-  const bool mixes = cost::op_part(op, plan::Partition::output, 0.5).whole_input;
-  return {plan::Partition::output, mixes ? plan::Partition::input : plan::Partition::whole};
+  if (op.kind == OpKind::embedding) return {plan::Partition::row};
+  if (op.kind == OpKind::attention) return {plan::Partition::column};
+  const bool mixes = cost::op_part(op, plan::Partition::column, 0.5).whole_input;
+  return {plan::Partition::column, mixes ? plan::Partition::row : plan::Partition::whole};
 }
 
 bool same(const cost::AllReduce& a, const cost::AllReduce& b) {

@@ -90,7 +90,7 @@ void TypeCosts::find_ways() {
                                 : ways(cost::all_reduce(problem_.cluster, reductions.front().groups),
                                        problem_.training.sent_per_weight());
     };
-    among_replicas_ = of(plan::Partition::output);
+    among_replicas_ = of(plan::Partition::column);
     among_all_ = of(plan::Partition::batch);
     return;
   }

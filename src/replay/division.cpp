@@ -53,9 +53,9 @@ class Divider {
     switch (op_.kind) {
       case OpKind::linear:
       case OpKind::convolution:
-        return out_.how == Partition::output ? columns() : rows(lie);
+        return out_.how == Partition::column ? columns() : rows(lie);
       case OpKind::embedding:
-        return out_.how == Partition::output ? table_columns() : table_rows();
+        return out_.how == Partition::column ? table_columns() : table_rows();
       case OpKind::attention:
         return heads();
       case OpKind::norm:

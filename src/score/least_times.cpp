@@ -117,7 +117,7 @@ void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const clust
   if (family_ != PlanFamily::tensor_parallel || problem_.cluster.size() < 2) return;
   const double part = 1.0 / static_cast<double>(problem_.cluster.size());
   using plan::Partition;
-  for (const Partition how : {Partition::batch, Partition::output, Partition::input, Partition::sequence})
+  for (const Partition how : {Partition::batch, Partition::column, Partition::row, Partition::sequence})
     lower_passes(cell, cost::kernel_time(problem_, op, type, samples,
                                          cost::op_part(problem_.graph.op(op), how, part)));
 }

@@ -162,7 +162,7 @@ class Draw {
     if (random_.chance(0.3)) out.recompute = kAgain[pick(3)];
     for (std::size_t op = 0; op < problem_.graph.size(); ++op)
       if (operators >> op & 1) out.operators.emplace_back(op);
-    constexpr Partition kPartitions[] = {Partition::whole, Partition::output, Partition::input,
+    constexpr Partition kPartitions[] = {Partition::whole, Partition::column, Partition::row,
                                          Partition::batch};
     for (const core::OpId op : out.operators)
       if (out.tensor_parallel > 1 && random_.chance(0.5))

@@ -208,13 +208,13 @@ TEST_CASE("views and inputs cost nothing") {
 TEST_CASE("a part of an operator runs like one of divided extents") {
   // Half of 100 outputs: the utilisation of 50 (4 samples: 4 of 6 ms) for half of 2 GFLOP, so 6 ms.
   const auto graph = one(OpKind::linear, {{"rows", 1}, {"in", 100}, {"out", 100}}, 2e9);
-  CHECK(forward(layer(), graph, 4, {plan::Partition::output, 0.5, true, false}).time.value() ==
+  CHECK(forward(layer(), graph, 4, {plan::Partition::column, 0.5, true, false}).time.value() ==
         support::near(6e-3));
   CHECK(forward(layer(), graph, 8, {plan::Partition::batch, 0.5}).time == forward(layer(), graph, 4).time);
   // Half of 50 outputs was not measured: at the utilisation of 50, half of 6 ms. Were 25 outputs measured at
   // 1 or 20 ms, half of the layer would take no less than 3 and no more than 6 ms.
   const auto layer50 = one(OpKind::linear, kLayer, 1e9);
-  const OpPart half{plan::Partition::output, 0.5, true, false};
+  const OpPart half{plan::Partition::column, 0.5, true, false};
   CHECK(forward(layer(), layer50, 4, half).time.value() == support::near(3e-3));
   for (const auto& [measured, expected] : {std::pair{1e-3, 3e-3}, {4e-3, 4e-3}, {20e-3, 6e-3}}) {
     Calibration more = layer();
@@ -224,7 +224,7 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
   }
   // A norm's shape does not say how it is divided: half of the whole.
   const auto norm = one(OpKind::norm, {{"elements", 100}}, 1e9);
-  CHECK(forward(layer(), norm, 4, {plan::Partition::output, 0.5}).time.value() ==
+  CHECK(forward(layer(), norm, 4, {plan::Partition::column, 0.5}).time.value() ==
         support::near(forward(layer(), norm, 4).time.value() / 2));
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("training adds gradients up beside its kernels") {
     return (time.weight_gradient - kernel.weight_gradient).value();
   };
   CHECK(more(weighs(0), {}) == support::near(0.03));
-  CHECK(more(weighs(0), {plan::Partition::output, 0.5, true, false}) == support::near(0.015));
+  CHECK(more(weighs(0), {plan::Partition::column, 0.5, true, false}) == support::near(0.015));
   CHECK(more(weighs(0), {plan::Partition::batch, 0.5}) == support::near(0.03));
   CHECK(more(weighs(10'000), {}) == 0);  // a table: its kernel adds
   CHECK(more(one(OpKind::linear, kLayer, 1e9), {}) == 0);

@@ -104,7 +104,7 @@ TEST_CASE("layers are products: every pass of a dense layer, also of its parts")
   CHECK(time.forward.value() == near(whole));
   CHECK(time.input_gradient.value() == near(whole));
   CHECK(time.weight_gradient.value() == near(whole));
-  const auto part = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::output, 0.5, true, false});
+  const auto part = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::column, 0.5, true, false});
   CHECK(part.forward.value() == near(whole / 2));
   CHECK(part.total().value() == near(3 * whole / 2));
   const auto half = costs.part_time(graph, dense, kDevice, 4, {plan::Partition::batch, 0.5, false, false});
@@ -127,7 +127,7 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   CHECK(time.input_gradient.value() == near(products + 4e-5 * 2.5 * 73 / 63));
   CHECK(time.weight_gradient.value() == near(products));
   const auto third =
-      costs.part_time(graph, attention, kDevice, 4, {plan::Partition::output, 1.0 / 3, true, true});
+      costs.part_time(graph, attention, kDevice, 4, {plan::Partition::column, 1.0 / 3, true, true});
   CHECK(third.forward.value() == near((products + 4e-5) / 3));
   // A plain core is not in the tables, nor does one without scores read any.
   const auto plain = gpt("plain"), counted = gpt("fused");

@@ -66,7 +66,7 @@ TEST_CASE("parts of an operator take at least as long together as the whole") {
   const auto& type = cluster.type(DeviceId(0));
   for (const std::int64_t samples : {1, 7, 64})
     for (const int ways : {2, 4, 8})
-      for (const Partition how : {Partition::batch, Partition::output, Partition::input}) {
+      for (const Partition how : {Partition::batch, Partition::column, Partition::row}) {
         const auto whole = costs.op_time(g, OpId(1), type, samples);
         const auto part =
             costs.part_time(g, OpId(1), type, samples, cost::op_part(g.op(OpId(1)), how, 1.0 / ways));
@@ -95,7 +95,7 @@ TEST_CASE("a part of any operator takes its part of the whole or longer, and no 
   };
   for (std::size_t v = 0; v < g.size(); ++v)
     for (const std::int64_t samples : {1, 7, 64})
-      for (const Partition how : {Partition::whole, Partition::batch, Partition::output, Partition::input})
+      for (const Partition how : {Partition::whole, Partition::batch, Partition::column, Partition::row})
         check(OpId(v), samples, how);
   CHECK(wrong == 0);
 }
@@ -161,7 +161,7 @@ TEST_CASE(
   const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
   const cost::Problem problem{g, cluster, costs, {4}};
   auto s = stage(0, 1, 4, 2);
-  s.partition = {{OpId(0), Partition::batch}, {OpId(1), Partition::output}};
+  s.partition = {{OpId(0), Partition::batch}, {OpId(1), Partition::column}};
   const auto out = cost::reductions(problem, s, s.operators);
   REQUIRE(out.size() == 2);
   CHECK(out[0].groups ==

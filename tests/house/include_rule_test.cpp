@@ -137,6 +137,20 @@ TEST_CASE("the verbs are blind to each other, and the simulator to the closed fo
   CHECK(table.at("core") == Rooms{"core"});
 }
 
+TEST_CASE("the verifier is blind: of sim it includes what a run is told, of layout nothing") {
+  static const std::regex seen(R"x(#include "penstock/(layout/.*|sim/(?!options|imperfection).*)")x");
+  std::size_t files = 0;
+  for (const char* folder : {"/src/check", "/include/penstock/check"})
+    for (const auto& entry : fs::directory_iterator(kSource + folder)) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+      ++files;
+      CAPTURE(entry.path().filename().string());
+      for (const std::string& line : lines_of(penstock::core::read_file(entry.path().string())))
+        if (std::regex_match(line, seen)) FAIL_CHECK(line);
+    }
+  CHECK(files > 5);
+}
+
 TEST_CASE("a table row reaches what its rooms reach, and only rooms above it") {
   const Table table = parse_table(kToyTable);
   CHECK(table.at("score") == Rooms{"core", "plan", "score"});

@@ -31,7 +31,7 @@ std::string text(const std::vector<GroupCollective>& list) {
 TEST_CASE("matrices are divided by columns and rows in turn, as Megatron-LM does") {
   const auto g = matrices(3);
   const auto placed = layout::infer(g, stage(0, 2, 2, 2));
-  CHECK(placed.partition == std::vector{Partition::output, Partition::input, Partition::output});
+  CHECK(placed.partition == std::vector{Partition::column, Partition::row, Partition::column});
   CHECK(text(placed.collectives.forward) == "reduce 1:1000 ");   // partial sums of b
   CHECK(text(placed.collectives.backward) == "reduce 2:1000 ");  // of the gradient that c hands back to b
 }
@@ -47,7 +47,7 @@ TEST_CASE("what enters arrives in shards and is gathered, what leaves replicated
 TEST_CASE("chosen partitions are converted between: replicated to samples, samples to features") {
   const auto g = matrices(3);
   auto s = stage(0, 2, 2, 2);
-  s.partition = {{OpId(0), Partition::whole}, {OpId(1), Partition::batch}, {OpId(2), Partition::input}};
+  s.partition = {{OpId(0), Partition::whole}, {OpId(1), Partition::batch}, {OpId(2), Partition::row}};
   const auto placed = layout::infer(g, s);
   CHECK(text(placed.collectives.forward) == "reduce 2:1000 all-to-all 2:1000 ");
   CHECK(text(placed.collectives.backward) ==
@@ -74,7 +74,7 @@ TEST_CASE("collectives are those of every operator alone and of every conversion
     CHECK(text(placed.collectives.backward) == text(sum.backward));
   }
   // A matrix by rows makes a whole tensor out of partial sums; read by samples its gradient is gathered.
-  CHECK(text(layout::sums(g, OpId(1), Partition::input).forward) == "reduce 1:1000 ");
+  CHECK(text(layout::sums(g, OpId(1), Partition::row).forward) == "reduce 1:1000 ");
   CHECK(text(layout::convert(g, OpId(1), Placement::replicate, Placement::shard_batch, OpId(2)).backward) ==
         "gather 2:1000 ");
 }
@@ -85,7 +85,7 @@ TEST_CASE("by tokens, a sum of parts is scattered and comes together where a who
   auto s = stage(0, 2, 2, 2);
   s.sequence_parallel = true;
   const auto placed = layout::infer(g, s);
-  CHECK(placed.partition == std::vector{Partition::output, Partition::input, Partition::output});
+  CHECK(placed.partition == std::vector{Partition::column, Partition::row, Partition::column});
   CHECK(text(placed.collectives.forward) ==
         "gather 1:1000 gather 2:1000 ");  // scattered by b, gathered for c
   CHECK(text(placed.collectives.backward) ==

@@ -26,7 +26,7 @@ layout::Rule rule(OpKind kind, Partition how) {
 
 TEST_CASE("Y = X W: by columns X is replicated, by rows Y is a sum of terms") {
   for (const OpKind matrix : {OpKind::linear, OpKind::convolution}) {
-    const auto columns = rule(matrix, Partition::output), rows = rule(matrix, Partition::input);
+    const auto columns = rule(matrix, Partition::column), rows = rule(matrix, Partition::row);
     CHECK(columns.reads == Placement::replicate);
     CHECK(columns.makes == Placement::shard_features);
     CHECK(!columns.partial_output);
@@ -41,14 +41,14 @@ TEST_CASE("Y = X W: by columns X is replicated, by rows Y is a sum of terms") {
 }
 
 TEST_CASE("a table is stored rows first: a shard of its vocabulary is one of a head's columns") {
-  CHECK(rule(OpKind::embedding, Partition::input).weights == rule(OpKind::linear, Partition::output).weights);
-  CHECK(rule(OpKind::embedding, Partition::output).weights == rule(OpKind::linear, Partition::input).weights);
-  CHECK(rule(OpKind::embedding, Partition::input).partial_output);  // ids of other devices give zeros
-  CHECK(!rule(OpKind::embedding, Partition::output).partial_output);
+  CHECK(rule(OpKind::embedding, Partition::row).weights == rule(OpKind::linear, Partition::column).weights);
+  CHECK(rule(OpKind::embedding, Partition::column).weights == rule(OpKind::linear, Partition::row).weights);
+  CHECK(rule(OpKind::embedding, Partition::row).partial_output);  // ids of other devices give zeros
+  CHECK(!rule(OpKind::embedding, Partition::column).partial_output);
 }
 
 TEST_CASE("attention by heads: replicated in, a sum of heads' terms out, either way") {
-  for (const Partition how : {Partition::output, Partition::input}) {
+  for (const Partition how : {Partition::column, Partition::row}) {
     const auto heads = rule(OpKind::attention, how);
     CHECK((heads.reads == Placement::replicate && heads.makes == Placement::replicate));
     CHECK((heads.partial_output && heads.partial_input_gradient));
@@ -70,10 +70,10 @@ TEST_CASE("by samples and by tokens every operator does its own, with all of the
 
 TEST_CASE("what a profile knows by name is a matrix where it has weights, else follows its input") {
   auto op = support::unit_op("p", 1e9, 1000);
-  CHECK(layout::rule(op, Partition::input).partial_output);
+  CHECK(layout::rule(op, Partition::row).partial_output);
   op.parameters = 0;
-  CHECK(!layout::rule(op, Partition::input).partial_output);
-  CHECK(layout::rule(op, Partition::input).makes == Placement::shard_features);
+  CHECK(!layout::rule(op, Partition::row).partial_output);
+  CHECK(layout::rule(op, Partition::row).makes == Placement::shard_features);
 }
 
 TEST_CASE("conversions: bytes that devices lack are bytes that they are sent, forward and back") {

@@ -51,15 +51,15 @@ TEST_CASE("a tied head: table and head by vocabulary have one shard, both by col
   CHECK(layout::tie_faults(graph, plan)
             .empty());  // Megatron-LM's rule: rows of the table are columns of the head
   CHECK(layout::weight_axis(graph, plan.stages[0], table) == WeightAxis::first);
-  plan.stages[0].partition = {{table, Partition::output}, {head, Partition::output}};
+  plan.stages[0].partition = {{table, Partition::column}, {head, Partition::column}};
   const auto faults = layout::tie_faults(graph, plan);
   REQUIRE(faults.size() == 1);
   CHECK(
       faults[0] ==
       "stage 0: operators 'token.embedding' and 'head' share parameters, and want different shards of them");
-  plan.stages[0].partition = {{table, Partition::output}, {head, Partition::input}};
+  plan.stages[0].partition = {{table, Partition::column}, {head, Partition::row}};
   CHECK(layout::tie_faults(graph, plan).empty());
-  plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::output}};
+  plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::column}};
   CHECK(layout::tie_faults(graph, plan).size() == 1);
   plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::batch}};  // both have all of it
   CHECK(layout::tie_faults(graph, plan).empty());
@@ -72,8 +72,8 @@ TEST_CASE("the judge refuses such a plan, and accpar makes none") {
   auto plan = on_two(graph);
   const cost::Problem problem{graph, cluster, costs, plan.training};
   CHECK(score::rule_faults(problem, plan).empty());
-  plan.stages[0].partition = {{named(graph, "token.embedding"), Partition::output},
-                              {named(graph, "head"), Partition::output}};
+  plan.stages[0].partition = {{named(graph, "token.embedding"), Partition::column},
+                              {named(graph, "head"), Partition::column}};
   CHECK(score::rule_faults(problem, plan).size() == 1);
   const auto found = planners::planner("accpar").plan(problem, {}, {});
   CHECK(score::faults(problem, found.plan).empty());

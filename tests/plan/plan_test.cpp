@@ -101,7 +101,7 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   last.devices = {DeviceId(2), DeviceId(3)};
   last.tensor_parallel = 2;
   last.shares = {3, 1};
-  last.partition = {{OpId(3), plan::Partition::input}};
+  last.partition = {{OpId(3), plan::Partition::row}};
   last.sequence_parallel = true;
   written.stages[0].zero = 2;
   written.training.bucket = core::Bytes(1 << 20);
@@ -110,7 +110,7 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   const std::string text = plan::to_yaml(g, written);
   const Plan back = plan::parse_plan(text, "p.yaml", g);
   CHECK(plan::to_yaml(g, back) == text);
-  CHECK(back.stages[2].partition.at(OpId(3)) == plan::Partition::input);
+  CHECK(back.stages[2].partition.at(OpId(3)) == plan::Partition::row);
   CHECK(back.stages[2].shares == std::vector<std::int64_t>{3, 1});
   CHECK(back.stages[0].zero == 2);
   CHECK(back.stages[2].sequence_parallel);
@@ -169,11 +169,11 @@ TEST_CASE("sharding that cannot be is a fault") {
           p.stages[2].in_flight = p.stages[2].micro_batch = 2;  // a sample for each of two replicas
         }).empty());
   CHECK(mentions(faults([](Plan& p) {
-                   p.stages[2].partition = {{OpId(0), plan::Partition::input}};
+                   p.stages[2].partition = {{OpId(0), plan::Partition::row}};
                  }),
                  "another stage"));
   CHECK(mentions(faults([](Plan& p) {
-                   p.stages[2].partition = {{OpId(3), plan::Partition::input}};
+                   p.stages[2].partition = {{OpId(3), plan::Partition::row}};
                  }),
                  "over groups of one device"));
   CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));

@@ -138,7 +138,7 @@ Compared compare_with_all(std::uint64_t seeds) {
     CHECK(found.seconds == planners::lone_stage_seconds(problem, found.stage));
     ++out.problems;
     out.divided += std::any_of(found.stage.partition.begin(), found.stage.partition.end(),
-                               [](const auto& p) { return p.second >= Partition::output; });
+                               [](const auto& p) { return p.second >= Partition::column; });
     out.with_branches += graph.dag().edge_count() >= graph.size();
   }
   MESSAGE(out.problems << " problems, " << out.divided << " divided by features, " << out.with_branches
@@ -253,7 +253,7 @@ TEST_CASE(
     return std::pair(found.stage.partition.at(OpId(0)), found.stage.partition.at(OpId(1)));
   };
   CHECK(types_of(990) == std::pair(Partition::batch, Partition::batch));
-  CHECK(types_of(1010) == std::pair(Partition::output, Partition::input));
+  CHECK(types_of(1010) == std::pair(Partition::column, Partition::row));
 }
 
 namespace {
@@ -360,8 +360,8 @@ TEST_CASE("where memory is short weights are divided, though that takes longer")
   };
   CHECK(stage_in(51640).tensor_parallel == 1);  // replicas: the same as one group divided by samples
   CHECK(stage_in(51639).tensor_parallel == 2);
-  CHECK(stage_in(35840).partition.at(OpId(0)) == Partition::output);
-  CHECK(stage_in(35840).partition.at(OpId(1)) == Partition::output);
+  CHECK(stage_in(35840).partition.at(OpId(0)) == Partition::column);
+  CHECK(stage_in(35840).partition.at(OpId(1)) == Partition::column);
   CHECK_THROWS_AS(stage_in(35839), core::Infeasible);
 }
 

@@ -12,7 +12,7 @@
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "replay/fake_worker.hpp"
 #include "replay/parallel.hpp"
@@ -153,7 +153,7 @@ void check_simulated(const CutModel& m) {
   CHECK(sums(replayed) == sums(simulated));
   CHECK(to_seconds(replayed.iteration).value() ==
         support::near(to_seconds(simulated.iteration).value(), 1e-9));
-  CHECK(sim::trace_faults(m.problem(), {m.problem().graph, m.plan, order}, simulated) ==
+  CHECK(check::trace_faults(m.problem(), {m.problem().graph, m.plan, order}, simulated) ==
         std::vector<std::string>{});
 }
 

@@ -160,8 +160,8 @@ TEST_CASE("images: convolutions, batch norms and pools by channels, convolutions
       cut_model(net.build(), {.rank = {0, 1}, .mini_batch = 8, .micro_batch = 4, .tensor_parallel = 2});
   check_training(model, {4, kRounding});
   for (plan::Stage& stage : model.plan.stages) stage.shares = {1, 2};
-  divide(model, OpKind::norm, Partition::output);
-  divide(model, OpKind::pool, Partition::output);
+  divide(model, OpKind::norm, Partition::column);
+  divide(model, OpKind::pool, Partition::column);
   check_training(model, {4, kRounding});
 }
 
@@ -182,8 +182,8 @@ TEST_CASE("images side by side, one in the other, by channels") {
     CutModel model =
         cut_model(graph, {.rank = {0, 1}, .mini_batch = 8, .micro_batch = 4, .tensor_parallel = devices});
     check_training(model, {4, kRounding});
-    divide(model, OpKind::convolution, Partition::output);
-    divide(model, OpKind::concat, Partition::output);
+    divide(model, OpKind::convolution, Partition::column);
+    divide(model, OpKind::concat, Partition::column);
     check_training(model, {4, kRounding});
     divide(model, OpKind::pool, Partition::whole);
     check_training(model, {4, kRounding});
@@ -286,11 +286,11 @@ TEST_CASE("what cannot be divided is refused by name") {
   net.linear("last", net.layer_norm("norm", x), 4);
   const graph::OpGraph graph = net.build();
   const Cut two{.rank = {0}, .tensor_parallel = 2};
-  CHECK(refusal(graph, two, OpKind::norm, Partition::output) ==
+  CHECK(refusal(graph, two, OpKind::norm, Partition::column) ==
         "operator 'norm' (norm): a replay with tensor parallelism: it needs the statistics of all features, "
         "and "
         "is not divided by them");
-  CHECK(refusal(graph, {.rank = {0}, .tensor_parallel = 4}, OpKind::attention, Partition::output) ==
+  CHECK(refusal(graph, {.rank = {0}, .tensor_parallel = 4}, OpKind::attention, Partition::column) ==
         "operator 'heads' (attention): a replay with tensor parallelism: it has 2 heads, too few for device "
         "0 of "
         "its group");

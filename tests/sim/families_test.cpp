@@ -10,7 +10,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/schedule_times.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/near.hpp"
 #include "support/thirds.hpp"
@@ -32,7 +32,7 @@ struct Case {
     const auto order = schedule::plan_order(plan);
     const auto trace = sim::simulate(problem(), {problem().graph, plan, order}, {sim::NetworkModel::fifo});
     for (const auto& fault :
-         sim::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
+         check::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
       FAIL_CHECK(fault);
     return trace;
   }
@@ -126,7 +126,7 @@ TEST_CASE("late recomputation waits for its gradient, early recomputation hides 
   CHECK(to_seconds(late.iteration - early.iteration).value() == support::near(1));
   const auto order = schedule::plan_order(c.plan);
   CHECK_FALSE(
-      sim::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, early, {sim::NetworkModel::fifo})
+      check::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, early, {sim::NetworkModel::fifo})
           .empty());
 }
 

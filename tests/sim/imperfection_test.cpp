@@ -7,7 +7,7 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "sim/apply.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -296,7 +296,7 @@ TEST_CASE("imperfect iterations keep the rules") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const sim::SimulationOptions options{network, {}, &world, seed};
       const auto order = schedule::plan_order(c.plan);
-      CHECK(sim::trace_faults(c.problem(), {c.problem().graph, c.plan, order},
+      CHECK(check::trace_faults(c.problem(), {c.problem().graph, c.plan, order},
                               sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
                               options) == std::vector<std::string>{});
     }

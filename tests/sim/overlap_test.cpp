@@ -8,7 +8,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "sim/rows.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -42,7 +42,7 @@ trace::Trace two_stages(double factor, const std::string& imperfection = "") {
   if (!imperfection.empty()) options.imperfection = &world;
   const auto trace = sim::simulate(problem, {problem.graph, plan}, options);
   if (imperfection.empty())
-    for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan}, trace)) FAIL_CHECK(fault);
+    for (const auto& fault : check::trace_faults(problem, {problem.graph, plan}, trace)) FAIL_CHECK(fault);
   return trace;
 }
 

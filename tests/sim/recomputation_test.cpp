@@ -11,7 +11,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -61,7 +61,7 @@ struct Case {
     const auto order = schedule::plan_order(plan);
     auto trace = sim::simulate(problem(), {problem().graph, plan, order}, {sim::NetworkModel::fifo});
     for (const auto& fault :
-         sim::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
+         check::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
       FAIL_CHECK(fault);
     return trace;
   }
@@ -160,6 +160,6 @@ TEST_CASE("on shared devices a stage that waits with its recomputation holds the
     for (plan::Stage& stage : plan.stages) stage.recompute = how;
     const auto order = score::order_of(problem, plan);
     const auto trace = sim::simulate(problem, {problem.graph, plan, order}, {});
-    CHECK(sim::trace_faults(problem, {problem.graph, plan, order}, trace, {}) == std::vector<std::string>{});
+    CHECK(check::trace_faults(problem, {problem.graph, plan, order}, trace, {}) == std::vector<std::string>{});
   }
 }

@@ -9,7 +9,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -92,7 +92,7 @@ std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan
                                   const sim::SimulationOptions& options) {
   score::derive_in_flight(problem, plan);
   const auto order = score::order_of(problem, plan);
-  return sim::trace_faults(problem, {problem.graph, plan, order},
+  return check::trace_faults(problem, {problem.graph, plan, order},
                            sim::simulate(problem, {problem.graph, plan, order}, options), options);
 }
 

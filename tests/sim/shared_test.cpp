@@ -6,7 +6,7 @@
 
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "replay/shared_model.hpp"
 
 using namespace penstock;
@@ -26,7 +26,7 @@ trace::Trace simulated(const CutModel& model, const sim::SimulationOptions& opti
 
 std::vector<std::string> faults(const CutModel& model, const trace::Trace& trace,
                                 const sim::SimulationOptions& options = {}) {
-  return sim::trace_faults(model.problem(), {model.problem().graph, model.plan}, trace, options);
+  return check::trace_faults(model.problem(), {model.problem().graph, model.plan}, trace, options);
 }
 
 std::vector<Span*> shared(trace::Trace& trace) {

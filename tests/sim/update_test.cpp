@@ -7,7 +7,7 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "sim/collective.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -41,7 +41,7 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-  for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan, order}, trace, options))
+  for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
     FAIL_CHECK(fault);
   return to_seconds(trace.iteration).value();
 }
@@ -192,7 +192,7 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
       problem.training.bucket = core::Bytes(bucket);
       const sim::SimulationOptions options{sim::NetworkModel::fair, collective};
       const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-      for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan, order}, trace, options))
+      for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
         FAIL_CHECK(fault);
       CHECK(to_seconds(trace.iteration).value() == support::near(4, 1e-3));
     }

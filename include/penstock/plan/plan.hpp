@@ -16,12 +16,13 @@
 namespace penstock::plan {
 
 /// How an operator is divided over the devices of a tensor-parallel group: not at all, by samples, by what it
-/// makes (columns of a matrix, channels, heads), by what it reads (rows of a matrix, vocabulary), or by the
-/// tokens of a sequence. AccPar (Song et al., HPCA 2020) calls the second to fourth types I, III and II;
-/// cost/sharding.hpp says what each costs.
-enum class Partition : std::uint8_t { whole, batch, output, input, sequence };
+/// makes (column-parallel: columns of a matrix, channels, heads), by what it reads (row-parallel: rows of a
+/// matrix, vocabulary), or by the tokens of a sequence. AccPar (Song et al., HPCA 2020) calls the second to
+/// fourth types I, III and II; layout/rule.hpp says what each asks for, cost/sharding.hpp what it costs.
+enum class Partition : std::uint8_t { whole, batch, column, row, sequence };
 std::string_view name(Partition partition);
-Partition partition(std::string_view name);  ///< throws BadInput for an unknown name
+/// Also of the words of older files: output (column), input (row). Throws BadInput for an unknown name.
+Partition partition(std::string_view name);
 
 /// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
 struct Stage {
@@ -37,7 +38,7 @@ struct Stage {
   /// Devices that run every operator of a replica together (Shoeybi et al., Megatron-LM, 2019).
   int tensor_parallel = 1;
   std::map<core::OpId, Partition>
-      partition{};  ///< of some operators; the others follow the rule of cost/sharding.hpp
+      partition{};  ///< of some operators; the others follow the rule of layout/infer.hpp
   std::vector<std::int64_t>
       shares{};  ///< what each device of a group takes of an operator, in proportion; empty: all the same
   /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights

@@ -1,10 +1,11 @@
+#include "evidence.hpp"
+
 #include <algorithm>
 #include <optional>
 
 #include "penstock/cost/sharding.hpp"
-#include "verify_parts.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 namespace {
 
 using schedule::ActionKind;
@@ -29,7 +30,7 @@ std::optional<TaskKind> kind_of(ActionKind kind) {
 }  // namespace
 
 Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPlan& scheduled,
-                   const trace::Trace& trace_in, const SimulationOptions& options_in)
+                   const trace::Trace& trace_in, const sim::SimulationOptions& options_in)
     : problem(problem_in),
       plan(scheduled.plan),
       order(scheduled.order),
@@ -213,4 +214,4 @@ bool Evidence::steady_messages() const {
                        !options.imperfection->jitter.contains(TaskKind::all_reduce));
 }
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

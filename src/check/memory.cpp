@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "evidence.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "verify_parts.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 namespace {
 
 /// Bytes that come or go at a moment.
@@ -149,4 +149,4 @@ void check_memory(Evidence& evidence) {
   }
 }
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "evidence.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "verify_parts.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 namespace {
 
 core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
@@ -185,4 +185,4 @@ void check_compute(Evidence& evidence) {
   check_groups(evidence);
 }
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "evidence.hpp"
 #include "penstock/cost/sharding.hpp"
-#include "verify_parts.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 namespace {
 
 /// One all-reduce, or gather: a bucket of a stage's gradients, or a part of it, of one mini-batch.
@@ -26,7 +26,7 @@ class Rank {
         rank_(rank),
         group_(evidence.devices(rank)),
         asked_(evidence.asked.at({rank, 0})),
-        travels_(evidence.options.collective != Collective::closed_form) {
+        travels_(evidence.options.collective != sim::Collective::closed_form) {
     std::map<StageId, std::size_t> count;
     for (const Asked::Reduction& reduction : asked_.reductions) {
       cost::OperatorSets buckets = evidence.buckets(reduction.stage);
@@ -129,7 +129,7 @@ class Rank {
     if (!check_bytes(stage, reductions)) return false;
     if (reductions.empty()) return true;
     const bool one_way =
-        evidence_.options.collective != Collective::automatic || reductions.front()->buckets == 1;
+        evidence_.options.collective != sim::Collective::automatic || reductions.front()->buckets == 1;
     const bool alike =
         one_way && std::all_of(reductions.begin(), reductions.end(), [&](const Reduction* reduction) {
           return reduction->moves.groups == reductions.front()->moves.groups;
@@ -159,7 +159,7 @@ class Rank {
       for (const auto& group : reduction->moves.groups)
         least += (reduction->moves.gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
                  reduction->moves.bytes.value();
-    const bool rounds = evidence_.options.collective == Collective::halving_doubling;
+    const bool rounds = evidence_.options.collective == sim::Collective::halving_doubling;
     const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);
     if (moved >= least && moved <= most) return true;
     evidence_.fault("the all-reduces of stage {} move {} bytes where {} are due", stage.index(), moved,
@@ -300,4 +300,4 @@ void check_reductions(Evidence& evidence) {
   for (std::size_t r = 0; r < evidence.ranks(); ++r) Rank(evidence, r).check();
 }
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

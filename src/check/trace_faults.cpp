@@ -1,11 +1,10 @@
-#include "penstock/sim/verify.hpp"
+#include "penstock/check/trace_faults.hpp"
 
 #include <algorithm>
 
-#include "verify_parts.hpp"
+#include "evidence.hpp"
 
-namespace penstock::sim {
-namespace verify {
+namespace penstock::check {
 namespace {
 
 /// When all of the first `count` mini-batches are through.
@@ -33,22 +32,21 @@ void check_end(Evidence& evidence) {
 }
 
 }  // namespace
-}  // namespace verify
 
 std::vector<std::string> trace_faults(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                                      const trace::Trace& trace, const SimulationOptions& options) {
-  verify::Evidence evidence(problem, scheduled, trace, options);
+                                      const trace::Trace& trace, const sim::SimulationOptions& options) {
+  Evidence evidence(problem, scheduled, trace, options);
   if (!evidence.faults.empty()) return evidence.faults;
-  verify::check_compute(evidence);
+  check_compute(evidence);
   if (!evidence.faults.empty()) return evidence.faults;  // the rest asks when passes ran
-  verify::check_messages(evidence);
+  check_messages(evidence);
   if (!evidence.faults.empty()) return evidence.faults;  // the rest asks which messages there are
-  verify::check_network(evidence);
-  verify::check_reductions(evidence);
-  verify::check_shared(evidence);
-  verify::check_memory(evidence);
-  verify::check_end(evidence);
+  check_network(evidence);
+  check_reductions(evidence);
+  check_shared(evidence);
+  check_memory(evidence);
+  check_end(evidence);
   return evidence.faults;
 }
 
-}  // namespace penstock::sim
+}  // namespace penstock::check

@@ -2,10 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
 #include "support/random_plan.hpp"
 
 using namespace penstock;
@@ -23,7 +23,7 @@ int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
     INFO(name(options.network), " ", name(options.collective), " ", c.plan.training.bucket.value());
     const auto trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options);
     for (const auto& fault :
-         sim::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, trace, options))
+         check::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, trace, options))
       FAIL_CHECK(fault);
     const auto explained = sim::explain(c.problem(), {c.problem().graph, c.plan, order}, options, 0);
     core::Picoseconds reached;

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "verify_parts.hpp"
+#include "evidence.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 namespace {
 
 std::string in_words(const Span& span) {
@@ -94,7 +94,7 @@ class Fairness {
     for (const auto& fault : evidence_.options.imperfection->link_faults)
       for (const auto& left : fault.links) {
         events_.push_back({fault.at.value(), Event::capacity, left.link, per_ps(left.bandwidth)});
-        if (fault.restored != Imperfection::kNever)
+        if (fault.restored != sim::Imperfection::kNever)
           events_.push_back({fault.restored.value(), Event::capacity, left.link, whole_[left.link]});
       }
   }
@@ -160,10 +160,10 @@ class Fairness {
 }  // namespace
 
 void check_network(Evidence& evidence) {
-  if (evidence.options.network == NetworkModel::fifo)
+  if (evidence.options.network == sim::NetworkModel::fifo)
     check_fifo(evidence);
   else if (evidence.steady_messages())
     Fairness(evidence).check();
 }
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "verify_parts.hpp"
+#include "evidence.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 namespace {
 
 /// When a replica of a stage takes what is sent to it: a stage that holds at most h micro-batches takes the
@@ -165,4 +165,4 @@ void check_messages(Evidence& evidence) {
   Checker(evidence).check();
 }
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

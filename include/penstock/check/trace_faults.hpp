@@ -1,5 +1,5 @@
 #pragma once
-// The judge of the simulator: does a trace keep the rules?
+// The verifier: does a trace keep the rules?
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "penstock/sim/options.hpp"
 #include "penstock/trace/trace.hpp"
 
-namespace penstock::sim {
+namespace penstock::check {
 
 /// Faults in words, empty when there is none; `options` are those the trace was simulated with. Shares no
 /// code with the simulator: everything is worked out anew from plan, order and costs. Checked are
@@ -34,6 +34,6 @@ namespace penstock::sim {
 ///  - the iteration ends with its last task, or is what a later mini-batch adds.
 /// Not checked: that nothing starts later than it could (the paths of explain() show that).
 std::vector<std::string> trace_faults(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                                      const trace::Trace& trace, const SimulationOptions& options = {});
+                                      const trace::Trace& trace, const sim::SimulationOptions& options = {});
 
-}  // namespace penstock::sim
+}  // namespace penstock::check

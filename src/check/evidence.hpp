@@ -9,12 +9,12 @@
 #include <tuple>
 #include <vector>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/sim/imperfection.hpp"
-#include "penstock/sim/verify.hpp"
 
-namespace penstock::sim::verify {
+namespace penstock::check {
 
 using core::Bytes;
 using core::DeviceId;
@@ -64,13 +64,13 @@ bool reaches_all(const std::vector<const Span*>& messages, const std::vector<Dev
 class Evidence {
  public:
   Evidence(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
-           const SimulationOptions& options);
+           const sim::SimulationOptions& options);
 
   const cost::Problem& problem;
   const plan::Plan& plan;
   const schedule::Schedule& order;
   const trace::Trace& trace;
-  const SimulationOptions& options;
+  const sim::SimulationOptions& options;
   const plan::StageGraph& stages;
   const bool in_turn;                                          ///< replicas take whole micro-batches in turn
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
@@ -125,4 +125,4 @@ void check_reductions(Evidence& evidence);
 void check_shared(Evidence& evidence);
 void check_memory(Evidence& evidence);
 
-}  // namespace penstock::sim::verify
+}  // namespace penstock::check

@@ -1,16 +1,17 @@
 // The judge finds what is wrong: one planted fault of every kind.
 
+#include "support/planted.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/sim/verify.hpp"
 #include "support/fixed_costs.hpp"
-#include "support/planted.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -69,10 +70,10 @@ struct World {
   void finds(const std::string& text, const std::function<void(trace::Trace&)>& change) const {
     const cost::Problem problem{graph, cluster, costs, plan.training};
     trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-    for (const auto& fault : sim::trace_faults(problem, {problem.graph, plan, order}, trace, options))
+    for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
       FAIL_CHECK(fault);
     change(trace);
-    const auto faults = sim::trace_faults(problem, {problem.graph, plan, order}, trace, options);
+    const auto faults = check::trace_faults(problem, {problem.graph, plan, order}, trace, options);
     const bool found = std::any_of(faults.begin(), faults.end(),
                                    [&](const auto& fault) { return fault.find(text) != std::string::npos; });
     const std::string first = faults.empty() ? "no fault" : faults.front();
@@ -207,8 +208,8 @@ TEST_CASE("orders that compute with what is not there are found") {
   const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
   const auto first_fault = [&](std::vector<ActionKind> passes) {
     const auto order = with(passes).order;
-    const auto faults = sim::trace_faults(problem, {problem.graph, world.plan, order},
-                                          sim::simulate(problem, {problem.graph, world.plan, order}));
+    const auto faults = check::trace_faults(problem, {problem.graph, world.plan, order},
+                                            sim::simulate(problem, {problem.graph, world.plan, order}));
     return faults.empty() ? "none" : faults.front();
   };
   CHECK(first_fault({ActionKind::forward, ActionKind::input_gradient, ActionKind::weight_gradient,
@@ -250,9 +251,9 @@ TEST_CASE("leaving a barrier early is found") {
   };
   const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
   const auto trace = sim::simulate(problem, {problem.graph, world.plan, with(2, 2)});
-  CHECK(sim::trace_faults(problem, {problem.graph, world.plan, with(2, 2)}, trace) ==
+  CHECK(check::trace_faults(problem, {problem.graph, world.plan, with(2, 2)}, trace) ==
         std::vector<std::string>{});
-  CHECK(sim::trace_faults(problem, {problem.graph, world.plan, with(5, 0)}, trace) ==
+  CHECK(check::trace_faults(problem, {problem.graph, world.plan, with(5, 0)}, trace) ==
         std::vector<std::string>{"barrier 0 is left before all have come to it"});
 }
 
