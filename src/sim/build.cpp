@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "collective.hpp"
+#include "penstock/collective/messages.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/shared_parameters.hpp"
@@ -271,7 +271,8 @@ class Builder {
       const bool local = tasks_.graph().task(done).place == tasks_.graph().task(waits).place;
       TaskId arrives = done;
       if (bytes.value() > 0 && !local) {
-        arrives = add_transfer(done, waits, nearly_equal_part(bytes.value(), parts, i), sender, a.number);
+        arrives = add_transfer(done, waits, collective::nearly_equal_part(bytes.value(), parts, i), sender,
+                               a.number);
         if (gate >= 0) tasks_.edge(to.at(gate, receiver), arrives);
       } else {
         tasks_.edge(done, waits);

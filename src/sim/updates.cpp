@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "collective.hpp"
+#include "penstock/collective/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/shared_reduction.hpp"
 
@@ -154,13 +154,21 @@ class UpdateBuilder {
     return done;
   }
 
+  /// As the options say; a ring where that does not fit the group.
+  const collective::Algorithm& algorithm(const std::vector<core::DeviceId>& group, core::Bytes bytes) const {
+    if (options_.collective == Collective::automatic)
+      return collective::cheapest(problem_.cluster, group, bytes);
+    const collective::Algorithm& asked = collective::algorithm(name(options_.collective));
+    return asked.fits(problem_.cluster, group) ? asked : collective::algorithm("ring");
+  }
+
   void reduce_group(const Reduction& row, const cost::Reduction& reduction,
                     const std::vector<core::DeviceId>& group, const std::vector<std::size_t>& members,
                     const Ready& ready, Ready& done) {
     const std::int64_t bytes = reduction.bytes.value();
     const auto messages = reduction.gather
-                              ? all_gather_messages(group.size(), bytes)
-                              : all_reduce_messages(options_.collective, problem_.cluster, group, bytes);
+                              ? collective::all_gather(group.size(), bytes)
+                              : algorithm(group, reduction.bytes).messages(problem_.cluster, group, bytes);
     constexpr std::size_t kMostMessages = std::size_t{1} << 24;
     if ((messages_ += messages.size()) > kMostMessages)
       throw core::Error(
@@ -170,7 +178,7 @@ class UpdateBuilder {
                       kMostMessages));
     const auto first = static_cast<TaskId>(tasks_.size());
     std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
-    for (const Message& message : messages) {
+    for (const collective::Message& message : messages) {
       Task task = tasks_.transfer(static_cast<std::int32_t>(group[message.from].index()),
                                   static_cast<std::int32_t>(group[message.to].index()), message.bytes);
       task.stage = row.stage;

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
-#include "sim/collective.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
@@ -104,52 +103,6 @@ TEST_CASE("the automatic choice is the one with the smallest closed form") {
   CHECK(reduce(2, Collective::closed_form) == support::near(1));
 }
 
-TEST_CASE("every message of a collective is sent once and every member gets all contributions") {
-  for (const Collective collective :
-       {Collective::ring, Collective::tree, Collective::halving_doubling, Collective::hierarchical})
-    for (std::size_t members = 2; members <= 17; ++members) {
-      // Two members per node where that comes out even, else one node.
-      cluster::DeviceType type{"t", core::Bytes(1),  core::Bandwidth(1), {core::FlopRate(1)},
-                               1,   core::Seconds(0)};
-      std::vector<cluster::Device> devices(members);
-      std::vector<cluster::Link> links;
-      std::vector<DeviceId> group;
-      for (std::size_t d = 0; d < members; ++d) {
-        devices[d].node = members % 2 == 0 ? static_cast<int>(d / 2) : 0;
-        links.push_back({d, members, core::Bandwidth(1), core::Seconds(0)});
-        links.push_back({members, d, core::Bandwidth(1), core::Seconds(0)});
-        group.emplace_back(d);
-      }
-      const cluster::Cluster cluster("c", {type}, devices, 1, links);
-      const auto messages = sim::all_reduce_messages(collective, cluster, group, 1000);
-      // Whose contributions a member may know after each message, if every message carries all its sender
-      // knows.
-      std::vector<std::vector<bool>> known(members, std::vector<bool>(members));
-      for (std::size_t m = 0; m < members; ++m) known[m][m] = true;
-      std::vector<std::vector<bool>> carried;
-      for (std::size_t i = 0; i < messages.size(); ++i) {
-        const auto& message = messages[i];
-        auto knows = std::vector<bool>(members);
-        knows[message.from] = true;
-        for (const std::size_t before : message.after) {
-          REQUIRE(before < i);
-          if (messages[before].to != message.from) continue;
-          for (std::size_t m = 0; m < members; ++m) knows[m] = knows[m] || carried[before][m];
-        }
-        carried.push_back(knows);
-        for (std::size_t m = 0; m < members; ++m) known[message.to][m] = known[message.to][m] || knows[m];
-      }
-      for (const auto& knows : known)
-        CHECK(std::count(knows.begin(), knows.end(), true) == static_cast<long>(members));
-      std::int64_t moved = 0;
-      for (const auto& message : messages) moved += message.bytes;
-      // Every reduction in place moves at least 2(r-1) times the bytes in all; a ring and a tree no more.
-      CHECK(moved >= 2 * (static_cast<std::int64_t>(members) - 1) * 1000);
-      if (collective == Collective::ring || collective == Collective::tree)
-        CHECK(moved == 2 * (static_cast<std::int64_t>(members) - 1) * 1000);
-    }
-}
-
 TEST_CASE("buckets are reduced while the last backward pass runs on") {
   // Four operators: backward 4 s, gradients of 1 kB each, on two replicas 1 s per kB. One bucket: 4 + 4 + 4 =
   // 12 s. A bucket per operator: the first three all-reduces hide, 4 + 4 + 1 = 9 s. Two operators per bucket:
@@ -209,23 +162,4 @@ TEST_CASE("the optimizer streams weights, gradients and state through memory") {
   CHECK(time(plan::Optimizer::sgd) == support::near(3e-3 / 0.83 + 1e-6));
   CHECK(time(plan::Optimizer::momentum) == support::near(5e-3 / 0.83 + 1e-6));
   CHECK(time(plan::Optimizer::adam) == support::near(7e-3 / 0.83 + 1e-6));
-}
-
-TEST_CASE("between nodes every member of a hierarchical ring sends both parts of its uneven share") {
-  // Two nodes of two devices: of 6 bytes each device reduces 3 with its partner in the other node, in parts
-  // of 2 and 1: one part there in the first step, the other one when all have been summed.
-  cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1), {core::FlopRate(1)}, 1, core::Seconds(0)};
-  const std::vector<cluster::Device> devices = {{0, 0}, {0, 0}, {0, 1}, {0, 1}};
-  std::vector<cluster::Link> links;
-  std::vector<DeviceId> group;
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    links.push_back({d, devices.size(), core::Bandwidth(1), core::Seconds(0)});
-    links.push_back({devices.size(), d, core::Bandwidth(1), core::Seconds(0)});
-    group.emplace_back(d);
-  }
-  const cluster::Cluster cluster("c", {type}, devices, 1, links);
-  std::vector<std::int64_t> sent(devices.size());
-  for (const auto& message : sim::all_reduce_messages(Collective::hierarchical, cluster, group, 6))
-    if (devices[message.from].node != devices[message.to].node) sent[message.from] += message.bytes;
-  CHECK(sent == std::vector<std::int64_t>{3, 3, 3, 3});
 }

@@ -4,23 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "penstock/cluster/cluster.hpp"
+#include "penstock/collective/step.hpp"
 
 namespace penstock::cost {
 
-/// Time as a function of size: latency + bytes * per_byte.
-struct Affine {
-  double latency = 0;   ///< s
-  double per_byte = 0;  ///< s/B
-  double at(core::Bytes bytes) const { return latency + per_byte * static_cast<double>(bytes.value()); }
-  friend bool operator==(const Affine&, const Affine&) = default;
-};
+using collective::Affine;
 
-/// The alternatives for one device set; the cheapest is taken for each size.
-/// Ring: 2(r-1) steps of bytes/r over the slowest route between neighbours (Patarasuk and Yuan, JPDC 2009).
-/// Tree: reduce and broadcast along a binary tree, 2*ceil(log2 r) steps of all bytes.
-/// Hierarchical (only where nodes hold equally many of the devices, at least two): ring reduce-scatter in
-/// each node, ring all-reduce of the shards between nodes, ring all-gather in each node.
+/// The alternatives for one device set (collective::algorithms, of closed forms); the cheapest is taken for
+/// each size.
 struct AllReduce {
   std::vector<Affine> algorithms;  ///< empty for a single device
   core::Seconds time(core::Bytes bytes) const;

@@ -1,0 +1,45 @@
+#pragma once
+// Algorithms of an all-reduce: the messages of each, and what it takes in closed form.
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "penstock/collective/messages.hpp"
+#include "penstock/collective/step.hpp"
+
+namespace penstock::collective {
+
+using Group = std::span<const core::DeviceId>;
+
+/// How often a collective goes round: a reduce-scatter or an all-gather once, an all-reduce twice.
+enum class Passes : int { one = 1, two = 2 };
+
+struct Algorithm {
+  std::string_view name;
+  std::string_view source;
+  bool (*applies)(const cluster::Cluster&,
+                  Group);  ///< null: to every group; a ring stands in for it elsewhere
+  /// Of at least two devices, while others use links too; null: none is known.
+  Affine (*closed_form)(const cluster::Cluster&, Group, Passes, const Crowd&);
+  bool scatters;  ///< whether it has one pass alone: a tree's root would receive everything
+  /// Of one all-reduce of so many bytes, each after those it waits for. Every member has the result when all
+  /// messages to it have arrived; two of one sender to one receiver arrive in order.
+  std::vector<Message> (*messages)(const cluster::Cluster&, Group, std::int64_t bytes);
+
+  bool fits(const cluster::Cluster& cluster, Group group) const {
+    return applies == nullptr || applies(cluster, group);
+  }
+};
+
+/// Every algorithm; of equal closed forms the first is the cheapest.
+const std::vector<Algorithm>& algorithms();
+/// One of these.
+const Algorithm& algorithm(std::string_view name);
+/// The smallest closed form of those that fit; at least two devices.
+const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::Bytes bytes);
+
+/// Where everybody has one part of `bytes` and all want the whole: around a ring.
+std::vector<Message> all_gather(std::size_t members, std::int64_t bytes);
+
+}  // namespace penstock::collective

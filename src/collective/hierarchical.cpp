@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <map>
+
+#include "ring.hpp"
+
+namespace penstock::collective {
+namespace {
+
+std::vector<Members> by_node(const cluster::Cluster& cluster, Group group) {
+  std::map<int, Members> nodes;
+  for (std::size_t i = 0; i < group.size(); ++i) nodes[cluster.node(group[i])].push_back(i);
+  std::vector<Members> out;
+  for (auto& [node, members] : nodes) out.push_back(std::move(members));
+  return out;
+}
+
+/// Nodes hold equally many of the devices, at least two.
+bool balanced(const cluster::Cluster& cluster, Group group) {
+  const auto nodes = by_node(cluster, group);
+  return nodes.size() > 1 && nodes.front().size() > 1 &&
+         std::all_of(nodes.begin(), nodes.end(),
+                     [&](const Members& n) { return n.size() == nodes.front().size(); });
+}
+
+/// All local ranks ring between the nodes at once and share each node's uplink, so the step between nodes
+/// moves `local` shards of bytes / local over it: as many bytes as one rank would.
+Affine nested_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd) {
+  Affine inside;
+  std::vector<core::DeviceId> leaders;
+  for (const Members& node : by_node(cluster, group)) {
+    std::vector<core::DeviceId> devices;
+    for (const std::size_t i : node) devices.push_back(group[i]);
+    const Affine here = ring_time(cluster, devices, passes, crowd);
+    inside = {std::max(inside.latency, here.latency), std::max(inside.per_byte, here.per_byte)};
+    leaders.push_back(devices.front());
+  }
+  const Affine between = ring_time(cluster, leaders, passes, crowd);
+  return {inside.latency + between.latency, inside.per_byte + between.per_byte};
+}
+
+/// All nodes at once: with `offset` 0 a reduce-scatter, with 1 an all-gather.
+void inside_nodes(Messages& out, const std::vector<Members>& nodes, std::int64_t bytes, std::size_t offset) {
+  const std::size_t local = nodes.front().size();
+  for (std::size_t step = 0; step + 1 < local; ++step) {
+    for (const Members& node : nodes)
+      for (std::size_t i = 0; i < local; ++i)
+        out.send(node[i], node[(i + 1) % local], part(bytes, local, (i + offset + 2 * local - step) % local));
+    out.arrive();
+  }
+}
+
+/// All rings of shards at once.
+void between_nodes(Messages& out, const std::vector<Members>& nodes, std::int64_t bytes) {
+  const std::size_t n = nodes.size(), local = nodes.front().size();
+  for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
+    for (std::size_t i = 0; i < local; ++i)
+      for (std::size_t k = 0; k < n; ++k)
+        out.send(nodes[k][i], nodes[(k + 1) % n][i],
+                 part(part(bytes, local, (i + 1) % local), n,
+                      (k + (step < n - 1 ? 0 : 1) + 3 * n - step % (n - 1)) % n));
+    out.arrive();
+  }
+}
+
+std::vector<Message> nested_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes) {
+  const auto nodes = by_node(cluster, group);
+  Messages out(group.size());
+  inside_nodes(out, nodes, bytes, 0);
+  between_nodes(out, nodes, bytes);
+  inside_nodes(out, nodes, bytes, 1);
+  return out.take();
+}
+
+}  // namespace
+
+constinit const Algorithm kHierarchical{
+    .name = "hierarchical",
+    .source =
+        "ring reduce-scatter in each node, ring all-reduce of the shards between nodes, ring all-gather in "
+        "each node",
+    .applies = balanced,
+    .closed_form = nested_time,
+    .scatters = true,
+    .messages = nested_messages,
+};
+
+}  // namespace penstock::collective

@@ -1,0 +1,21 @@
+#pragma once
+// Steps around a ring, which other algorithms are made of too. Private to the room.
+
+#include "penstock/collective/catalogue.hpp"
+
+namespace penstock::collective {
+
+/// All members 0 to n - 1.
+Members everybody(std::size_t n);
+inline std::int64_t part(std::int64_t bytes, std::size_t n, std::size_t i) {
+  return nearly_equal_part(bytes, static_cast<std::int64_t>(n), static_cast<std::int64_t>(i));
+}
+/// A reduce-scatter or an all-gather: with `offset` 0 member i starts from part i, with 1 from the next one.
+void ring_pass(Messages& out, const Members& ring, std::int64_t bytes, std::size_t offset);
+
+Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd);
+std::vector<Message> ring_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes);
+
+extern const Algorithm kRing, kTree, kHalvingDoubling, kHierarchical;
+
+}  // namespace penstock::collective

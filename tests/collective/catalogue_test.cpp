@@ -1,0 +1,110 @@
+#include "penstock/collective/catalogue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "penstock/sim/options.hpp"
+#include "support/near.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using core::DeviceId;
+
+TEST_CASE("the simulator's options name every algorithm, and one that does not fit its group says so") {
+  for (const collective::Algorithm& each : collective::algorithms()) {
+    CHECK(name(sim::collective(each.name)) == each.name);
+    CHECK(&collective::algorithm(each.name) == &each);
+  }
+  const auto cluster = support::tiny_cluster(3);  // of one node
+  const std::vector<DeviceId> group = {DeviceId(0), DeviceId(1), DeviceId(2)};
+  CHECK(!collective::algorithm("hierarchical").fits(cluster, group));
+  CHECK(collective::algorithm("ring").fits(cluster, group));
+}
+
+TEST_CASE("on cables of their own a closed form is the rounds of its messages, one after the other") {
+  // Five devices on a switch, 1 GB/s and 1 us each way: a round lasts as long as its largest message. Of 5 kB
+  // a ring sends 1 kB in 8 rounds; a tree 5 kB in 4, of which children of one parent share a cable only in
+  // the simulation.
+  const auto cluster = support::tiny_cluster(5, 1 << 30, 1e9, 1e-6);
+  std::vector<DeviceId> group;
+  for (std::size_t d = 0; d < 5; ++d) group.emplace_back(d);
+  const double route = cluster.route(group[0], group[1]).latency.value();
+  const auto at = [&](const char* name) {
+    return collective::algorithm(name)
+        .closed_form(cluster, group, collective::Passes::two, {})
+        .at(core::Bytes(5000));
+  };
+  CHECK(at("ring") == support::near(8 * (route + 1e-6)));
+  CHECK(at("tree") == support::near(2 * 3 * (route + 5e-6)));
+  CHECK(collective::algorithm("ring").messages(cluster, group, 5000).size() == 8 * 5);
+  CHECK(collective::algorithm("tree").messages(cluster, group, 5000).size() == 2 * 4);
+  CHECK(&collective::cheapest(cluster, group, core::Bytes(1)) == &collective::algorithm("tree"));
+  CHECK(&collective::cheapest(cluster, group, core::Bytes(1 << 20)) == &collective::algorithm("ring"));
+}
+
+TEST_CASE("every message of a collective is sent once and every member gets all contributions") {
+  for (const collective::Algorithm& algorithm : collective::algorithms())
+    for (std::size_t members = 2; members <= 17; ++members) {
+      // Two members per node where that comes out even, else one node.
+      cluster::DeviceType type{"t", core::Bytes(1),  core::Bandwidth(1), {core::FlopRate(1)},
+                               1,   core::Seconds(0)};
+      std::vector<cluster::Device> devices(members);
+      std::vector<cluster::Link> links;
+      std::vector<DeviceId> group;
+      for (std::size_t d = 0; d < members; ++d) {
+        devices[d].node = members % 2 == 0 ? static_cast<int>(d / 2) : 0;
+        links.push_back({d, members, core::Bandwidth(1), core::Seconds(0)});
+        links.push_back({members, d, core::Bandwidth(1), core::Seconds(0)});
+        group.emplace_back(d);
+      }
+      const cluster::Cluster cluster("c", {type}, devices, 1, links);
+      if (!algorithm.fits(cluster, group)) continue;
+      CAPTURE(algorithm.name);
+      const auto messages = algorithm.messages(cluster, group, 1000);
+      // Whose contributions a member may know after each message, if every message carries all its sender
+      // knows.
+      std::vector<std::vector<bool>> known(members, std::vector<bool>(members));
+      for (std::size_t m = 0; m < members; ++m) known[m][m] = true;
+      std::vector<std::vector<bool>> carried;
+      for (std::size_t i = 0; i < messages.size(); ++i) {
+        const auto& message = messages[i];
+        auto knows = std::vector<bool>(members);
+        knows[message.from] = true;
+        for (const std::size_t before : message.after) {
+          REQUIRE(before < i);
+          if (messages[before].to != message.from) continue;
+          for (std::size_t m = 0; m < members; ++m) knows[m] = knows[m] || carried[before][m];
+        }
+        carried.push_back(knows);
+        for (std::size_t m = 0; m < members; ++m) known[message.to][m] = known[message.to][m] || knows[m];
+      }
+      for (const auto& knows : known)
+        CHECK(std::count(knows.begin(), knows.end(), true) == static_cast<long>(members));
+      std::int64_t moved = 0;
+      for (const auto& message : messages) moved += message.bytes;
+      // Every reduction in place moves at least 2(r-1) times the bytes in all; a ring and a tree no more.
+      CHECK(moved >= 2 * (static_cast<std::int64_t>(members) - 1) * 1000);
+      if (algorithm.name == "ring" || algorithm.name == "tree")
+        CHECK(moved == 2 * (static_cast<std::int64_t>(members) - 1) * 1000);
+    }
+}
+
+TEST_CASE("between nodes every member of a hierarchical ring sends both parts of its uneven share") {
+  // Two nodes of two devices: of 6 bytes each device reduces 3 with its partner in the other node, in parts
+  // of 2 and 1: one part there in the first step, the other one when all have been summed.
+  cluster::DeviceType type{"t", core::Bytes(1), core::Bandwidth(1), {core::FlopRate(1)}, 1, core::Seconds(0)};
+  const std::vector<cluster::Device> devices = {{0, 0}, {0, 0}, {0, 1}, {0, 1}};
+  std::vector<cluster::Link> links;
+  std::vector<DeviceId> group;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    links.push_back({d, devices.size(), core::Bandwidth(1), core::Seconds(0)});
+    links.push_back({devices.size(), d, core::Bandwidth(1), core::Seconds(0)});
+    group.emplace_back(d);
+  }
+  const cluster::Cluster cluster("c", {type}, devices, 1, links);
+  std::vector<std::int64_t> sent(devices.size());
+  for (const auto& message : collective::algorithm("hierarchical").messages(cluster, group, 6))
+    if (devices[message.from].node != devices[message.to].node) sent[message.from] += message.bytes;
+  CHECK(sent == std::vector<std::int64_t>{3, 3, 3, 3});
+}
