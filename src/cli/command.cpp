@@ -215,11 +215,13 @@ void BucketFlag::apply(plan::Training& training) const {
 
 void PrecisionFlag::add(CLI::App& command) {
   command
-      .add_option("--precision", name,
-                  "fp32; bf16, all of it; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
-                  "mixed_fp16: fp16 weights and gradients; default: everything in the model's numbers")
+      .add_option(
+          "--precision", name,
+          "fp32; bf16, all of it; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
+          "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16 with bf16 gradients of a pass "
+          "besides; default: everything in the model's numbers")
       ->type_name("NAME")
-      ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16"}));
+      ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16"}));
 }
 
 plan::ModelRef PrecisionFlag::apply(plan::Training& training, plan::ModelRef model) const {

@@ -57,7 +57,8 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
   };
   plan::MemoryByKind memory{};
   at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
-  at(memory, MemoryKind::gradients) = training.gradients(shared(load.parameters, 2)) * rule.gradient_copies;
+  at(memory, MemoryKind::gradients) =
+      training.held_gradients(shared(load.parameters, 2)) * rule.gradient_copies;
   if (rule.optimizer_state)
     at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
   at(memory, MemoryKind::activations) =

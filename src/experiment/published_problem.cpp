@@ -33,6 +33,7 @@ bool stated(const report::PublishedRun& run, std::string_view what) {
 /// Frameworks that train in 16 bits keep moments and master weights in fp32, some gradients too.
 std::optional<plan::MixedPrecision> precision_of(const report::PublishedRun& run) {
   if (run.element_bytes != 2) return {};
+  if (stated(run, "fp32 gradients beside bf16")) return plan::mixed_precision("deepspeed_bf16");
   return plan::mixed_precision(stated(run, "fp32 gradients") ? "mixed_bf16" : "mixed_fp16");
 }
 

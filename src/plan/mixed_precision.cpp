@@ -9,12 +9,14 @@ namespace {
 
 using cluster::Precision;
 
-constexpr std::array<std::string_view, 4> kNames = {"fp32", "bf16", "mixed_bf16", "mixed_fp16"};
+constexpr std::array<std::string_view, 5> kNames = {"fp32", "bf16", "mixed_bf16", "mixed_fp16",
+                                                    "deepspeed_bf16"};
 constexpr Precision kFp32 = Precision::fp32, kBf16 = Precision::bf16, kFp16 = Precision::fp16;
-constexpr std::array<MixedPrecision, kNames.size()> kNamed = {{{kFp32, kFp32, kFp32, {}},
-                                                               {kBf16, kBf16, kBf16, {}},
-                                                               {kBf16, kFp32, kFp32, kFp32},
-                                                               {kFp16, kFp16, kFp32, kFp32}}};
+constexpr std::array<MixedPrecision, kNames.size()> kNamed = {{{kFp32, kFp32, kFp32, {}, {}},
+                                                               {kBf16, kBf16, kBf16, {}, {}},
+                                                               {kBf16, kFp32, kFp32, kFp32, {}},
+                                                               {kFp16, kFp16, kFp32, kFp32, {}},
+                                                               {kBf16, kFp32, kFp32, kFp32, kBf16}}};
 
 }  // namespace
 

@@ -51,6 +51,12 @@ core::Bytes Training::gradients(core::Bytes weights) const {
   return precision ? held(weights, *precision, precision->gradients) : weights;
 }
 
+core::Bytes Training::held_gradients(core::Bytes weights) const {
+  const bool beside = precision && precision->pass_gradients;
+  return gradients(weights) +
+         (beside ? held(weights, *precision, *precision->pass_gradients) : core::Bytes(0));
+}
+
 core::Bytes Training::sent_gradients(core::Bytes weights) const {
   return compression.gradient_bytes(gradients(weights));
 }

@@ -198,7 +198,7 @@ bool is_plan_file(const std::string& text) {
 
 MixedPrecision read_precision(const Yaml& node) {
   if (node.is_scalar()) return word(node, mixed_precision);
-  node.only({"weights", "gradients", "state", "master"});
+  node.only({"weights", "gradients", "state", "master", "pass_gradients"});
   const auto read = [&](std::string_view key, cluster::Precision otherwise) {
     const auto given = node.find(key);
     if (!given) return otherwise;
@@ -208,8 +208,9 @@ MixedPrecision read_precision(const Yaml& node) {
     return number;
   };
   const auto weights = read("weights", word(node.at("weights"), cluster::precision));
-  MixedPrecision out{weights, read("gradients", weights), read("state", weights), {}};
+  MixedPrecision out{weights, read("gradients", weights), read("state", weights), {}, {}};
   if (node.find("master")) out.master = read("master", weights);
+  if (node.find("pass_gradients")) out.pass_gradients = read("pass_gradients", weights);
   return out;
 }
 
@@ -218,6 +219,7 @@ std::string written(const MixedPrecision& precision) {
   std::string out = fmt::format("{{weights: {}, gradients: {}, state: {}", name(precision.weights),
                                 name(precision.gradients), name(precision.state));
   if (precision.master) out += fmt::format(", master: {}", name(*precision.master));
+  if (precision.pass_gradients) out += fmt::format(", pass_gradients: {}", name(*precision.pass_gradients));
   return out + "}";
 }
 

@@ -48,7 +48,8 @@ void check(const plan::Plan& plan) {
   if (compression.gradients != 1 || compression.activations != 1)
     throw BadInput("compressed messages are not replayed");
   if (const auto& held = plan.training.precision;
-      held && (held->gradients != held->weights || held->state != held->weights || held->master))
+      held && (held->gradients != held->weights || held->state != held->weights || held->master ||
+               held->pass_gradients))
     throw BadInput("mixed precision is not replayed");
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];

@@ -44,6 +44,11 @@ TEST_CASE(
   CHECK(fp16.gradients(weights) == Bytes(200));
   CHECK(fp16.optimizer_state(weights) == Bytes(1200));  // two moments and the master weights
   CHECK(bf16.gradients(weights) == Bytes(400));
+  CHECK(bf16.held_gradients(weights) == Bytes(400));
+  const auto beside = adam(plan::mixed_precision("deepspeed_bf16"));  // sums in fp32, a pass' own in bf16
+  CHECK(beside.held_gradients(weights) == Bytes(400 + 200));
+  CHECK(beside.sent_gradients(weights) == Bytes(400));
+  CHECK(beside.step_traffic(weights) == bf16.step_traffic(weights));
   CHECK(bf16.optimizer_state(weights) == Bytes(1200));
   CHECK(bf16.sent_gradients(weights) == Bytes(400));
   CHECK(bf16.sent_per_weight() == 2);
@@ -75,9 +80,10 @@ TEST_CASE("compressed gradients are a share of those that are held") {
 }
 
 TEST_CASE("written as it is read, by name where it has one") {
-  for (const char* text : {"fp32", "bf16", "mixed_bf16", "mixed_fp16",
+  for (const char* text : {"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16",
                            "{weights: bf16, gradients: bf16, state: fp32, master: fp32}",
-                           "{weights: fp32, gradients: bf16, state: fp16}"})
+                           "{weights: fp32, gradients: bf16, state: fp16}",
+                           "{weights: bf16, gradients: fp32, state: fp32, pass_gradients: bf16}"})
     CHECK(plan::written(read(text)) == text);
   CHECK(read("{weights: bf16}") == plan::mixed_precision("bf16"));
   CHECK(plan::written(read("{weights: bf16, gradients: fp32, state: fp32, master: fp32}")) == "mixed_bf16");

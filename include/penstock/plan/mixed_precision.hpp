@@ -17,12 +17,15 @@ struct MixedPrecision {
   cluster::Precision gradients;              ///< summed over micro-batches, then among replicas
   cluster::Precision state;                  ///< each of the optimizer's moments
   std::optional<cluster::Precision> master;  ///< weights that the optimizer updates and rounds to the others
+  /// Of a pass' gradients, where they lie beside the sums that they are added to (DeepSpeed's
+  /// BF16_Optimizer).
+  std::optional<cluster::Precision> pass_gradients{};
   friend bool operator==(const MixedPrecision&, const MixedPrecision&) = default;
 };
 
 /// fp32 and bf16: all of it; mixed_bf16: gradients, state and master weights in fp32, as Megatron-LM;
-/// mixed_fp16: fp16 weights and gradients, the others in fp32, as DeepSpeed. Throws BadInput for another
-/// name.
+/// mixed_fp16: fp16 weights and gradients, the others in fp32, as DeepSpeed; deepspeed_bf16: mixed_bf16 with
+/// gradients of a pass in bf16 besides. Throws BadInput for another name.
 MixedPrecision mixed_precision(std::string_view name);
 /// One of those names, or "" where it has none.
 std::string_view name(const MixedPrecision& precision);
