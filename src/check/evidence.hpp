@@ -1,5 +1,5 @@
 #pragma once
-// The judge's view of a trace, and its checks. Nothing here includes what makes traces.
+// The verifier's view of a trace, and its checks. Nothing here includes what makes traces.
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "imperfect_report.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -9,7 +10,6 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "plan_input.hpp"
 #include "plan_report.hpp"

@@ -14,7 +14,8 @@ struct AgainstFlags {
   void add(CLI::App& command);
 };
 
-/// Prints and, where `folder` is given, writes errors.csv, predictions.csv, table.txt and provenance.json there.
+/// Prints and, where `folder` is given, writes errors.csv, predictions.csv, table.txt and provenance.json
+/// there.
 core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, const std::string& folder,
                            const std::string& budget, const report::Screen& screen, const Session& session);
 

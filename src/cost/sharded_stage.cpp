@@ -127,8 +127,7 @@ OpTime slower(const OpTime& a, const OpTime& b) {
 template <class Cut>
 BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, bool holds_whole,
                           const Cut& cut) {
-  const bool whole = how == Partition::whole,
-             all_weights = how != Partition::column && how != Partition::row;
+  const bool whole = how == Partition::whole, all_weights = how != Partition::column && how != Partition::row;
   step.gradient = cut(step.gradient, holds_whole);
   step.terms = cut(step.terms, mine.whole_input);
   step.fresh = cut(step.fresh, all_weights);

@@ -26,8 +26,8 @@ struct Judgement {
   std::string setting;
   std::optional<std::string> imperfection{};  ///< file
 };
-/// Reads resolved_for's text, paths as its folder finds them (core::path_from). Throws BadInput naming the file
-/// and the key.
+/// Reads resolved_for's text, paths as its folder finds them (core::path_from). Throws BadInput naming the
+/// file and the key.
 Judgement parse_judgement(const std::string& text, const std::string& file);
 
 }  // namespace penstock::experiment

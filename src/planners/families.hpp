@@ -7,7 +7,8 @@ namespace penstock::planners {
 
 SearchResult graphpipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult graphpipe_rows(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
-SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& options,
+                             core::StopToken stop);
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult spp(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);

@@ -10,8 +10,8 @@ namespace penstock::planners {
 
 /// The workload that the problem's costs were imported with, one layer per unit, for as many devices as the
 /// cluster has and its bandwidth; groups of at most `most_devices`. Throws BadInput when the costs hold none,
-/// when its layers and messages are not the model's units and edges, and when some layer runs on larger groups
-/// only.
+/// when its layers and messages are not the model's units and edges, and when some layer runs on larger
+/// groups only.
 graph::PiperWorkload imported_workload(const cost::Problem& problem, const Units& units, int most_devices);
 
 /// One layer per unit, at tensor-parallel degree 1 and those of `sharded`, ascending, plain or recomputed;

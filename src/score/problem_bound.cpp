@@ -44,8 +44,7 @@ class ProblemBoundSearch {
         times_(problem, family) {
     if (reduction == Reduction::closed_form && family != PlanFamily::zero) reduce_.emplace(problem.cluster);
     for (std::size_t op = 0; op < size(); ++op)
-      if (const auto owner = problem.graph.owner(core::OpId(op)).index(); owner != op)
-        lends_.insert(owner);
+      if (const auto owner = problem.graph.owner(core::OpId(op)).index(); owner != op) lends_.insert(owner);
     go_down();
     go_up();
   }

@@ -72,7 +72,8 @@ TEST_CASE("with links taken away, the first pair of devices without a way is nam
   for (int i = 0; i < 600; ++i) {
     support::Network network = support::random_mesh(random);
     for (int taken = 0; taken < 3 && !network.links.empty(); ++taken)
-      network.links.erase(network.links.begin() + random.between(0, static_cast<int>(network.links.size()) - 1));
+      network.links.erase(network.links.begin() +
+                          random.between(0, static_cast<int>(network.links.size()) - 1));
     const std::string expected = gap(network);
     if (expected.empty()) {
       agree(network);

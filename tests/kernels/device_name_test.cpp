@@ -16,7 +16,8 @@ namespace {
 
 std::vector<std::string> spread(std::size_t count, std::size_t gpus) {
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < count; ++i) out.push_back(to_string(kernels::spread(i, {0, count, count}, gpus)));
+  for (std::size_t i = 0; i < count; ++i)
+    out.push_back(to_string(kernels::spread(i, {0, count, count}, gpus)));
   return out;
 }
 

@@ -88,8 +88,7 @@ TEST_CASE("operands that are too many, too few or of another size are refused") 
   };
   CHECK(message({a.producer, a.producer}) == "none");
   CHECK(message({a.producer}) == "operator 'sum' reads 1 tensors, its kind 2");
-  CHECK(message({a.producer, b.producer}) ==
-        "operator 'sum': the output of 'b' has not the 3 elements of x");
+  CHECK(message({a.producer, b.producer}) == "operator 'sum': the output of 'b' has not the 3 elements of x");
 }
 
 TEST_CASE("what has no kernel, and a view of more than there is, are refused") {

@@ -1,5 +1,5 @@
-// What most tests begin with, read by the compiler once: reading it takes half of a test's compile time. Every test
-// still includes what it names.
+// What most tests begin with, read by the compiler once: reading it takes half of a test's compile time.
+// Every test still includes what it names.
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
@@ -12,7 +13,6 @@
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "replay/fake_worker.hpp"
 #include "replay/parallel.hpp"

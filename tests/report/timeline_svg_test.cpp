@@ -186,7 +186,8 @@ TEST_CASE("of more than 32 devices those that look alike are drawn once") {
   };
   const auto lanes = [](const std::string& svg) {
     std::size_t out = 0;
-    for (std::size_t at = svg.find("<g class=\"number\""); at != svg.npos; at = svg.find("<g class=\"number\"", at + 1))
+    for (std::size_t at = svg.find("<g class=\"number\""); at != svg.npos;
+         at = svg.find("<g class=\"number\"", at + 1))
       ++out;
     return out;
   };

@@ -322,8 +322,7 @@ TEST_CASE("where transfers do not meet, only what is on the path counts") {
       CHECK(sim::run(longer, sim::NetworkModel::fifo).makespan == times.makespan + 12345);
       if (++changed % 8 == 0) break;
     }
-    for (const auto& share :
-         sim::explain(problem, {problem.graph, *plan}, {sim::NetworkModel::fifo}).shares)
+    for (const auto& share : sim::explain(problem, {problem.graph, *plan}, {sim::NetworkModel::fifo}).shares)
       if (share.without) CHECK(*share.without <= Picoseconds(times.makespan));
   }
   CHECK(changed >= 100);

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/schedule_times.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/near.hpp"
 #include "support/thirds.hpp"

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "sim/apply.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -297,8 +297,8 @@ TEST_CASE("imperfect iterations keep the rules") {
       const sim::SimulationOptions options{network, {}, &world, seed};
       const auto order = schedule::plan_order(c.plan);
       CHECK(check::trace_faults(c.problem(), {c.problem().graph, c.plan, order},
-                              sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
-                              options) == std::vector<std::string>{});
+                                sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
+                                options) == std::vector<std::string>{});
     }
 }
 

@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "sim/rows.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -11,7 +12,6 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -160,6 +160,7 @@ TEST_CASE("on shared devices a stage that waits with its recomputation holds the
     for (plan::Stage& stage : plan.stages) stage.recompute = how;
     const auto order = score::order_of(problem, plan);
     const auto trace = sim::simulate(problem, {problem.graph, plan, order}, {});
-    CHECK(check::trace_faults(problem, {problem.graph, plan, order}, trace, {}) == std::vector<std::string>{});
+    CHECK(check::trace_faults(problem, {problem.graph, plan, order}, trace, {}) ==
+          std::vector<std::string>{});
   }
 }

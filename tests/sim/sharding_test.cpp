@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
@@ -93,7 +93,7 @@ std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan
   score::derive_in_flight(problem, plan);
   const auto order = score::order_of(problem, plan);
   return check::trace_faults(problem, {problem.graph, plan, order},
-                           sim::simulate(problem, {problem.graph, plan, order}, options), options);
+                             sim::simulate(problem, {problem.graph, plan, order}, options), options);
 }
 
 }  // namespace

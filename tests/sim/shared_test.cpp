@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "penstock/check/trace_faults.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "penstock/check/trace_faults.hpp"
 #include "replay/shared_model.hpp"
 
 using namespace penstock;

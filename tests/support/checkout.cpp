@@ -2,6 +2,8 @@
 
 namespace penstock::support {
 
-std::string checkout(const std::string& below) { return PENSTOCK_SOURCE + below; }
+std::string checkout(const std::string& below) {
+  return PENSTOCK_SOURCE + below;
+}
 
 }  // namespace penstock::support

@@ -12,8 +12,8 @@ namespace penstock::cluster {
 struct Runtime {
   core::Seconds per_kernel{};  ///< from one launch to the next. The host runs ahead within an operator: its
                                ///< pass lasts the longer of kernels and launches
-  core::Seconds per_task{};  ///< from the end of a task, an operator's pass, to the start of the one that
-                             ///< waited for it, beside what data travel
+  core::Seconds per_task{};    ///< from the end of a task, an operator's pass, to the start of the one that
+                               ///< waited for it, beside what data travel
   /// What a pass of one kernel takes, a collective's for example.
   core::Seconds one_kernel() const { return per_kernel + per_task; }
   friend bool operator==(const Runtime&, const Runtime&) = default;

@@ -8,7 +8,8 @@
 
 namespace penstock::graph {
 
-/// The first half of a backward pass gives the gradient of an operator's inputs, the second that of its parameters.
+/// The first half of a backward pass gives the gradient of an operator's inputs, the second that of its
+/// parameters.
 enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
 inline constexpr std::size_t kPasses = 3;
 inline constexpr std::array kAllPasses = {Pass::forward, Pass::input_gradient, Pass::weight_gradient};

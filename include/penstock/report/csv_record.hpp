@@ -9,12 +9,13 @@
 
 namespace penstock::report {
 
-/// One record of a CSV file (RFC 4180) with a header. All readers throw BadInput naming file, line and column: a column
-/// that is missing, and what is not as asked for.
+/// One record of a CSV file (RFC 4180) with a header. All readers throw BadInput naming file, line and
+/// column: a column that is missing, and what is not as asked for.
 class CsvRecord {
  public:
   using Header = std::map<std::string, std::size_t>;  ///< column to its place in a record
-  CsvRecord(std::shared_ptr<const Header> header, std::vector<std::string> fields, int line, std::string file);
+  CsvRecord(std::shared_ptr<const Header> header, std::vector<std::string> fields, int line,
+            std::string file);
 
   int line() const { return line_; }
   bool has(const std::string& column) const { return header_->contains(column); }

@@ -16,9 +16,9 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
 std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged);
 std::vector<std::string> memory_faults(const cost::Problem& problem, const plan::Plan& judged);
 
-/// Faults in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_faults), shards of shared
-/// parameters (layout::tie_faults), C4 of its task order, and device memory ("stage 2 needs 18.2 GiB on device 3, which has 16.0 GiB: 2.20 GiB
-/// missing").
+/// Faults in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_faults), shards
+/// of shared parameters (layout::tie_faults), C4 of its task order, and device memory ("stage 2 needs 18.2
+/// GiB on device 3, which has 16.0 GiB: 2.20 GiB missing").
 std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged);
 
 }  // namespace penstock::score

@@ -25,8 +25,8 @@ enum class Collective : std::uint8_t {
   tree,              ///< to the root of a binary tree and back
   halving_doubling,  ///< recursive halving, then doubling; replicas beyond a power of two fold into others
                      ///< first (Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4)
-  hierarchical,  ///< ring in each node, rings of shards between nodes; a plain ring where nodes hold
-                 ///< unequally many
+  hierarchical,      ///< ring in each node, rings of shards between nodes; a plain ring where nodes hold
+                     ///< unequally many
 };
 std::string_view name(Collective collective);
 Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
