@@ -8,7 +8,6 @@
 #include "penstock/kernels/devices.hpp"
 
 using namespace penstock;
-using graph::Pass;
 using models::Layers;
 
 namespace {

@@ -15,7 +15,6 @@ namespace {
 
 using cost::Calibration;
 using cost::LinkKind;
-using graph::Pass;
 
 constexpr std::int64_t kLargestCopy = std::int64_t{256} << 20, kLargestMessage = std::int64_t{1} << 30;
 constexpr std::int64_t kSmallestMessage = 1024, kEarlyMessage = std::int64_t{1} << 20;

@@ -64,7 +64,7 @@ class Finder {
   }
 
  private:
-  /// As the rule of cost/sharding.hpp divides: attention by heads, tables by rows.
+  /// As the rule of layout/infer.hpp divides: attention by heads, tables by rows.
   void add_parts(const graph::OpGraph& graph, core::OpId id, int degree,
                  const std::vector<std::int64_t>& sizes) {
     const graph::Operator& op = graph.op(id);

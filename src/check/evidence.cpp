@@ -36,7 +36,7 @@ Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPla
       order(scheduled.order),
       trace(trace_in),
       options(options_in),
-      stages(scheduled.stages),
+      stages(problem.graph, plan),
       in_turn(plan::asynchronous(plan)),
       ran(problem.cluster.size()),
       shared(plan::shared_parameters(problem.graph, plan)),

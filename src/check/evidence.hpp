@@ -71,7 +71,7 @@ class Evidence {
   const schedule::Schedule& order;
   const trace::Trace& trace;
   const sim::SimulationOptions& options;
-  const plan::StageGraph& stages;
+  const plan::StageGraph stages;                               ///< its own
   const bool in_turn;                                          ///< replicas take whole micro-batches in turn
   std::vector<std::vector<Ran>> ran;                           ///< [device] in time order
   std::map<std::pair<std::size_t, std::size_t>, Asked> asked;  ///< [rank, i-th of its devices]

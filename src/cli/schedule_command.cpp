@@ -30,7 +30,7 @@ struct ScheduleFlags {
   std::string name;
   schedule::ScheduleShape shape{0, 0, 0, 0, {}, {}, 1, 1};
   std::string forward, input_gradient, weight_gradient, recompute, step, latency;
-  std::string schedule, svg;
+  std::string csv, svg;
   bool json = false, lower = false;
 };
 
@@ -149,9 +149,9 @@ void check_memory(const ScheduleFlags& flags, const Schedule& schedule, const si
 
 void write_files(const ScheduleFlags& flags, const Schedule& schedule, const sim::ScheduleTimes& result,
                  const PassCosts& costs, bool steps) {
-  if (!flags.schedule.empty() && schedule.copies > 1)
+  if (!flags.csv.empty() && schedule.copies > 1)
     throw core::BadInput("--csv: a schedule file cannot tell the copies of the model apart");
-  if (!flags.schedule.empty()) core::write_file(flags.schedule, to_csv(schedule));
+  if (!flags.csv.empty()) core::write_file(flags.csv, to_csv(schedule));
   const report::TimelineStyle style{1280, flags.name, steps ? schedule::kUnitStep : Picoseconds(0),
                                     "micro-batches", result.bubble_rate};
   if (!flags.svg.empty())
@@ -179,7 +179,7 @@ core::ExitCode run(const ScheduleFlags& flags, const Session&) {
     return core::ExitCode::done;
   }
   const report::Screen here = screen();
-  if (flags.schedule.empty() && flags.svg.empty())
+  if (flags.csv.empty() && flags.svg.empty())
     print(schedule_timeline(schedule, result, columns(here)) + "\n");
   print_page(schedule_summary(schedule, result, style) + weights_line(policy, weights), here);
   return core::ExitCode::done;
@@ -233,7 +233,7 @@ void add_schedule(CLI::App& app, Action& action) {
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
       ->check(CLI::Range(1, kMostCount).description(""))
       ->type_name("K");
-  command->add_option("--csv", flags->schedule, "write the schedule here")->type_name("FILE");
+  command->add_option("--csv", flags->csv, "write the schedule here")->type_name("FILE");
   command->add_flag(
       "--lower", flags->lower,
       "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "

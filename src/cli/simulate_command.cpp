@@ -6,7 +6,6 @@
 #include "penstock/core/files.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"

@@ -28,8 +28,8 @@ Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, co
 }
 
 std::vector<Message> ring_messages(const cluster::Cluster&, Group group, std::int64_t bytes) {
-  Messages out(group.size());
   if (group.size() < 2) return {};
+  Messages out(group.size());
   const Members all = everybody(group.size());
   ring_pass(out, all, bytes, 0);
   ring_pass(out, all, bytes, 1);

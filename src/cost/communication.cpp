@@ -14,17 +14,6 @@ using collective::Passes;
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
 
-AllReduce of_group(const Cluster& cluster, std::span<const DeviceId> devices, Passes passes,
-                   const Crowd& crowd) {
-  AllReduce out;
-  if (devices.size() < 2) return out;
-  for (const collective::Algorithm& each : collective::algorithms())
-    if (each.closed_form != nullptr && (passes == Passes::two || each.scatters) &&
-        each.fits(cluster, devices))
-      out.algorithms.push_back(each.closed_form(cluster, devices, passes, crowd));
-  return out;
-}
-
 Crowd crowd_of(const Cluster& cluster, std::span<const Devices> groups) {
   Crowd crowd(cluster.links().size());
   std::vector<std::size_t> last(crowd.size(), groups.size());  // the group counted last
@@ -35,20 +24,22 @@ Crowd crowd_of(const Cluster& cluster, std::span<const Devices> groups) {
   return crowd;
 }
 
-/// Where the nodes of one group are unbalanced, none counts on the hierarchical way.
+/// All groups at once, by the algorithms that fit every one of them: the slowest counts.
 AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, Passes passes) {
+  AllReduce out;
+  if (std::ranges::any_of(groups, [](const Devices& group) { return group.size() < 2; })) return out;
   const Crowd crowd = groups.size() == 1 ? Crowd() : crowd_of(cluster, groups);
-  AllReduce slowest = of_group(cluster, groups.front(), passes, crowd);
-  for (const Devices& group : groups.subspan(1)) {
-    const AllReduce here = of_group(cluster, group, passes, crowd);
-    slowest.algorithms.resize(std::min(slowest.algorithms.size(), here.algorithms.size()));
-    for (std::size_t a = 0; a < slowest.algorithms.size(); ++a) {
-      Affine& most = slowest.algorithms[a];
-      most = {std::max(most.latency, here.algorithms[a].latency),
-              std::max(most.per_byte, here.algorithms[a].per_byte)};
+  for (const collective::Algorithm& each : collective::algorithms()) {
+    const auto fits = [&](const Devices& group) { return each.fits(cluster, group); };
+    if (each.closed_form == nullptr || (passes == Passes::one && !each.scatters)) continue;
+    if (!std::ranges::all_of(groups, fits)) continue;
+    Affine& slowest = out.algorithms.emplace_back();
+    for (const Devices& group : groups) {
+      const Affine here = each.closed_form(cluster, group, passes, crowd);
+      slowest = {std::max(slowest.latency, here.latency), std::max(slowest.per_byte, here.per_byte)};
     }
   }
-  return slowest;
+  return out;
 }
 
 }  // namespace
@@ -61,7 +52,8 @@ core::Seconds AllReduce::time(core::Bytes bytes) const {
 }
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
-  return of_group(cluster, devices, Passes::two, {});
+  const Devices one(devices.begin(), devices.end());
+  return of_groups(cluster, {&one, 1}, Passes::two);
 }
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const Devices> groups) {

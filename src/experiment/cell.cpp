@@ -12,7 +12,6 @@
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/graph/work.hpp"
-#include "penstock/plan/stage_graph.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/least_iteration.hpp"

@@ -1,7 +1,5 @@
 #include "penstock/layout/convert.hpp"
 
-#include <algorithm>
-
 namespace penstock::layout {
 namespace {
 

@@ -27,6 +27,8 @@ Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {
 void fail_on(const cost::Problem& problem, const plan::Plan& plan) {
   const auto faults = score::faults(problem, plan);
   core::require(!faults.empty(), "a plan without faults is a plan");
+  if (const auto rules = score::rule_faults(problem, plan); !rules.empty())
+    throw core::Infeasible("no plan keeps the rules: " + rules.front());
   throw core::Infeasible("no plan fits: even with the least memory " + faults.front());
 }
 

@@ -216,7 +216,7 @@ const std::vector<PlannerOption>& exhaustive_options() {
 
 // Ours: the least iteration time, by options.evaluate or score::estimate, over every partition into stages
 // that wait for the data they read alone, every replica count (powers of two unless any degree will do),
-// tensor-parallel degree (powers of two, operators divided by the rule of cost/sharding.hpp) and micro-batch
+// tensor-parallel degree (powers of two, operators divided by the rule of layout/infer.hpp) and micro-batch
 // size (one for all stages, or one each). Under the estimate, on devices of one type, no 1f1b plan without
 // recomputation and with stages on devices of their own is better: an order imposed beyond the data only adds
 // to paths and samples in flight.

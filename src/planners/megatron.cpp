@@ -57,7 +57,7 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
 // 2021: pipeline times tensor times data parallel size is the device count, tensor parallelism stays within a
 // node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
-// layer is a planning unit of any model in one row, divided by the rule of cost/sharding.hpp; where layers do
+// layer is a planning unit of any model in one row, divided by the rule of layout/infer.hpp; where layers do
 // not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
 // is estimated, with tokens divided too, a distributed optimizer (ZeRO 1) and all layers computed again,
 // one after the other, where it does not fit else; and where plans are evaluated the 64 of least estimate

@@ -14,8 +14,8 @@ constexpr double kForbidden = std::numeric_limits<double>::infinity();
 /// Sets of layouts that a tensor is had in, numbered by their bits less one: there is no empty one.
 constexpr int kLayoutSets = (1 << kLayouts) - 1;
 
-bool has(int set, Placement layout) {
-  return ((set + 1) >> static_cast<int>(layout) & 1) != 0;
+bool has(int set, Placement placement) {
+  return ((set + 1) >> static_cast<int>(placement) & 1) != 0;
 }
 plan::Partition type(int label) {
   return static_cast<plan::Partition>(label);

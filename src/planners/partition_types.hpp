@@ -17,7 +17,7 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
 
 /// The dynamic programme of AccPar (Song et al., HPCA 2020) over whole graphs: a variable per operator for
 /// its type, and one per tensor with several readers for the layouts it is had in, so that two readers pay a
-/// conversion once; the terms are those of cost/sharding.hpp. Multi-path structures, which the paper takes
+/// conversion once; the terms are those of layout/convert.hpp. Multi-path structures, which the paper takes
 /// apart at their forks and joins, fall to variable elimination (MinSum). A reduction takes the fastest of
 /// several algorithms for the sum of all bytes: every choice of algorithms is solved, and the least is exact.
 /// The slowest device counts: exact where all devices of a stage are alike, as are the links of its groups;

@@ -29,7 +29,7 @@ std::vector<OpId> all_operators(const graph::OpGraph& graph) {
   return out;
 }
 
-/// What the rule of cost/sharding.hpp may make of an operator, whatever its neighbours.
+/// What the rule of layout/infer.hpp may make of an operator, whatever its neighbours.
 std::vector<plan::Partition> possible(const graph::Operator& op) {
   if (op.kind == OpKind::input) return {plan::Partition::whole};
   if (op.kind == OpKind::embedding) return {plan::Partition::row};
@@ -69,7 +69,7 @@ std::vector<std::vector<DeviceId>> groups_of(const cluster::Cluster& cluster, st
 ShardedOperators::ShardedOperators(const cost::Problem& problem, int degree)
     : problem_(problem),
       degree_(degree),
-      sharding_(layout::infer(problem.graph, stage_of(all_operators(problem.graph), degree))) {
+      layout_(layout::infer(problem.graph, stage_of(all_operators(problem.graph), degree))) {
   find_groups();
   std::set<std::size_t> types;
   for (const cluster::Device& device : problem.cluster.devices()) types.insert(device.type);
@@ -95,7 +95,7 @@ std::vector<ShardedOperators::Way> ShardedOperators::ways(OpId id) const {
 }
 
 cost::OpPart ShardedOperators::part(OpId id) const {
-  return cost::op_part(problem_.graph.op(id), sharding_.partition[id.index()], 1.0 / degree_);
+  return cost::op_part(problem_.graph.op(id), layout_.partition[id.index()], 1.0 / degree_);
 }
 
 std::vector<OpId> ShardedOperators::readers(OpId made) const {
@@ -115,13 +115,13 @@ std::vector<OpId> ShardedOperators::whole_readers(OpId made) const {
 
 cost::StageLoad ShardedOperators::load(std::span<const OpId> operators) const {
   plan::Stage stage = stage_of({operators.begin(), operators.end()}, degree_);
-  for (const OpId id : operators) stage.partition[id] = sharding_.partition[id.index()];
+  for (const OpId id : operators) stage.partition[id] = layout_.partition[id.index()];
   return cost::stage_load(problem_, stage);
 }
 
 ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t samples)
     : operators_(operators), samples_(samples) {
-  const layout::StageLayout& sharding = operators.sharding_;
+  const layout::StageLayout& sharding = operators.layout_;
   for (std::size_t v = 0; v < sharding.partition.size(); ++v)
     times_.push_back(compute(OpId(v), sharding.partition[v]));
   for (const auto& c : sharding.collectives.forward) {

@@ -37,13 +37,13 @@ class ShardedOperators {
   int degree_;
   std::vector<std::size_t> types_;                ///< of devices
   std::vector<cost::AllReduce> reduce_, gather_;  ///< [group], equal ones once
-  layout::StageLayout sharding_;
+  layout::StageLayout layout_;
   std::vector<std::vector<Way>> ways_;  ///< [operator]
 };
 
 /// The same in seconds of a micro-batch, for a planner that charges operators and, where it cuts, tensors.
 ///
-/// A stage divides its operators by their neighbours inside it (cost/sharding.hpp), so its time is no sum
+/// A stage divides its operators by their neighbours inside it (layout/infer.hpp), so its time is no sum
 /// over operators. Here each is divided as in the whole model, and what a cut changes is charged where the
 /// cut is:
 ///  - a tensor that lies whole is gathered by its reader in another stage, and its gradient where it was

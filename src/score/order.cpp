@@ -17,10 +17,10 @@ constexpr const char* kListOrder = "list_order";
 schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) {
   schedule::demand_own_devices(plan);
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
-  schedule::Schedule schedule{{}, plan::rank_of_stage(plan)};
-  for (std::int32_t s = 0; s < schedule.stages(); ++s)
-    schedule.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
-  return schedule::with_updates(plan, std::move(schedule));
+  schedule::Schedule made{{}, plan::rank_of_stage(plan)};
+  for (std::int32_t s = 0; s < made.stages(); ++s)
+    made.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
+  return schedule::with_updates(plan, std::move(made));
 }
 
 /// Of one stage, on the first of its replicas.

@@ -9,7 +9,6 @@
 #include "support/near.hpp"
 
 using namespace penstock;
-using graph::Pass;
 using scripted::Script;
 
 namespace {

@@ -12,7 +12,6 @@ using calibrate::KernelItem;
 using calibrate::NamedModel;
 using calibrate::Roofline;
 using calibrate::WorkLimits;
-using graph::Pass;
 
 namespace {
 

@@ -22,6 +22,14 @@ TEST_CASE("the simulator's options name every algorithm, and one that does not f
   CHECK(collective::algorithm("ring").fits(cluster, group));
 }
 
+TEST_CASE("one device has nobody to send to") {
+  const auto cluster = support::tiny_cluster(2);
+  const std::vector<DeviceId> alone = {DeviceId(1)};
+  for (const collective::Algorithm& each : collective::algorithms())
+    if (each.fits(cluster, alone)) CHECK(each.messages(cluster, alone, 1000).empty());
+  CHECK(collective::cheapest(cluster, alone, core::Bytes(1000)).messages(cluster, alone, 1000).empty());
+}
+
 TEST_CASE("on cables of their own a closed form is the rounds of its messages, one after the other") {
   // Five devices on a switch, 1 GB/s and 1 us each way: a round lasts as long as its largest message. Of 5 kB
   // a ring sends 1 kB in 8 rounds; a tree 5 kB in 4, of which children of one parent share a cable only in

@@ -11,7 +11,6 @@
 
 namespace penstock::test {
 
-using graph::Pass;
 using Kind = kernels::UpdateRule::Kind;
 using Values = reference::Values;
 

@@ -15,7 +15,6 @@
 #include "reference.hpp"
 
 using namespace penstock;
-using graph::Pass;
 using kernels::Buffer;
 using kernels::GraphRun;
 using models::Layers;

@@ -8,7 +8,6 @@
 
 namespace penstock::test {
 
-using graph::Pass;
 using kernels::Buffer;
 using kernels::Slot;
 using kernels::Slots;

@@ -36,7 +36,7 @@ struct Algorithm {
 const std::vector<Algorithm>& algorithms();
 /// One of these.
 const Algorithm& algorithm(std::string_view name);
-/// The smallest closed form of those that fit; at least two devices.
+/// The smallest closed form of those that fit; of one device a ring, which sends nothing.
 const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::Bytes bytes);
 
 /// Where everybody has one part of `bytes` and all want the whole: around a ring.

@@ -92,12 +92,12 @@ struct Training {
   /// after the pass.
   core::Bytes bucket = kUsualBucket;
 
-  /// What belongs to so many bytes of weights, in bytes: gradients as they are summed, with those of a pass
-  /// where these lie beside, and as they are sent; the optimizer's moments and master weights, and what an
-  /// update reads and writes: gradients (read), moments and the weights it updates (both), the model's
-  /// weights where these are others (written). With master weights gradients are set to zero, their norm is
-  /// taken and they are scaled by it besides, as mixed precision asks for (Micikevicius et al., ICLR 2018,
-  /// section 3.2) and Megatron-LM does.
+  /// What belongs to so many bytes of weights, in bytes: gradients as they are summed, the same with those
+  /// of a pass where these lie beside, and as they are sent; the optimizer's moments and master weights, and
+  /// what an update reads and writes: gradients (read), moments and the weights it updates (both), the
+  /// model's weights where these are others (written). With master weights gradients are set to zero, their
+  /// norm is taken and they are scaled by it besides, as mixed precision asks for (Micikevicius et al., ICLR
+  /// 2018, section 3.2) and Megatron-LM does.
   core::Bytes gradients(core::Bytes weights) const;
   core::Bytes held_gradients(core::Bytes weights) const;
   core::Bytes sent_gradients(core::Bytes weights) const;

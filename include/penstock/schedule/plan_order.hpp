@@ -11,8 +11,8 @@
 
 namespace penstock::schedule {
 
-/// The schedule the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by all
-/// its replicas. Before each backward pass of a stage that recomputes stands its R. After a stage's last
+/// The order that the plan's schedule prescribes: one row per device set (plan::rank_of_stage), followed by
+/// all its replicas. Before each backward pass of a stage that recomputes stands its R. After a stage's last
 /// backward pass of a mini-batch stands its REDUCE_GRAD, where it has replicas, and its STEP. Every stage
 /// needs its in-flight count (see in_flight.hpp).
 ///  gpipe: all forwards, then all backwards (Huang et al., NeurIPS 2019).

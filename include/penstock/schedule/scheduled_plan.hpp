@@ -1,6 +1,8 @@
 #pragma once
 // A plan with what follows from it, worked out once and handed on.
 
+#include <utility>
+
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/plan/stage_graph.hpp"
