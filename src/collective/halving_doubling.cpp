@@ -34,9 +34,9 @@ std::vector<Message> halve_and_double(const cluster::Cluster&, Group group, std:
 
 }  // namespace
 
+/// Recursive halving, then doubling (Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4).
 constinit const Algorithm kHalvingDoubling{
     .name = "halving_doubling",
-    .source = "recursive halving, then doubling (Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4)",
     .applies = nullptr,
     .closed_form = nullptr,
     .scatters = false,

@@ -73,11 +73,10 @@ std::vector<Message> nested_messages(const cluster::Cluster& cluster, Group grou
 
 }  // namespace
 
+/// Ring reduce-scatter in each node, ring all-reduce of the shards between nodes, ring all-gather in each
+/// node: two levels of BlueConnect (Cho et al., MLSys 2019).
 constinit const Algorithm kHierarchical{
     .name = "hierarchical",
-    .source =
-        "ring reduce-scatter in each node, ring all-reduce of the shards between nodes, ring all-gather in "
-        "each node",
     .applies = balanced,
     .closed_form = nested_time,
     .scatters = true,

@@ -42,10 +42,9 @@ std::vector<Message> all_gather(std::size_t members, std::int64_t bytes) {
   return out.take();
 }
 
+/// 2(r-1) steps of bytes/r over the slowest route between neighbours (Patarasuk and Yuan, JPDC 2009).
 constinit const Algorithm kRing{
     .name = "ring",
-    .source =
-        "2(r-1) steps of bytes/r over the slowest route between neighbours (Patarasuk and Yuan, JPDC 2009)",
     .applies = nullptr,
     .closed_form = ring_time,
     .scatters = true,

@@ -34,9 +34,10 @@ std::vector<Message> messages(const cluster::Cluster&, Group group, std::int64_t
 
 }  // namespace
 
+/// Reduce and broadcast along a binary tree (Thakur, Rabenseifner, Gropp, IJHPCA 2005), 2 * ceil(log2 r)
+/// steps of all bytes. Differs: the tree is a heap, not binomial.
 constinit const Algorithm kTree{
     .name = "tree",
-    .source = "reduce and broadcast along a binary tree, 2 * ceil(log2 r) steps of all bytes",
     .applies = nullptr,
     .closed_form = time,
     .scatters = false,

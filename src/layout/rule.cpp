@@ -20,6 +20,9 @@ constexpr Rule with(Rule rule, WeightAxis axis) {
 /// By features, of what it makes or of what it reads.
 Rule by_features(const graph::Operator& op, bool columns) {
   switch (op.kind) {
+    case OpKind::profiled:
+      if (op.parameters == 0) return kFeatures;
+      [[fallthrough]];  // a matrix
     case OpKind::linear:
     case OpKind::convolution:
       return columns ? with(kColumns, WeightAxis::first) : with(kRows, WeightAxis::last);
@@ -27,9 +30,6 @@ Rule by_features(const graph::Operator& op, bool columns) {
       return columns ? with(kColumns, WeightAxis::last) : with(kRows, WeightAxis::first);
     case OpKind::attention:
       return with(kHeads, WeightAxis::first);
-    case OpKind::profiled:
-      if (op.parameters == 0) return kFeatures;
-      return columns ? with(kColumns, WeightAxis::first) : with(kRows, WeightAxis::last);
     case OpKind::norm:
     case OpKind::input:
     case OpKind::matmul:

@@ -50,6 +50,9 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
   CHECK(whole.beside == std::vector<std::string>{"sequence parallelism", "fp32 gradients"});
   CHECK(experiment::published_problem(whole).plan.training.precision == plan::mixed_precision("mixed_bf16"));
   CHECK(experiment::published_problem(whole).plan.stages[1].sequence_parallel);
+  const auto beside = read({{{"ignored", "fp32 gradients beside bf16"}}})[0];
+  CHECK(experiment::published_problem(beside).plan.training.precision ==
+        plan::mixed_precision("deepspeed_bf16"));
   CHECK(!stated.plan.stages[1].sequence_parallel);
   CHECK_FALSE(experiment::published_problem(read({{{"element_bytes", "4"}}})[0]).plan.training.precision);
   auto llama = run;

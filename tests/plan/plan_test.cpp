@@ -145,6 +145,14 @@ TEST_CASE("numbers of a plan file have bounds") {
   CHECK(fault("gradients: 1,", "gradients: 1.1,").find("at most 1") != std::string::npos);
 }
 
+TEST_CASE("partitions are read by their names and by those of older files") {
+  CHECK(plan::partition("output") == plan::Partition::column);
+  CHECK(plan::partition("input") == plan::Partition::row);
+  for (const char* word : {"whole", "batch", "column", "row", "sequence"})
+    CHECK(plan::name(plan::partition(word)) == word);
+  CHECK_THROWS_AS(plan::partition("columns"), core::BadInput);
+}
+
 TEST_CASE("sharding that cannot be is a fault") {
   const auto g = diamond();
   const auto faults = [&](const auto& change) {

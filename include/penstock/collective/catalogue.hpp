@@ -17,7 +17,6 @@ enum class Passes : int { one = 1, two = 2 };
 
 struct Algorithm {
   std::string_view name;
-  std::string_view source;
   bool (*applies)(const cluster::Cluster&,
                   Group);  ///< null: to every group; a ring stands in for it elsewhere
   /// Of at least two devices, while others use links too; null: none is known.
