@@ -24,7 +24,8 @@ struct Rule {
 /// round; attention is divided by heads: its projections by columns, its output by rows. What works number by
 /// number, or channel by channel, reads and makes shards alike. What a profile knows by name alone is taken
 /// for a matrix where it has weights. Differs: a table divided by rows reads all ids, whose few bytes are
-/// taken for sharded; a norm of a tensor sharded by features exchanges its statistics for nothing.
+/// taken for sharded; a norm of a tensor sharded by features exchanges its statistics for nothing; batches
+/// with fewer samples than there are devices round up.
 Rule rule(const graph::Operator& op, plan::Partition how);
 
 }  // namespace penstock::layout

@@ -1,5 +1,5 @@
 #pragma once
-// A schedule, timed: what a schedule is worth on equal stages, without a model or a cluster.
+// A schedule, timed: what it is worth on equal stages, without a model or a cluster.
 
 #include <vector>
 
