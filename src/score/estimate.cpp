@@ -85,6 +85,13 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   return terms;
 }
 
+/// Sums over the stages of each rank; as many entries as stages.
+std::vector<double> by_rank(const std::vector<std::int32_t>& rank, const std::vector<double>& of_stage) {
+  std::vector<double> sum(of_stage.size());
+  for (std::size_t s = 0; s < of_stage.size(); ++s) sum[static_cast<std::size_t>(rank[s])] += of_stage[s];
+  return sum;
+}
+
 }  // namespace
 
 Network assume_network(const Cluster& cluster, const plan::Training& training, std::vector<int> sizes) {
@@ -136,33 +143,45 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
 }
 
 double busiest_device(const plan::Plan& plan, const std::vector<double>& tps) {
-  const auto rank = plan::rank_of_stage(plan);
-  std::vector<double> load(tps.size());
-  for (std::size_t s = 0; s < tps.size(); ++s) load[static_cast<std::size_t>(rank[s])] += tps[s];
+  const auto load = by_rank(plan::rank_of_stage(plan), tps);
   return *std::max_element(load.begin(), load.end());
 }
 
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
                          const std::vector<double>& tps, const Network& network) {
-  double longest = 0;
-  std::vector<double> until(tps.size());  // longest path ending before this stage
-  for (std::size_t s = 0; s < tps.size(); ++s) {
-    const auto b = static_cast<double>(plan.stages[s].micro_batch);
-    const double here = until[s] + tps[s] * b;
-    longest = std::max(longest, here);
+  const auto rank = plan::rank_of_stage(plan);
+  std::vector<double> once(tps.size());   // seconds of one micro-batch
+  std::vector<double> until(tps.size());  // longest path that ends before this stage
+  std::vector<double> since(tps.size());  // longest path that begins behind it
+  for (std::size_t s = 0; s < tps.size(); ++s)
+    once[s] = tps[s] * static_cast<double>(plan.stages[s].micro_batch);
+  const auto there_and_back = [&](std::size_t s, const plan::Boundary& boundary) {
+    const cost::Affine& link = network.link[reach(plan.stages[s])];
+    const double moved = static_cast<double>(boundary.bytes.value()) * sent_samples(plan.stages[s]);
+    return moved > 0 ? 2 * (link.latency + moved * link.per_byte) : 0;
+  };
+  for (std::size_t s = 0; s < tps.size(); ++s)
     for (std::size_t e : stages.leaving(core::StageId(s))) {
       const plan::Boundary& boundary = stages.boundaries()[e];
-      const cost::Affine& link = network.link[reach(plan.stages[s])];
-      const double moved = static_cast<double>(boundary.bytes.value()) * sent_samples(plan.stages[s]);
-      const double transfer = moved > 0 ? 2 * (link.latency + moved * link.per_byte) : 0;
       double& next = until[boundary.to.index()];
-      next = std::max(next, here + transfer);
+      next = std::max(next, until[s] + once[s] + there_and_back(s, boundary));
     }
-  }
-  const auto rank = plan::rank_of_stage(plan);
+  for (std::size_t s = tps.size(); s-- > 0;)
+    for (std::size_t e : stages.leaving(core::StageId(s))) {
+      const plan::Boundary& boundary = stages.boundaries()[e];
+      const std::size_t next = boundary.to.index();
+      since[s] = std::max(since[s], there_and_back(s, boundary) + once[next] + since[next]);
+    }
+  const auto load = by_rank(rank, tps), turn = by_rank(rank, once);
   const double chunks = static_cast<double>(tps.size()) / (1 + *std::max_element(rank.begin(), rank.end()));
-  const double steady = static_cast<double>(plan.training.mini_batch) * busiest_device(plan, tps);
-  return std::max(longest, steady + longest / chunks);
+  double iteration = 0;
+  for (std::size_t s = 0; s < tps.size(); ++s) {
+    const auto r = static_cast<std::size_t>(rank[s]);
+    const double path = until[s] + once[s] + since[s];
+    const double fill = std::max(0.0, path - turn[r]) / chunks;
+    iteration = std::max({iteration, path, static_cast<double>(plan.training.mini_batch) * load[r] + fill});
+  }
+  return iteration;
 }
 
 std::vector<int> sizes_in(const plan::Plan& plan) {
