@@ -1,7 +1,7 @@
 #include "penstock/sim/simulate.hpp"
 
 #include <algorithm>
-#include <map>
+#include <limits>
 #include <tuple>
 
 #include "engine.hpp"
@@ -65,21 +65,44 @@ void add_collectives(const plan::Plan& plan, const Iteration& iteration, std::ve
   }
 }
 
+/// Gives the memory back, which `= {}` would keep.
+template <class T>
+void release(std::vector<T>& list) {
+  std::vector<T>().swap(list);
+}
+
 bool has_collectives(const plan::Plan& plan) {
   return std::any_of(plan.stages.begin(), plan.stages.end(),
                      [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
 }
 
+/// Pieces of one pass that was cut at its buckets.
+bool same_pass(const trace::Span& a, const trace::Span& b) {
+  return a.kind == b.kind && a.stage == b.stage && a.micro_batch == b.micro_batch &&
+         a.kind != trace::TaskKind::step;
+}
+
 /// By task. A closed-form all-reduce is one task but shows on everybody who takes part; barriers do not show.
+/// The pieces of a pass, which follow each other in the order of their device, show as one.
 std::vector<trace::Span> listed_spans(const cost::Problem& problem, const plan::Plan& plan,
                                       const TaskGraph& graph, const Times& times) {
   std::vector<trace::Span> out;
   const auto shared = plan::shared_parameters(problem.graph, plan);
   out.reserve(graph.tasks.size());
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> last(graph.devices, kNone);  // [device] its latest pass so far
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     trace::Span span = span_of(graph, task, times.start[t], times.end[t]);
-    if (task.place >= 0) {
+    if (computes(task.kind)) {
+      std::size_t& pass = last[static_cast<std::size_t>(task.place)];
+      if (pass != kNone && same_pass(out[pass], span)) {
+        out[pass].end = span.end;
+      } else {
+        pass = out.size();
+        out.push_back(span);
+      }
+    } else if (task.place >= 0) {
       out.push_back(span);
     } else if (task.bytes > 0) {
       const auto members = span.shared
@@ -125,24 +148,6 @@ void sort(std::vector<trace::Span>& spans) {
   }
 }
 
-/// A pass that was cut at its buckets shows as one span. Passes of no length may stand between its pieces.
-void join(std::vector<trace::Span>& spans) {
-  std::map<std::tuple<DeviceId, trace::TaskKind, StageId, std::int32_t>, std::size_t> first;
-  std::size_t kept = 0;
-  for (const trace::Span& span : spans) {
-    if (computes(span.kind) && span.kind != trace::TaskKind::step) {
-      const auto [pass, opens] =
-          first.try_emplace({span.device, span.kind, span.stage, span.micro_batch}, kept);
-      if (!opens) {
-        spans[pass->second].end = span.end;
-        continue;
-      }
-    }
-    spans[kept++] = span;
-  }
-  spans.resize(kept);
-}
-
 }  // namespace
 
 trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
@@ -155,14 +160,15 @@ trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPla
   trace.mini_batches = mini_batches(plan, iteration);
   trace.iteration = iteration_time(plan, iteration, times);
   trace.devices = device_memory(problem, plan, iteration, times);
-  iteration.stages = {};
-  iteration.graph.successors = {};
+  release(iteration.stages);
+  release(iteration.graph.successor_start);
+  release(iteration.graph.successors);
+  release(iteration.graph.predecessor_count);
   trace.spans = listed_spans(problem, plan, iteration.graph, times);
   // The tasks of a long iteration are as many bytes as its spans: they go before these are sorted.
   iteration.graph = {};
   times = {};
   sort(trace.spans);
-  if (problem.training.bucket.value() > 0) join(trace.spans);
   if (has_collectives(plan)) add_collectives(plan, iteration, trace.spans);
   return trace;
 }
