@@ -153,9 +153,8 @@ void add_plan(CLI::App& app, Action& action) {
                     "replica counts of any size, not only powers of two");
   command
       ->add_option("--choose-by", flags->choose_by,
-                   "simulation or estimate: how the best micro-batch size is picked. The estimate is faster, "
-                   "and counts one "
-                   "micro-batch of the slowest stage too many")
+                   "simulation or estimate: how the best micro-batch size is picked. The estimate, a "
+                   "closed formula, is faster")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
