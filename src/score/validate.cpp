@@ -78,9 +78,13 @@ std::vector<std::string> order_faults(const cost::Problem& problem, const plan::
 
 }  // namespace
 
-std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged) {
+std::vector<std::string> stage_faults(const cost::Problem& problem, const plan::Plan& judged) {
   auto out = plan::structural_faults(problem.graph, problem.cluster, judged);
-  if (out.empty()) out = layout::tie_faults(problem.graph, judged);
+  return out.empty() ? layout::tie_faults(problem.graph, judged) : out;
+}
+
+std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged) {
+  auto out = stage_faults(problem, judged);
   return out.empty() ? order_faults(problem, judged) : out;
 }
 

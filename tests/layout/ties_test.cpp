@@ -75,6 +75,7 @@ TEST_CASE("the judge refuses such a plan, and accpar makes none") {
   plan.stages[0].partition = {{named(graph, "token.embedding"), Partition::column},
                               {named(graph, "head"), Partition::column}};
   CHECK(score::rule_faults(problem, plan).size() == 1);
+  CHECK(score::stage_faults(problem, plan) == score::rule_faults(problem, plan));
   const auto found = planners::planner("accpar").plan(problem, {}, {});
   CHECK(score::faults(problem, found.plan).empty());
 }

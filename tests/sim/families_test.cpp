@@ -154,6 +154,7 @@ TEST_CASE("the judge tells what weights do not allow, and where stages share a d
   REQUIRE(told().size() == 1);
   CHECK(told()[0].find("more micro-batches per update are needed") != std::string::npos);
   CHECK(score::rule_faults(c.problem(), c.plan) == told());
+  CHECK(score::stage_faults(c.problem(), c.plan).empty());  // that is the order's
   c.plan.training.mini_batch = 3;
   CHECK(told().empty());
   Case shared = chain("zbv", schedule::zigzag_placement(2, 2), 4);
