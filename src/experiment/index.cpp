@@ -123,6 +123,8 @@ std::string results_index(const std::string& results) {
     } catch (const Json::exception& e) {
       throw core::BadInput(fmt::format("{}/{}: not results: {}", results, folder, e.what()));
     }
+  if (overview.empty())
+    throw core::BadInput(results + ": holds no folder of results; `penstock run` makes some");
   return kHead + overview + sections;
 }
 

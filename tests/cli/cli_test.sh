@@ -540,6 +540,7 @@ echo "# Mine" >study/README.md
 expect 12 "study/README.md is no index of results" "$penstock" index study
 expect 0 "# Mine" cat study/README.md
 expect 11 "there is no such folder" "$penstock" index nowhere
+expect 11 "study/zero_bubble: holds no folder of results" "$penstock" index study/zero_bubble
 if git -C "$source_root" diff --quiet HEAD -- results 2>/dev/null; then  # not after a run of one's own
   expect 0 "" "$penstock" index "$source_root/results" --check
 fi
