@@ -47,6 +47,15 @@ TEST_CASE("a sum lies on its latest term that nobody else reads and no gradient 
   CHECK(under(graph, "wide") == "-");
 }
 
+TEST_CASE("a sum does not lie on a term that others read too") {
+  Layers net("shared");
+  const auto in = net.input("in", {4, 8});
+  const auto a = net.linear("a", in, 8), b = net.linear("b", in, 8);
+  net.linear("c", b, 8);
+  net.add("sum", {a, b});
+  CHECK(under(net.build(), "sum") == "a");
+}
+
 TEST_CASE("what a sum was written over is not read again") {
   Layers net("spent");
   const auto x = net.input("in", {4, 8});

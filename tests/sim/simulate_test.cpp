@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -44,6 +47,24 @@ double simulated(const graph::OpGraph& graph, const Plan& p, const cost::CostMod
 }
 
 }  // namespace
+
+TEST_CASE("spans of one moment stand by device, kind, stage and micro-batch") {
+  const auto graph = chain(2);
+  Plan p;
+  p.training.mini_batch = 64;
+  for (std::size_t s = 0; s < 2; ++s) {
+    p.stages.push_back({{OpId(s)}, {}, 8, 1, 0, {}});
+    for (std::size_t d = 0; d < 8; ++d) p.stages[s].devices.emplace_back(8 * s + d);
+  }
+  p.stages[1].after = {core::StageId(0)};
+  schedule::derive_in_flight(p, plan::StageGraph(graph, p));
+  const auto costs = support::FixedCosts::uniform(2, 1, 2);
+  const auto cluster = support::tiny_cluster(16);
+  const auto trace = sim::simulate({graph, cluster, costs, p.training}, {graph, p}, {});
+  CHECK(std::ranges::is_sorted(trace.spans, {}, [](const trace::Span& span) {
+    return std::tuple(span.start, span.device, span.kind, span.stage, span.micro_batch);
+  }));
+}
 
 TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
   for (std::size_t p = 1; p <= 5; ++p)
