@@ -12,7 +12,7 @@ namespace penstock::planners {
 using core::Bytes;
 
 bool fits(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::faults(problem, plan).empty();
+  return score::stage_faults(problem, plan).empty() && score::memory_faults(problem, plan).empty();
 }
 
 Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {

@@ -14,7 +14,8 @@ struct Candidate {
   bool late = true;               ///< the deadline came first
 };
 
-/// Whether a plan keeps every rule and fits.
+/// Whether a plan whose task order is valid by construction, a lone stage or an even row, keeps the other
+/// rules and fits. Making the order of every candidate would take as long as it has passes.
 bool fits(const cost::Problem& problem, const plan::Plan& plan);
 /// What the fullest device of a plan needs.
 core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);

@@ -12,7 +12,6 @@
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
-#include "penstock/score/validate.hpp"
 #include "sweep.hpp"
 
 namespace penstock::planners {
@@ -146,9 +145,7 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
       plan::Plan plan = row_plan(problem, units, thrifty, ends);
       if (thrifty.recompute && !recomputes(plan)) break;
       stop.check();
-      // An even row's order is valid by construction; making it for every candidate would take too long.
-      const bool fitting =
-          score::stage_faults(problem, plan).empty() && score::memory_faults(problem, plan).empty();
+      const bool fitting = fits(problem, plan);
       out.plan = std::move(plan);
       if (!fitting) continue;
       out.seconds = judge(*out.plan);

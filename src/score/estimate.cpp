@@ -86,7 +86,7 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
 }
 
 /// Sums over the stages of each rank; as many entries as stages.
-std::vector<double> by_rank(const std::vector<std::int32_t>& rank, const std::vector<double>& of_stage) {
+std::vector<double> sum_by_rank(const std::vector<std::int32_t>& rank, const std::vector<double>& of_stage) {
   std::vector<double> sum(of_stage.size());
   for (std::size_t s = 0; s < of_stage.size(); ++s) sum[static_cast<std::size_t>(rank[s])] += of_stage[s];
   return sum;
@@ -143,7 +143,7 @@ StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core
 }
 
 double busiest_device(const plan::Plan& plan, const std::vector<double>& tps) {
-  const auto load = by_rank(plan::rank_of_stage(plan), tps);
+  const auto load = sum_by_rank(plan::rank_of_stage(plan), tps);
   return *std::max_element(load.begin(), load.end());
 }
 
@@ -172,7 +172,7 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
       const std::size_t next = boundary.to.index();
       since[s] = std::max(since[s], there_and_back(s, boundary) + once[next] + since[next]);
     }
-  const auto load = by_rank(rank, tps), turn = by_rank(rank, once);
+  const auto load = sum_by_rank(rank, tps), turn = sum_by_rank(rank, once);
   const double chunks = static_cast<double>(tps.size()) / (1 + *std::max_element(rank.begin(), rank.end()));
   double iteration = 0;
   for (std::size_t s = 0; s < tps.size(); ++s) {

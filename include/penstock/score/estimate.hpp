@@ -52,12 +52,12 @@ struct Estimate {
 
 /// A stage with tensor parallelism or ZeRO has its collectives (cost/sharding.hpp) in `compute`, each device
 /// of a group sends its part of a message, and `reduce` is that of its own devices. iteration = max over
-/// stages i of (B TPS_i + what one micro-batch's longest path through i takes elsewhere, transfers both ways):
-/// exact for even stages, and for a stage that stands alone. GraphPipe's published optimizer logs have the
-/// path's own share of the slowest stage beside it, one micro-batch more, and otherwise agree to all digits
+/// stages i of (B TPS_i + what one micro-batch's longest path through i takes elsewhere, transfers both
+/// ways): exact for even stages, and for a stage that stands alone. The logs that GraphPipe's authors publish
+/// count one micro-batch of the slowest stage twice, on its path too; else they agree to all digits
 /// (tests/score). Without a flush the path is left out, and a stage's R replicas take R micro-batches at a
-/// time. Stages that share devices add up, and v of them per device divide the rest of the path by v, as other
-/// micro-batches run meanwhile (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the
+/// time. Stages that share devices add up, and v of them per device divide the rest of the path by v, as
+/// other micro-batches run meanwhile (interleaved schedules: Narayanan et al., SC 2021, section 2.2.2); the
 /// iteration is never shorter than the whole path.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);

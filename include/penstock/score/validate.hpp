@@ -11,10 +11,10 @@ namespace penstock::score {
 /// [stage] Memory of the fullest device of a stage by kind, at its in-flight count.
 std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged);
 
+/// The rules but for those of the task order, which take a time that grows with its passes.
+std::vector<std::string> stage_faults(const cost::Problem& problem, const plan::Plan& judged);
 /// The two parts of faults(): what breaks a rule whatever memory there is, and what does not fit. The second
 /// needs a plan that is structurally valid.
-/// stage_faults() are the rules without the task order, which takes a time that grows with its passes.
-std::vector<std::string> stage_faults(const cost::Problem& problem, const plan::Plan& judged);
 std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged);
 std::vector<std::string> memory_faults(const cost::Problem& problem, const plan::Plan& judged);
 
