@@ -64,7 +64,7 @@ class Applier {
 
  private:
   void change_duration(std::size_t t) {
-    Task& task = graph_.tasks[t];
+    const Task task = graph_.tasks[t];
     double stretch = jitter_of(task);
     std::int64_t fixed = 0;
     if (task.travels()) {
@@ -76,7 +76,7 @@ class Applier {
     if (stretch == 1) return tally(task, static_cast<double>(task.duration));
     const double changed = static_cast<double>(fixed) + static_cast<double>(task.duration - fixed) * stretch;
     tally(task, changed);
-    task.duration = std::llround(changed);
+    graph_.tasks.set_duration(t, std::llround(changed));
   }
 
   double jitter_of(const Task& task) const {

@@ -124,8 +124,9 @@ class Builder {
     const auto width = static_cast<TaskId>(out_.devices[r].size());
     for (std::size_t p = 0; p < row.tasks.size(); ++p)
       for (TaskId d = 0; d < width; ++d) {
-        const TaskId id = tasks_.add(compute_task(row.tasks[p], r, static_cast<std::size_t>(d)));
-        if (p + 1 < row.tasks.size()) tasks_.graph().tasks.back().next = id + width;
+        Task task = compute_task(row.tasks[p], r, static_cast<std::size_t>(d));
+        if (p + 1 < row.tasks.size()) task.next = static_cast<TaskId>(tasks_.size()) + width;
+        tasks_.add(task);
       }
     for (std::size_t p = 0; p + 1 < row.tasks.size(); ++p)
       if (!row.tasks[p + 1].joined) keep_together(r, row.tasks[p].stage, p);

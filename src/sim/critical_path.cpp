@@ -83,7 +83,7 @@ class Walk {
   }
 
   Cause cause(TaskId before, TaskId task) const {
-    const Task& a = graph_.task(before);
+    const Task a = graph_.task(before);
     if (a.kind == trace::TaskKind::all_reduce && a.place < 0 && a.bytes == 0) return Cause::barrier;
     if (own_previous(before, task)) return Cause::device;
     const bool gate =

@@ -41,7 +41,7 @@ class Engine {
 
  private:
   void ready(TaskId id, std::int64_t now) {
-    const Task& task = graph_.task(id);
+    const Task task = graph_.task(id);
     if (task.travels()) return network_->request(id, now);
     record_.start(id, now);
     if (overlap_.matters() && trace::computes(task.kind)) return overlap_.compute(id, now);
@@ -56,7 +56,7 @@ class Engine {
   /// True when the task has ended.
   bool handle(const Event& event) {
     if (event.task < 0) return network_->due(event.task, event.time);
-    const Task& task = graph_.task(event.task);
+    const Task task = graph_.task(event.task);
     if (task.travels() && !network_->due(event.task, event.time)) return false;
     if (overlap_.matters() && trace::computes(task.kind) && !overlap_.due(event.task, event.time))
       return false;

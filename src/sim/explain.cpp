@@ -18,7 +18,7 @@ using core::Picoseconds;
 using trace::TaskKind;
 
 std::string words(const TaskGraph& graph, TaskId id) {
-  const Task& task = graph.task(id);
+  const Task task = graph.task(id);
   if (task.travels()) {
     const Path& path = graph.path(id);
     if (task.kind == TaskKind::all_reduce)
@@ -49,7 +49,7 @@ class Entries {
 
   void add(const PathStep& step, PathKind kind, Resource resource, std::int64_t from, std::int64_t to) {
     if (from >= to) return;
-    const Task& task = graph_.task(step.task);
+    const Task task = graph_.task(step.task);
     const bool computes = !task.travels() && task.place >= 0;
     out_.push_back({words(graph_, step.task), resource,
                     computes ? core::DeviceId(static_cast<std::size_t>(task.place)) : core::DeviceId(), kind,
@@ -57,7 +57,7 @@ class Entries {
   }
 
   void add_work(const PathStep& step) {
-    const Task& task = graph_.task(step.task);
+    const Task task = graph_.task(step.task);
     const bool reduces = task.kind == TaskKind::all_reduce;
     const PathKind kind = reduces                       ? PathKind::reduce
                           : task.kind == TaskKind::step ? PathKind::step

@@ -13,7 +13,7 @@ FifoNetwork::FifoNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
 }
 
 std::int64_t FifoNetwork::end_of(TaskId transfer, std::int64_t start) const {
-  const Task& task = graph_.task(transfer);
+  const Task task = graph_.task(transfer);
   if (speed_.empty() || task.bytes == 0) return start + task.duration;
   const std::int64_t latency = graph_.path(transfer).latency;
   const std::int64_t end =

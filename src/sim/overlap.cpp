@@ -13,7 +13,7 @@ double Overlap::factor(std::size_t device) const {
 }
 
 void Overlap::compute(TaskId id, std::int64_t now) {
-  const Task& task = graph_.task(id);
+  const Task task = graph_.task(id);
   const auto d = static_cast<std::size_t>(task.place);
   devices_[d].running = id;
   devices_[d].left = static_cast<double>(task.duration);
@@ -36,7 +36,7 @@ bool Overlap::due(TaskId id, std::int64_t now) {
 }
 
 void Overlap::communicate(TaskId id, std::int64_t now, int by) {
-  const Task& task = graph_.task(id);
+  const Task task = graph_.task(id);
   if (task.travels()) {
     change(static_cast<std::size_t>(graph_.path(id).from), now, by);
     change(static_cast<std::size_t>(graph_.path(id).to), now, by);

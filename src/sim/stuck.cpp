@@ -49,7 +49,7 @@ std::vector<TaskId> find_circle(const std::vector<TaskId>& waits_for) {
 }  // namespace
 
 std::string in_words(const TaskGraph& graph, TaskId id) {
-  const Task& task = graph.task(id);
+  const Task task = graph.task(id);
   if (task.kind == TaskKind::all_reduce) return fmt::format("the all-reduce of stage {}", task.stage);
   if (task.travels())
     return fmt::format("the transfer of micro-batch {} from device {} to device {}", task.micro_batch,

@@ -8,8 +8,9 @@ void EdgeList::freeze(TaskGraph& graph) const {
   const std::size_t count = graph.tasks.size();
   graph.successor_start.assign(count + 1, 0);
   graph.predecessor_count.assign(count, 0);
-  for (const Task& task : graph.tasks)
-    if (task.next >= 0) ++graph.predecessor_count[static_cast<std::size_t>(task.next)];
+  for (std::size_t t = 0; t < count; ++t)
+    if (const TaskId next = graph.tasks[t].next; next >= 0)
+      ++graph.predecessor_count[static_cast<std::size_t>(next)];
   for (const Edge& e : edges_) {
     ++graph.successor_start[static_cast<std::size_t>(e.before)];
     ++graph.predecessor_count[static_cast<std::size_t>(e.after)];
@@ -19,6 +20,12 @@ void EdgeList::freeze(TaskGraph& graph) const {
   graph.successors.resize(edges_.size());
   for (auto e = edges_.rbegin(); e != edges_.rend(); ++e)
     graph.successors[--graph.successor_start[static_cast<std::size_t>(e->before)]] = e->after;
+}
+
+void TaskGraph::forget_edges() {
+  std::vector<std::uint32_t>().swap(successor_start);
+  std::vector<TaskId>().swap(successors);
+  std::vector<std::int32_t>().swap(predecessor_count);
 }
 
 Speed path_speed(const TaskGraph& graph, const Path& path) {

@@ -8,27 +8,10 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
-#include "penstock/trace/trace.hpp"
 #include "speed.hpp"
+#include "tasks.hpp"
 
 namespace penstock::sim {
-
-using TaskId = std::int32_t;
-
-struct Task {
-  std::int64_t duration = 0;  ///< ps; of a transfer: when nothing else uses its route
-  std::int64_t bytes = 0;     ///< moved; zero for compute
-  TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
-  std::int32_t place =
-      -1;  ///< device of what computes, route of what travels; of a closed-form all-reduce -1
-  std::int32_t micro_batch = -1;  ///< of an all-reduce among stages: which shared parameters; else -1 there
-  trace::TaskKind kind = trace::TaskKind::forward;
-  std::int32_t stage = -1;  ///< computing, sending or reducing
-
-  /// Over the links, handled by the network.
-  bool travels() const { return !trace::computes(kind) && place >= 0; }
-};
-static_assert(sizeof(Task) == 40, "a million tasks should stay small");
 
 /// The way of the transfers between two devices.
 struct Path {
@@ -49,7 +32,7 @@ struct CapacityChange {
 
 /// A directed acyclic graph: one successor in the task itself, the others in compressed rows.
 struct TaskGraph {
-  std::vector<Task> tasks;
+  Tasks tasks;
   std::vector<std::uint32_t> successor_start;   ///< [task], one more than tasks
   std::vector<TaskId> successors;               ///< beyond Task::next
   std::vector<std::int32_t> predecessor_count;  ///< [task]
@@ -65,7 +48,9 @@ struct TaskGraph {
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take
   std::vector<CapacityChange> changes;  ///< in time order
 
-  const Task& task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
+  Task task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
+  /// Who waits for whom, when all has run; the memory with it, which `= {}` would keep.
+  void forget_edges();
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }
 };
 

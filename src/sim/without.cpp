@@ -22,25 +22,27 @@ void widen(TaskGraph& graph, std::uint32_t link) {
   graph.capacity[link] = kUnlimited;
   std::erase_if(graph.changes, [&](const CapacityChange& change) { return change.link == link; });
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    Task& task = graph.tasks[t];
+    const Task task = graph.tasks[t];
     if (!task.travels()) continue;
     const Path& path = graph.path(static_cast<TaskId>(t));
     if (std::find(path.links.begin(), path.links.end(), link) == path.links.end()) continue;
     const double bytes = static_cast<double>(task.duration - path.latency);
-    task.duration = path.latency + std::llround(bytes * narrowest(before, path) / narrowest(graph, path));
+    graph.tasks.set_duration(
+        t, path.latency + std::llround(bytes * narrowest(before, path) / narrowest(graph, path)));
   }
 }
 
 void drop_latency(TaskGraph& graph) {
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
-    if (graph.tasks[t].travels()) graph.tasks[t].duration -= graph.path(static_cast<TaskId>(t)).latency;
+    if (const Task task = graph.tasks[t]; task.travels())
+      graph.tasks.set_duration(t, task.duration - graph.path(static_cast<TaskId>(t)).latency);
   for (Path& path : graph.paths) path.latency = 0;
 }
 
 template <class Belongs>
 void drop_time(TaskGraph& graph, const Belongs& belongs) {
-  for (Task& task : graph.tasks)
-    if (!task.travels() && belongs(task)) task.duration = 0;
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t)
+    if (const Task task = graph.tasks[t]; !task.travels() && belongs(task)) graph.tasks.set_duration(t, 0);
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST_CASE("a receiver without a free buffer holds a transfer back") {
   // Its own passes follow each other without a gap, so these transfers are not on the critical path. Each is
   // made the last to end, so that the walk starts from it.
   for (std::size_t t = 0; t < iteration.graph.tasks.size(); ++t) {
-    const sim::Task& task = iteration.graph.tasks[t];
+    const sim::Task task = iteration.graph.tasks[t];
     if (task.kind != trace::TaskKind::transfer || task.stage != 0 || task.micro_batch < 2) continue;
     sim::Times until = times;
     until.end[t] = times.makespan + 1;
@@ -313,12 +313,12 @@ TEST_CASE("where transfers do not meet, only what is on the path counts") {
     for (const auto& step : sim::critical_path(iteration.graph, times)) on_path.insert(step.task);
     sim::TaskGraph shorter = iteration.graph;
     for (std::size_t t = 0; t < shorter.tasks.size(); ++t)
-      if (!on_path.contains(static_cast<sim::TaskId>(t))) shorter.tasks[t].duration = 0;
+      if (!on_path.contains(static_cast<sim::TaskId>(t))) shorter.tasks.set_duration(t, 0);
     CHECK(sim::run(shorter, sim::NetworkModel::fifo).makespan == times.makespan);
     for (const sim::TaskId task : on_path) {
       if (iteration.graph.task(task).travels()) continue;
       sim::TaskGraph longer = iteration.graph;
-      longer.tasks[static_cast<std::size_t>(task)].duration += 12345;
+      longer.tasks.set_duration(static_cast<std::size_t>(task), longer.task(task).duration + 12345);
       CHECK(sim::run(longer, sim::NetworkModel::fifo).makespan == times.makespan + 12345);
       if (++changed % 8 == 0) break;
     }
