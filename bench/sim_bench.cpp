@@ -125,16 +125,22 @@ double mean_flows(const trace::Trace& trace) {
   return moving / static_cast<double>(trace.iteration.value());
 }
 
-void measure(benchmark::State& state, const Pipeline& p, sim::NetworkModel network) {
+template <class Run>
+void measure(benchmark::State& state, const Pipeline& p, Run run) {
   const cost::Problem problem = p.problem();
   const auto tasks = static_cast<double>(sim::task_count(problem, {problem.graph, p.plan, p.order}));
   const std::size_t before = most_allocated = allocated;
-  for (auto _ : state)
-    benchmark::DoNotOptimize(sim::simulate_time(problem, {problem.graph, p.plan, p.order}, {network}));
+  for (auto _ : state) run(problem, schedule::ScheduledPlan{problem.graph, p.plan, p.order});
   state.counters["bytes/task"] = static_cast<double>(most_allocated - before) / tasks;
   state.counters["tasks/s"] = benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["s/task"] =
       benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void measure(benchmark::State& state, const Pipeline& p, sim::NetworkModel network) {
+  measure(state, p, [&](const cost::Problem& problem, const schedule::ScheduledPlan& scheduled) {
+    benchmark::DoNotOptimize(sim::simulate_time(problem, scheduled, {network}));
+  });
 }
 
 void uncontended(benchmark::State& state, const char* goal) {
@@ -203,5 +209,15 @@ void traced(benchmark::State& state) {
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(traced)->Args({8, 4096})->Args({64, 1024})->Unit(benchmark::kMillisecond);
+
+/// Ten million passes with their messages, 18.75 million tasks, are to fit in 1.5 GB, order included.
+void summarised(benchmark::State& state) {
+  const Pipeline p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
+  measure(state, p, [](const cost::Problem& problem, const schedule::ScheduledPlan& scheduled) {
+    benchmark::DoNotOptimize(sim::simulate_summary(problem, scheduled));
+  });
+  state.SetLabel("goal 80 bytes/task");
+}
+BENCHMARK(summarised)->Args({8, 4096})->Args({64, 1024})->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -161,6 +161,7 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
+  setting.keep_trace = false;
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
 
   const Outcome outcome = compare(problem, cell, planners, setting, session);

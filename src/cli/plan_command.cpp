@@ -69,6 +69,7 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
   if (flags.pipeline_micro_batch > 0) setting.options.pipeline_micro_batch = flags.pipeline_micro_batch;
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
+  setting.keep_trace = flags.timeline.given();
 
   const auto outcome = [&] {
     const Heartbeat alive(written(planner));

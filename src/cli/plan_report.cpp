@@ -292,7 +292,7 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
   for (const trace::DeviceSummary& device : outcome.summary->devices)
     out["device_peaks"].push_back(
         {{"memory_bytes", device.peak.value()}, {"at_s", to_seconds(device.peak_time).value()}});
-  for (const trace::OutOfMemory& failure : trace::out_of_memory(*outcome.trace))
+  for (const trace::OutOfMemory& failure : outcome.summary->out_of_memory)
     out["out_of_memory"].push_back({{"device", failure.device.index()},
                                     {"at_s", to_seconds(failure.time).value()},
                                     {"needed_bytes", failure.needed.value()},

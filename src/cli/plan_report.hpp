@@ -15,6 +15,8 @@ namespace penstock::cli {
 struct TimelineFlags {
   std::string svg, perfetto;
   void add(CLI::App& command);
+  bool given() const { return !svg.empty() || !perfetto.empty(); }
+  /// With a trace, where `given`.
   void write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const;
 };
 

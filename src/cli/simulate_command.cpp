@@ -45,8 +45,7 @@ void verify(const cost::Problem& problem, const schedule::ScheduledPlan& schedul
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
 void check_combination(const SimulateFlags& flags, const std::optional<sim::Imperfection>& imperfection) {
-  const bool one = flags.verify || flags.explain.given() || flags.allow_oom || !flags.timeline.svg.empty() ||
-                   !flags.timeline.perfetto.empty();
+  const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
   if (flags.imperfection.runs > 1 && one)
     throw core::BadInput(
         "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
@@ -63,10 +62,9 @@ ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem,
 }
 
 /// A plan that does not fit has been simulated all the same, for its timeline; it stays an invalid plan.
-core::ExitCode warn_of_memory(const trace::Trace& trace) {
-  const auto failures = trace::out_of_memory(trace);
-  for (const trace::OutOfMemory& failure : failures) warn(trace::in_words(failure));
-  return failures.empty() ? core::ExitCode::done : core::ExitCode::invalid_plan;
+core::ExitCode warn_of_memory(const trace::Summary& summary) {
+  for (const trace::OutOfMemory& failure : summary.out_of_memory) warn(trace::in_words(failure));
+  return summary.out_of_memory.empty() ? core::ExitCode::done : core::ExitCode::invalid_plan;
 }
 
 /// Simulates once and says what came of it; leaves the timelines that the flags ask for.
@@ -75,7 +73,8 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
   const plan::Plan& plan = scheduled.plan;
   const auto outcome = experiment::evaluate(
       problem, scheduled,
-      experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options);
+      experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options,
+      flags.verify || flags.timeline.given() || options.imperfection);
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
@@ -90,7 +89,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
     print(plan_json(problem, outcome, options, beside));
   else
     print_page(plan_table(problem, outcome, options, beside, screen), screen);
-  return warn_of_memory(*outcome.trace);
+  return warn_of_memory(*outcome.summary);
 }
 
 core::ExitCode run(const SimulateFlags& flags, const Session& session) {

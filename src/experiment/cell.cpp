@@ -156,7 +156,8 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
   sim::SimulationOptions world = setting.simulation;
   if (setting.imperfection) world.imperfection = setting.imperfection;
-  CellOutcome out = evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, world);
+  CellOutcome out =
+      evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, world, setting.keep_trace);
   if (!found.complete)
     out.row.status =
         fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
@@ -229,14 +230,15 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
 }
 
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                     report::CellResult row, const sim::SimulationOptions& simulation) {
+                     report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace) {
   const plan::Plan& plan = scheduled.plan;
   CellOutcome out;
   out.row = std::move(row);
   out.plan = plan;
-  out.trace = sim::simulate(problem, scheduled, simulation);
-  check_length(out.trace->iteration);
-  out.summary = trace::summarise(*out.trace);
+  if (keep_trace) out.trace = sim::simulate(problem, scheduled, simulation);
+  out.summary =
+      out.trace ? trace::summarise(*out.trace) : sim::simulate_summary(problem, scheduled, simulation);
+  check_length(out.summary->length);
   describe_plan(plan::strategy(plan, scheduled.stages.depth()), out.row);
   if (!out.row.estimate_s)
     out.row.estimate_s = score::estimate(problem, plan, scheduled.stages).iteration.value();

@@ -36,7 +36,7 @@ struct PlanToReplay {
 core::Seconds busy(const CellOutcome& outcome) {
   core::Seconds out;
   for (const trace::DeviceSummary& device : outcome.summary->devices) out += device.busy;
-  return out * static_cast<double>(outcome.trace->mini_batches);
+  return out * static_cast<double>(outcome.summary->mini_batches);
 }
 
 class Validation {

@@ -14,33 +14,20 @@ namespace {
 using core::Bytes;
 using core::DeviceId;
 
-/// Activations come with a pass; what else comes was sent.
-std::optional<Span> beginning(const Trace& trace, DeviceId device, core::Picoseconds time, bool activations) {
-  for (const Span& span : trace.spans) {
-    if (span.start != time) continue;
-    if (activations ? computes(span.kind) && span.device == device : span.peer == device) return span;
-  }
-  return {};
+auto order(const Span& span) {
+  return std::tuple(span.device, span.kind, span.stage, span.micro_batch);
 }
 
-std::optional<OutOfMemory> failure(const Trace& trace, DeviceId id) {
-  const DeviceTrace& device = trace.devices[id.index()];
-  const Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), Bytes());
-  OutOfMemory out{id, {}, fixed, device.capacity, fixed > device.capacity, {}};
-  if (out.throughout) return out;
-  const auto& points = device.memory;
-  MemoryPoint before{};
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
-    out.time = points[i].time;
-    out.needed = fixed + points[i].activations + points[i].buffers;
-    if (out.needed > device.capacity) {
-      out.span = beginning(trace, id, out.time, points[i].activations > before.activations);
-      return out;
-    }
-    before = points[i];
-  }
-  return {};
+/// Activations come with a pass; what else comes was sent. Of several the first of a trace.
+std::optional<Span> beginning(const ByDevice& run, DeviceId device, core::Picoseconds time,
+                              bool activations) {
+  std::optional<Span> out;
+  run.visit(device, [&](const Span& span) {
+    if (span.start != time) return;
+    const bool asks = activations ? computes(span.kind) && span.device == device : span.peer == device;
+    if (asks && (!out || order(span) < order(*out))) out = span;
+  });
+  return out;
 }
 
 std::string what(const Span& span) {
@@ -53,12 +40,37 @@ std::string what(const Span& span) {
 
 }  // namespace
 
+std::optional<OutOfMemory> out_of_memory(const ByDevice& run, DeviceId id, const DeviceTrace& device) {
+  if (device.capacity.value() == 0) return {};
+  const Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), Bytes());
+  OutOfMemory out{id, {}, fixed, device.capacity, fixed > device.capacity, {}};
+  if (out.throughout) return out;
+  const auto& points = device.memory;
+  MemoryPoint before{};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // never lasted
+    out.time = points[i].time;
+    out.needed = fixed + points[i].activations + points[i].buffers;
+    if (out.needed > device.capacity) {
+      out.span = beginning(run, id, out.time, points[i].activations > before.activations);
+      return out;
+    }
+    before = points[i];
+  }
+  return {};
+}
+
+void sort_by_time(std::vector<OutOfMemory>& failures) {
+  std::stable_sort(failures.begin(), failures.end(),
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
+}
+
 std::vector<OutOfMemory> out_of_memory(const Trace& trace) {
   std::vector<OutOfMemory> out;
+  const TraceByDevice run(trace);
   for (std::size_t d = 0; d < trace.devices.size(); ++d)
-    if (trace.devices[d].capacity.value() > 0)
-      if (auto found = failure(trace, DeviceId(d))) out.push_back(std::move(*found));
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+    if (auto found = out_of_memory(run, DeviceId(d), trace.devices[d])) out.push_back(std::move(*found));
+  sort_by_time(out);
   return out;
 }
 

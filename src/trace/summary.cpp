@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "penstock/core/error.hpp"
-
 namespace penstock::trace {
 namespace {
 
@@ -32,18 +30,12 @@ struct Activity {
   Picoseconds collective;  ///< within passes
 };
 
-std::vector<Activity> by_device(const Trace& trace) {
-  std::vector<Activity> out(trace.devices.size());
-  const auto of = [&](core::DeviceId device) -> Activity& {
-    core::require(device.valid() && device.index() < out.size(), "a span names devices of its trace");
-    return out[device.index()];
-  };
-  for (const Span& span : trace.spans) {
-    const std::pair when(span.start, span.end);
-    (computes(span.kind) ? of(span.device).compute : of(span.device).communication).push_back(when);
-    of(span.device).collective += span.collective;
-    if (span.peer.valid()) of(span.peer).communication.push_back(when);
-  }
+Activity activity_of(const ByDevice& run, core::DeviceId device) {
+  Activity out;
+  run.visit(device, [&](const Span& span) {
+    (computes(span.kind) ? out.compute : out.communication).emplace_back(span.start, span.end);
+    if (span.device == device) out.collective += span.collective;
+  });
   return out;
 }
 
@@ -93,23 +85,33 @@ double share(double value) {
 
 }  // namespace
 
-Summary summarise(const Trace& trace) {
+Summary summarise(const ByDevice& run) {
+  const ByDevice::Extent extent = run.extent();
   Summary out;
-  out.iteration = to_seconds(trace.iteration);
-  auto activities = by_device(trace);
+  out.length = extent.iteration;
+  out.iteration = to_seconds(extent.iteration);
+  out.mini_batches = extent.mini_batches;
   double busy = 0, exposed = 0;
-  for (std::size_t d = 0; d < trace.devices.size(); ++d) {
-    out.devices.push_back(summarise(trace.devices[d], std::move(activities[d]), trace.mini_batches));
+  for (std::size_t d = 0; d < extent.devices; ++d) {
+    const core::DeviceId id(d);
+    const DeviceTrace device = run.device(id);
+    out.devices.push_back(summarise(device, activity_of(run, id), extent.mini_batches));
     busy += out.devices.back().busy.value();
     exposed += out.devices.back().exposed_communication.value();
     out.peak_memory = std::max(out.peak_memory, out.devices.back().peak);
+    if (auto failure = out_of_memory(run, id, device)) out.out_of_memory.push_back(std::move(*failure));
   }
-  if (trace.iteration.value() <= 0 || trace.devices.empty()) return out;
-  const double device_time = out.iteration.value() * static_cast<double>(trace.devices.size());
-  out.samples_per_second = static_cast<double>(trace.mini_batch) / out.iteration.value();
+  sort_by_time(out.out_of_memory);
+  if (extent.iteration.value() <= 0 || extent.devices == 0) return out;
+  const double device_time = out.iteration.value() * static_cast<double>(extent.devices);
+  out.samples_per_second = static_cast<double>(extent.mini_batch) / out.iteration.value();
   out.bubble = share(1 - busy / device_time);
   out.exposed_communication = exposed / device_time;
   return out;
+}
+
+Summary summarise(const Trace& trace) {
+  return summarise(TraceByDevice(trace));
 }
 
 }  // namespace penstock::trace

@@ -19,7 +19,7 @@ namespace penstock::experiment {
 struct CellOutcome {
   report::CellResult row;
   std::optional<plan::Plan> plan;
-  std::optional<trace::Trace> trace;
+  std::optional<trace::Trace> trace;  ///< when asked for
   std::optional<trace::Summary> summary;
 };
 
@@ -32,6 +32,7 @@ struct SearchSetting {
   std::optional<core::Bytes> memory_limit{};        ///< of its memory, for a search that runs alone
   const sim::Imperfection* imperfection = nullptr;  ///< the plan found runs in this world; the search is told
                                                     ///< nothing of it
+  bool keep_trace = true;                           ///< the outcome has a trace, not its summary alone
 };
 
 /// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best
@@ -84,8 +85,8 @@ report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
-/// perfect world), simulation, memory.
+/// perfect world), simulation, memory. A trace takes three times the memory of its summary.
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                     report::CellResult row, const sim::SimulationOptions& simulation);
+                     report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace);
 
 }  // namespace penstock::experiment

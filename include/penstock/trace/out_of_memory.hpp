@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/trace/trace.hpp"
+#include "penstock/trace/by_device.hpp"
 
 namespace penstock::trace {
 
@@ -16,11 +16,15 @@ struct OutOfMemory {
   core::Bytes capacity;
   bool throughout = false;   ///< weights, gradients, optimizer and workspace alone are too much
   std::optional<Span> span;  ///< what began then and asked: a pass on the device, or a transfer to it
+  friend bool operator==(const OutOfMemory&, const OutOfMemory&) = default;
 };
 
 /// One for every device that runs out, by (time, device). Memory that two points give at one moment is the
 /// later one's.
 std::vector<OutOfMemory> out_of_memory(const Trace& trace);
+void sort_by_time(std::vector<OutOfMemory>& failures);
+/// Of one device, of which the run has told the rest.
+std::optional<OutOfMemory> out_of_memory(const ByDevice& run, core::DeviceId id, const DeviceTrace& device);
 
 /// "device 3 runs out of memory at 12.3 ms, in the forward of micro-batch 4 on stage 2: 18.2 GiB of 16.0
 /// GiB".

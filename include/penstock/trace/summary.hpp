@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "penstock/trace/trace.hpp"
+#include "penstock/trace/by_device.hpp"
+#include "penstock/trace/out_of_memory.hpp"
 
 namespace penstock::trace {
 
@@ -14,17 +15,23 @@ struct DeviceSummary {
   MemoryByKind at_peak{};               ///< memory by kind at the moment of the peak
   core::Bytes peak;                     ///< sum of at_peak
   core::Picoseconds peak_time;          ///< first moment of the peak
+  friend bool operator==(const DeviceSummary&, const DeviceSummary&) = default;
 };
 
 struct Summary {
-  core::Seconds iteration;
+  core::Picoseconds length;       ///< of the iteration, exactly
+  core::Seconds iteration;        ///< the same
+  std::int64_t mini_batches = 1;  ///< that the run shows
   double samples_per_second = 0;
   double bubble = 0;                 ///< idle share of compute, mean over devices
   double exposed_communication = 0;  ///< share of the iteration, mean over devices
   core::Bytes peak_memory;           ///< of the fullest device
   std::vector<DeviceSummary> devices;
+  std::vector<OutOfMemory> out_of_memory;  ///< by (time, device)
+  friend bool operator==(const Summary&, const Summary&) = default;
 };
 
+Summary summarise(const ByDevice& run);
 Summary summarise(const Trace& trace);
 
 }  // namespace penstock::trace

@@ -42,6 +42,7 @@ struct Span {
       collective{};     ///< of a pass: time in it that a tensor-parallel group or ZeRO's replicas communicate
   bool shared = false;  ///< an all-reduce of parameters that several stages use (plan::SharedParameters);
                         ///< `stage` is then their owner's
+  friend bool operator==(const Span&, const Span&) = default;
 };
 
 using plan::kMemoryKinds;

@@ -1,4 +1,4 @@
-#include "memory.hpp"
+#include "device_memory.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -17,16 +17,40 @@ struct MemoryChange {
   std::int64_t buffers;
 };
 
-/// Start of the first message each compute task waits for; its own start when there is none.
-std::vector<std::int64_t> first_arrivals(const TaskGraph& graph, const Times& times) {
-  std::vector<std::int64_t> first = times.start;
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t)
-    if (graph.tasks[t].kind == trace::TaskKind::transfer) {
-      std::int64_t& arrival = first[static_cast<std::size_t>(graph.tasks[t].next)];
-      arrival = std::min(arrival, times.start[t]);
+/// When what the passes of one device wait for begins to arrive.
+class Arrivals {
+ public:
+  /// Of a device that runs `stage`; `tasks` hold all messages to it.
+  Arrivals(const TaskGraph& graph, const Times& times, const StageTasks& stage, core::DeviceId id,
+           std::span<const TaskId> tasks)
+      : times_(times), stage_(stage) {
+    const auto device = static_cast<std::int32_t>(id.index());
+    for (const TaskId id : tasks) {
+      const Task task = graph.task(id);
+      if (task.kind == trace::TaskKind::transfer && graph.task(task.next).place == device)
+        note(position(task.next), times.start[static_cast<std::size_t>(id)]);
     }
-  return first;
-}
+  }
+  /// Start of the first message the pass waits for; its own start when there is none.
+  std::int64_t of(TaskId pass) const {
+    const std::size_t p = position(pass);
+    const std::int64_t own = times_.start[static_cast<std::size_t>(pass)];
+    return p < first_.size() ? std::min(first_[p], own) : own;
+  }
+
+ private:
+  std::size_t position(TaskId pass) const {
+    return static_cast<std::size_t>((pass - stage_.first) / stage_.devices);
+  }
+  void note(std::size_t position, std::int64_t start) {
+    if (position >= first_.size()) first_.resize(position + 1, std::numeric_limits<std::int64_t>::max());
+    first_[position] = std::min(first_[position], start);
+  }
+
+  const Times& times_;
+  const StageTasks& stage_;
+  std::vector<std::int64_t> first_;  ///< [position in the row of the device's rank]
+};
 
 /// Sums changes of one moment into one point.
 std::vector<trace::MemoryPoint> accumulate(std::vector<MemoryChange> changes) {
@@ -49,8 +73,8 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<MemoryChange> changes) {
 class StageOnDevice {
  public:
   StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage,
-                std::int32_t device, const Times& times, const std::vector<std::int64_t>& arrival)
-      : stage_(stage), device_(device), times_(times), arrival_(arrival), transient_(rule.transient) {
+                std::int32_t device, const Times& times, const Arrivals& arrivals)
+      : stage_(stage), device_(device), times_(times), arrivals_(arrivals), transient_(rule.transient) {
     const std::int64_t samples = stage.share(device / stage.group);
     kept_ = load.kept.value() * rule.activation_copies * samples;
     saved_ = load.saved.value() * rule.activation_copies * samples;
@@ -82,16 +106,16 @@ class StageOnDevice {
   }
   void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
     const std::int32_t forward = stage_.forward[m].first;
-    changes.push_back({arrival_[task(forward)], 0, received_});
+    changes.push_back({arrivals_.of(stage_.at(forward, device_)), 0, received_});
     changes.push_back({start(forward), 0, -received_});
-    changes.push_back({arrival_[task(stage_.backward[m].first)], 0, gradients_});
+    changes.push_back({arrivals_.of(stage_.at(stage_.backward[m].first, device_)), 0, gradients_});
     changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
   }
 
   const StageTasks& stage_;
   std::int32_t device_;
   const Times& times_;
-  const std::vector<std::int64_t>& arrival_;
+  const Arrivals& arrivals_;
   bool transient_;
   std::int64_t kept_, saved_, entering_, received_, gradients_;  ///< bytes per micro-batch
 };
@@ -113,36 +137,43 @@ void add_fixed(plan::MemoryByKind& sum, const plan::MemoryByKind& stage) {
 
 }  // namespace
 
-std::vector<trace::DeviceTrace> device_memory(const cost::Problem& problem, const plan::Plan& plan,
-                                              const Iteration& iteration, const Times& times) {
-  std::vector<trace::DeviceTrace> devices(problem.cluster.size());
-  std::vector<std::vector<StageOnDevice>> stages(devices.size());
-  const auto arrival = first_arrivals(iteration.graph, times);
-  const auto copies = schedule::weight_copies(plan);
+DeviceMemory::DeviceMemory(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
+                           const Times& times)
+    : problem_(problem),
+      plan_(plan),
+      iteration_(iteration),
+      times_(times),
+      places_(problem.cluster.size()),
+      copies_(schedule::weight_copies(plan)) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const plan::Stage& stage = plan.stages[s];
     const StageTasks& tasks = iteration.stages[s];
-    std::vector<cost::StageLoad> loads;  // by member of a group
+    loads_.emplace_back();
     for (std::size_t m = 0; m < static_cast<std::size_t>(tasks.group); ++m)
-      loads.push_back(cost::stage_load(problem, stage, m));
-    for (std::int32_t d = 0; d < tasks.devices; ++d) {
-      const core::DeviceId id = stage.devices[static_cast<std::size_t>(d)];
-      const cost::StageLoad& load = loads[static_cast<std::size_t>(d % tasks.group)];
-      trace::DeviceTrace& device = devices[id.index()];
-      device.stages.push_back(core::StageId(s));
-      device.capacity = problem.cluster.type(id).memory;
-      auto fixed = fixed_memory(problem, stage, load, tasks.share(d / tasks.group));
-      at(fixed, MemoryKind::versions) = load.parameters * copies[s];
-      add_fixed(device.fixed, fixed);
-      stages[id.index()].emplace_back(load, problem.memory, tasks, d, times, arrival);
-    }
+      loads_[s].push_back(cost::stage_load(problem, plan.stages[s], m));
+    for (std::int32_t d = 0; d < tasks.devices; ++d)
+      places_[plan.stages[s].devices[static_cast<std::size_t>(d)].index()].push_back({s, d});
   }
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    std::vector<MemoryChange> changes;  // of one device at a time, for they are many
-    for (const StageOnDevice& stage : stages[d]) stage.add_changes(changes);
-    devices[d].memory = accumulate(std::move(changes));
+}
+
+trace::DeviceTrace DeviceMemory::of(core::DeviceId device, std::span<const TaskId> tasks) const {
+  trace::DeviceTrace out;
+  const std::vector<Place>& places = places_[device.index()];
+  out.memory = accumulate({});
+  if (places.empty()) return out;
+  out.capacity = problem_.cluster.type(device).memory;
+  const Arrivals arrivals(iteration_.graph, times_, iteration_.stages[places.front().stage], device, tasks);
+  std::vector<MemoryChange> changes;
+  for (const auto& [s, index] : places) {
+    const StageTasks& stage = iteration_.stages[s];
+    const cost::StageLoad& load = loads_[s][static_cast<std::size_t>(index % stage.group)];
+    out.stages.push_back(core::StageId(s));
+    auto fixed = fixed_memory(problem_, plan_.stages[s], load, stage.share(index / stage.group));
+    at(fixed, MemoryKind::versions) = load.parameters * copies_[s];
+    add_fixed(out.fixed, fixed);
+    StageOnDevice(load, problem_.memory, stage, index, times_, arrivals).add_changes(changes);
   }
-  return devices;
+  out.memory = accumulate(std::move(changes));
+  return out;
 }
 
 }  // namespace penstock::sim

@@ -1,0 +1,48 @@
+#pragma once
+// A run read device by device, so that it need not exist as a whole.
+
+#include <functional>
+
+#include "penstock/trace/trace.hpp"
+
+namespace penstock::trace {
+
+using SpanVisitor = std::function<void(const Span&)>;
+
+/// What summaries read of a run. A Trace can be read so; the simulator tells a run so from its tasks, in a
+/// fraction of the memory that a trace takes.
+class ByDevice {
+ public:
+  struct Extent {
+    std::int64_t mini_batch = 0;    ///< as in Trace
+    core::Picoseconds iteration;    ///< as in Trace
+    std::int64_t mini_batches = 1;  ///< as in Trace
+    std::size_t devices = 0;        ///< of the cluster
+  };
+  virtual ~ByDevice() = default;
+  virtual Extent extent() const = 0;
+  /// Made when asked for.
+  virtual DeviceTrace device(core::DeviceId device) const = 0;
+  /// Every span that occupies the device or arrives at it, once each, in no order in particular.
+  virtual void visit(core::DeviceId device, const SpanVisitor& visitor) const = 0;
+};
+
+/// The whole of it.
+Trace whole(const ByDevice& run);
+
+/// A trace, which must outlive this.
+class TraceByDevice final : public ByDevice {
+ public:
+  /// Throws an internal error when a span names a device that the trace does not have.
+  explicit TraceByDevice(const Trace& trace);
+  Extent extent() const override;
+  DeviceTrace device(core::DeviceId device) const override { return trace_.devices[device.index()]; }
+  void visit(core::DeviceId device, const SpanVisitor& visitor) const override;
+
+ private:
+  const Trace& trace_;
+  std::vector<std::size_t> start_;    ///< [device], one more than devices
+  std::vector<std::uint32_t> spans_;  ///< of one device after the other
+};
+
+}  // namespace penstock::trace
