@@ -17,13 +17,20 @@ namespace penstock::score {
 
 namespace {
 
-/// By stage: micro-batches held whole, beyond what enters. Where stages recompute the order tells.
+/// By stage: micro-batches that are recomputed at once. In an order by in-flight counts alone a backward pass
+/// follows its recomputation; elsewhere the order tells.
+std::vector<std::int32_t> most_recomputed(const cost::Problem& problem, const plan::Plan& judged) {
+  if (schedule::per_stage(judged)) return std::vector<std::int32_t>(judged.stages.size(), 1);
+  return schedule::most_recomputed(order_of(problem, judged));
+}
+
+/// By stage: micro-batches held whole, beyond what enters.
 std::vector<std::int64_t> held_whole(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<std::int64_t> out;
   for (const plan::Stage& stage : judged.stages) out.push_back(stage.in_flight / stage.micro_batch);
   const auto again = [](const plan::Stage& stage) { return bool(stage.recompute); };
   if (std::none_of(judged.stages.begin(), judged.stages.end(), again)) return out;
-  const auto recomputed = schedule::most_recomputed(order_of(problem, judged));
+  const auto recomputed = most_recomputed(problem, judged);
   for (std::size_t s = 0; s < out.size(); ++s)
     if (again(judged.stages[s])) out[s] = std::min<std::int64_t>(out[s], recomputed[s]);
   return out;
