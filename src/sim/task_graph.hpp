@@ -48,7 +48,7 @@ struct TaskGraph {
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take
   std::vector<CapacityChange> changes;  ///< in time order
 
-  Task task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
+  [[gnu::always_inline]] Task task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
   /// Who waits for whom, when all has run; the memory with it, which `= {}` would keep.
   void forget_edges();
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }

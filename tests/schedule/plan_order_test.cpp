@@ -133,6 +133,21 @@ TEST_CASE("a stage that recomputes runs its forward again before each backward p
   CHECK(row(split, 1) == "1F0 1R0 1I0 1F1 1R1 1I1 1W0 1W1 1STEP");
 }
 
+TEST_CASE("in an order by in-flight counts no more than one micro-batch is recomputed at a time") {
+  // score::stage_memories takes it for granted.
+  for (const char* name : {"gpipe", "1f1b", "pipedream", "pipedream_2bw"})
+    for (const int k : {1, 2, 4}) {
+      CAPTURE(name);
+      CAPTURE(k);
+      plan::Plan p = chain({0, 1, 2, 3}, 8, name);
+      for (auto& stage : p.stages)
+        stage.recompute = plan::kRecomputeStage, stage.k = p.schedule == "1f1b" ? k : 1;
+      p = derived(p);
+      REQUIRE(schedule::per_stage(p));
+      CHECK(schedule::most_recomputed(schedule::plan_order(p)) == std::vector<std::int32_t>(4, 1));
+    }
+}
+
 TEST_CASE("weights held beside the current ones: none with a flush, else as the policy says") {
   CHECK(schedule::weight_copies(derived(chain({0, 1, 2}, 3, "1f1b"))) == std::vector{0, 0, 0});
   // PipeDream with an update per micro-batch: p - r versions. 2BW: two. PipeMare and XPipe: one more buffer.
