@@ -6,6 +6,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,16 @@ def check_widths(page):
                   f"at {width} pixels neither need the table")
             heads = page.run("[...document.querySelectorAll('#results th')].map((head) => head.dataset.name)")
             check({"model", "planner", "samples_per_s"} <= set(heads) and len(heads) >= least, f"at {width} pixels: {heads}")
+    page.screen(1280, 900)
+
+
+def check_long_names(page, penstock, root, folder):
+    """A choice among settings with long names is no wider than a phone."""
+    shutil.copytree(pathlib.Path(root) / "results" / "graphpipe_conditions", folder / "long")
+    show(page, report(penstock, folder / "long"))
+    page.screen(390, 900)
+    page.run("new Promise((done) => setTimeout(done, 200))")
+    check(page.run("document.documentElement.scrollWidth") <= 390, "long names do not widen the page")
     page.screen(1280, 900)
 
 
@@ -263,6 +274,7 @@ def main(penstock, root):
             check_print(page, address)
             check_failure(page, penstock, results, folder)
             check_study(page, penstock, folder)
+            check_long_names(page, penstock, root, folder)
             check_speed(page, report(penstock, folder / "many"), 2000)
             check(not page.console, f"the console stays empty: {page.console}")
         finally:
