@@ -268,11 +268,12 @@ enum class Costs : std::uint8_t { checked, ignored };
 Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, Costs costs) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
-  root.only({"experiment", "summary",     "models",     "clusters",      "planners",
-             "optimizer",  "compression", "precision",  "bucket", "runtime", "micro_batch",   "pipeline_micro_batch",
-             "search",     "schedule",    "costs",      "allow_foreign", "choose_by",
-             "baseline",   "memory",      "simulation", "time_limit",    "memory_limit",
-             "include",    "exclude",     "claims"});
+  root.only(
+      {"experiment",  "summary",    "models",     "clusters",      "planners",    "optimizer",
+       "compression", "precision",  "bucket",     "runtime",       "micro_batch", "pipeline_micro_batch",
+       "search",      "schedule",   "costs",      "allow_foreign", "choose_by",   "baseline",
+       "memory",      "simulation", "time_limit", "memory_limit",  "include",     "exclude",
+       "claims"});
   const fs::path folder = fs::path(path).parent_path();
   Spec spec;
   spec.name = read_name(root.at("experiment"));
