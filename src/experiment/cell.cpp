@@ -37,17 +37,16 @@ void check(const cost::Problem& problem, const plan::Plan& plan) {
 /// Calls planners' evaluations and counts their seconds, over all threads.
 class TimedJudge {
  public:
-  explicit TimedJudge(std::function<core::Seconds(const plan::Plan&)> judge) : judge_(std::move(judge)) {}
-  core::Seconds operator()(const plan::Plan& plan) {
+  template <class Judge>
+  core::Seconds time(Judge judge) {
     const auto begin = Clock::now();
-    const core::Seconds out = judge_(plan);
+    const core::Seconds out = judge();
     nanoseconds_ += std::chrono::nanoseconds(Clock::now() - begin).count();
     return out;
   }
   double seconds() const { return static_cast<double>(nanoseconds_.load()) * 1e-9; }
 
  private:
-  std::function<core::Seconds(const plan::Plan&)> judge_;
   std::atomic<std::int64_t> nanoseconds_{0};
 };
 
@@ -84,8 +83,13 @@ planners::SearchResult measured_search(const cost::Problem& problem, const plann
   judge.stop = stop;
   planners::SearchOptions options = setting.options;
   options.own = planner.options;
-  TimedJudge timed(simulated_time(problem, judge));
-  options.evaluate = [&](const plan::Plan& plan) { return timed(plan); };
+  TimedJudge timed;
+  const auto simulated = simulated_time(problem, judge);
+  const auto against = simulated_time_against(problem, judge);
+  options.evaluate = [&](const plan::Plan& plan) { return timed.time([&] { return simulated(plan); }); };
+  options.evaluate_against = [&](const plan::Plan& plan, core::Seconds to_beat) {
+    return timed.time([&] { return against(plan, to_beat); });
+  };
   options.at_least = [&](const plan::Plan& plan) {
     return score::least_iteration(problem, plan, reduction(judge));
   };
@@ -195,6 +199,14 @@ std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Probl
                                                                const sim::SimulationOptions& simulation) {
   return [&problem, simulation](const plan::Plan& plan) {
     return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), simulation));
+  };
+}
+
+std::function<core::Seconds(const plan::Plan&, core::Seconds)> simulated_time_against(
+    const cost::Problem& problem, const sim::SimulationOptions& simulation) {
+  return [&problem, simulation](const plan::Plan& plan, core::Seconds to_beat) {
+    return to_seconds(sim::simulate_time_against(problem, score::scheduled(problem, plan),
+                                                 to_picoseconds(to_beat), simulation));
   };
 }
 

@@ -1,6 +1,7 @@
 #include "aceso.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -25,6 +26,7 @@ using core::Bytes;
 using plan::Plan;
 
 constexpr std::size_t kWorstStages = 2, kBeam = 3;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 /// Memory first, then time.
 struct Judged {
@@ -130,16 +132,23 @@ class Aceso {
     const std::vector<Rank> order = promises(plans);
     std::vector<Rank> best;
     std::mutex changing;
-    const auto hopeless = [&](const Rank& promise) {
+    // The seconds that a plan must not exceed; below zero: no seconds can make it one of the best.
+    const auto to_beat = [&](const Rank& promise) {
       const std::lock_guard lock(changing);
-      return best.size() == kBeam && std::pair(promise.missing, promise.seconds) >
-                                         std::pair(best.back().missing, best.back().seconds);
+      if (best.size() < kBeam || promise.missing < best.back().missing) return kNoLimit;
+      const bool hopeless =
+          std::pair(promise.missing, promise.seconds) > std::pair(best.back().missing, best.back().seconds);
+      return hopeless ? -1 : best.back().seconds;
     };
     core::parallel_in_order(order.size(), [&](std::size_t i) {
       const Rank& promise = order[i];
       stop_.check();
-      if (hopeless(promise)) return;
-      const Rank rank{promise.missing, judged_seconds(problem_, options_, plans[promise.plan]), promise.plan};
+      const double most = to_beat(promise);
+      if (most < 0) return;
+      const Plan& plan = plans[promise.plan];
+      const double seconds = by_evaluation(options_) ? evaluated(options_, plan, core::Seconds(most)).value()
+                                                     : judged_seconds(problem_, options_, plan);
+      const Rank rank{promise.missing, seconds, promise.plan};
       const std::lock_guard lock(changing);
       best.insert(std::lower_bound(best.begin(), best.end(), rank), rank);
       if (best.size() > kBeam) best.pop_back();

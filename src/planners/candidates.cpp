@@ -83,7 +83,7 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
     try {
       stop.check();
       if (!(promise.at_least > least)) {  // strictly: of equals the first is to win
-        const double here = options.evaluate(*found[promise.candidate].plan).value();
+        const double here = evaluated(options, *found[promise.candidate].plan, core::Seconds(least)).value();
         seconds[promise.candidate] = here;
         lower(least, here);
       }

@@ -1,6 +1,7 @@
 #include "climb.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -174,7 +175,7 @@ class Climb {
   Climbed run(Plan start) {
     Climbed best{std::move(start), {}, 1, true};
     try {
-      best.iteration = judge_(best.plan);
+      best.iteration = judge_(best.plan, kNoLimit);
       while (step(best)) {
       }
     } catch (const core::LimitHit&) {
@@ -185,6 +186,7 @@ class Climb {
 
  private:
   static constexpr std::size_t kBatch = 64;
+  static constexpr core::Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 
   /// Takes the best of the first batch of changes that has a better one; where a step was found the next
   /// looks at other changes first, so that all get their turn.
@@ -198,7 +200,7 @@ class Climb {
       core::parallel_for(count, [&](std::size_t i) {
         plans[i] = completed(best.plan, changes[(first_ + done + i) % changes.size()]);
         if (plans[i] && hopeless(*plans[i], best.iteration)) plans[i].reset();
-        if (plans[i]) times[i] = judge_(*plans[i]);
+        if (plans[i]) times[i] = judge_(*plans[i], best.iteration);
       });
       std::optional<std::size_t> chosen;
       for (std::size_t i = 0; i < count; ++i) {

@@ -15,8 +15,9 @@ struct Climbed {
   bool complete = true;      ///< false: a limit was hit; the best until then
 };
 
-/// Seconds of one iteration. Called from any thread; may throw LimitHit.
-using PlanJudge = std::function<core::Seconds(const plan::Plan&)>;
+/// Seconds of one iteration; of a plan that takes longer than `to_beat` any time above it. Called from any
+/// thread; may throw LimitHit.
+using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)>;
 
 /// From a valid graph pipeline to one that none of these steps makes faster: some units from the front or the
 /// end of a stage go to another one, two stages become one, one becomes two, a stage gives another a device,

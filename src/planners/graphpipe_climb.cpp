@@ -55,8 +55,9 @@ class Climber {
   void climb_from(SearchResult found, const Rule& rule) {
     const plan::Stage& first = found.plan.stages.front();
     if (first.recompute || first.zero > 0) return;  // of another space
-    const PlanJudge judge = [&](const plan::Plan& plan) {
-      return by_evaluation(options_) ? options_.evaluate(plan) : score::estimate(problem_, plan).iteration;
+    const PlanJudge judge = [&](const plan::Plan& plan, core::Seconds to_beat) {
+      return by_evaluation(options_) ? evaluated(options_, plan, to_beat)
+                                     : score::estimate(problem_, plan).iteration;
     };
     Climbed top = climb(problem_, options_, std::move(found.plan), rule.in_flight, judge, stop_);
     late_ = late_ || !found.complete || !top.complete;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <tuple>
 
 #include "assemble.hpp"
@@ -99,6 +100,11 @@ std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& optio
         out.push_back({size, replicas});
   if (out.empty()) too_many_passes(*options.micro_batch);
   return out;
+}
+
+core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat) {
+  const bool against = options.evaluate_against && std::isfinite(to_beat.value());
+  return against ? options.evaluate_against(plan, to_beat) : options.evaluate(plan);
 }
 
 Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate) {

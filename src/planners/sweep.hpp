@@ -42,6 +42,10 @@ inline bool by_evaluation(const SearchOptions& options) {
   return options.evaluate && !options.judge_by_estimate;
 }
 
+/// By options.evaluate. One that takes longer than `to_beat` may get any time above it, which spares most of
+/// the evaluation.
+core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat);
+
 /// How good a plan is. One that a limit left no time to evaluate comes after all others, by its estimate.
 struct Verdict {
   bool late = false;

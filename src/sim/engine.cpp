@@ -1,5 +1,7 @@
 #include "engine.hpp"
 
+#include <optional>
+
 #include "overlap.hpp"
 #include "stuck.hpp"
 
@@ -26,24 +28,45 @@ class Engine {
     for (std::size_t t = 0; t < waiting_.size(); ++t)
       if (waiting_[t] == 0) ready(static_cast<TaskId>(t), 0);
     network_->settle(0);
-    while (!agenda_.empty()) {
+    while (!agenda_.empty() && !beaten_) {
       const Event event = agenda_.top();
       agenda_.pop();
       if (handle(event) && ++done % kBetweenChecks == 0) stop_.check();
       if (agenda_.empty() || agenda_.top().time > event.time) network_->settle(event.time);
     }
-    if (done != graph_.tasks.size()) {
+    if (done != graph_.tasks.size() && !beaten_) {
       network_->report_stalled();
       report_deadlock(graph_, waiting_);
     }
     return record_.take();
   }
 
+  std::int64_t run_against(std::int64_t to_beat) {
+    to_beat_ = to_beat;
+    if (graph_.speed.empty()) sum_work();  // else a device may yet become faster
+    const Times times = run();
+    return beaten_.value_or(times.makespan);
+  }
+
  private:
+  /// Backwards, as a pass stands before its device's next.
+  void sum_work() {
+    work_left_.resize(graph_.tasks.size());
+    for (std::size_t t = graph_.tasks.size(); t-- > 0;) {
+      const Task task = graph_.tasks[t];
+      if (!trace::computes(task.kind)) continue;
+      work_left_[t] = task.duration + (task.next >= 0 ? work_left_[static_cast<std::size_t>(task.next)] : 0);
+    }
+  }
+
   void ready(TaskId id, std::int64_t now) {
     const Task task = graph_.task(id);
     if (task.travels()) return network_->request(id, now);
     record_.start(id, now);
+    if (!work_left_.empty()) {
+      const std::int64_t end = now + work_left_[static_cast<std::size_t>(id)];
+      if (end > to_beat_) beaten_ = end;
+    }
     if (overlap_.matters() && trace::computes(task.kind)) return overlap_.compute(id, now);
     agenda_.post(id, end_of(task, now));
   }
@@ -76,6 +99,10 @@ class Engine {
   const TaskGraph& graph_;
   core::StopToken stop_;
   std::vector<std::int32_t> waiting_;
+  std::int64_t to_beat_ = 0;
+  std::optional<std::int64_t> beaten_;  ///< what the makespan does not fall below, above to_beat_
+  std::vector<std::int64_t>
+      work_left_;  ///< [task], of a pass: its device's from here on; empty: not asked for
   Agenda agenda_;
   Record record_;
   std::unique_ptr<Network> network_;
@@ -86,6 +113,11 @@ class Engine {
 
 Times run(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop) {
   return Engine(graph, network, record, stop).run();
+}
+
+std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
+                              core::StopToken stop) {
+  return Engine(graph, network, false, stop).run_against(to_beat);
 }
 
 }  // namespace penstock::sim

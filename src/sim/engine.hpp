@@ -12,4 +12,9 @@ namespace penstock::sim {
 /// Throws an invalid-plan error telling who waits for whom when the order deadlocks, and what `stop` throws.
 Times run(const TaskGraph& graph, NetworkModel network, bool record = true, core::StopToken stop = {});
 
+/// The makespan, or a time above `to_beat` that it does not fall below: the run ends once a device has more
+/// work left than fits.
+std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
+                              core::StopToken stop);
+
 }  // namespace penstock::sim

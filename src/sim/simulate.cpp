@@ -41,6 +41,16 @@ core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::Sc
   return iteration_time(scheduled.plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
+core::Picoseconds simulate_time_against(const cost::Problem& problem,
+                                        const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,
+                                        const SimulationOptions& options) {
+  const Iteration iteration = prepare(problem, scheduled, options);
+  if (mini_batches(scheduled.plan, iteration) == 1)
+    return core::Picoseconds(
+        makespan_against(iteration.graph, options.network, to_beat.value(), options.stop));
+  return iteration_time(scheduled.plan, iteration, run(iteration.graph, options.network, true, options.stop));
+}
+
 std::size_t task_count(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                        const SimulationOptions& options) {
   return prepare(problem, scheduled, options).graph.tasks.size();

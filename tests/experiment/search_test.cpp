@@ -155,6 +155,31 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
   }
 }
 
+TEST_CASE("simulations that end once a plan is too slow change no plan") {
+  const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 8});
+  const cost::AnalyticCosts costs;
+  for (const char* model : {"dlrm", "mmt"}) {
+    const auto graph = experiment::load_model({model, {}});
+    const cost::Problem problem{graph, cluster, costs, {256, plan::Optimizer::sgd}};
+    for (const char* planner : {"aceso", "graphpipe_climb", "megatron", "dapple"}) {
+      CAPTURE(planner);
+      planners::SearchOptions options;
+      options.evaluate = experiment::simulated_time(problem, {});
+      const auto whole = planners::planner(planner).plan(problem, options, {}).plan;
+      std::atomic<int> shortened = 0;
+      const auto against = experiment::simulated_time_against(problem, {});
+      options.evaluate_against = [&](const plan::Plan& plan, core::Seconds to_beat) {
+        const auto told = against(plan, to_beat);
+        shortened += told > to_beat;
+        return told;
+      };
+      CHECK(plan::to_yaml(graph, planners::planner(planner).plan(problem, options, {}).plan) ==
+            plan::to_yaml(graph, whole));
+      if (planner != std::string("dapple")) CHECK(shortened > 0);
+    }
+  }
+}
+
 TEST_CASE("no simulated time is below the busiest group's compute, though each device does a part of it") {
   const auto graph = experiment::load_model({"case_study", {{"layers", "1"}}});
   const auto cluster = experiment::load_cluster({support::checkout("/experiments/clusters/summit.yaml"), 4});

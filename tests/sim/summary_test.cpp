@@ -17,6 +17,29 @@ cluster::Cluster with_memory(const cluster::Cluster& cluster, core::Bytes memory
 
 }  // namespace
 
+TEST_CASE("against a time a run takes what it takes, or is known to take longer") {
+  int sooner = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    CAPTURE(seed);
+    const auto random = support::random_plan(seed, seed % 2 ? 4 : 1);
+    const auto scheduled = score::scheduled(random.problem(), random.plan);
+    const auto whole = sim::simulate_time(random.problem(), scheduled, random.options);
+    const auto against = [&](double share) {
+      const core::Picoseconds to_beat(static_cast<std::int64_t>(share * static_cast<double>(whole.value())));
+      return sim::simulate_time_against(random.problem(), scheduled, to_beat, random.options);
+    };
+    CHECK(sim::simulate_time_against(random.problem(), scheduled, whole, random.options) == whole);
+    CHECK(against(2) == whole);
+    for (const double share : {0.99, 0.9, 0.5, 0.0}) {
+      const auto told = against(share);
+      CHECK(told <= whole);
+      CHECK(static_cast<double>(told.value()) > share * static_cast<double>(whole.value()) - 1);
+      sooner += told < whole;
+    }
+  }
+  CHECK(sooner >= 600);
+}
+
 TEST_CASE("a run is summarised alike from its trace and from its tasks") {
   std::size_t short_of_memory = 0;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {

@@ -73,6 +73,10 @@ report::CellResult without_plan(const Cell& cell, std::string status);
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                const sim::SimulationOptions& simulation);
 
+/// The same for a plan that is to beat a time (planners::SearchOptions::evaluate_against).
+std::function<core::Seconds(const plan::Plan&, core::Seconds)> simulated_time_against(
+    const cost::Problem& problem, const sim::SimulationOptions& simulation);
+
 /// Another schedule for the same stages. What they held in flight, and in what runs, says nothing about it:
 /// in-flight counts become 0, to be derived anew, and k becomes 1 unless it is 1f1b.
 void reschedule(plan::Plan& plan, const std::string& schedule);

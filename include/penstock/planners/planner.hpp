@@ -36,6 +36,8 @@ struct SearchOptions {
   /// 1 the in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must
   /// be callable from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
+  /// The same of a plan that is to beat a time: what is slower may get any answer above it. Optional, sooner.
+  std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)> evaluate_against;
   std::function<core::Seconds(const plan::Plan&)>
       at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
   bool judge_by_estimate =

@@ -24,6 +24,12 @@ trace::Summary simulate_summary(const cost::Problem& problem, const schedule::Sc
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 
+/// The same of a plan that is to beat a time: what takes longer may get any answer above it, and gets it
+/// sooner.
+core::Picoseconds simulate_time_against(const cost::Problem& problem,
+                                        const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,
+                                        const SimulationOptions& options = {});
+
 /// How many tasks `simulate` runs for this plan: passes on every replica, messages, updates.
 std::size_t task_count(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                        const SimulationOptions& options = {});
