@@ -1,15 +1,19 @@
 #include "climb.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_set>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/plan/faults.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/validate.hpp"
+#include "placement_form.hpp"
 #include "units.hpp"
 
 namespace penstock::planners {
@@ -170,12 +174,14 @@ class Climb {
         rule_(rule),
         judge_(judge),
         stop_(stop),
-        units_(planning_units(problem.graph)) {}
+        units_(planning_units(problem.graph)),
+        form_(problem.cluster) {}
 
   Climbed run(Plan start) {
     Climbed best{std::move(start), {}, 1, true};
     try {
       best.iteration = judge_(best.plan, kNoLimit);
+      met_.insert(key(best.plan));
       while (step(best)) {
       }
     } catch (const core::LimitHit&) {
@@ -196,10 +202,18 @@ class Climb {
       stop_.check();
       const std::size_t count = std::min(kBatch, changes.size() - done);
       std::vector<std::optional<Plan>> plans(count);
+      std::vector<std::string> keys(count);
       std::vector<core::Seconds> times(count);
       core::parallel_for(count, [&](std::size_t i) {
         plans[i] = completed(best.plan, changes[(first_ + done + i) % changes.size()]);
         if (plans[i] && hopeless(*plans[i], best.iteration)) plans[i].reset();
+        if (plans[i]) keys[i] = key(*plans[i]);
+      });
+      // What was met before was not better then, and is not better now. In order, for the same plan from any
+      // number of threads.
+      for (std::size_t i = 0; i < count; ++i)
+        if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
+      core::parallel_for(count, [&](std::size_t i) {
         if (plans[i]) times[i] = judge_(*plans[i], best.iteration);
       });
       std::optional<std::size_t> chosen;
@@ -215,6 +229,20 @@ class Climb {
       return true;
     }
     return false;
+  }
+
+  /// Equal for plans that differ by the numbers of like devices alone: what climbing changes of a plan, all
+  /// else being its start's.
+  std::string key(const Plan& plan) const {
+    std::string out;
+    for (const Stage& stage : plan.stages) {
+      out += fmt::format("{}:", stage.micro_batch);
+      for (const OpId op : stage.operators) out += fmt::format("{} ", op.index());
+    }
+    if (auto form = form_.of(plan.stages)) return out + *form;
+    for (const Stage& stage : plan.stages)
+      for (const core::DeviceId device : stage.devices) out += fmt::format("{},", device.index());
+    return out;
   }
 
   bool hopeless(const Plan& plan, core::Seconds to_beat) const {
@@ -246,7 +274,9 @@ class Climb {
   const PlanJudge& judge_;
   core::StopToken stop_;
   Units units_;
-  std::size_t first_ = 0;  ///< change that the next step looks at first
+  PlacementForm form_;
+  std::unordered_set<std::string> met_;  ///< keys of the plans judged
+  std::size_t first_ = 0;                ///< change that the next step looks at first
 };
 
 }  // namespace
