@@ -20,9 +20,9 @@ int copies_for(double time) {
 }  // namespace
 
 core::Seconds Stopwatch::time(const Body& body) {
-  const auto start = stream_.mark();
+  const auto start = stream_.record_event();
   body();
-  return stream_.mark()->since(*start);
+  return stream_.record_event()->since(*start);
 }
 
 core::Seconds Stopwatch::warm_up(const Body& body) {
@@ -47,9 +47,9 @@ cost::Timing Stopwatch::sample(const Body& before, const Body& body, int copies)
   Samples samples(rule_);
   while (!samples.enough()) {
     stop_.check();
-    const auto start = stream_.mark();
+    const auto start = stream_.record_event();
     before();
-    const core::Seconds preparing = stream_.mark()->since(*start), took = time(body);
+    const core::Seconds preparing = stream_.record_event()->since(*start), took = time(body);
     if (!throttled() || !samples.reject(preparing + took)) samples.add(took / copies, preparing + took);
   }
   rejected_ += samples.rejected();

@@ -10,7 +10,7 @@
 namespace penstock::calibrate {
 
 struct Team::Threads {
-  explicit Threads(int ranks) : count(ranks), round(ranks), meeting(ranks) {
+  explicit Threads(int ranks) : count(ranks), round(ranks), barrier(ranks) {
     for (int rank = 1; rank < ranks; ++rank) others.emplace_back([this, rank] { serve(rank); });
   }
 
@@ -31,7 +31,7 @@ struct Team::Threads {
   }
 
   int count;
-  std::barrier<> round, meeting;
+  std::barrier<> round, barrier;
   const std::function<void(int)>* work = nullptr;  ///< null: the end
   std::mutex mutex;
   std::exception_ptr failure;
@@ -56,7 +56,7 @@ void Team::run(const std::function<void(int)>& work) {
 }
 
 void Team::meet() {
-  threads_->meeting.arrive_and_wait();
+  threads_->barrier.arrive_and_wait();
 }
 
 int Team::ranks() const {

@@ -44,10 +44,10 @@ void ReplayFlags::add(CLI::App& command) {
       ->check(CLI::Range(0, kMost).description(""))
       ->type_name("N");
   auto* together = command.add_flag(
-      "--parallel", parallel,
+      "--concurrent", concurrent,
       "devices side by side, a thread each; default where each has a processor, GPU or partition");
   auto* apart = command.add_flag(
-      "--recomposed", recomposed,
+      "--sequential", sequential,
       "one device at a time, and the iteration put together from what the tasks took; default elsewhere");
   apart->excludes(together);
   command
@@ -69,8 +69,8 @@ void ReplayFlags::add(CLI::App& command) {
 experiment::ReplaySetting ReplayFlags::setting() const {
   experiment::ReplaySetting out;
   out.device = device;
-  if (parallel) out.manner = replay::Manner::parallel;
-  if (recomposed) out.manner = replay::Manner::recomposed;
+  if (concurrent) out.manner = replay::Manner::concurrent;
+  if (sequential) out.manner = replay::Manner::sequential;
   out.training.seed = seed;
   out.training.rule.rate = rate;
   out.options.iterations = iterations;
@@ -91,7 +91,9 @@ std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& f
       kernels::open_device(kernels::device_for(flags.device, 0, {0, 1, 1}), 1)->identity();
   out.emplace_back("costs", costs.value_or("analytic"));
   if (costs) out.emplace_back("CRC-32 of costs", core::checksum(core::read_file(*costs)));
-  out.emplace_back("manner", flags.parallel ? "parallel" : flags.recomposed ? "recomposed" : "by processors");
+  out.emplace_back("manner", flags.concurrent   ? "concurrent"
+                             : flags.sequential ? "sequential"
+                                                : "by processors");
   out.emplace_back("iterations", fmt::format("{} after {}", flags.iterations, flags.warm_up));
   out.emplace_back("links", flags.no_throttle ? "as fast as memory" : "as slow as the cluster's");
   out.emplace_back("training", fmt::format("seed {}, rate {}", flags.seed, flags.rate));

@@ -12,7 +12,7 @@ void add_validate(CLI::App& app, Action& action);
 struct ReplayFlags {
   std::string device = "host";
   int iterations = 5, warm_up = 1;
-  bool parallel = false, recomposed = false, no_throttle = false;
+  bool concurrent = false, sequential = false, no_throttle = false;
   std::uint64_t seed = 1;
   float rate = 1e-4f;
   void add(CLI::App& command);

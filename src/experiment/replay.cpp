@@ -7,7 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/kernels/devices.hpp"
-#include "penstock/replay/captured.hpp"
+#include "penstock/replay/cuda_graph.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
 
@@ -15,10 +15,10 @@ namespace penstock::experiment {
 namespace {
 
 /// A worker, with a backend of its own, for every device of this process that has something to do.
-class Crew {
+class Workers {
  public:
-  Crew(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
-       const ReplaySetting& setting)
+  Workers(const cost::Problem& problem, const plan::Plan& plan, const replay::Program& program,
+          const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
     const auto* processes = setting.options.processes;
     const kernels::MachineShare share = replay::share_of_machine(program, processes);
@@ -32,7 +32,7 @@ class Crew {
     }
   }
 
-  std::vector<replay::Worker*> workers() const {
+  std::vector<replay::Worker*> all() const {
     std::vector<replay::Worker*> out;
     for (const auto& worker : owned_) out.push_back(worker.get());
     return out;
@@ -57,15 +57,15 @@ class Crew {
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned_;
 };
 
-replay::Manner manner_for(const ReplaySetting& setting, const Crew& crew) {
+replay::Manner manner_for(const ReplaySetting& setting, const Workers& workers) {
   if (setting.manner) return *setting.manner;
-  if (setting.options.processes != nullptr) return replay::Manner::parallel;
-  return crew.apart() ? replay::Manner::parallel : replay::Manner::recomposed;
+  if (setting.options.processes != nullptr) return replay::Manner::concurrent;
+  return workers.apart() ? replay::Manner::concurrent : replay::Manner::sequential;
 }
 
 void check_graph(const ReplaySetting& setting, replay::Manner manner, const replay::Program& program) {
   if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
-  if (manner != replay::Manner::parallel)
+  if (manner != replay::Manner::concurrent)
     throw core::BadInput("an iteration is a graph where its devices run side by side");
   if (setting.options.processes != nullptr) throw core::BadInput("several processes have no graph of theirs");
   if (setting.training.losses) throw core::BadInput("a graph reads no losses");
@@ -103,14 +103,14 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
                      const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
   const auto scheduled = score::scheduled(problem, plan);
   const replay::Program program = replay::lower(problem.graph, scheduled);
-  const Crew crew(problem, plan, program, setting);
-  const replay::Manner manner = manner_for(setting, crew);
+  const Workers workers(problem, plan, program, setting);
+  const replay::Manner manner = manner_for(setting, workers);
   if (setting.graph) check_graph(setting, manner, program);
   Replayed out;
-  out.measured = replay::run(program, problem, plan, crew.workers(), manner, setting.options);
+  out.measured = replay::run(program, problem, plan, workers.all(), manner, setting.options);
   if (setting.graph)
-    out.as_graph = replay::run_captured(program, problem.graph, plan, crew.device_workers(),
-                                        setting.options.iterations, setting.options.stop);
+    out.as_graph = replay::run_as_cuda_graph(program, problem.graph, plan, workers.device_workers(),
+                                             setting.options.iterations, setting.options.stop);
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   cost::Problem in_one = problem;  // a replay reduces a stage's gradients after its last pass
   in_one.training.bucket = core::Bytes(0);

@@ -27,7 +27,7 @@ void Channels::begin(Lane& lane) {
 
 bool Channels::done(Lane& lane) {
   if (!lane.library->settled(lane.rank)) return false;
-  if (lane.over == nullptr) lane.over = lane.stream->mark();
+  if (lane.over == nullptr) lane.over = lane.stream->record_event();
   return lane.over->reached();
 }
 

@@ -37,7 +37,7 @@ class Channels {
     std::unique_ptr<kernels::Collectives> library;
     std::unique_ptr<kernels::Stream> stream;
     std::deque<Task> tasks{};  ///< the first one is under way
-    std::unique_ptr<kernels::Mark> over{};
+    std::unique_ptr<kernels::Event> over{};
   };
   static void begin(Lane& lane);
   static bool done(Lane& lane);

@@ -24,22 +24,23 @@ struct Piece {
 using Pieces = std::vector<Piece>;
 
 /// From one device to another.
-struct Parcel {
+struct Transfer {
   core::DeviceId sender, receiver;
   core::Bytes bytes;
 };
 
-/// Carries parcels, known by number beforehand. A parcel moves once it is both sent, by the sender's threads,
-/// and opened, by the receiver's. Both ends may live in different processes: nobody else asks for either.
+/// Carries transfers, known by number beforehand. A transfer moves once it is both sent, by the sender's
+/// threads, and opened, by the receiver's. Both ends may live in different processes: nobody else asks for
+/// either.
 class Links {
  public:
   virtual ~Links() = default;
-  /// `from` is read until the parcel has arrived.
-  virtual void send(std::size_t parcel, Pieces from) = 0;
+  /// `from` is read until the transfer has arrived.
+  virtual void send(std::size_t transfer, Pieces from) = 0;
   /// `room` is called once, when the bytes come, from another thread; the same sizes as the sender's.
-  virtual void open(std::size_t parcel, std::function<Pieces()> room) = 0;
-  /// Returns once the parcel is there. One without bytes is never opened.
-  virtual void wait(std::size_t parcel, const std::function<std::string()>& awaited) = 0;
+  virtual void open(std::size_t transfer, std::function<Pieces()> room) = 0;
+  /// Returns once the transfer is there. One without bytes is never opened.
+  virtual void wait(std::size_t transfer, const std::function<std::string()>& awaited) = 0;
 };
 
 }  // namespace penstock::replay

@@ -47,12 +47,12 @@ StageRun::Tensors& Mail::arrival(const Message& message) {
 }
 
 /// Room for the whole message.
-std::vector<Region> Mail::whole(const Message& message, StageRun::Tensors& parcel) const {
+std::vector<Region> Mail::whole(const Message& message, StageRun::Tensors& transfer) const {
   const Samples share = shares_.at({message.to, message.needed_in});
   std::vector<Region> out;
   for (const core::OpId id : message.tensors) {
     const kernels::Made& made = device_.wire(id).made;
-    Lease& lease = parcel[id];
+    Lease& lease = transfer[id];
     if (lease == nullptr)
       lease = device_.pool->acquire(made.element, made.count * share.count, MemoryKind::buffers,
                                     "a message with '" + device_.name(id) + "'", true);
@@ -94,11 +94,11 @@ void Mail::complete(const Instruction& instruction, core::Seconds time) {
 template <class Use>
 void Mail::take(MicroBatch of, bool gradients, const Use& use) {
   const std::lock_guard lock(mutex_);
-  auto parcel = arrivals_.lower_bound({of, gradients, StageId()});
-  for (; parcel != arrivals_.end() && std::get<0>(parcel->first) == of &&
-         std::get<1>(parcel->first) == gradients;
-       parcel = arrivals_.erase(parcel))
-    for (const auto& [id, lease] : parcel->second) use(id, lease);
+  auto transfer = arrivals_.lower_bound({of, gradients, StageId()});
+  for (; transfer != arrivals_.end() && std::get<0>(transfer->first) == of &&
+         std::get<1>(transfer->first) == gradients;
+       transfer = arrivals_.erase(transfer))
+    for (const auto& [id, lease] : transfer->second) use(id, lease);
 }
 
 StageRun::Tensors Mail::take_tensors(StageId stage, std::int32_t micro_batch) {

@@ -25,7 +25,7 @@ class Mail {
 
  private:
   using MicroBatch = std::pair<core::StageId, std::int32_t>;
-  using Parcel = std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, from whom
+  using Transfer = std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, from whom
   using Posted = std::tuple<core::StageId, core::StageId, bool, std::int64_t, std::int32_t>;
 
   StageRun::Tensors& arrival(const Message& message);
@@ -38,7 +38,7 @@ class Mail {
   const Program& program_;
   std::map<MicroBatch, Samples> shares_;
   std::mutex mutex_;
-  std::map<Parcel, StageRun::Tensors> arrivals_;
+  std::map<Transfer, StageRun::Tensors> arrivals_;
   std::map<Posted, std::vector<Region>> posted_;
 };
 

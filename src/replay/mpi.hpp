@@ -10,9 +10,9 @@ namespace penstock::replay {
 /// Throws Error(device_failed) for what is not MPI_SUCCESS.
 void check_mpi(int status);
 
-/// Of parcels' bytes, and of what processes tell each other beside them; made by Processes.
+/// Of transfers' bytes, and of what processes tell each other beside them; made by Processes.
 struct Communicators {
-  MPI_Comm parcels, notes;
+  MPI_Comm transfers, notes;
 };
 const Communicators& communicators();
 

@@ -23,7 +23,7 @@ constexpr std::chrono::microseconds kPause{100};
 
 /// What processes tell each other.
 enum Kind : int {
-  opened,    ///< the parcel whose number follows: there is room for it
+  opened,    ///< the transfer whose number follows: there is room for it
   departed,  ///< the same: it is on its channel
   beat,      ///< still alive, and whether busy
   ping,      ///< the time it was sent
@@ -67,13 +67,13 @@ std::exception_ptr from_words(int rank, const Blob& bytes) {
   return std::make_exception_ptr(core::Error(code, fmt::format("process {}: {}", rank, text)));
 }
 
-void require_tags(std::size_t parcels) {
+void require_tags(std::size_t transfers) {
   int* most = nullptr;
   int known = 0;
   check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &known));
-  if (known && parcels > static_cast<std::size_t>(*most))
+  if (known && transfers > static_cast<std::size_t>(*most))
     throw core::Error(core::ExitCode::limit,
-                      fmt::format("{} messages, but this MPI tells {} apart", parcels, *most));
+                      fmt::format("{} messages, but this MPI tells {} apart", transfers, *most));
 }
 
 void require_one(const Blob& note, const char* otherwise) {
@@ -84,19 +84,19 @@ void require_one(const Blob& note, const char* otherwise) {
 /// where they are made to where they are used.
 class MpiLinks : public ProcessLinks {
  public:
-  MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Parcel> parcels,
+  MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Transfer> transfers,
            Seconds patience, std::function<std::string(std::size_t)> name, std::function<void(Blob)> shared)
       : processes_(processes),
         monitor_(monitor),
         local_(local),
-        parcels_(std::move(parcels)),
+        transfers_(std::move(transfers)),
         silence_(std::min(patience, kSilence)),
         name_(std::move(name)),
         shared_(std::move(shared)),
         gathered_(static_cast<std::size_t>(processes.size())),
-        outgoing_(parcels_.size()),
+        outgoing_(transfers_.size()),
         heard_(gathered_.size()) {
-    require_tags(parcels_.size());
+    require_tags(transfers_.size());
     postman_ = std::thread([this] { serve(); });
   }
   ~MpiLinks() override {
@@ -104,25 +104,25 @@ class MpiLinks : public ProcessLinks {
     postman_.join();
   }
 
-  void send(std::size_t parcel, Pieces from) override {
-    if (processes_.has(parcels_[parcel].receiver)) return local_.send(parcel, std::move(from));
-    order([this, parcel, from = std::move(from)] {
-      outgoing_[parcel].sent = true;
-      outgoing_[parcel].from = from;
-      depart_if_ready(parcel);
+  void send(std::size_t transfer, Pieces from) override {
+    if (processes_.has(transfers_[transfer].receiver)) return local_.send(transfer, std::move(from));
+    order([this, transfer, from = std::move(from)] {
+      outgoing_[transfer].sent = true;
+      outgoing_[transfer].from = from;
+      depart_if_ready(transfer);
     });
   }
-  void open(std::size_t parcel, std::function<Pieces()> room) override {
-    local_.open(parcel, std::move(room));
-    const int host = processes_.host(parcels_[parcel].sender);
-    if (host != processes_.rank()) order([=, this] { tell(host, Kind::opened, blob(parcel)); });
+  void open(std::size_t transfer, std::function<Pieces()> room) override {
+    local_.open(transfer, std::move(room));
+    const int host = processes_.host(transfers_[transfer].sender);
+    if (host != processes_.rank()) order([=, this] { tell(host, Kind::opened, blob(transfer)); });
   }
-  void wait(std::size_t parcel, const std::function<std::string()>& awaited) override {
-    local_.wait(parcel, awaited);
+  void wait(std::size_t transfer, const std::function<std::string()>& awaited) override {
+    local_.wait(transfer, awaited);
   }
 
   void meet(const std::function<std::string()>& awaited) override {
-    const int wanted = ++meetings_;
+    const int wanted = ++barriers_;
     order([this] {
       MPI_Request request;
       check_mpi(MPI_Ibarrier(communicators().notes, &request));
@@ -232,7 +232,7 @@ class MpiLinks : public ProcessLinks {
       did = true;
       take_note(caller);
     }
-    while (Flights::called(communicators().parcels, caller)) did = true, receive(caller);
+    while (Flights::called(communicators().transfers, caller)) did = true, receive(caller);
     did = flights_.land() || did;
     if (channels_ != nullptr) did = channels_->land() || did;
     keep_in_touch();
@@ -271,36 +271,38 @@ class MpiLinks : public ProcessLinks {
   }
 
   /// An order of tasks without data waits for nobody.
-  void depart_if_ready(std::size_t parcel) {
-    Outgoing& out = outgoing_[parcel];
-    if (!out.sent || (!out.opened && parcels_[parcel].bytes.value() > 0)) return;
-    local_.leave(parcel);
-    const int host = processes_.host(parcels_[parcel].receiver);
+  void depart_if_ready(std::size_t transfer) {
+    Outgoing& out = outgoing_[transfer];
+    if (!out.sent || (!out.opened && transfers_[transfer].bytes.value() > 0)) return;
+    local_.leave(transfer);
+    const int host = processes_.host(transfers_[transfer].receiver);
     if (!out.from.empty() && out.from.front().copier != nullptr) {
-      tell(host, Kind::departed, blob(parcel));
-      channels_->put(way(parcel), std::move(out.from), [] {});
+      tell(host, Kind::departed, blob(transfer));
+      channels_->put(way(transfer), std::move(out.from), [] {});
     } else {
-      flights_.send(communicators().parcels, host, static_cast<int>(parcel), out.from);
+      flights_.send(communicators().transfers, host, static_cast<int>(transfer), out.from);
     }
     out = {};
   }
 
-  Channels::Way way(std::size_t parcel) const { return {parcels_[parcel].sender, parcels_[parcel].receiver}; }
+  Channels::Way way(std::size_t transfer) const {
+    return {transfers_[transfer].sender, transfers_[transfer].receiver};
+  }
 
   void receive(const Flights::Caller& caller) {
-    const auto parcel = static_cast<std::size_t>(caller.tag);
-    if (parcels_[parcel].bytes.value() == 0)
-      flights_.receive(communicators().parcels, caller, {}, [=, this] { local_.send(parcel, {}); });
-    else if (const auto room = room_for(parcel))
-      flights_.receive(communicators().parcels, caller, *room, [=, this] { local_.arrive(parcel); });
+    const auto transfer = static_cast<std::size_t>(caller.tag);
+    if (transfers_[transfer].bytes.value() == 0)
+      flights_.receive(communicators().transfers, caller, {}, [=, this] { local_.send(transfer, {}); });
+    else if (const auto room = room_for(transfer))
+      flights_.receive(communicators().transfers, caller, *room, [=, this] { local_.arrive(transfer); });
   }
 
   /// None where there is none: then the replay has failed.
-  std::optional<Pieces> room_for(std::size_t parcel) {
+  std::optional<Pieces> room_for(std::size_t transfer) {
     try {
-      return local_.expect(parcel);
+      return local_.expect(transfer);
     } catch (...) {
-      monitor_.fail(told(name_(parcel)));
+      monitor_.fail(told(name_(transfer)));
       return {};
     }
   }
@@ -308,13 +310,13 @@ class MpiLinks : public ProcessLinks {
   void read_note(int from, int kind, Blob bytes) {
     heard_[static_cast<std::size_t>(from)] = monitor_.now();
     if (kind == Kind::opened) {
-      const auto parcel = read<std::size_t>(bytes);
-      outgoing_.at(parcel).opened = true;
-      depart_if_ready(parcel);
+      const auto transfer = read<std::size_t>(bytes);
+      outgoing_.at(transfer).opened = true;
+      depart_if_ready(transfer);
     } else if (kind == Kind::departed) {
-      const auto parcel = read<std::size_t>(bytes);
-      if (auto room = room_for(parcel))
-        channels_->put(way(parcel), std::move(*room), [=, this] { local_.arrive(parcel); });
+      const auto transfer = read<std::size_t>(bytes);
+      if (auto room = room_for(transfer))
+        channels_->put(way(transfer), std::move(*room), [=, this] { local_.arrive(transfer); });
     } else if (kind == Kind::beat) {
       if (read<bool>(bytes)) monitor_.others_move();
     } else if (kind == Kind::ping) {
@@ -358,7 +360,7 @@ class MpiLinks : public ProcessLinks {
   const Processes& processes_;
   Monitor& monitor_;
   ThreadLinks& local_;
-  const std::vector<Parcel> parcels_;
+  const std::vector<Transfer> transfers_;
   const Seconds silence_;
   const std::function<std::string(std::size_t)> name_;
   const std::function<void(Blob)> shared_;
@@ -368,14 +370,14 @@ class MpiLinks : public ProcessLinks {
   std::vector<std::function<void()>> orders_;
 
   // Under the monitor's lock.
-  int meetings_ = 0, met_ = 0, pongs_ = 0;
+  int barriers_ = 0, met_ = 0, pongs_ = 0;
   std::size_t came_ = 0;
   Seconds quickest_, ahead_;
   std::vector<Blob> gathered_;  ///< [rank]
 
   // The postman's.
   bool closed_ = false, told_ = false;
-  std::vector<Outgoing> outgoing_;             ///< [parcel]
+  std::vector<Outgoing> outgoing_;             ///< [transfer]
   std::vector<std::optional<Seconds>> heard_;  ///< [rank] when last, once it was
   Seconds beaten_;
   Flights flights_;
@@ -387,11 +389,11 @@ class MpiLinks : public ProcessLinks {
 }  // namespace
 
 std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
-                                      std::vector<Parcel> parcels, Seconds patience,
+                                      std::vector<Transfer> transfers, Seconds patience,
                                       std::function<std::string(std::size_t)> name,
                                       std::function<void(Blob)> shared) {
-  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(parcels), patience, std::move(name),
-                                    std::move(shared));
+  return std::make_unique<MpiLinks>(processes, monitor, local, std::move(transfers), patience,
+                                    std::move(name), std::move(shared));
 }
 
 }  // namespace penstock::replay

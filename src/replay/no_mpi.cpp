@@ -10,7 +10,7 @@ Processes::Processes(int, std::size_t) {
 }
 Processes::~Processes() = default;
 
-std::unique_ptr<ProcessLinks> connect(const Processes&, Monitor&, ThreadLinks&, std::vector<Parcel>,
+std::unique_ptr<ProcessLinks> connect(const Processes&, Monitor&, ThreadLinks&, std::vector<Transfer>,
                                       core::Seconds, std::function<std::string(std::size_t)>,
                                       std::function<void(Blob)>) {
   core::require(false, "without MPI there is one process");

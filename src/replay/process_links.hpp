@@ -34,10 +34,10 @@ class ProcessLinks : public Links {
   virtual void use(Channels& channels, std::function<void()> abort) = 0;
 };
 
-/// `name`: of a parcel, for messages. `shared` is called with the notes that others share. Defined where
+/// `name`: of a transfer, for messages. `shared` is called with the notes that others share. Defined where
 /// there is MPI: a thread of its own does all that MPI does, for which MPI_THREAD_SERIALIZED is enough.
 std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
-                                      std::vector<Parcel> parcels, core::Seconds patience,
+                                      std::vector<Transfer> transfers, core::Seconds patience,
                                       std::function<std::string(std::size_t)> name,
                                       std::function<void(Blob)> shared);
 

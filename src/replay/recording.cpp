@@ -47,7 +47,7 @@ void Recording::put(kernels::Stream& origin) {
   }
   for (std::size_t d = 0; d < devices_.size(); ++d)
     core::require(devices_[d].next == program_.devices[d].size(), "a program that has run comes to its end");
-  each_stream([&](kernels::Stream& stream) { origin.wait(*stream.mark()); });
+  each_stream([&](kernels::Stream& stream) { origin.wait(*stream.record_event()); });
   messages_.clear();
 }
 
@@ -62,7 +62,7 @@ void Recording::begin(kernels::Stream& origin) {
     sums_[r].come = 0;
   }
   waiting_ = 0;
-  const Mark start = origin.mark();
+  const Event start = origin.record_event();
   each_stream([&](kernels::Stream& stream) { stream.wait(*start); });
   for (std::size_t d = 0; d < devices_.size(); ++d)
     for (const MessageId id : program_.open_at_start[d]) open(id, start);
@@ -84,12 +84,12 @@ bool Recording::ready(std::size_t d) {
 bool Recording::passes_barrier(std::size_t d) {
   if (!std::exchange(devices_[d].at_barrier, true)) ++waiting_;
   if (waiting_ < alive_) return false;
-  std::vector<Mark> marks;
+  std::vector<Event> events;
   for (std::size_t i = 0; i < devices_.size(); ++i)
-    if (works(i)) marks.push_back(worker(i).stream().mark());
+    if (works(i)) events.push_back(worker(i).stream().record_event());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (!works(i)) continue;
-    for (const Mark& mark : marks) worker(i).stream().wait(*mark);
+    for (const Event& event : events) worker(i).stream().wait(*event);
     if (i != d) ++devices_[i].next;  // a barrier is nothing else
     devices_[i].at_barrier = false;
   }
@@ -111,14 +111,14 @@ void Recording::perform(std::size_t d) {
         *sums_[r].done[static_cast<std::size_t>(std::ranges::find(devices, DeviceId(d)) - devices.begin())]);
   }
   worker(d).put(instruction);
-  const Mark when = stream.mark();
+  const Event when = stream.record_event();
   for (const MessageId id : instruction.sends) send(d, id, when);
   for (const MessageId id : instruction.opens)
     if (message(id).sender != message(id).receiver) open(id, when);
   if (instruction.kind == ActionKind::reduce_gradient) join(d, static_cast<std::size_t>(sum), when);
 }
 
-void Recording::send(std::size_t d, MessageId id, const Mark& when) {
+void Recording::send(std::size_t d, MessageId id, const Event& when) {
   const Message& m = message(id);
   Travel& own = travel(id);
   own.sent = when;
@@ -133,7 +133,7 @@ void Recording::send(std::size_t d, MessageId id, const Mark& when) {
     move(id);
 }
 
-void Recording::open(MessageId id, const Mark& when) {
+void Recording::open(MessageId id, const Event& when) {
   travel(id).opened = when;
   if (travel(id).sent != nullptr) move(id);
 }
@@ -147,10 +147,10 @@ void Recording::move(MessageId id) {
   arrivals.wait(*own.sent);
   arrivals.wait(*own.opened);
   put_copies(worker(to).backend(), own.from, pieces(worker(to).incoming(m)), arrivals);
-  own.arrived = arrivals.mark();
+  own.arrived = arrivals.record_event();
 }
 
-void Recording::join(std::size_t d, std::size_t r, const Mark& when) {
+void Recording::join(std::size_t d, std::size_t r, const Event& when) {
   const Reduction& reduction = reductions_.list[r];
   const auto member =
       static_cast<std::size_t>(std::ranges::find(reduction.devices, DeviceId(d)) - reduction.devices.begin());
@@ -173,7 +173,7 @@ void Recording::add_up(std::size_t r) {
   Ring::put(sum.values, sum.rooms);
   for (std::size_t i = 0; i < sum.values.size(); ++i) {
     sum.values[i]->put_given(sum.regions[i]);
-    sum.done[i] = sum.values[i]->stream().mark();
+    sum.done[i] = sum.values[i]->stream().record_event();
   }
 }
 

@@ -18,7 +18,7 @@ class Recording {
   void put(kernels::Stream& origin);
 
  private:
-  using Mark = std::shared_ptr<kernels::Mark>;
+  using Event = std::shared_ptr<kernels::Event>;
   struct Device {
     std::size_t next = 0;
     std::unique_ptr<kernels::Stream> arrivals;  ///< bytes come in order
@@ -26,13 +26,13 @@ class Recording {
   };
   struct Travel {
     Pieces from;
-    Mark sent, opened, arrived;
+    Event sent, opened, arrived;
   };
   struct Sum {
     std::vector<std::unique_ptr<DeviceNumbers>> values, rooms;  ///< [replica], made when first used
     std::vector<std::vector<Region>> regions;                   ///< [replica] of those that have come
     std::size_t come = 0;
-    std::vector<Mark> done;  ///< [replica]
+    std::vector<Event> done;  ///< [replica]
   };
 
   const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
@@ -46,10 +46,10 @@ class Recording {
   bool ready(std::size_t device);
   bool passes_barrier(std::size_t device);
   void perform(std::size_t device);
-  void send(std::size_t device, MessageId id, const Mark& when);
-  void open(MessageId id, const Mark& when);
+  void send(std::size_t device, MessageId id, const Event& when);
+  void open(MessageId id, const Event& when);
   void move(MessageId id);
-  void join(std::size_t device, std::size_t reduction, const Mark& when);
+  void join(std::size_t device, std::size_t reduction, const Event& when);
   void add_up(std::size_t reduction);
 
   const Program& program_;

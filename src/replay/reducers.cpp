@@ -11,7 +11,7 @@ namespace penstock::replay {
 
 Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
                    const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
-                   std::size_t first_parcel)
+                   std::size_t first_transfer)
     : monitor_(monitor),
       reductions_(reductions),
       plan_(plan),
@@ -22,10 +22,10 @@ Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::P
   for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
   const bool on_host = std::ranges::all_of(copiers, [](const auto& copier) { return copier == nullptr; });
   for (const Reduction& reduction : reductions.list) {
-    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_parcel, on_host);
-    first_parcel += rings_.back().parcels(reduction.devices).size();
-    rendezvous_.emplace_back(on_host ? 0 : reduction.devices.size(), first_parcel);
-    first_parcel += rendezvous_.back().parcels(reduction.devices).size();
+    rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_transfer, on_host);
+    first_transfer += rings_.back().transfers(reduction.devices).size();
+    barriers_.emplace_back(on_host ? 0 : reduction.devices.size(), first_transfer);
+    first_transfer += barriers_.back().transfers(reduction.devices).size();
     find_library(reduction);
   }
 }
@@ -40,11 +40,11 @@ void Reducers::find_library(const Reduction& reduction) {
   if (fresh) found->second = ranks.front()->collectives(ranks);
 }
 
-void Reducers::add_parcels(std::vector<Parcel>& parcels) const {
+void Reducers::add_transfers(std::vector<Transfer>& transfers) const {
   for (std::size_t r = 0; r < rings_.size(); ++r) {
     const auto& devices = reductions_.list[r].devices;
-    for (const Parcel& parcel : rings_[r].parcels(devices)) parcels.push_back(parcel);
-    for (const Parcel& parcel : rendezvous_[r].parcels(devices)) parcels.push_back(parcel);
+    for (const Transfer& transfer : rings_[r].transfers(devices)) transfers.push_back(transfer);
+    for (const Transfer& transfer : barriers_[r].transfers(devices)) transfers.push_back(transfer);
   }
 }
 
@@ -169,7 +169,7 @@ bool Reducers::sum_by_library(Links& links, std::size_t r, std::size_t member, N
                               const Awaited& awaited) {
   const auto library = libraries_.find(reductions_.list[r].devices);
   if (library == libraries_.end() || library->second == nullptr) return false;
-  rendezvous_[r].meet(links, member, awaited);
+  barriers_[r].arrive_and_wait(links, member, awaited);
   bool summed = false;
   monitor_.work([&] { summed = values.sum(*library->second, member); });
   return summed;

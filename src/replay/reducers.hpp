@@ -4,11 +4,11 @@
 #include <map>
 #include <thread>
 
+#include "barrier.hpp"
 #include "monitor.hpp"
 #include "penstock/replay/worker.hpp"
 #include "record.hpp"
 #include "reductions.hpp"
-#include "rendezvous.hpp"
 #include "ring.hpp"
 
 namespace penstock::replay {
@@ -17,13 +17,13 @@ namespace penstock::replay {
 /// device's order: by the devices' library where they have one, else around a ring.
 class Reducers {
  public:
-  /// Parcels of their rings are numbered from `first_parcel` on. `copiers` bring them, [device]; null on the
-  /// host, and for devices of other processes.
+  /// Transfers of their rings are numbered from `first_transfer` on. `copiers` bring them, [device]; null on
+  /// the host, and for devices of other processes.
   Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
            const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
-           std::size_t first_parcel);
+           std::size_t first_transfer);
 
-  void add_parcels(std::vector<Parcel>& parcels) const;
+  void add_transfers(std::vector<Transfer>& transfers) const;
   /// Of devices of several processes. Before `start`.
   void use(const std::vector<core::DeviceId>& devices, std::shared_ptr<kernels::Collectives> library) {
     libraries_[devices] = std::move(library);
@@ -72,7 +72,7 @@ class Reducers {
   std::map<std::vector<core::DeviceId>, std::shared_ptr<kernels::Collectives>> libraries_;
   /// [reduction] The library is called when all replicas have come, so that none waits in it for one that has
   /// failed.
-  std::vector<Rendezvous> rendezvous_;
+  std::vector<Barrier> barriers_;
   std::vector<Device> devices_;
   struct Scratch {
     Ring::Scratch ring;

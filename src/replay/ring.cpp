@@ -39,8 +39,8 @@ std::size_t Ring::part_of(std::size_t step, std::size_t sender) const {
   return (sender + 2 * replicas_ - step) % replicas_;
 }
 
-std::vector<Parcel> Ring::parcels(const std::vector<core::DeviceId>& devices) const {
-  std::vector<Parcel> out;
+std::vector<Transfer> Ring::transfers(const std::vector<core::DeviceId>& devices) const {
+  std::vector<Transfer> out;
   for (std::size_t move = 0; move < moves(); ++move)
     for (std::size_t i = 0; i < replicas_; ++i) {
       const RingSlice slice(RingSlice(bytes_, replicas_, part_of(move / slices_, i)), slices_,
@@ -72,7 +72,7 @@ class Ring::Member {
   void run(const std::function<std::string()>& awaited) const {
     if (ring_.moves() > 0) begin(0);
     for (std::size_t move = 0; move < ring_.moves(); ++move) {
-      links_.wait(ring_.parcel(move, before_), awaited);
+      links_.wait(ring_.transfer(move, before_), awaited);
       const bool last = move + 1 == ring_.moves();
       if (!last && ring_.slices_ > 1) begin(move + 1);
       end(move);
@@ -96,9 +96,9 @@ class Ring::Member {
 
   void begin(std::size_t move) const {
     const RingSlice given = slice(move, member_), taken = slice(move, before_);
-    links_.send(ring_.parcel(move, member_),
+    links_.send(ring_.transfer(move, member_),
                 move < ring_.slices_ ? gradients_.part(given.start, given.count) : in_sums(given));
-    links_.open(ring_.parcel(move, before_), [pieces = target(move, taken)] { return pieces; });
+    links_.open(ring_.transfer(move, before_), [pieces = target(move, taken)] { return pieces; });
   }
 
   Pieces target(std::size_t move, const RingSlice& taken) const {
@@ -141,10 +141,10 @@ void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
     const RingSlice given(values.size(), replicas_, part_of(step, member)),
         taken(values.size(), replicas_, part_of(step, before));
     Numbers& to = adds ? room : values;
-    links.send(parcel(step, member), values.piece(given.start, given.count));
-    links.open(parcel(step, before),
+    links.send(transfer(step, member), values.piece(given.start, given.count));
+    links.open(transfer(step, before),
                [&to, begin = adds ? 0 : taken.start, count = taken.count] { return to.piece(begin, count); });
-    links.wait(parcel(step, before), awaited);
+    links.wait(transfer(step, before), awaited);
     if (adds) values.add(taken.start, room, taken.count);
   }
 }
@@ -155,8 +155,8 @@ void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
                const std::vector<std::unique_ptr<DeviceNumbers>>& rooms) {
   const std::size_t n = values.size();
   const Ring ring(n, core::Bytes(0), 0, false);
-  std::vector<std::unique_ptr<kernels::Mark>> done, next(n);
-  for (const auto& row : values) done.push_back(row->stream().mark());
+  std::vector<std::unique_ptr<kernels::Event>> done, next(n);
+  for (const auto& row : values) done.push_back(row->stream().record_event());
   for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t before = (i + n - 1) % n;
@@ -169,7 +169,7 @@ void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
       } else {
         values[i]->put_copy(part.start, *values[before], part.start, part.count, stream);
       }
-      next[i] = stream.mark();
+      next[i] = stream.record_event();
     }
     std::swap(done, next);
   }

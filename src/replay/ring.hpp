@@ -17,12 +17,12 @@ namespace penstock::replay {
 /// and then copied, so that all end with the same bits. Sums are in fp32.
 class Ring {
  public:
-  /// Of `bytes` of gradients of n >= 1 replicas; its parcels are numbered from `first` on. Not `sliced`: each
-  /// part travels as one.
+  /// Of `bytes` of gradients of n >= 1 replicas; its transfers are numbered from `first` on. Not `sliced`:
+  /// each part travels as one.
   Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced = true);
 
   /// Every slice is sent, be it empty.
-  std::vector<Parcel> parcels(const std::vector<core::DeviceId>& devices) const;
+  std::vector<Transfer> transfers(const std::vector<core::DeviceId>& devices) const;
 
   /// Of so many numbers.
   std::size_t largest_part(std::size_t numbers) const { return (numbers + replicas_ - 1) / replicas_; }
@@ -51,7 +51,7 @@ class Ring {
   class Member;
   std::size_t moves() const { return 2 * (replicas_ - 1) * slices_; }
   std::size_t part_of(std::size_t step, std::size_t sender) const;
-  std::size_t parcel(std::size_t move, std::size_t sender) const {
+  std::size_t transfer(std::size_t move, std::size_t sender) const {
     return first_ + move * replicas_ + sender;
   }
 

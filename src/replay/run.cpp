@@ -4,10 +4,10 @@
 #include <numeric>
 #include <set>
 
-#include "parallel.hpp"
+#include "concurrent.hpp"
 #include "penstock/core/error.hpp"
-#include "recomposed.hpp"
 #include "regions.hpp"
+#include "sequential.hpp"
 #include "traced.hpp"
 
 namespace penstock::replay {
@@ -30,8 +30,8 @@ std::size_t at_work(const Program& program, const Processes* processes, int rank
 }
 
 void check_processes(const Program& program, Manner manner, const Processes& processes) {
-  if (manner == Manner::recomposed)
-    throw core::BadInput("several processes replay devices side by side, not recomposed");
+  if (manner == Manner::sequential)
+    throw core::BadInput("several processes replay devices concurrently, not in sequential emulation");
   for (int rank = 0; rank < processes.size(); ++rank)
     if (at_work(program, &processes, rank) == 0)
       throw core::BadInput(fmt::format("of {} processes, number {} would have none of the plan's devices",
@@ -48,7 +48,7 @@ void check_side_by_side(const std::vector<const kernels::Backend*>& backends) {
     if (!places.insert(backend->place()).second)
       throw core::BadInput(
           fmt::format("more than one device is on {}, and side by side each needs its own; "
-                      "replay it recomposed, or on partitions",
+                      "replay it with --sequential, or on partitions",
                       backend->place()));
   }
 }
@@ -61,7 +61,7 @@ void check_workers(const Program& program, const std::vector<Worker*>& workers, 
     core::require(d < workers.size() && workers[d] != nullptr, "every device with instructions has a worker");
     backends.push_back(&workers[d]->backend());
   }
-  if (manner == Manner::parallel) check_side_by_side(backends);
+  if (manner == Manner::concurrent) check_side_by_side(backends);
 }
 
 bool needs_cores(const std::vector<Worker*>& workers) {
@@ -75,10 +75,10 @@ void check(const Program& program, const std::vector<Worker*>& workers, Manner m
   if (options.processes != nullptr) check_processes(program, manner, *options.processes);
   check_workers(program, workers, manner, options.processes);
   const std::size_t devices = at_work(program, nullptr, 0), cores = allowed_cores().size();
-  if (manner == Manner::parallel && options.processes == nullptr && needs_cores(workers) && devices > cores)
+  if (manner == Manner::concurrent && options.processes == nullptr && needs_cores(workers) && devices > cores)
     throw core::BadInput(
         fmt::format("{} devices side by side need as many cores, and this process may use {}; "
-                    "replay it recomposed",
+                    "replay it with --sequential",
                     devices, cores));
 }
 
@@ -112,7 +112,7 @@ std::vector<double> losses(const Records& records) {
 }  // namespace
 
 std::string_view name(Manner manner) {
-  return manner == Manner::parallel ? "parallel" : "recomposed";
+  return manner == Manner::concurrent ? "concurrent" : "sequential";
 }
 
 kernels::MachineShare share_of_machine(const Program& program, const Processes* processes) {
@@ -129,10 +129,10 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
 ReplayResult run(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                  const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options) {
   check(program, workers, manner, options);
-  Records records = manner == Manner::parallel
-                        ? run_parallel(program, problem, plan, workers, options, cores_for(program, options))
-                        : run_recomposed(program, problem, plan, workers, options);
-  if (manner == Manner::recomposed) note_losses(workers, records);
+  Records records = manner == Manner::concurrent ? run_concurrent(program, problem, plan, workers, options,
+                                                                  cores_for(program, options))
+                                                 : run_sequential(program, problem, plan, workers, options);
+  if (manner == Manner::sequential) note_losses(workers, records);
   ReplayResult out;
   out.manner = manner;
   if (options.processes != nullptr && options.processes->rank() > 0) return out;

@@ -11,29 +11,30 @@
 
 namespace penstock::replay {
 
-/// A thread per receiver here copies bytes that come from here; a parcel has arrived when they are copied
+/// A thread per receiver here copies bytes that come from here; a transfer has arrived when they are copied
 /// and, where `throttle`, its flow over the cluster's links (flows.hpp) has ended.
 class ThreadLinks : public Links {
  public:
-  /// `here`: devices of this process; `name`: of a parcel, for messages.
-  ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Parcel> parcels, bool throttle,
-              const std::function<bool(core::DeviceId)>& here, std::function<std::string(std::size_t)> name);
+  /// `here`: devices of this process; `name`: of a transfer, for messages.
+  ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Transfer> transfers,
+              bool throttle, const std::function<bool(core::DeviceId)>& here,
+              std::function<std::string(std::size_t)> name);
   ~ThreadLinks() override;
   ThreadLinks(const ThreadLinks&) = delete;
   ThreadLinks& operator=(const ThreadLinks&) = delete;
 
-  void send(std::size_t parcel, Pieces from) override;
-  void open(std::size_t parcel, std::function<Pieces()> room) override;
-  void wait(std::size_t parcel, const std::function<std::string()>& awaited) override;
+  void send(std::size_t transfer, Pieces from) override;
+  void open(std::size_t transfer, std::function<Pieces()> room) override;
+  void wait(std::size_t transfer, const std::function<std::string()>& awaited) override;
 
-  /// For whoever carries parcels between processes. Of one that leaves; of one that comes, and has been
+  /// For whoever carries transfers between processes. Of one that leaves; of one that comes, and has been
   /// opened: room for it, and that its bytes are there.
-  void leave(std::size_t parcel);
-  Pieces expect(std::size_t parcel);
-  void arrive(std::size_t parcel);
+  void leave(std::size_t transfer);
+  Pieces expect(std::size_t transfer);
+  void arrive(std::size_t transfer);
 
-  /// Under the monitor's lock: when parcels travelled; and as if none ever had.
-  Interval when(std::size_t parcel) const { return state_[parcel].when; }
+  /// Under the monitor's lock: when transfers travelled; and as if none ever had.
+  Interval when(std::size_t transfer) const { return state_[transfer].when; }
   void reset();
 
  private:
@@ -43,19 +44,19 @@ class ThreadLinks : public Links {
     std::function<Pieces()> room;
     Interval when;
   };
-  void depart(std::size_t parcel);
-  void start(std::size_t parcel);
-  void arrive_if_done(std::size_t parcel, core::Seconds now);
+  void depart(std::size_t transfer);
+  void start(std::size_t transfer);
+  void arrive_if_done(std::size_t transfer, core::Seconds now);
   Monitor::Tick tick(core::Seconds now);
   void serve(std::size_t device);
-  void carry(std::size_t parcel);
+  void carry(std::size_t transfer);
 
   Monitor& monitor_;
-  const std::vector<Parcel> parcels_;
+  const std::vector<Transfer> transfers_;
   const bool throttle_;
   const std::function<std::string(std::size_t)> name_;
   Flows flows_;
-  std::vector<State> state_;                     ///< [parcel]
+  std::vector<State> state_;                     ///< [transfer]
   std::vector<std::deque<std::size_t>> queues_;  ///< [receiver] to be copied
   bool closed_ = false;
   std::vector<std::thread> carriers_;

@@ -12,7 +12,7 @@ namespace scripted {
 
 using namespace penstock;
 
-/// What marks read, and what moves it.
+/// What events read, and what moves it.
 struct Script {
   double now = 0;
   double eviction = 0.01;  ///< s
@@ -28,10 +28,10 @@ struct Script {
   }
 };
 
-struct Mark : kernels::Mark {
-  explicit Mark(double at) : time(at) {}
-  core::Seconds since(const kernels::Mark& earlier) const override {
-    return core::Seconds(time - dynamic_cast<const Mark&>(earlier).time);
+struct Event : kernels::Event {
+  explicit Event(double at) : time(at) {}
+  core::Seconds since(const kernels::Event& earlier) const override {
+    return core::Seconds(time - dynamic_cast<const Event&>(earlier).time);
   }
   bool reached() const override { return true; }
   double time;
@@ -39,8 +39,8 @@ struct Mark : kernels::Mark {
 
 struct Stream : kernels::Stream {
   explicit Stream(Script& s) : script(s) {}
-  std::unique_ptr<kernels::Mark> mark() override { return std::make_unique<Mark>(script.now); }
-  void wait(const kernels::Mark&) override {}
+  std::unique_ptr<kernels::Event> record_event() override { return std::make_unique<Event>(script.now); }
+  void wait(const kernels::Event&) override {}
   void synchronise() override {}
   void evict_caches() override {
     script.now += script.eviction;

@@ -408,23 +408,23 @@ expect 11 "x.yaml:3: clusters[0].file" "$penstock" run x.yaml
 # A plan executed for real, small enough to take a moment: beside its simulation, as files, with its losses.
 tiny=(--model case_study -p layers=1 -p hidden=64 -p heads=4 -p sequence=16)
 "$penstock" plan "${tiny[@]}" --cluster "$clusters/host.yaml" --devices 2 --mini-batch 8 --planner gpipe_equal -o tiny.yaml >/dev/null
-replay=("$penstock" replay tiny.yaml --recomposed)
-expect 0 "4 iterations, recomposed), " "${replay[@]}" --iterations 4 -o replayed --losses losses.csv
+replay=("$penstock" replay tiny.yaml --sequential)
+expect 0 "4 iterations, sequential), " "${replay[@]}" --iterations 4 -o replayed --losses losses.csv
 for file in comparison.csv comparison.json measured.pftrace measured.svg simulated.pftrace simulated.svg; do
   [[ -s replayed/$file && -z $(find . -name '*.tmp') ]] || { echo "FAILED: replay wrote no $file"; failures=$((failures + 1)); }
 done
 awk -F, 'NR == 1 { next } NR > 2 && $2 >= last { bad = 1 } { last = $2; ++n } END { exit bad || n != 5 }' losses.csv ||
   { echo "FAILED: losses of 5 mini-batches that fall"; cat losses.csv; failures=$((failures + 1)); }
 # In place of another replay's files; not of what somebody else keeps under their names.
-expect 0 "recomposed), " "${replay[@]}" --iterations 1 -o replayed
+expect 0 "sequential), " "${replay[@]}" --iterations 1 -o replayed
 echo mine >replayed/comparison.json
 expect 12 "replayed/measured.pftrace is there, and replayed/comparison.json does not say that penstock replay wrote it" \
   "${replay[@]}" --iterations 1 -o replayed
 expect 0 "mine" cat replayed/comparison.json
 expect 0 '"only_simulated": 0' "${replay[@]}" --iterations 1 --json
 expect 0 "stage 1" "${replay[@]}" --iterations 1 --warm-up 0 --network fifo
-expect 10 "--recomposed excludes --no-throttle" "${replay[@]}" --no-throttle
-expect 10 "--parallel excludes --recomposed" "${replay[@]}" --parallel
+expect 10 "--sequential excludes --no-throttle" "${replay[@]}" --no-throttle
+expect 10 "--concurrent excludes --sequential" "${replay[@]}" --concurrent
 expect 11 "the host has no graphs" "${replay[@]}" --graph -o bad.yaml
 expect 11 "'/' is followed by how many equal partitions" "${replay[@]}" --device cuda:0/0 -o bad.yaml
 expect 11 "unknown device 'hast'; did you mean 'host'?" "${replay[@]}" --device hast -o bad.yaml
@@ -434,7 +434,7 @@ expect 21 "the plan is not valid" "$penstock" replay shared.yaml -o bad.yaml
 # A byte less than the replay took, more than the plan is said to need, which leaves out what poolings remember and what
 # the library's kernels want on the side: nothing is left but the message and an exit code.
 "$penstock" plan --model resnet50 -p resolution=32 --cluster "$clusters/host.yaml" --devices 1 --mini-batch 2 --planner gpipe_equal -o lone.yaml >/dev/null
-lone=("$penstock" replay lone.yaml --recomposed)
+lone=("$penstock" replay lone.yaml --sequential)
 "${lone[@]}" --iterations 1 -o alone >/dev/null
 peak=$(sed -n 's/.*"peak_measured": \([0-9]*\).*/\1/p' alone/comparison.json)
 sed "s/5GiB/$((peak - 1))B/" "$clusters/host.yaml" >scarce.yaml
@@ -464,7 +464,7 @@ models: [{name: case_study, parameters: {layers: 1, hidden: 32, heads: 2, sequen
 clusters: [{file: $clusters/host.yaml, devices: [2, 4]}]
 planners: [gpipe_equal, data_parallel, single_device]
 YAML
-validate=("$penstock" validate tiny_grid.yaml --recomposed --iterations 2 -o measured)
+validate=("$penstock" validate tiny_grid.yaml --sequential --iterations 2 -o measured)
 expect 0 "2 plans left out:" "${validate[@]}"
 expect 0 "4 plans: iteration time off by" cat measured/table.txt
 expect 0 "Kendall's tau" cat measured/table.txt

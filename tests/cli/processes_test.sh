@@ -26,7 +26,7 @@ sed 's/^    micro_batch: .*/&\n    tensor_parallel: 4/' replicas.yaml >group.yam
 same_losses() {
   local plan processes=$1 file
   for plan in row replicas groups group; do
-    "$penstock" replay $plan.yaml --recomposed --iterations 2 --losses one.csv >/dev/null
+    "$penstock" replay $plan.yaml --sequential --iterations 2 --losses one.csv >/dev/null
     mpi -n "$processes" "$penstock" replay $plan.yaml --iterations 2 --losses many.csv -o out >out.txt 2>&1 ||
       { fail "$plan, $processes processes"; cat out.txt; }
     cmp one.csv many.csv || fail "losses of $plan, $processes processes"
@@ -82,12 +82,12 @@ else
   ends 2
   # A byte less than the fuller device took, more than the plan is said to need: poolings remember where they looked.
   "$penstock" plan --model resnet50 -p resolution=32 --cluster "$cluster" --devices 2 --mini-batch 2 --planner gpipe_equal -o pooled.yaml >/dev/null
-  "$penstock" replay pooled.yaml --recomposed --iterations 1 -o alone >/dev/null
+  "$penstock" replay pooled.yaml --sequential --iterations 1 -o alone >/dev/null
   peak=$(sed -n 's/.*"peak_measured": \([0-9]*\).*/\1/p' alone/comparison.json | sort -n | tail -1)
   sed "s/5GiB/$((peak - 1))B/" "$cluster" >scarce.yaml
   expect 23 "out of memory" mpi -n 2 "$penstock" replay pooled.yaml --cluster scarce.yaml -o none
   all_end "a device fails in a collective: all end" 2
-  expect 11 "not recomposed" mpi -n 2 "$penstock" replay row.yaml --recomposed -o none
+  expect 11 "not in sequential emulation" mpi -n 2 "$penstock" replay row.yaml --sequential -o none
   expect 11 "cuda" mpi -n 2 "$penstock" replay row.yaml --device cuda -o none
   expect 11 "of 5 processes, number 4 would have none of the plan's devices" mpi -n 5 "$penstock" replay row.yaml -o none
   [[ ! -e none ]] || fail "files of a replay that did not happen"

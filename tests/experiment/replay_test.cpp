@@ -23,9 +23,9 @@ experiment::Replayed replayed(const char* planner, int devices, experiment::Repl
   return experiment::replay_plan(problem, *plan, {}, setting);
 }
 
-experiment::ReplaySetting recomposed(int iterations) {
+experiment::ReplaySetting sequential(int iterations) {
   experiment::ReplaySetting setting;
-  setting.manner = replay::Manner::recomposed;
+  setting.manner = replay::Manner::sequential;
   setting.options.iterations = iterations;
   return setting;
 }
@@ -33,8 +33,8 @@ experiment::ReplaySetting recomposed(int iterations) {
 }  // namespace
 
 TEST_CASE("a replay fills a row, and shows every task that the simulation shows") {
-  const auto out = replayed("gpipe_equal", 2, recomposed(3));
-  CHECK(out.row.manner == "recomposed");
+  const auto out = replayed("gpipe_equal", 2, sequential(3));
+  CHECK(out.row.manner == "sequential");
   CHECK(out.row.schedule == "gpipe");
   CHECK(out.row.iterations == 3);
   CHECK(out.row.stages == 2);
@@ -49,7 +49,7 @@ TEST_CASE("a replay fills a row, and shows every task that the simulation shows"
 }
 
 TEST_CASE("the loss falls, and how the model is cut does not show in it") {
-  auto setting = recomposed(4);
+  auto setting = sequential(4);
   setting.training.losses = true;
   setting.training.rule.rate = 1e-3f;
   const auto whole = replayed("single_device", 1, setting).measured.losses;
@@ -64,5 +64,5 @@ TEST_CASE("the loss falls, and how the model is cut does not show in it") {
 }
 
 TEST_CASE("without being asked, nobody reads losses") {
-  CHECK(replayed("single_device", 1, recomposed(1)).measured.losses.empty());
+  CHECK(replayed("single_device", 1, sequential(1)).measured.losses.empty());
 }

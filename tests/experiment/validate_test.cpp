@@ -27,7 +27,7 @@ class Command {
   explicit Command(const std::string& folder) {
     options_.folder = folder;
     options_.conditions = "this machine";
-    options_.replay.manner = replay::Manner::recomposed;
+    options_.replay.manner = replay::Manner::sequential;
     options_.replay.options.iterations = 2;
     options_.stamp = [this](report::ReplayRow& row) { row.load = ++measured; };
     options_.progress = [this](const experiment::ValidateProgress& p) {

@@ -211,17 +211,17 @@ void check_stream(Backend& backend) {
   kernels::write_values(backend, *a, Values{1, 2, 3});
   backend.add(*b, *a, *stream);  // once before it is bundled
   backend.zero(*b, *stream);
-  const auto start = stream->mark();
+  const auto start = stream->record_event();
   stream->bundle(4, [&] { backend.add(*b, *a, *stream); })();
   stream->synchronise();
   CHECK(kernels::read_values(backend, *b) == Values{4, 8, 12});
   backend.add(*b, *a, *stream);
-  const auto added = stream->mark();
+  const auto added = stream->record_event();
   other->wait(*added);
   backend.copy(*a, *b, *other);
   other->synchronise();
   CHECK(kernels::read_values(backend, *a) == Values{5, 10, 15});
-  const auto end = stream->mark();
+  const auto end = stream->record_event();
   CHECK(end->since(*start) > core::Seconds(0));
 }
 

@@ -26,7 +26,7 @@ void check_misfits(Backend& backend);
 /// A sum may leave the gradient where it is, and take one tensor twice.
 void check_shared_buffers(Backend& backend);
 void check_algorithms(Backend& backend, Number number);
-/// Sums, copies, marks and bundles.
+/// Sums, copies, events and bundles.
 void check_stream(Backend& backend);
 
 /// All rules in fp32, and small steps in the master copy of 16-bit parameters.

@@ -138,11 +138,11 @@ TEST_CASE("kernels tell their algorithm and workspace") {
   test::check_algorithms(*kernels::open_device("host", 1), Number::fp32);
 }
 
-TEST_CASE("the sum of buffers, copies, marks and bundles") {
+TEST_CASE("the sum of buffers, copies, events and bundles") {
   const auto host = kernels::open_device("host", 1);
   test::check_stream(*host);
   const auto stream = host->make_stream();
-  const auto start = stream->mark(), end = stream->mark();
+  const auto start = stream->record_event(), end = stream->record_event();
   CHECK(start->since(*end) <= core::Seconds(0));
 }
 
@@ -163,9 +163,9 @@ TEST_SUITE("slow") {
       core::Seconds best(1e9);
       for (int i = 0; i < 10; ++i) {
         if (cold) stream->evict_caches();
-        const auto start = stream->mark();
+        const auto start = stream->record_event();
         host->add(*b, *a, *stream);
-        best = std::min(best, stream->mark()->since(*start));
+        best = std::min(best, stream->record_event()->since(*start));
       }
       return best.value();
     };

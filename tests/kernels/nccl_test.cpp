@@ -101,8 +101,8 @@ struct Fake : Buffer {
 };
 
 struct NoStream : kernels::Stream {
-  std::unique_ptr<kernels::Mark> mark() override { return nullptr; }
-  void wait(const kernels::Mark&) override {}
+  std::unique_ptr<kernels::Event> record_event() override { return nullptr; }
+  void wait(const kernels::Event&) override {}
   void synchronise() override {}
   void evict_caches() override {}
   std::function<void()> bundle(int, const std::function<void()>& body) override { return body; }

@@ -93,18 +93,18 @@ struct TwinBuffer : Buffer {
   Memory memory;
 };
 
-struct TwinMark : Mark {
-  core::Seconds since(const Mark& earlier) const override {
+struct TwinEvent : Event {
+  core::Seconds since(const Event& earlier) const override {
     return core::Seconds(
-        std::chrono::duration<double>(time - dynamic_cast<const TwinMark&>(earlier).time).count());
+        std::chrono::duration<double>(time - dynamic_cast<const TwinEvent&>(earlier).time).count());
   }
   bool reached() const override { return true; }
   std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
 };
 
 struct TwinStream : Stream {
-  std::unique_ptr<Mark> mark() override { return std::make_unique<TwinMark>(); }
-  void wait(const Mark&) override {}
+  std::unique_ptr<Event> record_event() override { return std::make_unique<TwinEvent>(); }
+  void wait(const Event&) override {}
   void synchronise() override {
     if (std::exchange(fault, 0) != 0) throw core::BadInput("a missing row");
   }

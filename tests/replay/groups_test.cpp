@@ -10,10 +10,10 @@
 #include "penstock/kernels/values.hpp"
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
+#include "replay/concurrent.hpp"
 #include "replay/cut.hpp"
-#include "replay/parallel.hpp"
-#include "replay/recomposed.hpp"
 #include "replay/relay.hpp"
+#include "replay/sequential.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
@@ -100,10 +100,10 @@ const replay::Interval& record_at(const replay::Records& records, std::size_t de
 
 std::string failure(Team& team, const CutModel& model, replay::Manner manner) {
   try {
-    if (manner == replay::Manner::parallel)
-      run_parallel(team.program, model.problem(), model.plan, team.workers, once(), {});
+    if (manner == replay::Manner::concurrent)
+      run_concurrent(team.program, model.problem(), model.plan, team.workers, once(), {});
     else
-      run_recomposed(team.program, model.problem(), model.plan, team.workers, once());
+      run_sequential(team.program, model.problem(), model.plan, team.workers, once());
   } catch (const core::Error& error) {
     return error.what();
   }
@@ -178,7 +178,7 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
   for (const std::size_t replicas : {1, 2}) {
     const CutModel model = small_gpt({.rank = {0, 1}, .replicas = replicas, .tensor_parallel = 2});
     Team team(model);
-    const auto records = run_recomposed(team.program, model.problem(), model.plan, team.workers, once(),
+    const auto records = run_sequential(team.program, model.problem(), model.plan, team.workers, once(),
                                         [] { return Seconds(0); });
     for (std::size_t d = 0; d < team.program.devices.size(); ++d)
       for (std::size_t p = 0; p < team.program.devices[d].size(); ++p) {
@@ -203,9 +203,9 @@ TEST_CASE("groups side by side and taking turns: the same weights, bit by bit, a
   const CutModel model = small_gpt(cut), alone = small_gpt({.rank = {0}});
   Team together(model), in_turn(model), one(alone);
   const auto records =
-      run_parallel(together.program, model.problem(), model.plan, together.workers, once(), {});
-  run_recomposed(in_turn.program, model.problem(), model.plan, in_turn.workers, once());
-  run_recomposed(one.program, alone.problem(), alone.plan, one.workers, once());
+      run_concurrent(together.program, model.problem(), model.plan, together.workers, once(), {});
+  run_sequential(in_turn.program, model.problem(), model.plan, in_turn.workers, once());
+  run_sequential(one.program, alone.problem(), alone.plan, one.workers, once());
   CHECK(together.weights(model) == in_turn.weights(model));
   double loss = 0;
   for (const auto& part : records.losses)
@@ -219,7 +219,7 @@ TEST_CASE("side by side a throttled collective takes its time") {
   Team team(model);
   auto options = once();
   options.throttle = true;
-  const auto records = run_parallel(team.program, model.problem(), model.plan, team.workers, options, {});
+  const auto records = run_concurrent(team.program, model.problem(), model.plan, team.workers, options, {});
   const auto told = cost::stage_time(model.problem(), model.plan.stages[0], 2).collectives;
   const auto forward = record_at(records, 0, 0);
   CHECK(told.forward.value() > 0.001);
@@ -230,7 +230,7 @@ TEST_CASE("side by side a throttled collective takes its time") {
 
 TEST_CASE("a failure in one device of a group ends the others, and is told by its name") {
   const CutModel model = small_gpt({.rank = {0, 1}, .tensor_parallel = 2});
-  for (const auto manner : {replay::Manner::parallel, replay::Manner::recomposed}) {
+  for (const auto manner : {replay::Manner::concurrent, replay::Manner::sequential}) {
     Team team(model);
     team.owned[3]->instead = [](const replay::Instruction& i) -> bool {
       if (i.kind == schedule::ActionKind::backward) throw core::BadInput("broken");
@@ -241,7 +241,7 @@ TEST_CASE("a failure in one device of a group ends the others, and is told by it
   const CutModel lonely = small_gpt({.rank = {0}, .tensor_parallel = 2});
   Team team(lonely);
   team.owned[1]->instead = [](const replay::Instruction&) { return true; };  // never comes
-  CHECK(failure(team, lonely, replay::Manner::parallel).find("nothing has moved for 0.3 s") !=
+  CHECK(failure(team, lonely, replay::Manner::concurrent).find("nothing has moved for 0.3 s") !=
         std::string::npos);
 }
 

@@ -71,14 +71,14 @@ class Guest final : public kernels::Backend {
 class GuestLibrary final : public kernels::Collectives {
  public:
   explicit GuestLibrary(const std::vector<kernels::Backend*>& ranks)
-      : first_(dynamic_cast<Guest&>(*ranks.front())), values_(ranks.size()), meeting_(std::ssize(ranks)) {}
+      : first_(dynamic_cast<Guest&>(*ranks.front())), values_(ranks.size()), group_(std::ssize(ranks)) {}
   void all_reduce(std::size_t rank, kernels::Buffer& values, kernels::Stream& stream) override {
     values_[rank] = &values;
-    meeting_.arrive_and_wait();
+    group_.arrive_and_wait();
     if (rank == 0) ++first_.sums;
     for (std::size_t i = 1; rank == 0 && i < values_.size(); ++i) first_.add(values, *values_[i], stream);
     for (std::size_t i = 1; rank == 0 && i < values_.size(); ++i) first_.copy(*values_[i], values, stream);
-    meeting_.arrive_and_wait();
+    group_.arrive_and_wait();
   }
   void reduce_scatter(std::size_t, const kernels::Buffer&, kernels::Buffer&, kernels::Stream&) override {}
   void all_gather(std::size_t, const kernels::Buffer&, kernels::Buffer&, kernels::Stream&) override {}
@@ -94,7 +94,7 @@ class GuestLibrary final : public kernels::Collectives {
  private:
   Guest& first_;
   std::vector<kernels::Buffer*> values_;
-  std::barrier<> meeting_;
+  std::barrier<> group_;
 };
 
 inline std::unique_ptr<kernels::Collectives> Guest::collectives(const std::vector<kernels::Backend*>& ranks,

@@ -1,5 +1,5 @@
 #pragma once
-// A device that does nothing until somebody waits for it, and then in any order that its streams and marks
+// A device that does nothing until somebody waits for it, and then in any order that its streams and events
 // allow: what is not ordered by them shows.
 
 #include "penstock/core/error.hpp"
@@ -60,9 +60,9 @@ class LazyWorld {
   std::vector<std::shared_ptr<Line>> lines_;
 };
 
-struct LazyMark final : kernels::Mark {
+struct LazyMark final : kernels::Event {
   explicit LazyMark(LazyWorld::Moment when) : moment(std::move(when)) {}
-  core::Seconds since(const kernels::Mark&) const override { return core::Seconds(1); }
+  core::Seconds since(const kernels::Event&) const override { return core::Seconds(1); }
   bool reached() const override { return true; }
   LazyWorld::Moment moment;
 };
@@ -71,11 +71,11 @@ class LazyStream final : public kernels::Stream {
  public:
   explicit LazyStream(LazyWorld& world) : world_(world), line_(world.line()) {}
   void add(std::function<void()> work) { line_->tasks.push_back({std::move(work)}); }
-  std::unique_ptr<kernels::Mark> mark() override {
+  std::unique_ptr<kernels::Event> record_event() override {
     return std::make_unique<LazyMark>(LazyWorld::Moment{line_, line_->tasks.size()});
   }
-  void wait(const kernels::Mark& mark) override {
-    line_->tasks.push_back({nullptr, dynamic_cast<const LazyMark&>(mark).moment});
+  void wait(const kernels::Event& event) override {
+    line_->tasks.push_back({nullptr, dynamic_cast<const LazyMark&>(event).moment});
   }
   void synchronise() override { world_.run(); }
   void evict_caches() override {}

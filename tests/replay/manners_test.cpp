@@ -13,12 +13,12 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/devices.hpp"
 #include "penstock/kernels/values.hpp"
-#include "penstock/replay/captured.hpp"
+#include "penstock/replay/cuda_graph.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
-#include "replay/parallel.hpp"
-#include "replay/recomposed.hpp"
+#include "replay/concurrent.hpp"
+#include "replay/sequential.hpp"
 #include "replay/traced.hpp"
 #include "support/near.hpp"
 #include "support/skip.hpp"
@@ -88,7 +88,7 @@ std::string refusal(const CutModel& model, const Open& open) {
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
   Team team(model, program, open);
   try {
-    run(program, model.problem(), model.plan, team.workers, replay::Manner::parallel, two_iterations());
+    run(program, model.problem(), model.plan, team.workers, replay::Manner::concurrent, two_iterations());
   } catch (const core::BadInput& e) {
     return e.what();
   }
@@ -117,9 +117,9 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
       const auto program = replay::lower(model.graph, {model.graph, model.plan});
       Team together(model, program), alone(model, program);
       const auto options = two_iterations();
-      const auto side_by_side = run_parallel(program, model.problem(), model.plan, together.workers, options,
-                                             replay::allowed_cores());
-      run_recomposed(program, model.problem(), model.plan, alone.workers, options);
+      const auto side_by_side = run_concurrent(program, model.problem(), model.plan, together.workers,
+                                               options, replay::allowed_cores());
+      run_sequential(program, model.problem(), model.plan, alone.workers, options);
       CHECK(together.weights() == alone.weights());
       const auto summary = trace::summarise(
           trace_of(program, model.problem(), model.plan, side_by_side.iterations.back(), side_by_side.peaks));
@@ -135,9 +135,9 @@ TEST_CASE("side by side no device holds gradients any longer than one at a time 
         small_chain(), {.schedule = family, .rank = {0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
     Team together(model, program), alone(model, program);
-    run_parallel(program, model.problem(), model.plan, together.workers, two_iterations(),
-                 replay::allowed_cores());
-    run_recomposed(program, model.problem(), model.plan, alone.workers, two_iterations());
+    run_concurrent(program, model.problem(), model.plan, together.workers, two_iterations(),
+                   replay::allowed_cores());
+    run_sequential(program, model.problem(), model.plan, alone.workers, two_iterations());
     for (std::size_t d = 0; d < together.workers.size(); ++d)
       CHECK(plan::total(together.workers[d]->memory().at_peak) ==
             plan::total(alone.workers[d]->memory().at_peak));
@@ -159,8 +159,8 @@ TEST_CASE("devices that are not the host's exchange messages and sums among them
       return dynamic_cast<replay::test::Guest&>(*guests.backends[d]);
     };
     for (std::size_t d = 0; d < guests.backends.size(); ++d) of_guest(d).reads = 0;
-    run(program, model.problem(), model.plan, guests.workers, replay::Manner::parallel, two_iterations());
-    run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
+    run(program, model.problem(), model.plan, guests.workers, replay::Manner::concurrent, two_iterations());
+    run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
     for (std::size_t d = 0; d < guests.backends.size(); ++d) {
       CHECK(of_guest(d).reads == 0);
       CHECK(of_guest(d).copies > 0);
@@ -177,14 +177,14 @@ TEST_CASE("replicas whose devices have a library sum by it: one per set of devic
   Team guests(model, program, guest), hosts(model, program);
   int libraries = 0, sums = 0;
   for (auto& backend : guests.backends) dynamic_cast<replay::test::Guest&>(*backend).has_library = true;
-  run(program, model.problem(), model.plan, guests.workers, replay::Manner::parallel, two_iterations());
+  run(program, model.problem(), model.plan, guests.workers, replay::Manner::concurrent, two_iterations());
   for (auto& backend : guests.backends) {
     libraries += dynamic_cast<replay::test::Guest&>(*backend).libraries;
     sums += dynamic_cast<replay::test::Guest&>(*backend).sums;
   }
   CHECK(libraries == 2);
   CHECK(sums == 3 * 4);  // 3 iterations of 4 stages
-  run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
+  run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
   CHECK(guests.weights() == hosts.weights());
 }
 
@@ -210,38 +210,38 @@ TEST_CASE("an iteration put on all streams at once trains alike, in whatever ord
       for (const auto& worker : lazy.owned) workers.push_back(worker.get());
       replay::ReplayOptions once = two_iterations();
       once.warm_up = 0, once.iterations = 1;
-      run_recomposed(program, model.problem(), model.plan, lazy.workers, once);
-      CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
+      run_sequential(program, model.problem(), model.plan, lazy.workers, once);
+      CHECK(run_as_cuda_graph(program, model.graph, model.plan, workers, 2, {}).size() == 2);
       once.iterations = 1 + 4;  // one before, two to get ready, two that count
-      run_recomposed(program, model.problem(), model.plan, hosts.workers, once);
+      run_sequential(program, model.problem(), model.plan, hosts.workers, once);
       CHECK(lazy.weights() == hosts.weights());
     }
 }
 
 TEST_CASE("what does not flush is no graph, and a request to stop ends launches") {
-  const auto captured = [](const char* family, core::StopToken stop) {
+  const auto as_cuda_graph = [](const char* family, core::StopToken stop) {
     const CutModel model = replay::test::cut_model(
         small_chain(), {.schedule = family, .rank = placement(family), .mini_batch = 16, .micro_batch = 2});
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
     Team team(model, program);
     std::vector<replay::DeviceWorker*> workers;
     for (const auto& worker : team.owned) workers.push_back(worker.get());
-    return run_captured(program, model.graph, model.plan, workers, 1, stop);
+    return run_as_cuda_graph(program, model.graph, model.plan, workers, 1, stop);
   };
-  CHECK_THROWS_WITH_AS(captured("pipedream", {}),
+  CHECK_THROWS_WITH_AS(as_cuda_graph("pipedream", {}),
                        "a plan that does not flush is no graph: its weights lie elsewhere after an iteration",
                        core::BadInput);
   const std::atomic<bool> stopped = true;
-  CHECK_THROWS_AS(captured("1f1b", core::StopToken(&stopped)), core::Interrupted);
+  CHECK_THROWS_AS(as_cuda_graph("1f1b", core::StopToken(&stopped)), core::Interrupted);
 }
 
 TEST_CASE("side by side every device has a place of its own, and all are of the host or none") {
   const CutModel model = replay::test::cut_model(small_chain(), {.rank = {0, 1}});
   CHECK(refusal(model, guest) == "");
-  CHECK(
-      refusal(model, [](std::size_t) { return guest(7); }) ==
-      "more than one device is on guest 7, and side by side each needs its own; replay it recomposed, or on "
-      "partitions");
+  CHECK(refusal(model, [](std::size_t) { return guest(7); }) ==
+        "more than one device is on guest 7, and side by side each needs its own; replay it with "
+        "--sequential, or on "
+        "partitions");
   CHECK(refusal(model, [](std::size_t d) { return d == 0 ? host(d) : guest(d); }) ==
         "devices of the host and others do not run side by side");
 }
@@ -261,13 +261,14 @@ TEST_CASE("two partitions of a GPU train as one device does") {
     Team partitions(model, program, [](std::size_t) { return kernels::open_device("cuda:0/2"); });
     Team whole(model, program, [](std::size_t) { return kernels::open_device("cuda:0"); });
     Team hosts(model, program);
-    run(program, model.problem(), model.plan, partitions.workers, replay::Manner::parallel, two_iterations());
-    run(program, model.problem(), model.plan, whole.workers, replay::Manner::recomposed, two_iterations());
-    run_recomposed(program, model.problem(), model.plan, hosts.workers, two_iterations());
+    run(program, model.problem(), model.plan, partitions.workers, replay::Manner::concurrent,
+        two_iterations());
+    run(program, model.problem(), model.plan, whole.workers, replay::Manner::sequential, two_iterations());
+    run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
     std::vector<replay::DeviceWorker*> workers;
     for (const auto& worker : partitions.owned) workers.push_back(worker.get());
     const auto apart = partitions.weights();
-    CHECK(run_captured(program, model.graph, model.plan, workers, 2, {}).size() == 2);
+    CHECK(run_as_cuda_graph(program, model.graph, model.plan, workers, 2, {}).size() == 2);
     CHECK(partitions.weights() != apart);
     const auto expected = hosts.weights(), together = whole.weights();
     for (std::size_t i = 0; i < expected.size(); ++i)

@@ -21,8 +21,8 @@
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "replay/cases.hpp"
+#include "replay/concurrent.hpp"
 #include "replay/fake_worker.hpp"
-#include "replay/parallel.hpp"
 #include "shared_model.hpp"
 
 using namespace penstock;
@@ -104,9 +104,10 @@ Trained train(const replay::test::CutModel& c, bool together, MakeBackend make =
   Trained out;
   if (together)
     out.losses =
-        run(program, c.problem(), c.plan, own(team.workers), replay::Manner::parallel, options(true)).losses;
+        run(program, c.problem(), c.plan, own(team.workers), replay::Manner::concurrent, options(true))
+            .losses;
   else
-    run_parallel(program, c.problem(), c.plan, team.workers, options(false), {});
+    run_concurrent(program, c.problem(), c.plan, team.workers, options(false), {});
   for (const plan::Stage& stage : c.plan.stages)
     for (const DeviceId device : stage.devices)
       for (const core::OpId op : stage.operators)
@@ -168,7 +169,7 @@ std::string end_when_process_1_comes_to_its_second_collective(const std::functio
   };
   ended = true;
   try {
-    run_parallel(program, c.problem(), c.plan, own(fakes.workers), options(true), {});
+    run_concurrent(program, c.problem(), c.plan, own(fakes.workers), options(true), {});
   } catch (const core::Error& error) {
     return error.what();
   }
@@ -186,8 +187,8 @@ TEST_CASE("all devices get the messages and the sums that those of one process g
     const Program program = replay::lower(c.graph, {c.graph, c.plan, c.order});
     if (!all_have_devices(program)) continue;
     replay::test::Fakes together(program, c.graph), alone(program, c.graph);
-    run(program, c.problem(), c.plan, own(together.workers), replay::Manner::parallel, options(true));
-    run_parallel(program, c.problem(), c.plan, alone.workers, options(false), {});
+    run(program, c.problem(), c.plan, own(together.workers), replay::Manner::concurrent, options(true));
+    run_concurrent(program, c.problem(), c.plan, alone.workers, options(false), {});
     CHECK(together.wrong() == 0);
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       if (!processes->has(DeviceId(d))) continue;
@@ -249,7 +250,7 @@ TEST_CASE("what is noted of messages of devices beside the host is in the order 
   const auto c = replay::test::cut_model(chain(), {.rank = {0, 1, 2, 3}, .mini_batch = 8});
   const Team team(c, guest);
   const Program& program = team.program;
-  const auto records = run_parallel(program, c.problem(), c.plan, own(team.workers), options(true), {});
+  const auto records = run_concurrent(program, c.problem(), c.plan, own(team.workers), options(true), {});
   if (processes->rank() > 0) return;
   CHECK(records.iterations.size() == 2);
   for (const replay::Record& record : records.iterations)
@@ -270,7 +271,7 @@ TEST_SUITE("ends" * doctest::skip()) {
         chain(), {.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4});
     const Team team(c, make);
     try {
-      run(team.program, c.problem(), c.plan, own(team.workers), replay::Manner::parallel, options(true));
+      run(team.program, c.problem(), c.plan, own(team.workers), replay::Manner::concurrent, options(true));
       FAIL("it ran");
     } catch (const core::Error& error) {
       CHECK_MESSAGE(std::string(error.what()).find(why) != std::string::npos, error.what());
@@ -330,7 +331,7 @@ TEST_CASE("collectives across processes take their time, and the first process k
   const Team team(c);
   auto throttled = options(true);
   throttled.throttle = true;
-  const auto records = run_parallel(team.program, c.problem(), c.plan, own(team.workers), throttled, {});
+  const auto records = run_concurrent(team.program, c.problem(), c.plan, own(team.workers), throttled, {});
   if (processes->rank() > 0) return;
   const auto told = cost::stage_time(c.problem(), c.plan.stages[0], 2).collectives;
   CHECK(told.forward.value() > 0.001);
@@ -347,7 +348,7 @@ TEST_CASE("all that is noted is of one clock, though processes begin a quarter o
   const Program program = replay::lower(c.graph, {c.graph, c.plan, c.order});
   replay::test::Fakes fakes(program, c.graph);
   std::this_thread::sleep_for(std::chrono::milliseconds(250 * processes->rank()));
-  const auto records = run_parallel(program, c.problem(), c.plan, own(fakes.workers), options(true), {});
+  const auto records = run_concurrent(program, c.problem(), c.plan, own(fakes.workers), options(true), {});
   if (processes->rank() > 0) return;
   for (const replay::Record& record : records.iterations)
     for (std::size_t d = 0; d < program.devices.size(); ++d)

@@ -1,4 +1,5 @@
-// Parameters that stages share: side by side and recomposed, beside the simulator, and what is refused.
+// Parameters that stages share: concurrently and in sequential emulation, beside the simulator, and what is
+// refused.
 
 #include <doctest/doctest.h>
 
@@ -14,9 +15,9 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/summary.hpp"
+#include "replay/concurrent.hpp"
 #include "replay/fake_worker.hpp"
-#include "replay/parallel.hpp"
-#include "replay/recomposed.hpp"
+#include "replay/sequential.hpp"
 #include "replay/shared_model.hpp"
 #include "replay/traced.hpp"
 #include "support/near.hpp"
@@ -112,7 +113,7 @@ trace::Trace imitated(const CutModel& m) {
   options.warm_up = 0;
   options.iterations = 1;
   const auto records =
-      run_recomposed(program, m.problem(), m.plan, fakes.workers, options, [&] { return clock; });
+      run_sequential(program, m.problem(), m.plan, fakes.workers, options, [&] { return clock; });
   return trace_of(program, m.problem(), m.plan, records.iterations.back(), records.peaks);
 }
 
@@ -134,8 +135,8 @@ void check_bits(const CutModel& model) {
   Team parallel(model, program), alone(model, program);
   replay::ReplayOptions options;
   options.iterations = 2;
-  run_parallel(program, model.problem(), model.plan, parallel.workers, options, {});
-  run_recomposed(program, model.problem(), model.plan, alone.workers, options);
+  run_concurrent(program, model.problem(), model.plan, parallel.workers, options, {});
+  run_sequential(program, model.problem(), model.plan, alone.workers, options);
   const auto weights = parallel.weights();
   CHECK(weights == alone.weights());
   for (const auto& shared : program.shared) {
@@ -159,7 +160,7 @@ void check_simulated(const CutModel& m) {
 
 }  // namespace
 
-TEST_CASE("side by side and recomposed, copies have the same bits after several iterations") {
+TEST_CASE("concurrently and in sequential emulation, copies have the same bits after several iterations") {
   for (const std::string name : {"gpt", "encoder_decoder"})
     for (const Given& given : kPlans) {
       CAPTURE(name);

@@ -57,19 +57,19 @@ void check_run(const Cut& cut, Manner manner) {
 
 }  // namespace
 
-TEST_CASE("a recomposed run trains") {
+TEST_CASE("a run in sequential emulation trains") {
   for (const std::string schedule : {"1f1b", "gpipe", "zb_h1"})
-    check_run({.schedule = schedule, .mini_batch = 8}, Manner::recomposed);
+    check_run({.schedule = schedule, .mini_batch = 8}, Manner::sequential);
   check_run({.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = plan::kRecomputeStage},
-            Manner::recomposed);
+            Manner::sequential);
 }
 
-TEST_CASE("a recomposed run without a flush trains, replicas that hide their sums too") {
-  check_run({.schedule = "pipedream", .mini_batch = 2}, Manner::recomposed);
-  check_run({.schedule = "pipedream_2bw", .mini_batch = 16, .replicas = 2}, Manner::recomposed);
+TEST_CASE("a run in sequential emulation without a flush trains, replicas that hide their sums too") {
+  check_run({.schedule = "pipedream", .mini_batch = 2}, Manner::sequential);
+  check_run({.schedule = "pipedream_2bw", .mini_batch = 16, .replicas = 2}, Manner::sequential);
 }
 
 TEST_CASE("a run side by side trains, stages of one device too") {
-  check_run({.schedule = "gpipe", .rank = {0}, .mini_batch = 8}, Manner::parallel);
-  check_run({.schedule = "interleaved_1f1b", .rank = {0, 0, 0}, .mini_batch = 8}, Manner::parallel);
+  check_run({.schedule = "gpipe", .rank = {0}, .mini_batch = 8}, Manner::concurrent);
+  check_run({.schedule = "interleaved_1f1b", .rank = {0, 0, 0}, .mini_batch = 8}, Manner::concurrent);
 }

@@ -26,7 +26,7 @@ ReplayRow row(const char* plan, double measured, double simulated, double memory
   out.iterations = 5;
   out.simulated_s = simulated;
   out.peak = {1 << 30, memory * (1 << 30)};
-  out.manner = "recomposed";
+  out.manner = "sequential";
   out.date = "2026-01-02T03:04:05Z";
   out.fingerprint = "0a0b0c0d";
   return out;
@@ -43,7 +43,7 @@ TEST_CASE("the first columns are those that a validation table is known by") {
   CHECK(
       csv.starts_with("plan,measured_s,measured_low_s,measured_high_s,simulated_s,error,peak_measured,"
                       "peak_simulated,peak_error,manner,noisy,"));
-  CHECK(has(csv, "\n\"a, b\",1,0.99,1.01,1.25,0.25,1073741824,1073741824,0,recomposed,no,"));
+  CHECK(has(csv, "\n\"a, b\",1,0.99,1.01,1.25,0.25,1073741824,1073741824,0,sequential,no,"));
 }
 
 TEST_CASE("rows read back from JSON are the same rows") {
@@ -103,7 +103,7 @@ TEST_CASE("one replay: headline, stages, kinds, tasks") {
   const auto comparison = trace::compare(drawn, drawn);
   const std::string text = comparison_table(row("a", 1, 0.9), comparison);
   CHECK(text.starts_with(
-      "a: 1.00 s measured (990 ms to 1.01 s, 5 iterations, recomposed), 900 ms simulated: -10.0 %\n"));
+      "a: 1.00 s measured (990 ms to 1.01 s, 5 iterations, sequential), 900 ms simulated: -10.0 %\n"));
   CHECK(has(text, "stage 3"));
   CHECK(has(text, "all-reduce"));
   const std::string csv = comparison_csv(comparison);

@@ -7,7 +7,7 @@
 
 namespace penstock::calibrate {
 
-/// What to time transfers with. Rank 0's stream bears the stopwatch's marks.
+/// What to time transfers with. Rank 0's stream bears the stopwatch's events.
 struct LinkBench {
   std::vector<Rank>& ranks;
   Clock& clock;

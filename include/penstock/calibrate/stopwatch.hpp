@@ -1,5 +1,5 @@
 #pragma once
-// Times work on a stream by its marks.
+// Times work on a stream by its events.
 
 #include <functional>
 
@@ -25,9 +25,9 @@ class Stopwatch {
   static constexpr core::Seconds kLongestWarmUp{0.2};
   /// Caches are evicted before each timing.
   cost::Timing cold(const Body& body);
-  /// One after the other. Work shorter than 20 us is bundled, so that neither marks nor launches count.
+  /// One after the other. Work shorter than 20 us is bundled, so that neither events nor launches count.
   cost::Timing back_to_back(const Body& body);
-  cost::Timing unbundled(const Body& body);  ///< the same, each run between marks of its own
+  cost::Timing unbundled(const Body& body);  ///< the same, each run between events of its own
   cost::Timing after(const Body& before,
                      const Body& body);  ///< `before` is run ahead of each timing, and not timed
 

@@ -18,7 +18,8 @@ struct ReplaySetting {
                                          ///< partition of one, to itself
   replay::TrainingSetup training;        ///< its update rule's kind is the plan's
   replay::ReplayOptions options;
-  bool graph = false;  ///< the iteration as one graph as well (replay::run_captured); on GPUs, without losses
+  bool graph =
+      false;  ///< the iteration as one graph as well (replay::run_as_cuda_graph); on GPUs, without losses
 };
 
 struct Replayed {

@@ -36,11 +36,11 @@ class Buffer {
 };
 
 /// A moment in a stream's work.
-class Mark {
+class Event {
  public:
-  virtual ~Mark() = default;
+  virtual ~Event() = default;
   /// Waits for both moments. `earlier` comes from the same backend.
-  virtual core::Seconds since(const Mark& earlier) const = 0;
+  virtual core::Seconds since(const Event& earlier) const = 0;
   /// Whether it has come; throws what the work before it failed with.
   virtual bool reached() const = 0;
 };
@@ -49,10 +49,10 @@ class Mark {
 class Stream {
  public:
   virtual ~Stream() = default;
-  virtual std::unique_ptr<Mark> mark() = 0;
-  virtual void wait(const Mark& mark) = 0;  ///< later work starts after `mark`, of any stream
-  virtual void synchronise() = 0;           ///< returns when all work is done; throws what it failed with
-  virtual void evict_caches() = 0;          ///< what is next read comes from memory
+  virtual std::unique_ptr<Event> record_event() = 0;
+  virtual void wait(const Event& event) = 0;  ///< later work starts after `event`, of any stream
+  virtual void synchronise() = 0;             ///< returns when all work is done; throws what it failed with
+  virtual void evict_caches() = 0;            ///< what is next read comes from memory
   /// What `body` puts on this stream, `copies` times, as one launch where the device can (a captured graph).
   virtual std::function<void()> bundle(int copies, const std::function<void()>& body) = 0;
 };
@@ -155,7 +155,7 @@ class Backend {
   /// Collectives::settled says so of their ranks.
   virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks,
                                                    const Invitation& invitation = {});
-  /// For one such meeting; empty where devices of other processes cannot be reached.
+  /// For one such group of ranks; empty where devices of other processes cannot be reached.
   virtual Invitation invite() { return {}; }
 };
 

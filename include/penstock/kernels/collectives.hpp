@@ -19,7 +19,7 @@ class Collectives {
   virtual void all_gather(std::size_t rank, const Buffer& part, Buffer& values, Stream& stream) = 0;
 
   /// From one rank to another, which calls `receive` for buffers of the same sizes; what both call for comes
-  /// in one order. Behind the caller: before the rank's next call, or a mark of the stream, it has settled.
+  /// in one order. Behind the caller: before the rank's next call, or an event of the stream, it has settled.
   virtual void send(std::size_t rank, std::size_t to, const std::vector<const Buffer*>& values,
                     Stream& stream) = 0;
   virtual void receive(std::size_t rank, std::size_t from, const std::vector<Buffer*>& values,

@@ -16,11 +16,11 @@
 namespace penstock::replay {
 
 enum class Manner : std::uint8_t {
-  parallel,    ///< a thread per device, pinned where there are cores, and threads that carry messages at the
+  concurrent,  ///< a thread per device, pinned where there are cores, and threads that carry messages at the
                ///< speed of the cluster's links
-  recomposed,  ///< one device at a time, in an order that respects all waits; each task is timed, and the
-               ///< times are put together as if devices ran side by side and links took what the cluster file
-               ///< says
+  sequential,  ///< sequential emulation: one device at a time, in an order that respects all waits; each
+               ///< task is timed, and the times are put together as if devices ran side by side and links
+               ///< took what the cluster file says
 };
 std::string_view name(Manner manner);
 
@@ -29,15 +29,15 @@ inline constexpr int kMostIterations = 10000;
 struct ReplayOptions {
   int warm_up = 1;       ///< iterations before those that count, 0 to kMostIterations
   int iterations = 5;    ///< that count, 1 to kMostIterations
-  bool throttle = true;  ///< parallel: messages take no less than the cluster's links say
+  bool throttle = true;  ///< concurrent: messages take no less than the cluster's links say
   core::Seconds patience{
       60};  ///< longest wait of one device for another beyond the time of its work: then it is stuck
   core::StopToken stop{};
-  const Processes* processes = nullptr;  ///< parallel: all run the same, each with the workers it hosts
+  const Processes* processes = nullptr;  ///< concurrent: all run the same, each with the workers it hosts
 };
 
 struct ReplayResult {
-  Manner manner = Manner::parallel;
+  Manner manner = Manner::concurrent;
   std::vector<core::Seconds> iterations;  ///< times, in the order they were run
   std::vector<double> losses;  ///< per mini-batch run, warm-up included, where a loss was asked for
   trace::Trace trace;          ///< of the iteration of median time (of an even number the earlier one)
@@ -51,18 +51,18 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
 /// time what a mini-batch adds in the second half. A worker that throws ends all others within a bounded
 /// time; the error is rethrown with device and task in front of its text. Throws core::Interrupted when
 /// stopped, Error(device_failed) naming device and awaited message when nothing moves for `patience`, or
-/// recomposed, at once. A pass that never ends cannot be ended: a worker returns, or throws. BadInput where
-/// more devices of the host are to run side by side than this process has cores, or others of one place
-/// (Backend::place).
+/// in sequential emulation, at once. A pass that never ends cannot be ended: a worker returns, or throws.
+/// BadInput where more devices of the host are to run side by side than this process has cores, or others of
+/// one place (Backend::place).
 ///
-/// Side by side and recomposed alike, messages that meet on a link share it max-min fairly, as in the
+/// In both manners, messages that meet on a link share it max-min fairly, as in the
 /// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Replicas on GPUs of
-/// their own sum by NCCL, which knows nothing of the cluster's links. Recomposed, a sum of
+/// their own sum by NCCL, which knows nothing of the cluster's links. In sequential emulation a sum of
 /// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
 ///
 /// Devices of a tensor-parallel group talk to each other within a pass; side by side over shared memory, and
 /// by messages where they are of several processes (Error(limit) beyond 1 GiB in one), which takes no less
-/// than the closed form of the collective where `throttle`, recomposed in that time.
+/// than the closed form of the collective where `throttle`, in sequential emulation in that time.
 ///
 /// Of several processes each passes the workers it hosts (others null), all the same of everything else; a
 /// failure in one ends all within a bounded time, be it only that it is no longer heard of. Process 0 returns

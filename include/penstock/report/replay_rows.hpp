@@ -30,7 +30,7 @@ struct ReplayRow {
   double simulated_s = 0;
   trace::Pair peak;         ///< bytes, of the fullest device
   trace::Pair exposed;      ///< s of communication that nothing hides, mean over devices
-  std::string manner;       ///< "parallel" or "recomposed"
+  std::string manner;       ///< "concurrent" or "sequential"
   double load = 0;          ///< one-minute average when it began
   std::string date;         ///< ISO 8601
   std::string fingerprint;  ///< of all that the numbers depend on: a row of another one is out of date

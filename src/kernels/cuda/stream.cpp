@@ -3,19 +3,19 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-class CudaMark : public Mark {
+class CudaEvent : public Event {
  public:
-  explicit CudaMark(cudaStream_t stream) {
+  explicit CudaEvent(cudaStream_t stream) {
     check(cudaEventCreate(&event_), "cudaEventCreate");
     if (const cudaError_t status = cudaEventRecord(event_, stream); status != cudaSuccess) {
       cudaEventDestroy(event_);
       check(status, "cudaEventRecord");
     }
   }
-  ~CudaMark() override { cudaEventDestroy(event_); }
-  CudaMark(const CudaMark&) = delete;
-  CudaMark& operator=(const CudaMark&) = delete;
-  core::Seconds since(const Mark& earlier) const override;
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  core::Seconds since(const Event& earlier) const override;
   bool reached() const override;
   cudaEvent_t event() const { return event_; }
 
@@ -23,14 +23,14 @@ class CudaMark : public Mark {
   cudaEvent_t event_ = nullptr;
 };
 
-const CudaMark& of_cuda(const Mark& mark) {
-  const auto* known = dynamic_cast<const CudaMark*>(&mark);
-  core::require(known != nullptr, "marks come from one backend");
+const CudaEvent& of_cuda(const Event& event) {
+  const auto* known = dynamic_cast<const CudaEvent*>(&event);
+  core::require(known != nullptr, "events come from one backend");
   return *known;
 }
 
-core::Seconds CudaMark::since(const Mark& earlier) const {
-  const cudaEvent_t begin = of_cuda(earlier).event();
+core::Seconds CudaEvent::since(const Event& earlier) const {
+  const cudaEvent_t begin = of_cuda(earlier).record_event();
   check(cudaEventSynchronize(begin), "cudaEventSynchronize");
   check(cudaEventSynchronize(event_), "cudaEventSynchronize");
   float milliseconds = 0;
@@ -38,14 +38,14 @@ core::Seconds CudaMark::since(const Mark& earlier) const {
   return core::Seconds(milliseconds * 1e-3);
 }
 
-bool CudaMark::reached() const {
+bool CudaEvent::reached() const {
   const cudaError_t status = cudaEventQuery(event_);
   if (status != cudaErrorNotReady) check(status, "cudaEventQuery");
   return status == cudaSuccess;
 }
 
 /// Records what `body` puts on the stream instead of running it. The caller owns the graph.
-cudaGraph_t captured(cudaStream_t stream, int copies, const std::function<void()>& body) {
+cudaGraph_t capture(cudaStream_t stream, int copies, const std::function<void()>& body) {
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;
   try {
@@ -76,14 +76,14 @@ CudaStream::~CudaStream() {
   cudaFreeHost(fault_);
 }
 
-std::unique_ptr<Mark> CudaStream::mark() {
+std::unique_ptr<Event> CudaStream::record_event() {
   select_device();
-  return std::make_unique<CudaMark>(queue_.stream);
+  return std::make_unique<CudaEvent>(queue_.stream);
 }
 
-void CudaStream::wait(const Mark& mark) {
+void CudaStream::wait(const Event& event) {
   select_device();
-  check(cudaStreamWaitEvent(queue_.stream, of_cuda(mark).event(), 0), "cudaStreamWaitEvent");
+  check(cudaStreamWaitEvent(queue_.stream, of_cuda(event).event(), 0), "cudaStreamWaitEvent");
 }
 
 void CudaStream::synchronise() {
@@ -104,7 +104,7 @@ void CudaStream::evict_caches() {
 
 std::function<void()> CudaStream::bundle(int copies, const std::function<void()>& body) {
   select_device();
-  const cudaGraph_t graph = captured(queue_.stream, copies, body);
+  const cudaGraph_t graph = capture(queue_.stream, copies, body);
   cudaGraphExec_t ready = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&ready, graph, 0);
   cudaGraphDestroy(graph);

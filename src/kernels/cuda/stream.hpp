@@ -1,5 +1,5 @@
 #pragma once
-// Streams, with events as marks and captured graphs as bundles.
+// Streams, with CUDA events and, as bundles, CUDA graphs.
 
 #include <optional>
 
@@ -17,8 +17,8 @@ class CudaStream : public Stream {
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
-  std::unique_ptr<Mark> mark() override;
-  void wait(const Mark& mark) override;
+  std::unique_ptr<Event> record_event() override;
+  void wait(const Event& event) override;
   /// Throws BadInput when an embedding met a row that its table does not have.
   void synchronise() override;
   void evict_caches() override;

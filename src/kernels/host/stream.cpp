@@ -27,11 +27,11 @@ std::size_t sweep_size() {
   return static_cast<std::size_t>(std::clamp(2 * cache, kLeastSweep, kMostSweep));
 }
 
-class HostMark : public Mark {
+class HostEvent : public Event {
  public:
-  core::Seconds since(const Mark& earlier) const override {
-    const auto* other = dynamic_cast<const HostMark*>(&earlier);
-    core::require(other != nullptr, "marks come from one backend");
+  core::Seconds since(const Event& earlier) const override {
+    const auto* other = dynamic_cast<const HostEvent*>(&earlier);
+    core::require(other != nullptr, "events come from one backend");
     return core::Seconds(std::chrono::duration<double>(time_ - other->time_).count());
   }
   bool reached() const override { return true; }
@@ -43,8 +43,8 @@ class HostMark : public Mark {
 class HostStream : public Stream {
  public:
   explicit HostStream(int threads) : threads_(threads) {}
-  std::unique_ptr<Mark> mark() override { return std::make_unique<HostMark>(); }
-  void wait(const Mark&) override {}
+  std::unique_ptr<Event> record_event() override { return std::make_unique<HostEvent>(); }
+  void wait(const Event&) override {}
   void synchronise() override {}
   void evict_caches() override;
   std::function<void()> bundle(int copies, const std::function<void()>& body) override {

@@ -1,5 +1,5 @@
 #pragma once
-// A host stream: work is done when its call returns, so marks are readings of the clock.
+// A host stream: work is done when its call returns, so events are readings of the clock.
 
 #include "penstock/kernels/backend.hpp"
 

@@ -1,4 +1,4 @@
-#include "parallel.hpp"
+#include "concurrent.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -8,8 +8,8 @@
 #include "copier.hpp"
 #include "device_net.hpp"
 #include "gathered.hpp"
-#include "meetings.hpp"
 #include "penstock/core/error.hpp"
+#include "process_groups.hpp"
 #include "reducers.hpp"
 #include "regions.hpp"
 #include "thread_links.hpp"
@@ -52,10 +52,11 @@ class Session {
         sums_(monitor_, reductions_, plan, workers, arrivals_, program.messages.size()),
         processes_(options.processes),
         local_(
-            monitor_, problem.cluster, parcels(), options.throttle, [this](DeviceId d) { return here(d); },
-            [this](std::size_t parcel) { return parcel_name(parcel); }),
-        meetings_(monitor_, Groups(plan), processes_, options.throttle,
-                  [this](const std::vector<int>& to, Blob note) { remote_->share(to, std::move(note)); }),
+            monitor_, problem.cluster, transfers(), options.throttle, [this](DeviceId d) { return here(d); },
+            [this](std::size_t transfer) { return transfer_name(transfer); }),
+        process_groups_(
+            monitor_, Groups(plan), processes_, options.throttle,
+            [this](const std::vector<int>& to, Blob note) { remote_->share(to, std::move(note)); }),
         warm_up_(options.warm_up),
         rounds_(options.warm_up + options.iterations),
         record_(program) {
@@ -63,13 +64,13 @@ class Session {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       if (!works_here(d)) continue;
       ++devices_;
-      if (Peers* const peers = meetings_.peers(DeviceId(d))) worker(d).join(*peers);
+      if (Peers* const peers = process_groups_.peers(DeviceId(d))) worker(d).join(*peers);
     }
     if (processes_ != nullptr)
       remote_ = connect(
-          *processes_, monitor_, local_, parcels(), options.patience,
-          [this](std::size_t parcel) { return parcel_name(parcel); },
-          [this](Blob note) { meetings_.arrive(std::move(note)); });
+          *processes_, monitor_, local_, transfers(), options.patience,
+          [this](std::size_t transfer) { return transfer_name(transfer); },
+          [this](Blob note) { process_groups_.arrive(std::move(note)); });
   }
 
   Records run(const std::vector<int>& cores) {
@@ -115,14 +116,14 @@ class Session {
   bool works_here(std::size_t d) const { return !program_.devices[d].empty() && here(DeviceId(d)); }
   Links& links() { return remote_ ? static_cast<Links&>(*remote_) : local_; }
 
-  std::vector<Parcel> parcels() const {
-    std::vector<Parcel> out;
+  std::vector<Transfer> transfers() const {
+    std::vector<Transfer> out;
     for (const Message& m : program_.messages) out.push_back({m.sender, m.receiver, m.bytes});
-    sums_.add_parcels(out);
+    sums_.add_transfers(out);
     return out;
   }
-  std::string parcel_name(std::size_t parcel) const {
-    return parcel < program_.messages.size() ? name(program_.messages[parcel]) : "a sum of gradients";
+  std::string transfer_name(std::size_t transfer) const {
+    return transfer < program_.messages.size() ? name(program_.messages[transfer]) : "a sum of gradients";
   }
 
   void serve(std::size_t device, std::optional<int> core) {
@@ -178,7 +179,7 @@ class Session {
     when.start = monitor_.now();
     monitor_.work([&] { worker(device).run(instruction); });
     when.end = monitor_.now();
-    record_.collectives[device][p] = meetings_.taken(DeviceId(device));
+    record_.collectives[device][p] = process_groups_.taken(DeviceId(device));
     note_memory(worker(device), p, record_.held[device][p], records_.peaks[device]);
     for (const MessageId id : instruction.sends) send(device, id);
     for (const MessageId id : instruction.opens)
@@ -247,7 +248,7 @@ class Session {
   const Processes* const processes_;
   ThreadLinks local_;
   std::optional<DeviceNet> net_;
-  Meetings meetings_;
+  ProcessGroups process_groups_;
   std::unique_ptr<ProcessLinks> remote_;  ///< where there are several processes
   const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;
@@ -268,9 +269,9 @@ std::vector<int> allowed_cores() {
   return out;
 }
 
-Records run_parallel(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
-                     const std::vector<Worker*>& workers, const ReplayOptions& options,
-                     const std::vector<int>& cores) {
+Records run_concurrent(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+                       const std::vector<Worker*>& workers, const ReplayOptions& options,
+                       const std::vector<int>& cores) {
   return Session(program, problem, plan, workers, options).run(cores);
 }
 

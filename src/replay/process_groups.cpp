@@ -1,4 +1,4 @@
-#include "meetings.hpp"
+#include "process_groups.hpp"
 
 #include <fmt/format.h>
 
@@ -9,21 +9,21 @@
 
 namespace penstock::replay {
 
-Meetings::Meetings(Monitor& monitor, const Groups& groups, const Processes* processes, bool throttle,
-                   Send send)
+ProcessGroups::ProcessGroups(Monitor& monitor, const Groups& groups, const Processes* processes,
+                             bool throttle, Send send)
     : groups_(groups), processes_(processes), send_(std::move(send)) {
   for (std::size_t g = 0; g < groups_.list.size(); ++g) {
     const auto& group = groups_.list[g];
-    list_.push_back(std::make_unique<Meeting>(monitor, members(g), throttle,
-                                              fmt::format("the group of device {}", group.front().index())));
+    list_.push_back(std::make_unique<ProcessGroup>(
+        monitor, members(g), throttle, fmt::format("the group of device {}", group.front().index())));
     for (std::size_t m = 0; m < group.size(); ++m) seats_[group[m]] = {list_[g].get(), m};
   }
 }
 
-Meeting::Members Meetings::members(std::size_t group) const {
+ProcessGroup::Members ProcessGroups::members(std::size_t group) const {
   const auto& devices = groups_.list[group];
   const auto count = std::ranges::count_if(devices, [&](core::DeviceId d) { return here(d); });
-  Meeting::Members out{devices.size(), static_cast<std::size_t>(count)};
+  ProcessGroup::Members out{devices.size(), static_cast<std::size_t>(count)};
   std::set<int> others;
   for (const core::DeviceId device : devices)
     if (!here(device)) others.insert(processes_->host(device));
@@ -35,17 +35,17 @@ Meeting::Members Meetings::members(std::size_t group) const {
   return out;
 }
 
-Peers* Meetings::peers(core::DeviceId device) const {
+Peers* ProcessGroups::peers(core::DeviceId device) const {
   const auto seat = seats_.find(device);
-  return seat == seats_.end() ? nullptr : &seat->second.meeting->member(seat->second.member);
+  return seat == seats_.end() ? nullptr : &seat->second.group->member(seat->second.member);
 }
 
-core::Seconds Meetings::taken(core::DeviceId device) {
+core::Seconds ProcessGroups::taken(core::DeviceId device) {
   const auto seat = seats_.find(device);
-  return seat == seats_.end() ? core::Seconds(0) : seat->second.meeting->taken(seat->second.member);
+  return seat == seats_.end() ? core::Seconds(0) : seat->second.group->taken(seat->second.member);
 }
 
-void Meetings::arrive(Blob bytes) {
+void ProcessGroups::arrive(Blob bytes) {
   Peers::Shared shared;
   const SharedNote note = read_shared(bytes, shared);
   core::require(note.group < list_.size(), "processes of a replay know the same groups");

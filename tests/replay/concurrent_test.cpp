@@ -1,4 +1,4 @@
-#include "replay/parallel.hpp"
+#include "replay/concurrent.hpp"
 
 #include <doctest/doctest.h>
 #include <sched.h>
@@ -11,8 +11,8 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "replay/cases.hpp"
 #include "replay/fake_worker.hpp"
-#include "replay/recomposed.hpp"
 #include "replay/ring.hpp"
+#include "replay/sequential.hpp"
 #include "replay/traced.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
@@ -45,7 +45,7 @@ replay::ReplayOptions brief(int iterations, bool throttle) {
 /// Devices share what cores there are: tests run on any machine.
 replay::Records side_by_side(const Case& c, const Program& program, Fakes& fakes,
                              const replay::ReplayOptions& options) {
-  return run_parallel(program, c.problem(), c.plan, fakes.workers, options, replay::allowed_cores());
+  return run_concurrent(program, c.problem(), c.plan, fakes.workers, options, replay::allowed_cores());
 }
 
 double iteration(const Case& c, const Program& program, const replay::Records& records) {
@@ -102,7 +102,7 @@ TEST_CASE("side by side or one by one, devices get the same messages and the sam
     const Program program = lower(c.graph, {c.graph, c.plan, c.order});
     Fakes together(program, c.graph), alone(program, c.graph);
     side_by_side(c, program, together, brief(1, false));
-    run_recomposed(program, c.problem(), c.plan, alone.workers, brief(1, false));
+    run_sequential(program, c.problem(), c.plan, alone.workers, brief(1, false));
     CHECK(together.wrong() == 0);
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       CHECK(together.list[d]->summed == alone.list[d]->summed);
@@ -140,7 +140,7 @@ TEST_CASE("large gradients travel in slices and end with the same bits as summed
     const Program program = lower(c.graph, {c.graph, c.plan, c.order});
     Fakes together(program, c.graph, numbers), alone(program, c.graph, numbers);
     side_by_side(c, program, together, brief(1, false));
-    run_recomposed(program, c.problem(), c.plan, alone.workers, brief(1, false));
+    run_sequential(program, c.problem(), c.plan, alone.workers, brief(1, false));
     for (std::size_t d = 0; d < 2; ++d) CHECK((together.list[d]->summed == alone.list[d]->summed));
   }
 }
@@ -242,7 +242,7 @@ TEST_CASE("a request to stop ends all threads") {
   CHECK(failed.seconds < 2);
 }
 
-TEST_CASE("more devices than cores are refused side by side, not recomposed") {
+TEST_CASE("more devices than cores are refused side by side, not in sequential emulation") {
   cpu_set_t before, one;
   REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
   CPU_ZERO(&one);
@@ -252,11 +252,11 @@ TEST_CASE("more devices than cores are refused side by side, not recomposed") {
   const Program program = lower(c.graph, {c.graph, c.plan, c.order});
   Fakes fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
-      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::parallel, brief(1, true)),
-      "2 devices side by side need as many cores, and this process may use 1; replay it recomposed",
+      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::concurrent, brief(1, true)),
+      "2 devices side by side need as many cores, and this process may use 1; replay it with --sequential",
       core::BadInput);
   const auto result =
-      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, brief(2, true));
+      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, brief(2, true));
   CHECK(result.iterations.size() == 2);
   CHECK(result.trace.spans.size() == 8 + 4);
   sched_setaffinity(0, sizeof before, &before);

@@ -1,6 +1,6 @@
 // Members of a tensor-parallel group of which each process has some.
 
-#include "replay/meeting.hpp"
+#include "replay/process_group.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@
 using namespace penstock;
 using core::Seconds;
 using replay::Blob;
-using replay::Meeting;
+using replay::ProcessGroup;
 using Shared = replay::Peers::Shared;
 
 namespace {
@@ -27,20 +27,20 @@ std::vector<int> numbers_of(std::span<const std::byte> bytes) {
   return {begin, begin + bytes.size() / sizeof(int)};
 }
 
-void arrive(Meeting& meeting, Blob note) {
+void arrive(ProcessGroup& group, Blob note) {
   Shared shared;
   const replay::SharedNote whose = replay::read_shared(note, shared);
-  meeting.arrive(whose.member, whose.round, std::move(shared), std::move(note));
+  group.arrive(whose.member, whose.round, std::move(shared), std::move(note));
 }
-void arrive(Meeting& meeting, std::size_t member, std::uint64_t round, const std::vector<int>& numbers) {
-  arrive(meeting, replay::written({0, member, round}, {bytes_of(numbers)}));
+void arrive(ProcessGroup& group, std::size_t member, std::uint64_t round, const std::vector<int>& numbers) {
+  arrive(group, replay::written({0, member, round}, {bytes_of(numbers)}));
 }
 
 /// What member 0 sees of all when it shares {7}.
-std::vector<std::vector<int>> share(Meeting& meeting, Seconds time = {}) {
+std::vector<std::vector<int>> share(ProcessGroup& group, Seconds time = {}) {
   const std::vector<int> own = {7};
   std::vector<std::vector<int>> out;
-  meeting.member(0).share({bytes_of(own)}, time, [&](const std::vector<Shared>& all) {
+  group.member(0).share({bytes_of(own)}, time, [&](const std::vector<Shared>& all) {
     for (const Shared& shared : all) out.push_back(numbers_of(shared.at(0)));
   });
   return out;
@@ -88,32 +88,32 @@ TEST_CASE("a note says what was shared, buffers of no bytes too") {
 // Round 1 of a small tensor may overtake round 0 of a large one.
 TEST_CASE("bytes of another process may come early, a round too early, or late") {
   replay::Monitor monitor(Seconds(10), {});
-  Meeting meeting(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, false, "the group");
-  arrive(meeting, 1, 1, {5, 6});
-  arrive(meeting, 1, 0, {4});
+  ProcessGroup group(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, false, "the group");
+  arrive(group, 1, 1, {5, 6});
+  arrive(group, 1, 0, {4});
   const std::vector<std::vector<int>> first = {{7}, {4}}, second = {{7}, {5, 6}}, third = {{7}, {8}};
   monitor.work([&] {
-    CHECK(share(meeting) == first);
-    CHECK(share(meeting) == second);
+    CHECK(share(group) == first);
+    CHECK(share(group) == second);
     std::jthread late([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      arrive(meeting, 1, 2, {8});
+      arrive(group, 1, 2, {8});
     });
-    CHECK(share(meeting) == third);
+    CHECK(share(group) == third);
   });
 }
 
 // The other's bytes come after 0.1 s, and the collective takes 0.05 s from then on.
 TEST_CASE("a collective begins when the last bytes have come") {
   replay::Monitor monitor(Seconds(10), {});
-  Meeting meeting(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, true, "the group");
+  ProcessGroup group(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, true, "the group");
   const Seconds begin = monitor.now();
   std::jthread late([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    arrive(meeting, 1, 0, {8});
+    arrive(group, 1, 0, {8});
   });
-  monitor.work([&] { share(meeting, Seconds(0.05)); });
-  const Seconds whole = monitor.now() - begin, taken = meeting.taken(0);
+  monitor.work([&] { share(group, Seconds(0.05)); });
+  const Seconds whole = monitor.now() - begin, taken = group.taken(0);
   CHECK(taken >= Seconds(0.05));
   CHECK(taken <= whole - Seconds(0.1));
 }
@@ -132,7 +132,7 @@ TEST_CASE("every member sees what all share, whichever process it is of") {
                               round * 10 + static_cast<int>(member));
     };
     std::vector<std::unique_ptr<replay::Monitor>> monitors;
-    std::vector<std::unique_ptr<Meeting>> meetings;
+    std::vector<std::unique_ptr<ProcessGroup>> meetings;
     for (std::size_t p = 0; p < processes; ++p) {
       const auto to_others = [&, p](std::size_t member, std::uint64_t round, const Shared& what) {
         for (std::size_t other = 0; other < processes; ++other)
@@ -141,8 +141,8 @@ TEST_CASE("every member sees what all share, whichever process it is of") {
       };
       const auto here = static_cast<std::size_t>(std::ranges::count(host, p));
       monitors.push_back(std::make_unique<replay::Monitor>(Seconds(10), core::StopToken()));
-      meetings.push_back(std::make_unique<Meeting>(*monitors[p], Meeting::Members{members, here, to_others},
-                                                   false, "the group"));
+      meetings.push_back(std::make_unique<ProcessGroup>(
+          *monitors[p], ProcessGroup::Members{members, here, to_others}, false, "the group"));
     }
     std::vector<int> wrong(members);
     const auto run = [&](std::size_t m) {
@@ -164,12 +164,12 @@ TEST_CASE("every member sees what all share, whichever process it is of") {
 
 TEST_CASE("who waits for a device of a process that is lost, fails") {
   replay::Monitor monitor(Seconds(10), {});
-  Meeting meeting(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, false, "the group of device 0");
+  ProcessGroup group(monitor, {.all = 2, .here = 1, .send = [](auto...) {}}, false, "the group of device 0");
   std::jthread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     monitor.lose("process 1 is gone");
   });
-  CHECK_THROWS_AS(monitor.work([&] { share(meeting); }), replay::Ended);
+  CHECK_THROWS_AS(monitor.work([&] { share(group); }), replay::Ended);
   CHECK_THROWS_WITH(monitor.rethrow(),
                     "the group of device 0 waits for one of its devices; process 1 is gone");
 }

@@ -1,4 +1,4 @@
-#include "penstock/replay/captured.hpp"
+#include "penstock/replay/cuda_graph.hpp"
 
 #include <algorithm>
 
@@ -7,9 +7,10 @@
 
 namespace penstock::replay {
 
-std::vector<core::Seconds> run_captured(const Program& program, const graph::OpGraph& graph,
-                                        const plan::Plan& plan, const std::vector<DeviceWorker*>& workers,
-                                        int launches, core::StopToken stop) {
+std::vector<core::Seconds> run_as_cuda_graph(const Program& program, const graph::OpGraph& graph,
+                                             const plan::Plan& plan,
+                                             const std::vector<DeviceWorker*>& workers, int launches,
+                                             core::StopToken stop) {
   if (program.mini_batches > 1)
     throw core::BadInput(
         "a plan that does not flush is no graph: its weights lie elsewhere after an iteration");
@@ -33,9 +34,9 @@ std::vector<core::Seconds> run_captured(const Program& program, const graph::OpG
   std::vector<core::Seconds> out;
   for (int i = 0; i <= launches; ++i) {
     stop.check();
-    const auto begin = origin->mark();
+    const auto begin = origin->record_event();
     launch();
-    const auto end = origin->mark();
+    const auto end = origin->record_event();
     wait();
     if (i > 0) out.push_back(end->since(*begin));
   }

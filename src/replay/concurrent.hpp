@@ -17,8 +17,8 @@ std::vector<int> allowed_cores();
 /// of the cluster's links allows (flows.hpp). Gradients are summed around a ring over the same links, beside
 /// later passes; the stage's update waits for that. Of several processes each runs its own devices, and
 /// process 0 has all records.
-Records run_parallel(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
-                     const std::vector<Worker*>& workers, const ReplayOptions& options,
-                     const std::vector<int>& cores);
+Records run_concurrent(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+                       const std::vector<Worker*>& workers, const ReplayOptions& options,
+                       const std::vector<int>& cores);
 
 }  // namespace penstock::replay

@@ -14,10 +14,11 @@
 
 namespace penstock::replay {
 
-/// Who shares waits for the others as the monitor lets it: until one fails, or nothing moves. Members of
-/// other processes have a meeting there; here their bytes come, into memory of their own, which is why nobody
-/// waits until those members have used what they were sent.
-class Meeting {
+/// The process group of a tensor-parallel group, as far as it is in this process. A member that shares waits
+/// for the others as the monitor lets it: until one fails, or nothing moves. Members of other processes have
+/// such an object there; here their bytes arrive, into memory of their own, which is why nobody waits until
+/// those members have used what they were sent.
+class ProcessGroup {
  public:
   using Send = std::function<void(std::size_t member, std::uint64_t round, const Peers::Shared& what)>;
   struct Members {
@@ -25,7 +26,7 @@ class Meeting {
     Send send{};            ///< to the processes of the others, if any, what one of here shares; keeps a copy
   };
   /// `throttle`: a collective takes no less than the time it is given. `name`: of the group, for messages.
-  Meeting(Monitor& monitor, Members members, bool throttle, std::string name);
+  ProcessGroup(Monitor& monitor, Members members, bool throttle, std::string name);
 
   Peers& member(std::size_t number) { return *peers_[number]; }
   /// What one of another process shares has come: `what` is of `bytes`.

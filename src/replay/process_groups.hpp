@@ -7,37 +7,37 @@
 #include <vector>
 
 #include "groups.hpp"
-#include "meeting.hpp"
 #include "penstock/replay/processes.hpp"
+#include "process_group.hpp"
 
 namespace penstock::replay {
 
-class Meetings {
+class ProcessGroups {
  public:
   /// Sends a note to each of the processes `to`, where it is to arrive(). `processes`: null where there is
   /// one.
   using Send = std::function<void(const std::vector<int>& to, Blob note)>;
-  Meetings(Monitor& monitor, const Groups& groups, const Processes* processes, bool throttle, Send send);
+  ProcessGroups(Monitor& monitor, const Groups& groups, const Processes* processes, bool throttle, Send send);
 
   /// null: the device works alone.
   Peers* peers(core::DeviceId device) const;
-  /// As Meeting's; zero for a device that works alone.
+  /// As ProcessGroup's; zero for a device that works alone.
   core::Seconds taken(core::DeviceId device);
   /// What a device of another process shares.
   void arrive(Blob note);
 
  private:
   struct Seat {
-    Meeting* meeting;
+    ProcessGroup* group;
     std::size_t member;
   };
-  Meeting::Members members(std::size_t group) const;
+  ProcessGroup::Members members(std::size_t group) const;
   bool here(core::DeviceId device) const { return processes_ == nullptr || processes_->has(device); }
 
   const Groups groups_;
   const Processes* const processes_;
   const Send send_;
-  std::vector<std::unique_ptr<Meeting>> list_;  ///< [group]
+  std::vector<std::unique_ptr<ProcessGroup>> list_;  ///< [group]
   std::map<core::DeviceId, Seat> seats_;
 };
 

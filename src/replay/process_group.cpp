@@ -1,21 +1,21 @@
-#include "meeting.hpp"
+#include "process_group.hpp"
 
 namespace penstock::replay {
 
-class Meeting::Member : public Peers {
+class ProcessGroup::Member : public Peers {
  public:
-  Member(Meeting& meeting, std::size_t number) : meeting_(meeting), number_(number) {}
+  Member(ProcessGroup& group, std::size_t number) : group_(group), number_(number) {}
   void share(const Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Shared>&)>& use) override {
-    meeting_.share(number_, own, time, use);
+    group_.share(number_, own, time, use);
   }
 
  private:
-  Meeting& meeting_;
+  ProcessGroup& group_;
   const std::size_t number_;
 };
 
-Meeting::Meeting(Monitor& monitor, Members members, bool throttle, std::string name)
+ProcessGroup::ProcessGroup(Monitor& monitor, Members members, bool throttle, std::string name)
     : monitor_(monitor),
       members_(std::move(members)),
       throttle_(throttle),
@@ -25,11 +25,12 @@ Meeting::Meeting(Monitor& monitor, Members members, bool throttle, std::string n
   for (std::size_t m = 0; m < members_.all; ++m) peers_.push_back(std::make_unique<Member>(*this, m));
 }
 
-void Meeting::await(const std::function<bool()>& ready) {
+void ProcessGroup::await(const std::function<bool()>& ready) {
   monitor_.wait_at_work(ready, [&] { return name_ + " waits for one of its devices"; });
 }
 
-Meeting::Round& Meeting::come(std::size_t member, std::uint64_t number, Peers::Shared what, Blob bytes) {
+ProcessGroup::Round& ProcessGroup::come(std::size_t member, std::uint64_t number, Peers::Shared what,
+                                        Blob bytes) {
   Round* out = nullptr;
   monitor_.change([&] {
     Round& round = rounds_[number];
@@ -42,13 +43,13 @@ Meeting::Round& Meeting::come(std::size_t member, std::uint64_t number, Peers::S
   return *out;
 }
 
-void Meeting::arrive(std::size_t member, std::uint64_t round, Peers::Shared what, Blob bytes) {
+void ProcessGroup::arrive(std::size_t member, std::uint64_t round, Peers::Shared what, Blob bytes) {
   come(member, round, std::move(what), std::move(bytes));
 }
 
 /// Nobody of this process comes to the next round before all of it have parted from this one.
-void Meeting::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
-                    const std::function<void(const std::vector<Peers::Shared>&)>& use) {
+void ProcessGroup::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
+                         const std::function<void(const std::vector<Peers::Shared>&)>& use) {
   const std::uint64_t number = shares_[member]++;
   if (members_.send) members_.send(member, number, own);
   Round& round = come(member, number, own);

@@ -1,4 +1,4 @@
-#include "replay/recomposed.hpp"
+#include "replay/sequential.hpp"
 
 #include <doctest/doctest.h>
 
@@ -52,7 +52,7 @@ trace::Trace replayed(const Case& c, int iterations = 1, std::int64_t first_work
   options.warm_up = 0;
   options.iterations = iterations;
   const auto records =
-      run_recomposed(program, c.problem(), c.plan, fakes.workers, options, [&] { return clock; });
+      run_sequential(program, c.problem(), c.plan, fakes.workers, options, [&] { return clock; });
   CHECK(fakes.wrong() == 0);
   CHECK(records.iterations.size() == static_cast<std::size_t>(iterations));
   return trace_of(program, c.problem(), c.plan, records.iterations.back(), records.peaks);
@@ -143,7 +143,7 @@ TEST_CASE("a worker that throws is named with its task, and its kind of error is
     fakes.list[1]->work = [&](const Instruction& i) {
       if (i.kind == ActionKind::backward && i.micro_batch == 2) fail();
     };
-    run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, {});
+    run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, {});
   };
   CHECK_THROWS_WITH_AS(failure([] { throw core::BadInput("no such extent"); }),
                        "device 1, backward of micro-batch 2 on stage 1: no such extent", core::Error);
@@ -157,14 +157,14 @@ TEST_CASE("a message that nobody makes room for, and a request to stop, end a re
   program.open_at_start[1].clear();
   Fakes fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
-      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, {}),
+      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, {}),
       "device 0, backward of micro-batch 0 on stage 0 waits for the gradients of micro-batch "
       "0 on stage 1 from device 1, which never comes",
       core::Error);
   const std::atomic<bool> stop = true;
   replay::ReplayOptions options;
   options.stop = core::StopToken(&stop);
-  CHECK_THROWS_AS(run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, options),
+  CHECK_THROWS_AS(run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, options),
                   core::Interrupted);
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("by a real clock the makespan is that of the passes as they were timed
     fake->work = [](const Instruction& i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(i.kind == ActionKind::forward ? 1 : 2));
     };
-  const auto result = run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, {});
+  const auto result = run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, {});
   REQUIRE(result.iterations.size() == 5);
   const double best = std::min_element(result.iterations.begin(), result.iterations.end())->value();
   CHECK(best >= 0.018);
@@ -199,7 +199,7 @@ TEST_CASE("iterations have bounds") {
     replay::ReplayOptions options;
     options.warm_up = warm_up;
     options.iterations = iterations;
-    return run(program, c.problem(), c.plan, fakes.workers, replay::Manner::recomposed, options);
+    return run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, options);
   };
   CHECK(with(0, 1).iterations.size() == 1);
   CHECK(with(2, 2).iterations.size() == 2);

@@ -1,4 +1,4 @@
-#include "recomposed.hpp"
+#include "sequential.hpp"
 
 #include <fmt/format.h>
 
@@ -358,7 +358,7 @@ Seconds steady_time() {
   return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-Records run_recomposed(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+Records run_sequential(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
                        const std::vector<Worker*>& workers, const ReplayOptions& options,
                        const Stopwatch& stopwatch) {
   Records out;
