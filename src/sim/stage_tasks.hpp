@@ -32,7 +32,7 @@ struct StageTasks {
 
   std::int32_t replicas() const { return devices / group; }
   TaskId at(std::int32_t position, std::int64_t device) const {
-    return first + static_cast<TaskId>(position * devices + device);
+    return first + static_cast<TaskId>(std::int64_t{position} * devices + device);
   }
   /// First sample, within its micro-batch, of a replica's share.
   std::int64_t share_start(std::int64_t replica) const {

@@ -69,7 +69,7 @@ std::vector<OutOfMemory> out_of_memory(const Trace& trace) {
   std::vector<OutOfMemory> out;
   const TraceByDevice run(trace);
   for (std::size_t d = 0; d < trace.devices.size(); ++d)
-    if (auto found = out_of_memory(run, DeviceId(d), trace.devices[d])) out.push_back(std::move(*found));
+    if (auto found = out_of_memory(run, DeviceId(d), trace.devices[d])) out.push_back(*found);
   sort_by_time(out);
   return out;
 }

@@ -99,7 +99,7 @@ Summary summarise(const ByDevice& run) {
     busy += out.devices.back().busy.value();
     exposed += out.devices.back().exposed_communication.value();
     out.peak_memory = std::max(out.peak_memory, out.devices.back().peak);
-    if (auto failure = out_of_memory(run, id, device)) out.out_of_memory.push_back(std::move(*failure));
+    if (auto failure = out_of_memory(run, id, device)) out.out_of_memory.push_back(*failure);
   }
   sort_by_time(out.out_of_memory);
   if (extent.iteration.value() <= 0 || extent.devices == 0) return out;
