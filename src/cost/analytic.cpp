@@ -108,10 +108,17 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
                      {flops * products, bytes * products, queries * width * n});
   };
   OpTime out = scores_time(graph, id, device, n);
-  const Seconds turned = rotary_time(graph, id, device, n);
-  out.forward += time(1) + turned;
-  out.input_gradient += time(2) + turned;
+  out.forward += time(1);
+  out.input_gradient += time(2);
   return out;
+}
+
+Seconds AnalyticCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
+                                    const cluster::DeviceType& device, std::int64_t samples,
+                                    const OpPart& part) const {
+  if (part.partition == plan::Partition::batch)
+    return core_time(graph, id, device, samples_of(samples, part.part), {}).forward;
+  return core_time(graph, id, device, samples, part).forward;
 }
 
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "penstock/cost/analytic.hpp"
+#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::cost {
 
@@ -22,6 +23,12 @@ OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cl
     return op_time(graph, op, device, samples_of(samples, part.part));
   const OpTime whole = op_time(graph, op, device, samples);
   return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
+}
+
+core::Seconds CostModel::core_forward(const graph::OpGraph& graph, core::OpId op,
+                                      const cluster::DeviceType& device, std::int64_t samples,
+                                      const OpPart& part) const {
+  return part_time(graph, op, device, samples, part).forward * graph::core_share(graph.op(op));
 }
 
 core::Seconds CostModel::step_time(core::Bytes weights, const plan::Training& training,

@@ -187,10 +187,9 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
                sequence = static_cast<double>(extent(op, "queries")),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double flops = attention_flops(together, sequence, size);
-  const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
   const auto pass = [&](const RateGrid& rates) {
     const RateGrid::Rate rate = rates.rate(sequence, size, together);
-    return exactly(Seconds(flops / rate.value) + turned, rate.origin);
+    return exactly(Seconds(flops / rate.value), rate.origin);
   };
   return {{pass(attention_rates_), pass(backward_rates_), {}}};
 }
@@ -205,11 +204,25 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
     return linear(op, static_cast<double>(samples), part);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
     return all_of(analytic_.part_time(graph, id, device, samples, part), Origin::analytic);
-  const Estimate outer = projections(op, static_cast<double>(samples), part),
-                 inner = core(graph, id, device, samples, part);
+  const Estimate outer = projections(op, static_cast<double>(samples), part);
+  Estimate inner = core(graph, id, device, samples, part);
+  const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
+  for (PassEstimate* pass : {&inner.passes[0], &inner.passes[1]})
+    *pass = exactly(pass->time + turned, pass->origin);
   Estimate out;
   for (std::size_t p = 0; p < graph::kPasses; ++p) out.passes[p] = sum(outer.passes[p], inner.passes[p]);
   return out;
+}
+
+Seconds TableCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
+                                 const cluster::DeviceType& device, std::int64_t samples,
+                                 const OpPart& part) const {
+  if (part.partition == plan::Partition::batch)
+    return core_forward(graph, id, device, samples_of(samples, part.part), {});
+  const graph::Operator& op = graph.op(id);
+  if (graph.element_bytes() != kElement || extent(op, "queries") != extent(op, "keys"))
+    return analytic_.core_forward(graph, id, device, samples, part);
+  return core(graph, id, device, samples, part)[graph::Pass::forward].time;
 }
 
 core::Seconds TableCosts::step_time(core::Bytes weights, const plan::Training& training,

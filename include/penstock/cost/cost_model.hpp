@@ -56,6 +56,11 @@ class CostModel {
   /// samples as fall to the device, or the same part of the whole time.
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpPart& part) const;
+  /// Of such a part, the forward pass of attention's core alone (graph::has_core). Unless a source knows
+  /// better: as much of the part's forward pass as the core's FLOPs are of the operator's.
+  virtual core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op,
+                                     const cluster::DeviceType& device, std::int64_t samples,
+                                     const OpPart& part) const;
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that
   /// streams Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,

@@ -74,6 +74,8 @@ class TableCosts final : public EstimatedCosts {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
+  core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                             std::int64_t samples, const OpPart& part) const override;
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
   std::string source() const override { return "kernel tables of " + device_; }
@@ -84,6 +86,7 @@ class TableCosts final : public EstimatedCosts {
   PassEstimate product(double m, double n, double k) const;
   Estimate linear(const graph::Operator& op, double samples, const OpPart& part) const;
   Estimate projections(const graph::Operator& op, double samples, const OpPart& part) const;
+  /// Attention's core, without turning queries and keys.
   Estimate core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                 std::int64_t samples, const OpPart& part) const;
 

@@ -54,6 +54,12 @@ struct Sent {
 /// Sets of a stage's operators.
 using OperatorSets = std::vector<std::vector<core::OpId>>;
 
+/// A stage's operators that are computed again before the backward pass, whole or their core alone; each
+/// ascending.
+struct Again {
+  std::vector<core::OpId> whole, core;
+};
+
 /// Of some of the stage's operators, or of several sets of them, on one replica after the other: what
 /// replicas and sets have in common is found once. Problem and stage must outlive it. For one thread.
 class ReplicaTimes {
@@ -87,7 +93,7 @@ class ReplicaTimes {
   const Problem& problem_;
   const plan::Stage& stage_;
   std::vector<Part> parts_;
-  std::vector<core::OpId> recomputed_;                ///< of all of the stage's, ascending
+  Again again_;                                       ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
   bool exchanges_ = false;                            ///< whether one of the collectives is an exchange
   std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
