@@ -45,6 +45,11 @@ std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const {
   return {};
 }
 
+cluster::Cluster measured_by(const CostModel& costs, const cluster::Cluster& cluster) {
+  auto collectives = costs.collectives();
+  return collectives == nullptr ? cluster : cluster.measured_by(std::move(collectives));
+}
+
 std::string source_of(const CostModel& costs, const cluster::Cluster& cluster) {
   const auto foreign = costs.foreign(cluster);
   return costs.source() + (foreign.empty() ? "" : fmt::format(", foreign to {}", fmt::join(foreign, ", ")));

@@ -125,11 +125,15 @@ RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
 }
 
 TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
-                       std::vector<AttentionTime> attention, std::optional<Streaming> streaming)
+                       std::vector<AttentionTime> attention, std::optional<Streaming> streaming,
+                       std::vector<cluster::CollectiveTime> collectives)
     : device_(std::move(device)),
       products_(std::move(products)),
       attention_(std::move(attention)),
       streaming_(streaming),
+      collectives_(collectives.empty()
+                       ? nullptr
+                       : std::make_shared<const cluster::CollectiveTimes>(std::move(collectives))),
       analytic_({.streaming = streaming}) {
   core::require(!products_.empty(), "tables of products have some");
   for (const ProductTime& p : products_) {

@@ -164,13 +164,31 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId
   reduce_ = all_reduce(cluster, one);
   gather_ = all_gather(cluster, one);
   if (exchanges) exchange_ = all_to_all(cluster, group);
+  if (exchanges) exchanged_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
+}
+
+/// An exchange's bytes are those of all devices, what was measured those of one.
+GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
+  using Kind = layout::GroupCollective::Kind;
+  const Bytes bytes = collective.bytes * samples;
+  if (collective.kind == Kind::all_reduce) return {reduce_.measured, bytes};
+  if (collective.kind == Kind::all_gather) return {gather_.measured, bytes};
+  return {exchanged_, Bytes(bytes.value() / std::max<std::int64_t>(1, exchanged_.ranks))};
+}
+
+Origin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_t samples) const {
+  const Asked here = asked(collective, samples);
+  const auto found = here.measured.find(here.bytes);
+  return found ? static_cast<Origin>(found->reach) : Origin::analytic;  // they share their order
 }
 
 Seconds GroupTimes::time(const layout::GroupCollective& collective, std::int64_t samples) const {
   const Bytes bytes = collective.bytes * samples;
   if (collective.kind == layout::GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
   if (collective.kind == layout::GroupCollective::Kind::all_gather) return gather_.time(bytes);
-  return Seconds(exchange_.at(bytes));
+  const Asked exchange = asked(collective, samples);
+  const auto found = exchange.measured.find(exchange.bytes);
+  return found ? found->time : Seconds(exchange_.at(bytes));
 }
 
 OpTime StageTime::total() const {

@@ -58,7 +58,7 @@ class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
   TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention,
-             std::optional<Streaming> streaming = {});
+             std::optional<Streaming> streaming = {}, std::vector<cluster::CollectiveTime> collectives = {});
 
   const std::string& device() const { return device_; }
   const std::vector<ProductTime>& products() const { return products_; }
@@ -78,6 +78,7 @@ class TableCosts final : public EstimatedCosts {
                              std::int64_t samples, const OpPart& part) const override;
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
+  std::shared_ptr<const cluster::CollectiveTimes> collectives() const override { return collectives_; }
   std::string source() const override { return "kernel tables of " + device_; }
   /// Types whose name is no part of the device's, upper or lower case.
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
@@ -94,7 +95,8 @@ class TableCosts final : public EstimatedCosts {
   std::vector<ProductTime> products_;
   std::vector<AttentionTime> attention_;
   std::optional<Streaming> streaming_;
-  RateGrid product_rates_;    ///< rows n, columns k, along m
+  std::shared_ptr<const cluster::CollectiveTimes> collectives_;  ///< null: none
+  RateGrid product_rates_;                                       ///< rows n, columns k, along m
   RateGrid attention_rates_;  ///< rows sequence, columns head size, along batch x heads
   RateGrid backward_rates_;   ///< likewise, in FLOPs of the forward pass
   AnalyticCosts analytic_;

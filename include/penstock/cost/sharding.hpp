@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/cost/communication.hpp"
+#include "penstock/cost/estimated.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
 
@@ -19,11 +20,19 @@ class GroupTimes {
   /// Without `exchanges` the group is asked for no exchange, which takes longest to find out.
   GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool exchanges = true);
   core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
+  /// What that stands on.
+  Origin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
   friend bool operator==(const GroupTimes&, const GroupTimes&) = default;
 
  private:
+  struct Asked {
+    const Measured& measured;
+    core::Bytes bytes;
+  };
+  Asked asked(const layout::GroupCollective& collective, std::int64_t samples) const;
   AllReduce reduce_, gather_;
   Affine exchange_;
+  Measured exchanged_;
 };
 
 /// What the cost model is asked about one device's part of an operator.
