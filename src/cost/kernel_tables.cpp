@@ -181,9 +181,28 @@ Estimate TableCosts::projections(const graph::Operator& op, double samples, cons
            sum(product(wide, together, tokens), product(mine, wide, tokens))}};
 }
 
+Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                double samples) const {
+  const graph::Operator& op = graph.op(id);
+  const double heads = static_cast<double>(extent(op, "heads")),
+               size = static_cast<double>(extent(op, "hidden")) / heads,
+               sequence = static_cast<double>(extent(op, "keys")),
+               rows = std::max(1.0, heads * samples) * sequence;
+  const PassEstimate wide = product(rows, sequence, size),  // scores, and the gradient of their shares
+      narrow = product(rows, size, sequence);               // context, and gradients of query, key and value
+  const OpTime softmax = analytic_.softmax_time(graph, id, device, samples);
+  const auto pass = [](const PassEstimate& products, Seconds between) {
+    return exactly(products.time + between, Origin::analytic);
+  };
+  return {{pass(sum(wide, narrow), softmax.forward),
+           pass(sum(wide, scaled(narrow, 3)), softmax.input_gradient),
+           {}}};
+}
+
 Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                           std::int64_t samples, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
+  if (extent(op, "plain") > 0) return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
   if (extent(op, "flash") == 0 || attention_rates_.empty())
     return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
   const double heads = static_cast<double>(extent(op, "heads")),

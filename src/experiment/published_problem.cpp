@@ -42,6 +42,12 @@ plan::Recomputation recomputation_of(const report::PublishedRun& run) {
   return run.recompute == "selective" ? plan::kRecomputeCore : plan::Recomputation();
 }
 
+/// Megatron-LM and DeepSpeed reduce gradients behind the last backward pass unless they are told to overlap
+/// (Megatron-LM's --overlap-grad-reduce; DeepSpeed's engine of ZeRO 0 and 1), FSDP does so while it runs.
+core::Bytes bucket_of(const report::PublishedRun& run) {
+  return run.zero >= 2 || stated(run, "overlap") ? plan::kUsualBucket : core::Bytes(0);
+}
+
 /// The stage of each layer.
 std::vector<std::size_t> stage_of_layer(const report::PublishedRun& run) {
   std::vector<std::size_t> out;
@@ -102,7 +108,7 @@ PublishedProblem published_problem(const report::PublishedRun& run) {
   out.plan.cluster = {run.cluster, run.devices};
   out.plan.planner = "published";
   out.plan.schedule = run.schedule;
-  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}, precision_of(run)};
+  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}, precision_of(run), bucket_of(run)};
   out.plan.stages = stages_of(run, out.graph);
   return out;
 }

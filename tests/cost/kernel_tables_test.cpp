@@ -132,11 +132,17 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   const auto third =
       costs.part_time(graph, attention, kDevice, 4, {plan::Partition::column, 1.0 / 3, true, true});
   CHECK(third.forward.value() == near((products + 4e-5) / 3));
-  // A plain core is not in the tables, nor does one without scores read any.
+  // A plain core is two products of all heads at once and a softmax that reads and writes its scores;
+  // backward four products, and a softmax that reads two and writes one. One without scores has neither.
   const auto plain = gpt("plain"), counted = gpt("fused");
   const cost::AnalyticCosts analytic;
   const auto core = analytic.core_time(plain, attention, kDevice, 4, {});
-  CHECK(costs.op_time(plain, attention, kDevice, 4).forward.value() == near(products + core.forward.value()));
+  const double inner = 2e-12 * 4 * 3 * 48 * 48 * 32, softmax = 4 * 3 * 48 * 48 * 2 / (1e12 * 0.83);
+  const auto by_heads = costs.op_time(plain, attention, kDevice, 4);
+  CHECK(by_heads.forward.value() == near(products + 2 * inner + 2 * softmax));
+  CHECK(by_heads.input_gradient.value() == near(products + 4 * inner + 3 * softmax));
+  CHECK(costs.core_forward(plain, attention, kDevice, 4, {}).value() == near(2 * inner + 2 * softmax));
+  CHECK(costs.core_forward(graph, attention, kDevice, 4, {}).value() == near(4e-5));
   const double scores = 4 * 3 * 48 * 48, rate = 1e12 * 0.83;
   CHECK((core.forward - analytic.core_time(counted, attention, kDevice, 4, {}).forward).value() ==
         near(scores * 4 * 2 / rate));
