@@ -23,7 +23,8 @@ graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t 
                      hidden = p.integer("hidden", 1, kWidest);
   const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
   const std::string attention = read_attention(p);
-  const std::int64_t given = p.integer("feed_forward", 0, kWidest), width = given > 0 ? given : 4 * hidden;
+  const std::int64_t given = p.integer("feed_forward", 0, 4 * kWidest),
+                     width = given > 0 ? given : 4 * hidden;
   Layers net(p.model(), p.element_bytes());
   const Tensor words =
       net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});

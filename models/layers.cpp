@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
 
 namespace penstock::models {
@@ -144,14 +145,6 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
   return emit(std::move(op), {x}, shape, product(shape));
 }
 
-/// Numbers that the core of attention keeps: the shares; a flash one for each query and head what its shares
-/// were divided by, in fp32.
-std::int64_t Layers::kept_scores(AttentionCore core, std::int64_t heads, std::int64_t queries,
-                                 std::int64_t keys) const {
-  if (core != AttentionCore::flash) return heads * queries * keys;
-  return (4 * heads * queries + element_bytes_ - 1) / element_bytes_;
-}
-
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
                          std::int64_t heads, AttentionForm form) {
   const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
@@ -180,7 +173,8 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
   if (form.core != AttentionCore::counted)
     op.shape.emplace_back(form.core == AttentionCore::plain ? "plain" : "flash", 1);
   const std::int64_t kept = queries * width + 2 * keys * shared +
-                            kept_scores(form.core, heads, queries, keys) + 2 * queries * width;
+                            graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
+                            2 * queries * width;
   return emit(std::move(op), {query, key, value}, query.shape, kept);
 }
 

@@ -122,8 +122,6 @@ class Layers {
 
  private:
   Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements);
-  std::int64_t kept_scores(AttentionCore core, std::int64_t heads, std::int64_t queries,
-                           std::int64_t keys) const;
   Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
               bool batch);
   Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,

@@ -154,8 +154,9 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   flags.bucket.apply(cell.training);
   cell.model = flags.precision.apply(cell.training, flags.model.ref());
   const graph::OpGraph graph = experiment::load_model(cell.model);
-  const cluster::Cluster cluster = experiment::load_cluster(flags.cluster.ref());
-  const auto costs = flags.costs.load(cluster);
+  const cluster::Cluster stated = experiment::load_cluster(flags.cluster.ref());
+  const auto costs = flags.costs.load(stated);
+  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
   cell.cluster.devices = static_cast<int>(cluster.size());
   const cost::Problem problem{graph, cluster, *costs, cell.training};
   experiment::SearchSetting setting{

@@ -22,6 +22,7 @@ struct Tables {
   std::string device;
   std::vector<cost::ProductTime> products;
   std::vector<cost::AttentionTime> attention;
+  std::vector<cluster::CollectiveTime> collectives;
   std::optional<cost::Streaming> streaming;
   std::size_t others = 0;  ///< rows of other numbers, or of attention that shares keys or slides a window
 };
@@ -46,6 +47,18 @@ void take_attention(const report::CsvRecord& row, Tables& tables) {
   }
   tables.attention.push_back(
       {size("batch_size"), size("isl"), heads, size("head_dim"), row.positive("latency") * 1e-3});
+}
+
+/// Counted in numbers of two bytes; AIConfigurator's word for an all-to-all is one word.
+void take_collective(const report::CsvRecord& row, Tables& tables) {
+  if (row.text("nccl_dtype") != "half") {
+    ++tables.others;
+    return;
+  }
+  const std::string kind = row.word("op_name", {"all_reduce", "all_gather", "reduce_scatter", "alltoall"});
+  tables.collectives.push_back({cluster::collective_kind(kind == "alltoall" ? "all_to_all" : kind),
+                                row.count("num_gpus", 2, kMost), 2 * row.count("message_size", 1, kMost / 2),
+                                row.positive("latency") * 1e-3});
 }
 
 /// All files are of one device.
@@ -77,7 +90,10 @@ void take(const std::string& file, Tables& tables) {
   if (rows.empty()) throw core::BadInput({file, 1, ""}, "expected rows below a header");
   for (const report::CsvRecord& row : rows) {
     take_device(row.text("device"), tables, [&](const std::string& why) { row.fail("device", why); });
-    row.has("gemm_dtype") ? take_product(row, tables) : take_attention(row, tables);
+    if (row.has("nccl_dtype"))
+      take_collective(row, tables);
+    else
+      row.has("gemm_dtype") ? take_product(row, tables) : take_attention(row, tables);
   }
 }
 
@@ -86,10 +102,12 @@ core::ExitCode run(const ImportKernelsFlags& flags) {
   for (const std::string& file : flags.files) take(file, tables);
   if (tables.products.empty()) throw core::BadInput("none of the files has a product in bfloat16");
   const cost::TableCosts costs(tables.device, std::move(tables.products), std::move(tables.attention),
-                               tables.streaming);
+                               tables.streaming, std::move(tables.collectives));
   core::write_file(flags.output, cost::to_yaml(costs));
-  print(fmt::format("{}: {} products, {} of attention; {} rows left out\n", costs.device(),
-                    costs.products().size(), costs.attention().size(), tables.others));
+  const std::size_t collectives = costs.collectives() ? costs.collectives()->rows().size() : 0;
+  print(fmt::format("{}: {} products, {} of attention{}; {} rows left out\n", costs.device(),
+                    costs.products().size(), costs.attention().size(),
+                    collectives > 0 ? fmt::format(", {} collectives", collectives) : "", tables.others));
   return core::ExitCode::done;
 }
 
@@ -101,7 +119,8 @@ void add_import_kernels(CLI::App& import, Action& action) {
       "Reads the tables of ai-dynamo/aiconfigurator as CSV: of products the columns device, gemm_dtype, m, "
       "n, k "
       "and latency (ms); of attention device, attn_dtype, batch_size, isl, num_heads, num_key_value_heads, "
-      "head_dim, window_size and latency. Rows in bfloat16 are kept. Their Parquet files become CSV by\n"
+      "head_dim, window_size and latency; of NCCL device, op_name, nccl_dtype, num_gpus, message_size and "
+      "latency. Rows in bfloat16, of NCCL in half, are kept. Their Parquet files become CSV by\n"
       "  python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], "
       "index=False)\" A B\n"
       "A file that ends in .json is a system of MooreThreads/SimuMax (configs/system): its products and "

@@ -60,9 +60,10 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   flags.bucket.apply(training);
   const plan::ModelRef model = flags.precision.apply(training, flags.model.ref());
   const graph::OpGraph graph = experiment::load_model(model);
-  const cluster::Cluster cluster = experiment::load_cluster(cluster_ref);
-  cluster_ref.devices = static_cast<int>(cluster.size());
-  const auto costs = flags.costs.load(cluster);
+  const cluster::Cluster stated = experiment::load_cluster(cluster_ref);
+  cluster_ref.devices = static_cast<int>(stated.size());
+  const auto costs = flags.costs.load(stated);
+  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
   const cost::Problem problem{graph, cluster, *costs, training};
   experiment::SearchSetting setting{flags.search, flags.simulation.options(), flags.time_limit.value(), true,
                                     flags.memory_limit.value()};

@@ -96,7 +96,9 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, flags.model, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);
-  const cluster::Cluster cluster = experiment::load_cluster(head.cluster);
+  const cluster::Cluster stated = experiment::load_cluster(head.cluster);
+  const auto costs = flags.costs.load(stated);
+  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
   plan::Plan plan = plan::parse_plan(text, flags.file, graph);
   plan.model = head.model;
   plan.cluster = head.cluster;
@@ -105,7 +107,6 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
   if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
     refuse(flags.file, faults);
-  const auto costs = flags.costs.load(cluster);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
   const auto faults = flags.allow_oom ? score::rule_faults(problem, plan) : score::faults(problem, plan);

@@ -57,13 +57,14 @@ std::string left_out_text(const experiment::Against& found) {
   return out;
 }
 
-std::string coverage_text(const experiment::Against& found, const report::Screen& screen) {
-  if (found.coverage.empty()) return "";
-  std::vector<report::Column> columns = {{"compute time of"}};
+std::string coverage_text(const char* of, const std::vector<experiment::SetCoverage>& coverage,
+                          const report::Screen& screen) {
+  if (coverage.empty()) return "";
+  std::vector<report::Column> columns = {{of}};
   for (std::size_t o = 0; o < cost::kOrigins; ++o)
     columns.push_back({std::string(name(static_cast<cost::Origin>(o))), report::Align::right});
   report::Table table(columns);
-  for (const experiment::SetCoverage& set : found.coverage) {
+  for (const experiment::SetCoverage& set : coverage) {
     std::vector<std::string> cells = {set.set};
     for (const double share : set.share) cells.push_back(core::show_share(share));
     table.add(std::move(cells));
@@ -72,7 +73,9 @@ std::string coverage_text(const experiment::Against& found, const report::Screen
 }
 
 std::string text(const experiment::Against& found, const report::Screen& screen) {
-  std::string out = coverage_text(found, screen) + fmt::format("Costs: {}\n", kAsStated) +
+  std::string out = coverage_text("compute time of", found.coverage, screen) +
+                    coverage_text("collectives of", found.collectives, screen) +
+                    fmt::format("Costs: {}\n", kAsStated) +
                     report::published_errors_table(report::published_errors(found.as_stated), screen);
   for (const experiment::FittedRung& rung : found.fitted)
     out += fmt::format("\nCosts: {}\n", title(rung.what)) + constants_text(rung) +

@@ -101,4 +101,10 @@ Cluster Cluster::slowed_by(double factor) const {
   return out;
 }
 
+Cluster Cluster::measured_by(std::shared_ptr<const CollectiveTimes> collectives) const {
+  Cluster out = *this;
+  out.collectives_ = std::move(collectives);
+  return out;
+}
+
 }  // namespace penstock::cluster

@@ -51,6 +51,8 @@ Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType&
 /// Backward: written by the shares' gradient, whose partner reads the shares; both read and one written by
 /// softmax; read by both gradients of the product.
 constexpr double kScoresForward = 4, kScoresBackward = 7;
+/// Those of them that are scale, mask and softmax in one: all but what products read and write.
+constexpr double kSoftmaxForward = 2, kSoftmaxBackward = 3;
 
 /// Bytes of them per sample; none of another core.
 double score_bytes(const graph::Operator& op, double element) {
@@ -93,6 +95,13 @@ OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
   return {once * kScoresForward, once * kScoresBackward, {}};
 }
 
+OpTime AnalyticCosts::softmax_time(const graph::OpGraph& graph, core::OpId id,
+                                   const cluster::DeviceType& device, double samples) const {
+  const Seconds once =
+      streamed(constants_, device, score_bytes(graph.op(id), graph.element_bytes()) * samples);
+  return {once * kSoftmaxForward, once * kSoftmaxBackward, {}};
+}
+
 OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 std::int64_t samples, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
@@ -108,10 +117,17 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
                      {flops * products, bytes * products, queries * width * n});
   };
   OpTime out = scores_time(graph, id, device, n);
-  const Seconds turned = rotary_time(graph, id, device, n);
-  out.forward += time(1) + turned;
-  out.input_gradient += time(2) + turned;
+  out.forward += time(1);
+  out.input_gradient += time(2);
   return out;
+}
+
+Seconds AnalyticCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
+                                    const cluster::DeviceType& device, std::int64_t samples,
+                                    const OpPart& part) const {
+  if (part.partition == plan::Partition::batch)
+    return core_time(graph, id, device, samples_of(samples, part.part), {}).forward;
+  return core_time(graph, id, device, samples, part).forward;
 }
 
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

@@ -1,6 +1,7 @@
 #include "penstock/cost/communication.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "penstock/collective/catalogue.hpp"
@@ -24,6 +25,11 @@ Crowd crowd_of(const Cluster& cluster, std::span<const Devices> groups) {
   return crowd;
 }
 
+bool in_one_node(const Cluster& cluster, const Devices& group) {
+  return std::ranges::all_of(group,
+                             [&](DeviceId d) { return cluster.node(d) == cluster.node(group.front()); });
+}
+
 /// All groups at once, by the algorithms that fit every one of them: the slowest counts.
 AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, Passes passes) {
   AllReduce out;
@@ -44,8 +50,33 @@ AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, Pas
 
 }  // namespace
 
+std::optional<cluster::CollectiveTimes::Found> Measured::find(core::Bytes bytes) const {
+  if (times == nullptr) return {};
+  auto found = times->find(kind, ranks, bytes);
+  if (kind != cluster::CollectiveKind::all_gather) return found;
+  const auto scattered = times->find(cluster::CollectiveKind::reduce_scatter, ranks, bytes);
+  if (!found || !scattered) return found ? found : scattered;
+  found->time = (found->time + scattered->time) / 2;
+  found->reach = std::max(found->reach, scattered->reach);
+  return found;
+}
+
+Measured measured(const Cluster& cluster, std::span<const Devices> groups, cluster::CollectiveKind kind) {
+  if (cluster.collectives() == nullptr || groups.empty() || groups.front().size() < 2) return {};
+  const auto fits = [&](const Devices& group) {
+    return group.size() == groups.front().size() && in_one_node(cluster, group);
+  };
+  if (!std::ranges::all_of(groups, fits)) return {};
+  if (groups.size() > 1 && std::ranges::any_of(crowd_of(cluster, groups), [](auto n) { return n > 1; }))
+    return {};
+  return {cluster.collectives(), kind, static_cast<std::int64_t>(groups.front().size())};
+}
+
 core::Seconds AllReduce::time(core::Bytes bytes) const {
   if (algorithms.empty() || bytes.value() == 0) return core::Seconds(0);
+  const auto sent_bytes =
+      core::Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * sent)));
+  if (const auto found = measured.find(sent_bytes)) return found->time;
   double best = algorithms.front().at(bytes);
   for (const Affine& algorithm : algorithms) best = std::min(best, algorithm.at(bytes));
   return core::Seconds(best);
@@ -53,15 +84,19 @@ core::Seconds AllReduce::time(core::Bytes bytes) const {
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
   const Devices one(devices.begin(), devices.end());
-  return of_groups(cluster, {&one, 1}, Passes::two);
+  return all_reduce(cluster, {&one, 1});
 }
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const Devices> groups) {
-  return of_groups(cluster, groups, Passes::two);
+  AllReduce out = of_groups(cluster, groups, Passes::two);
+  out.measured = measured(cluster, groups, cluster::CollectiveKind::all_reduce);
+  return out;
 }
 
 AllReduce all_gather(const cluster::Cluster& cluster, std::span<const Devices> groups) {
-  return of_groups(cluster, groups, Passes::one);
+  AllReduce out = of_groups(cluster, groups, Passes::one);
+  out.measured = measured(cluster, groups, cluster::CollectiveKind::all_gather);
+  return out;
 }
 
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "penstock/cost/analytic.hpp"
+#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::cost {
 
@@ -24,6 +25,12 @@ OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cl
   return {whole.forward * part.part, whole.input_gradient * part.part, whole.weight_gradient * part.part};
 }
 
+core::Seconds CostModel::core_forward(const graph::OpGraph& graph, core::OpId op,
+                                      const cluster::DeviceType& device, std::int64_t samples,
+                                      const OpPart& part) const {
+  return part_time(graph, op, device, samples, part).forward * graph::core_share(graph.op(op));
+}
+
 core::Seconds CostModel::step_time(core::Bytes weights, const plan::Training& training,
                                    const cluster::DeviceType& device) const {
   const core::Bandwidth rate = device.memory_bandwidth * AnalyticConstants{}.bandwidth_efficiency;
@@ -36,6 +43,11 @@ Scratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {
 
 std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const {
   return {};
+}
+
+cluster::Cluster measured_by(const CostModel& costs, const cluster::Cluster& cluster) {
+  auto collectives = costs.collectives();
+  return collectives == nullptr ? cluster : cluster.measured_by(std::move(collectives));
 }
 
 std::string source_of(const CostModel& costs, const cluster::Cluster& cluster) {

@@ -19,6 +19,12 @@ std::vector<OpPart> parts(const graph::OpGraph& graph, const plan::Stage& stage)
   return out;
 }
 
+/// Of an iteration, that a replica takes part in.
+double micro_batches(const plan::Plan& plan, const plan::Stage& stage) {
+  return static_cast<double>(plan.training.mini_batch) /
+         static_cast<double>(plan::samples_per_device(plan, stage) * stage.replicas());
+}
+
 }  // namespace
 
 void Coverage::add(const Estimate& estimate, double times) {
@@ -44,16 +50,29 @@ Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, cons
                   const plan::Plan& plan) {
   Coverage out;
   for (const plan::Stage& stage : plan.stages) {
-    const auto replicas = static_cast<std::int64_t>(stage.devices.size()) / stage.tensor_parallel;
     const std::int64_t samples = plan::samples_per_device(plan, stage);
-    const double micro_batches =
-        static_cast<double>(plan.training.mini_batch) / static_cast<double>(samples * replicas);
-    const double times = micro_batches * static_cast<double>(stage.devices.size());
+    const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());
     const auto part = parts(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
       out.add(
           costs.estimate(graph, stage.operators[i], cluster.type(stage.devices.front()), samples, part[i]),
           times);
+  }
+  return out;
+}
+
+Coverage collective_coverage(const Problem& problem, const plan::Plan& plan) {
+  Coverage out;
+  for (const plan::Stage& stage : plan.stages) {
+    if (stage.tensor_parallel == 1) continue;
+    const GroupTimes group(problem.cluster, group_of(stage, 0));
+    const std::int64_t samples = plan::samples_per_device(plan, stage);
+    const auto layout = layout::infer(problem.graph, stage);
+    const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());
+    for (const auto* passes : {&layout.collectives.forward, &layout.collectives.backward})
+      for (const layout::GroupCollective& c : *passes)
+        out.seconds[static_cast<std::size_t>(group.origin(c, samples))] +=
+            group.time(c, samples).value() * times;
   }
   return out;
 }

@@ -29,13 +29,16 @@ void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage
                  const KeptOf& kept_of) {
   const auto segments = plan::segments(graph, stage.operators, stage.recompute);
   const auto where = segment_of(graph, stage, segments);
+  const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute);
   std::vector<Bytes> made(segments.size());
   load.saved = Bytes(0);
   for (const OpId id : stage.operators) {
     const Kept kept = kept_of(id);
     const std::size_t here = where[id.index()];
     if (here == kSaved) {
-      load.saved += kept.all;
+      const bool again = std::binary_search(cores.begin(), cores.end(), id);
+      if (again) made.push_back(std::min(kept.core, kept.all));
+      load.saved += again ? kept.all - made.back() : kept.all;
       continue;
     }
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));

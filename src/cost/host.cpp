@@ -11,6 +11,7 @@ using graph::OpKind;
 /// Attention with its projections of query, key and value in one product. Kernel by kernel: product and bias,
 /// three transpositions, scores, scale with mask, softmax, context, transposition, product and bias.
 constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
+constexpr int kPlainCore = 5, kFlashCore = 1;
 
 /// What a softmax that is not fused launches beside: cast to fp32, scale, mask, cast back.
 constexpr int kUnfused = 4;
@@ -60,6 +61,16 @@ bool first_input(const graph::OpGraph& graph, core::OpId id) {
   return true;
 }
 
+/// What the softmax launches where it is not fused.
+int unfused(const graph::Operator& op, std::int64_t matrices) {
+  return extent(op, "plain") > 0 && matrices % kFusedSoftmax != 0 ? kUnfused : 0;
+}
+
+/// Matrices of scores on one device.
+std::int64_t matrices_of(const graph::Operator& op, std::int64_t samples, const OpPart& part) {
+  return std::llround(static_cast<double>(extent(op, "heads")) * part.part) * samples;
+}
+
 }  // namespace
 
 Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
@@ -78,10 +89,8 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
     out.forward += 2;
     out.input_gradient += 2;
   }
-  if (extent(op, "plain") > 0 && matrices % kFusedSoftmax != 0) {
-    out.forward += kUnfused;
-    out.input_gradient += kUnfused;
-  }
+  out.forward += unfused(op, matrices);
+  out.input_gradient += unfused(op, matrices);
   if (!graph.trains_above(id)) out.input_gradient = 0;
   if (!graph::weighs(op)) out.weight_gradient = 0;
   return out;
@@ -91,9 +100,18 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::De
                    std::int64_t samples, const OpPart& part) {
   const core::Seconds each = device.runtime.per_kernel;
   if (each == core::Seconds(0)) return {};
-  const auto heads = static_cast<double>(extent(graph.op(id), "heads"));
-  const Launches count = launches(graph, id, std::llround(heads * part.part) * samples);
+  const Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part));
   return {each * count.forward, each * count.input_gradient, each * count.weight_gradient};
+}
+
+int core_launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
+  const graph::Operator& op = graph.op(id);
+  return extent(op, "flash") > 0 ? kFlashCore : kPlainCore + unfused(op, matrices);
+}
+
+core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                               std::int64_t samples, const OpPart& part) {
+  return device.runtime.per_kernel * core_launches(graph, id, matrices_of(graph.op(id), samples, part));
 }
 
 OpTime launched(const OpTime& device, const OpTime& host) {

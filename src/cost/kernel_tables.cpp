@@ -125,11 +125,15 @@ RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
 }
 
 TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
-                       std::vector<AttentionTime> attention, std::optional<Streaming> streaming)
+                       std::vector<AttentionTime> attention, std::optional<Streaming> streaming,
+                       std::vector<cluster::CollectiveTime> collectives)
     : device_(std::move(device)),
       products_(std::move(products)),
       attention_(std::move(attention)),
       streaming_(streaming),
+      collectives_(collectives.empty()
+                       ? nullptr
+                       : std::make_shared<const cluster::CollectiveTimes>(std::move(collectives))),
       analytic_({.streaming = streaming}) {
   core::require(!products_.empty(), "tables of products have some");
   for (const ProductTime& p : products_) {
@@ -177,9 +181,28 @@ Estimate TableCosts::projections(const graph::Operator& op, double samples, cons
            sum(product(wide, together, tokens), product(mine, wide, tokens))}};
 }
 
+Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                double samples) const {
+  const graph::Operator& op = graph.op(id);
+  const double heads = static_cast<double>(extent(op, "heads")),
+               size = static_cast<double>(extent(op, "hidden")) / heads,
+               sequence = static_cast<double>(extent(op, "keys")),
+               rows = std::max(1.0, heads * samples) * sequence;
+  const PassEstimate wide = product(rows, sequence, size),  // scores, and the gradient of their shares
+      narrow = product(rows, size, sequence);               // context, and gradients of query, key and value
+  const OpTime softmax = analytic_.softmax_time(graph, id, device, samples);
+  const auto pass = [](const PassEstimate& products, Seconds between) {
+    return exactly(products.time + between, Origin::analytic);
+  };
+  return {{pass(sum(wide, narrow), softmax.forward),
+           pass(sum(wide, scaled(narrow, 3)), softmax.input_gradient),
+           {}}};
+}
+
 Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                           std::int64_t samples, const OpPart& part) const {
   const graph::Operator& op = graph.op(id);
+  if (extent(op, "plain") > 0) return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
   if (extent(op, "flash") == 0 || attention_rates_.empty())
     return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
   const double heads = static_cast<double>(extent(op, "heads")),
@@ -187,10 +210,9 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
                sequence = static_cast<double>(extent(op, "queries")),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double flops = attention_flops(together, sequence, size);
-  const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
   const auto pass = [&](const RateGrid& rates) {
     const RateGrid::Rate rate = rates.rate(sequence, size, together);
-    return exactly(Seconds(flops / rate.value) + turned, rate.origin);
+    return exactly(Seconds(flops / rate.value), rate.origin);
   };
   return {{pass(attention_rates_), pass(backward_rates_), {}}};
 }
@@ -205,11 +227,25 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
     return linear(op, static_cast<double>(samples), part);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
     return all_of(analytic_.part_time(graph, id, device, samples, part), Origin::analytic);
-  const Estimate outer = projections(op, static_cast<double>(samples), part),
-                 inner = core(graph, id, device, samples, part);
+  const Estimate outer = projections(op, static_cast<double>(samples), part);
+  Estimate inner = core(graph, id, device, samples, part);
+  const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
+  for (PassEstimate* pass : {&inner.passes[0], &inner.passes[1]})
+    *pass = exactly(pass->time + turned, pass->origin);
   Estimate out;
   for (std::size_t p = 0; p < graph::kPasses; ++p) out.passes[p] = sum(outer.passes[p], inner.passes[p]);
   return out;
+}
+
+Seconds TableCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
+                                 const cluster::DeviceType& device, std::int64_t samples,
+                                 const OpPart& part) const {
+  if (part.partition == plan::Partition::batch)
+    return core_forward(graph, id, device, samples_of(samples, part.part), {});
+  const graph::Operator& op = graph.op(id);
+  if (graph.element_bytes() != kElement || extent(op, "queries") != extent(op, "keys"))
+    return analytic_.core_forward(graph, id, device, samples, part);
+  return core(graph, id, device, samples, part)[graph::Pass::forward].time;
 }
 
 core::Seconds TableCosts::step_time(core::Bytes weights, const plan::Training& training,

@@ -46,6 +46,32 @@ void read_lines(const Yaml& table, std::size_t count, std::size_t most, const Ro
   if (number == 0) table.fail("expected rows");
 }
 
+std::vector<cluster::CollectiveTime> read_collectives(const Yaml& root) {
+  std::vector<cluster::CollectiveTime> out;
+  for (std::size_t k = 0; k < cluster::kCollectiveKinds; ++k) {
+    const auto kind = static_cast<cluster::CollectiveKind>(k);
+    const auto table = root.find(std::string(name(kind)));
+    if (!table) continue;
+    read_lines(*table, 2, 1, [&](const std::vector<std::int64_t>& e, double seconds, double) {
+      if (e[0] < 2) table->fail("a collective has two ranks or more");
+      out.push_back({kind, e[0], e[1], seconds});
+    });
+  }
+  return out;
+}
+
+std::string collectives_text(const cluster::CollectiveTimes& times) {
+  std::string out;
+  for (std::size_t k = 0; k < cluster::kCollectiveKinds; ++k) {
+    const auto kind = static_cast<cluster::CollectiveKind>(k);
+    std::string lines;
+    for (const cluster::CollectiveTime& row : times.rows())
+      if (row.kind == kind) lines += fmt::format("  {} {} {:.6g}\n", row.ranks, row.bytes, row.seconds * 1e6);
+    if (!lines.empty()) out += fmt::format("{}: |  # ranks bytes us\n", name(kind)) + lines;
+  }
+  return out;
+}
+
 Streaming read_streaming(const Yaml& node) {
   node.only({"bandwidth", "latency"});
   const Streaming out{node.at("bandwidth").bandwidth(), node.at("latency").seconds()};
@@ -61,7 +87,8 @@ bool is_kernel_tables(const std::string& text) {
 
 TableCosts parse_kernel_tables(const std::string& text, const std::string& file) {
   const Yaml root = Yaml::parse(text, file);
-  root.only({"penstock_kernel_tables", "device", "streaming", "products", "attention"});
+  root.only({"penstock_kernel_tables", "device", "streaming", "products", "attention", "all_reduce",
+             "all_gather", "reduce_scatter", "all_to_all"});
   (void)root.at("penstock_kernel_tables").integer(1, 1);
   std::vector<ProductTime> products;
   std::vector<AttentionTime> attention;
@@ -74,7 +101,8 @@ TableCosts parse_kernel_tables(const std::string& text, const std::string& file)
     });
   std::optional<Streaming> streaming;
   if (const auto node = root.find("streaming")) streaming = read_streaming(*node);
-  return {root.at("device").text(), std::move(products), std::move(attention), streaming};
+  return {root.at("device").text(), std::move(products), std::move(attention), streaming,
+          read_collectives(root)};
 }
 
 std::string to_yaml(const TableCosts& tables) {
@@ -89,7 +117,7 @@ std::string to_yaml(const TableCosts& tables) {
   for (const AttentionTime& a : tables.attention())
     out += fmt::format("  {} {} {} {} {:.6g}{}\n", a.batch, a.sequence, a.heads, a.head_size, a.seconds * 1e6,
                        a.backward > 0 ? fmt::format(" {:.6g}", a.backward * 1e6) : "");
-  return out;
+  return tables.collectives() ? out + collectives_text(*tables.collectives()) : out;
 }
 
 }  // namespace penstock::cost

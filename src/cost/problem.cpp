@@ -1,5 +1,7 @@
 #include "penstock/cost/problem.hpp"
 
+#include <algorithm>
+
 #include "penstock/cost/host.hpp"
 
 namespace penstock::cost {
@@ -21,6 +23,14 @@ OpTime operator_time(const Problem& problem, core::OpId op, const cluster::Devic
   return handed_over(problem.graph, op, device,
                      launched(kernel_time(problem, op, device, samples, part),
                               launch_time(problem.graph, op, device, samples, part)));
+}
+
+core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
+                           std::int64_t samples, const OpPart& part) {
+  const core::Seconds kernels =
+      problem.costs.core_forward(problem.graph, op, device, samples, part) * device.kernel_slowdown;
+  return std::max(kernels, core_launch_time(problem.graph, op, device, samples, part)) +
+         device.runtime.per_task;
 }
 
 OpTime compute_time(const Problem& problem, std::span<const core::OpId> operators,

@@ -7,6 +7,7 @@
 #include "divide_kept.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "zero_overlap.hpp"
 
@@ -69,14 +70,14 @@ std::vector<OpId> all_of(const std::vector<std::vector<OpId>>& segments) {
   return out;
 }
 
-/// Those that are computed again before the backward pass.
-std::vector<OpId> recomputed(const graph::OpGraph& graph, const plan::Stage& stage) {
-  return all_of(plan::segments(graph, stage.operators, stage.recompute));
+Again again(const graph::OpGraph& graph, const plan::Stage& stage) {
+  return {all_of(plan::segments(graph, stage.operators, stage.recompute)),
+          plan::inner_cores(graph, stage.operators, stage.recompute)};
 }
 
 /// What ZeRO asks for in every micro-batch. A layer that is computed again has its weights from then on.
 Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
-                  const std::map<OpId, Partition>& how, const std::vector<OpId>& again) {
+                  const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
   if (stage.zero < 2 || stage.replicas() < 2) return out;
   const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
@@ -89,7 +90,8 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
     sent.weight_gradient += gather.time(problem.training.sent_gradients(weights));
     if (stage.zero < 3) continue;
     const Seconds time = gather.time(weights);
-    const bool recomputed = contains(again, id), by_layer = stage.recompute.of == Recomputation::Of::layers;
+    const bool recomputed = contains(again.whole, id),
+               by_layer = stage.recompute.of == Recomputation::Of::layers;
     sent.forward += time;
     if (recomputed) sent.recompute += time;
     if (!recomputed || !by_layer) sent.input_gradient += time;
@@ -106,12 +108,13 @@ void add(OpTime& sum, const OpTime& time) {
 
 OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const cluster::DeviceType& type, std::size_t member,
-                  const std::vector<OpId>& again, std::int64_t samples) {
+                  const Again& again, std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
     const OpPart mine = op_part(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
     OpTime time = operator_time(problem, id, type, samples, mine);
-    if (contains(again, id)) time.recompute = time.forward;
+    if (contains(again.whole, id)) time.recompute = time.forward;
+    if (contains(again.core, id)) time.recompute = core_forward(problem, id, type, samples, mine);
     add(sum, time);
   }
   return sum;
@@ -161,13 +164,31 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId
   reduce_ = all_reduce(cluster, one);
   gather_ = all_gather(cluster, one);
   if (exchanges) exchange_ = all_to_all(cluster, group);
+  if (exchanges) exchanged_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
+}
+
+/// An exchange's bytes are those of all devices, what was measured those of one.
+GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
+  using Kind = layout::GroupCollective::Kind;
+  const Bytes bytes = collective.bytes * samples;
+  if (collective.kind == Kind::all_reduce) return {reduce_.measured, bytes};
+  if (collective.kind == Kind::all_gather) return {gather_.measured, bytes};
+  return {exchanged_, Bytes(bytes.value() / std::max<std::int64_t>(1, exchanged_.ranks))};
+}
+
+Origin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_t samples) const {
+  const Asked here = asked(collective, samples);
+  const auto found = here.measured.find(here.bytes);
+  return found ? static_cast<Origin>(found->reach) : Origin::analytic;  // they share their order
 }
 
 Seconds GroupTimes::time(const layout::GroupCollective& collective, std::int64_t samples) const {
   const Bytes bytes = collective.bytes * samples;
   if (collective.kind == layout::GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
   if (collective.kind == layout::GroupCollective::Kind::all_gather) return gather_.time(bytes);
-  return Seconds(exchange_.at(bytes));
+  const Asked exchange = asked(collective, samples);
+  const auto found = exchange.measured.find(exchange.bytes);
+  return found ? found->time : Seconds(exchange_.at(bytes));
 }
 
 OpTime StageTime::total() const {
@@ -179,10 +200,10 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
     : ReplicaTimes(problem, stage, OperatorSets{{operators.begin(), operators.end()}}) {}
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets)
-    : problem_(problem), stage_(stage), recomputed_(recomputed(problem.graph, stage)) {
+    : problem_(problem), stage_(stage), again_(again(problem.graph, stage)) {
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
-  for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, recomputed_);
+  for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, again_);
 }
 
 void ReplicaTimes::divide() {
@@ -213,8 +234,8 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
     if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
       continue;
-    out.compute = slower(out.compute,
-                         compute_on(problem_, stage_, part.operators, how_, type, m, recomputed_, samples));
+    out.compute =
+        slower(out.compute, compute_on(problem_, stage_, part.operators, how_, type, m, again_, samples));
   }
   return out;
 }
@@ -226,7 +247,7 @@ OpTime ReplicaTimes::speak(const Part& part, const Speakers& who) const {
   };
   for (const layout::GroupCollective& c : part.forward) {
     out.forward += launched(c);
-    if (contains(recomputed_, c.op)) out.recompute += launched(c);
+    if (contains(again_.whole, c.op)) out.recompute += launched(c);
   }
   for (const layout::GroupCollective& c : part.backward) out.input_gradient += launched(c);
   return out;
@@ -287,7 +308,7 @@ Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::s
 
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
   StageLoad load = stage_load(problem, stage.operators);
-  const bool by_layer = stage.recompute.of == plan::Recomputation::Of::layers;
+  const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
   const auto travelling = [&](const auto& weights_of_one) {
     if (stage.zero < 2) return;
     for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
@@ -298,10 +319,10 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   };
   if (stage.tensor_parallel == 1) {
     travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
-    if (by_layer)
+    if (in_parts)
       divide_kept(load, problem.graph, stage, [&](OpId id) {
         const graph::Operator& op = problem.graph.op(id);
-        return Kept{op.kept_bytes, op.output_bytes};
+        return Kept{op.kept_bytes, op.output_bytes, graph::core_bytes(op, problem.graph.element_bytes())};
       });
     return load;
   }
@@ -318,7 +339,8 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
     const Bytes output = std::min(op.output_bytes, op.kept_bytes);
     const bool whole = holds_whole(id);
     return Kept{cut(output, whole) + cut(op.kept_bytes - output, mine.partition == Partition::whole),
-                cut(op.output_bytes, whole)};
+                cut(op.output_bytes, whole),
+                cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
   load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
@@ -337,7 +359,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   load.workspace = backward_workspace(graph, steps);
   if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
   travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
-  if (by_layer) divide_kept(load, graph, stage, kept_of);
+  if (in_parts) divide_kept(load, graph, stage, kept_of);
   return load;
 }
 

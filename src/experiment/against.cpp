@@ -54,6 +54,7 @@ class Stated {
   cost::Coverage coverage(const cost::EstimatedCosts& costs) const {
     return cost::coverage(costs, stated_.graph, cluster_, stated_.plan);
   }
+  cost::Coverage collectives() const { return cost::collective_coverage(on(cluster_), stated_.plan); }
   double error(Constant what, double value, core::StopToken stop) const {
     return std::abs(predict(what, value, stop).seconds / run_.measured_s - 1);
   }
@@ -180,19 +181,19 @@ std::map<std::string, cluster::Cluster> load_clusters(const std::vector<Publishe
     if (!unstated(run).empty() || out.contains(run.cluster)) continue;
     const auto file = std::filesystem::path(options.clusters) / (run.cluster + ".yaml");
     if (!std::filesystem::exists(file)) continue;
-    cluster::Cluster cluster = load_cluster({file.string(), 0});
-    if (options.allow_foreign || costs.foreign(cluster).empty()) out.emplace(run.cluster, std::move(cluster));
+    const cluster::Cluster cluster = load_cluster({file.string(), 0});
+    if (options.allow_foreign || costs.foreign(cluster).empty())
+      out.emplace(run.cluster, cost::measured_by(costs, cluster));
   }
   return out;
 }
 
-/// Every run counts as long as it computes.
+/// Every run counts as long as it computes, or speaks within tensor-parallel groups; sets that do not are
+/// left out.
 std::vector<SetCoverage> coverage_of(const std::vector<std::optional<Stated>>& stated,
-                                     const cost::CostModel& costs) {
-  const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&costs);
-  if (estimated == nullptr) return {};
+                                     const std::function<cost::Coverage(const Stated&)>& coverage) {
   std::vector<cost::Coverage> of_run(stated.size());
-  core::parallel_for(stated.size(), [&](std::size_t i) { of_run[i] = stated[i]->coverage(*estimated); });
+  core::parallel_for(stated.size(), [&](std::size_t i) { of_run[i] = coverage(*stated[i]); });
   std::vector<std::string> order;
   std::map<std::string, cost::Coverage> sums;
   for (std::size_t i = 0; i < stated.size(); ++i) {
@@ -202,6 +203,8 @@ std::vector<SetCoverage> coverage_of(const std::vector<std::optional<Stated>>& s
   }
   std::vector<SetCoverage> out;
   for (const std::string& set : order) {
+    const auto& seconds = sums[set].seconds;
+    if (std::ranges::all_of(seconds, [](double s) { return s == 0; })) continue;
     SetCoverage& one = out.emplace_back(SetCoverage{set, {}});
     for (std::size_t o = 0; o < cost::kOrigins; ++o)
       one.share[o] = sums[set].time_share(static_cast<cost::Origin>(o));
@@ -251,7 +254,10 @@ Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& co
     if (options.progress) options.progress(++done, total);
   });
 
-  out.coverage = coverage_of(stated, costs);
+  if (const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&costs))
+    out.coverage = coverage_of(stated, [&](const Stated& run) { return run.coverage(*estimated); });
+  if (costs.collectives() != nullptr)
+    out.collectives = coverage_of(stated, [](const Stated& run) { return run.collectives(); });
   ByCluster fit, rest;
   for (const auto& one : stated) (fitted_on(one->run()) ? fit : rest)[one->run().cluster].push_back(&*one);
   for (const Range& range : kRanges) {

@@ -285,7 +285,7 @@ namespace {
 CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell& cell,
                           const cost::CostModel& costs, core::StopToken stop) {
   const graph::OpGraph& graph = spec.inputs->model(cell.model);
-  const cluster::Cluster& cluster = spec.inputs->cluster(cell.cluster);
+  const cluster::Cluster cluster = cost::measured_by(costs, spec.inputs->cluster(cell.cluster));
   const cost::Problem problem{graph, cluster, costs, cell.training, spec.memory};
   SearchSetting setting{{}, cell.simulation, spec.time_limit};
   setting.options.micro_batch = cell.micro_batch;

@@ -212,7 +212,6 @@ class Teller {
     const std::string text = core::read_file(file);
     const plan::PlanHead head = plan::parse_plan_head(text, file);
     const graph::OpGraph graph = load_model(head.model);
-    const cluster::Cluster cluster = load_cluster(head.cluster);
     plan::Plan plan = plan::parse_plan(text, file, graph);
     plan.model = head.model;
     plan.cluster = head.cluster;
@@ -226,6 +225,7 @@ class Teller {
     const auto found = index_.find(key(row));
     if (found == index_.end()) return {};
     const auto costs = costs_.get(judged.costs);
+    const cluster::Cluster cluster = cost::measured_by(*costs, load_cluster(head.cluster));
     const cost::Problem problem{graph, cluster, *costs, plan.training, judged.memory};
     std::optional<sim::Imperfection> imperfection;
     if (judged.imperfection) imperfection = sim::load_imperfection(*judged.imperfection, cluster);

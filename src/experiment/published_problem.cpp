@@ -37,6 +37,17 @@ std::optional<plan::MixedPrecision> precision_of(const report::PublishedRun& run
   return plan::mixed_precision(stated(run, "fp32 gradients") ? "mixed_bf16" : "mixed_fp16");
 }
 
+plan::Recomputation recomputation_of(const report::PublishedRun& run) {
+  if (run.recompute == "full") return plan::kRecomputeLayers;
+  return run.recompute == "selective" ? plan::kRecomputeCore : plan::Recomputation();
+}
+
+/// Megatron-LM and DeepSpeed reduce gradients behind the last backward pass unless they are told to overlap
+/// (Megatron-LM's --overlap-grad-reduce; DeepSpeed's engine of ZeRO 0 and 1), FSDP does so while it runs.
+core::Bytes bucket_of(const report::PublishedRun& run) {
+  return run.zero >= 2 || stated(run, "overlap") ? plan::kUsualBucket : core::Bytes(0);
+}
+
 /// The stage of each layer.
 std::vector<std::size_t> stage_of_layer(const report::PublishedRun& run) {
   std::vector<std::size_t> out;
@@ -64,7 +75,7 @@ std::vector<plan::Stage> stages_of(const report::PublishedRun& run, const graph:
     for (std::size_t d = 0; d < width; ++d) out[s].devices.emplace_back(s * width + d);
     out[s].micro_batch = run.micro_batch * run.dp;
     out[s].tensor_parallel = run.tp;
-    if (run.recompute) out[s].recompute = plan::kRecomputeLayers;
+    out[s].recompute = recomputation_of(run);
     out[s].zero = run.zero;
     out[s].sequence_parallel = run.tp > 1 && stated(run, "sequence parallelism");
     if (s > 0) out[s].after = {core::StageId(s - 1)};
@@ -97,7 +108,7 @@ PublishedProblem published_problem(const report::PublishedRun& run) {
   out.plan.cluster = {run.cluster, run.devices};
   out.plan.planner = "published";
   out.plan.schedule = run.schedule;
-  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}, precision_of(run)};
+  out.plan.training = {run.mini_batch, plan::Optimizer::adam, {}, precision_of(run), bucket_of(run)};
   out.plan.stages = stages_of(run, out.graph);
   return out;
 }

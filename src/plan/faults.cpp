@@ -80,8 +80,10 @@ void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& fa
 void check_recomputation(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    if (stage.recompute.of == Recomputation::Of::layers &&
-        segments(graph, stage.operators, stage.recompute).empty())
+    if (!stage.recompute || applies(graph, stage.operators, stage.recompute)) continue;
+    if (stage.recompute.of == Recomputation::Of::core)
+      faults.push_back(fmt::format("stage {} recomputes attention's core and has no attention", s));
+    if (stage.recompute.of == Recomputation::Of::layers)
       faults.push_back(fmt::format(
           "stage {} recomputes layers and has none, no two operators such as 'layer0.norm' and 'layer0.add'",
           s));

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/attention_core.hpp"
 
 namespace penstock::plan {
 namespace {
@@ -67,6 +68,7 @@ Segments layers(const graph::OpGraph& graph, std::span<const OpId> operators) {
 std::string written(const Recomputation& recomputation) {
   if (!recomputation) return "none";
   if (recomputation.of == Of::stage) return recomputation.early ? "early" : "stage";
+  if (recomputation.of == Of::core) return "selective";
   if (recomputation.first == 0) return "layers";
   return fmt::format("{} layer{}", recomputation.first, recomputation.first == 1 ? "" : "s");
 }
@@ -76,10 +78,11 @@ Recomputation recomputation(std::string_view text) {
   if (text == "stage" || text == "true" || text == "late") return kRecomputeStage;
   if (text == "early") return kRecomputeEarly;
   if (text == "layers") return kRecomputeLayers;
+  if (text == "selective") return kRecomputeCore;
   if (const std::int64_t first = first_layers(text); first > 0) return {Of::layers, false, first};
   throw core::BadInput(
-      fmt::format("'{}' is no recomputation: none, stage, early, layers, or a number of layers as in "
-                  "'4 layers'",
+      fmt::format("'{}' is no recomputation: none, stage, early, layers, a number of layers as in "
+                  "'4 layers', or selective",
                   text));
 }
 
@@ -97,10 +100,27 @@ Segments segments(const graph::OpGraph& graph, std::span<const OpId> operators,
   std::vector<OpId> ordered(operators.begin(), operators.end());
   std::sort(ordered.begin(), ordered.end());
   if (recomputation.of == Of::stage) return {std::move(ordered)};
+  if (recomputation.of == Of::core) return graph::split_cores(graph, ordered);
   Segments out = layers(graph, ordered);
   const auto first = static_cast<std::size_t>(recomputation.first);
   if (first > 0 && first < out.size()) out.resize(first);
   return out;
+}
+
+std::vector<OpId> inner_cores(const graph::OpGraph& graph, std::span<const OpId> operators,
+                              const Recomputation& recomputation) {
+  std::vector<OpId> out;
+  if (recomputation.of != Of::core) return out;
+  for (const OpId id : operators)
+    if (graph::has_core(graph.op(id))) out.push_back(id);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+bool applies(const graph::OpGraph& graph, std::span<const OpId> operators,
+             const Recomputation& recomputation) {
+  return !segments(graph, operators, recomputation).empty() ||
+         !inner_cores(graph, operators, recomputation).empty();
 }
 
 }  // namespace penstock::plan

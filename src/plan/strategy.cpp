@@ -52,7 +52,7 @@ std::string recomputed(const Plan& plan) {
     if (all && !(stage.recompute == all)) return "";
     all = stage.recompute;
   }
-  return all.of == Recomputation::Of::layers ? written(all) : "";
+  return all.of == Recomputation::Of::stage || !all ? "" : written(all);
 }
 
 bool read_number(std::string_view text, std::int64_t& out) {

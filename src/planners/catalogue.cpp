@@ -46,7 +46,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "one stage on all devices, gradients reduced once per iteration; the smallest ZeRO stage that fits",
        "the usual baseline; micro-batches are accumulation steps, the best power of two by iteration time; "
        "Rajbhandari et al., ZeRO, SC 2020, stages 1 to 3 only where nothing fits with less; "
-       "and the same with layers recomputed",
+       "and the same with attention's cores, or layers, recomputed",
        data_parallel},
       {"accpar",
        "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as "
@@ -67,7 +67,8 @@ const std::vector<PlannerInfo>& catalogue() {
        "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where "
        "they divide",
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits, "
-       "with sequence parallelism, then ZeRO 1, then layers recomputed too where it does not else, "
+       "with sequence parallelism, then ZeRO 1, then attention's cores, then layers, recomputed too where it "
+       "does not else, "
        "estimated, the best 64 judged",
        megatron, tensor_parallel_options()},
       {"autopipe",

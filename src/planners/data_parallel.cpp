@@ -40,8 +40,8 @@ std::vector<core::OpId> all_operators(const Units& units) {
 // One stage on all devices, the gradients reduced once per iteration. Micro-batches are the steps over which
 // gradients are accumulated; of all powers of two the fastest that fits. Replicas share optimizer state,
 // gradients or weights (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-// Models", SC 2020, section 5) only where nothing fits with less sharing; so do replicas whose layers are
-// computed again, which may get along with less.
+// Models", SC 2020, section 5) only where nothing fits with less sharing; so do replicas whose layers, or
+// attention's cores, are computed again, which may get along with less.
 SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   const Units units = planning_units(problem.graph);
@@ -57,8 +57,9 @@ SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& op
           : fmt::format("no micro-batch that divides the mini-batch {} has a sample for each of {} replicas",
                         problem.training.mini_batch, devices);
   std::vector<EvenRow> tried = least_zero(problem, units, rows, stop);
-  if (!plan::segments(problem.graph, all_operators(units), plan::kRecomputeLayers).empty()) {
-    for (EvenRow& row : rows) row.recompute = plan::kRecomputeLayers;
+  for (const plan::Recomputation& how : {plan::kRecomputeCore, plan::kRecomputeLayers}) {
+    if (!plan::applies(problem.graph, all_operators(units), how)) continue;
+    for (EvenRow& row : rows) row.recompute = how;
     const auto again = least_zero(problem, units, rows, stop);
     tried.insert(tried.end(), again.begin(), again.end());
   }

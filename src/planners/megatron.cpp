@@ -59,9 +59,9 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // node, layers are dealt out uniformly, in v chunks per device where they divide (section 2). Differs: a
 // layer is a planning unit of any model in one row, divided by the rule of layout/infer.hpp; where layers do
 // not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
-// is estimated, with tokens divided too, a distributed optimizer (ZeRO 1) and all layers computed again,
-// one after the other, where it does not fit else; and where plans are evaluated the 64 of least estimate
-// are.
+// is estimated, with tokens divided too, a distributed optimizer (ZeRO 1), attention's cores computed again
+// (Korthikanti et al., MLSys 2023) and all layers, one after the other, where it does not fit else; and where
+// plans are evaluated the 64 of least estimate are.
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
   const SearchOptions options = limited(asked, OwnValues("megatron", tensor_parallel_options(), asked.own));
   refuse_size_per_stage(options, "megatron");

@@ -35,9 +35,7 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
     for (std::size_t d = 0; d < devices; ++d) stage.devices.emplace_back(s % ranks * devices + d);
     stage.micro_batch = row.micro_batch;
     stage.k = row.k;
-    if (row.recompute.of != plan::Recomputation::Of::layers ||
-        !plan::segments(problem.graph, stage.operators, row.recompute).empty())
-      stage.recompute = row.recompute;
+    if (plan::applies(problem.graph, stage.operators, row.recompute)) stage.recompute = row.recompute;
     stage.tensor_parallel = row.tensor_parallel;
     stage.sequence_parallel = row.sequence_parallel;
     stage.zero = row.zero;
@@ -128,8 +126,10 @@ std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
     next.zero = 1;
     out.push_back(next);
   }
-  next.recompute = plan::kRecomputeLayers;
-  out.push_back(next);
+  for (const plan::Recomputation& again : {plan::kRecomputeCore, plan::kRecomputeLayers}) {
+    next.recompute = again;
+    out.push_back(next);
+  }
   return out;
 }
 
@@ -143,7 +143,7 @@ Candidate candidate(const cost::Problem& problem, const Units& units, const Even
     const auto ends = cut(row);
     for (const EvenRow& thrifty : thriftier(row, graph::tokens(problem.graph).has_value())) {
       plan::Plan plan = row_plan(problem, units, thrifty, ends);
-      if (thrifty.recompute && !recomputes(plan)) break;
+      if (thrifty.recompute && !recomputes(plan)) continue;
       stop.check();
       const bool fitting = fits(problem, plan);
       out.plan = std::move(plan);

@@ -24,7 +24,7 @@ struct EvenRow {
   int tensor_parallel = 1;          ///< devices of a replica
   int zero = 0;                     ///< ZeRO stage, in all stages
   /// Where it does not fit, tensor-parallel groups divide tokens too; where that does not either, replicas
-  /// share optimizer state (ZeRO 1), and then stages recompute layer by layer besides.
+  /// share optimizer state (ZeRO 1), and then stages recompute attention's cores besides, or layer by layer.
   bool thrift_at_need = false;
   bool sequence_parallel = false;  ///< in all stages
 

@@ -38,16 +38,8 @@ std::vector<plan::Partition> possible(const graph::Operator& op) {
   return {plan::Partition::column, mixes ? plan::Partition::row : plan::Partition::whole};
 }
 
-bool same(const cost::AllReduce& a, const cost::AllReduce& b) {
-  const auto equal = [](const cost::Affine& x, const cost::Affine& y) {
-    return x.latency == y.latency && x.per_byte == y.per_byte;
-  };
-  return std::equal(a.algorithms.begin(), a.algorithms.end(), b.algorithms.begin(), b.algorithms.end(),
-                    equal);
-}
-
 void add_new(std::vector<cost::AllReduce>& list, cost::AllReduce collective) {
-  const auto known = [&](const cost::AllReduce& other) { return same(other, collective); };
+  const auto known = [&](const cost::AllReduce& other) { return other == collective; };
   if (std::none_of(list.begin(), list.end(), known)) list.push_back(std::move(collective));
 }
 

@@ -76,6 +76,7 @@ int SlicePrices::of(const Devices& devices) {
             {}};
   for (const cost::Affine& algorithm : reduce.algorithms)
     face.all_reduce.emplace_back(algorithm.latency, algorithm.per_byte);
+  if (reduce.measured.times != nullptr) face.all_reduce.emplace_back(-1, -1);  // as no closed form is
   const auto [known, is_new] = classes_.try_emplace(face, size());
   if (is_new) costs_.push_back(price(face, reduce));
   return known->second;

@@ -41,7 +41,7 @@ void check_shared(const graph::OpGraph& graph, const plan::Plan& plan) {
   }
 }
 
-void check(const plan::Plan& plan) {
+void check(const graph::OpGraph& graph, const plan::Plan& plan) {
   if (schedule::weight_policy(plan).predicted)
     throw BadInput(plan.schedule + " predicts weights, which is not replayed");
   const auto& compression = plan.training.compression;
@@ -54,6 +54,11 @@ void check(const plan::Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     if (stage.zero > 0) throw BadInput(fmt::format("stage {}: ZeRO is not replayed", s));
+    if (const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute); !cores.empty())
+      throw BadInput(fmt::format(
+          "stage {}: the core of '{}' is inside one kernel, and selective recomputation of it is not "
+          "replayed; with attention=split it is",
+          s, graph.op(cores.front()).name));
     const bool by_tokens = std::ranges::any_of(
         stage.partition, [](const auto& chosen) { return chosen.second == plan::Partition::sequence; });
     if (stage.sequence_parallel || by_tokens)
@@ -297,7 +302,7 @@ class Lowering {
 }  // namespace
 
 Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
-  check(scheduled.plan);
+  check(graph, scheduled.plan);
   check_shared(graph, scheduled.plan);
   return Lowering(graph, scheduled).lower();
 }

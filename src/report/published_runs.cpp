@@ -75,7 +75,7 @@ PublishedRun run_of(const CsvRecord& r) {
   out.micro_batch = r.count("micro_batch", 1, kMostDegree);
   out.mini_batch = r.count("mini_batch", 1, kMostDegree);
   out.schedule = r.word("schedule", {"1f1b"});
-  out.recompute = r.word("recompute", {"none", "full"}) == "full";
+  out.recompute = r.word("recompute", {"none", "full", "selective"});
   out.zero = static_cast<int>(r.count("zero", 0, 3));
   if (r.has("ignored")) out.beside = phrases(r.text("ignored"));
   out.measured_s = r.positive("measured_s");

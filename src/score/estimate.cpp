@@ -109,6 +109,7 @@ Network assume_network(const Cluster& cluster, const plan::Training& training, s
     network.all_reduce[r] = slowest_group(cluster, r);
     for (cost::Affine& algorithm : network.all_reduce[r].algorithms)
       algorithm.per_byte *= training.sent_per_weight();
+    network.all_reduce[r].sent = training.sent_per_weight();
   }
   return network;
 }

@@ -115,7 +115,8 @@ std::vector<double> connected(const std::vector<Crowd>& crowds, const std::vecto
 
 }  // namespace
 
-LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster) : by_replicas_(cluster.size() + 1) {
+LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster)
+    : measured_(cluster.collectives()), by_replicas_(cluster.size() + 1) {
   const auto alike = crowds(cluster);
   const auto all = pairs(cluster, alike);
   if (all.empty()) return;
@@ -132,7 +133,12 @@ LeastAllReduce::LeastAllReduce(const cluster::Cluster& cluster) : by_replicas_(c
 }
 
 double LeastAllReduce::seconds(std::size_t replicas, core::Bytes bytes) const {
-  return bytes.value() > 0 && replicas > 1 ? by_replicas_[replicas].at(bytes) : 0;
+  if (bytes.value() == 0 || replicas < 2) return 0;
+  const double closed = by_replicas_[replicas].at(bytes);
+  if (measured_ == nullptr) return closed;
+  const auto found =
+      measured_->find(cluster::CollectiveKind::all_reduce, static_cast<std::int64_t>(replicas), bytes);
+  return found ? std::min(closed, found->time.value()) : closed;
 }
 
 }  // namespace penstock::score

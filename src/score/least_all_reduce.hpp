@@ -10,13 +10,15 @@ namespace penstock::score {
 /// Not above cost::all_reduce on any set of so many devices. With x the best bandwidth of any pair and y the
 /// best at which so many devices are connected: a ring takes 2(r-1)/r bytes / y or more, a tree 2 bytes / y;
 /// a hierarchical one passes all bytes over y in one of its phases and over x in the other. No algorithm
-/// takes fewer than 2 ceil(log2 r) messages one after the other.
+/// takes fewer than 2 ceil(log2 r) messages one after the other. Nor above what was measured within a node.
 class LeastAllReduce {
  public:
+  /// The cluster must outlive it.
   explicit LeastAllReduce(const cluster::Cluster& cluster);
   double seconds(std::size_t replicas, core::Bytes bytes) const;
 
  private:
+  const cluster::CollectiveTimes* measured_;
   std::vector<cost::Affine> by_replicas_;  ///< index 0 and 1: nothing
 };
 

@@ -12,6 +12,7 @@
 #include "least_times.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
+#include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/faults.hpp"
 
@@ -173,9 +174,13 @@ class ProblemBoundSearch {
     double byte_seconds = 0;
     for (std::size_t op = 0; op < size(); ++op) {
       const LeastTimes& least = times_.over_all(op);
-      const std::int64_t kept =
-          problem_.graph.op(core::OpId(op)).kept_bytes.value() * problem_.memory.activation_copies;
-      byte_seconds += samples_ * static_cast<double>(kept) * (least.forward + least.input_gradient);
+      const graph::Operator& known = problem_.graph.op(core::OpId(op));
+      const Bytes core = std::min(known.kept_bytes, graph::core_bytes(known, problem_.graph.element_bytes()));
+      const auto bytes = [&](Bytes kept) {
+        return samples_ * static_cast<double>(kept.value() * problem_.memory.activation_copies);
+      };
+      byte_seconds += bytes(known.kept_bytes - core) * (least.forward + least.input_gradient) +
+                      bytes(core) * least.input_gradient;
     }
     return byte_seconds > 0
                ? byte_seconds / static_cast<double>(std::max<std::int64_t>(1, (left - held).value()))

@@ -74,7 +74,8 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
   compare("transformer", kTransformer, {.mini_batch = 16, .replicas = 2});
   compare("gpt", kGpt, {.mini_batch = 16});
   for (const plan::Recomputation& layers :
-       {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::Of::layers, false, 1}})
+       {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::Of::layers, false, 1},
+        plan::kRecomputeCore})
     compare("gpt", kGpt, {.rank = {0}, .mini_batch = 16, .recompute = layers});
   // Sums that a function works on in place last from block to block. A device is fullest at the stem, whose
   // gradients are largest, where no block is there again: a quarter of the activations that may be.

@@ -244,6 +244,19 @@ sed 's/4096,4096,4096/0,4096,4096/' gemm.csv >zero.csv
 expect 11 "zero.csv:4: m: expected an integer from 1" "$penstock" import kernels zero.csv -o bad.yaml
 sed 's/V100,bfloat16,4096/P100,bfloat16,4096/' gemm.csv >mixed.csv
 expect 11 "mixed.csv:4: device: 'NVIDIA P100' in a table of 'NVIDIA V100'" "$penstock" import kernels mixed.csv -o bad.yaml
+cat >nccl.csv <<'CSV'
+device,op_name,nccl_dtype,num_gpus,message_size,latency
+NVIDIA V100,all_reduce,half,2,1024,0.01
+NVIDIA V100,alltoall,half,4,1024,0.02
+NVIDIA V100,alltoall,int8,4,1024,0.02
+CSV
+expect 0 "2 products, 0 of attention, 2 collectives; 2 rows left out" "$penstock" import kernels gemm.csv nccl.csv -o v100.yaml
+expect 0 "all_to_all: |  # ranks bytes us" cat v100.yaml
+expect 0 "PP1" "$penstock" plan "${tables[@]}" --cluster summit --devices 1
+sed 's/half,2,/half,1,/' nccl.csv >alone.csv
+expect 11 "alone.csv:2: num_gpus: expected an integer from 2" "$penstock" import kernels gemm.csv alone.csv -o bad.yaml
+sed 's/all_reduce/broadcast/' nccl.csv >cast.csv
+expect 11 "cast.csv:2: op_name: expected all_reduce" "$penstock" import kernels gemm.csv cast.csv -o bad.yaml
 sed 's/^  128 128 128 10/  128 128 128 -10/' v100.yaml >minus.yaml
 expect 11 "products: row 1: expected a time above zero" "$penstock" plan "${tables[@]/v100.yaml/minus.yaml}" --cluster summit --devices 1
 expect 10 "either an experiment file or --against" "$penstock" validate

@@ -87,3 +87,31 @@ TEST_CASE("all-to-all: everyone keeps one part of its part") {
   CHECK(cost::all_to_all(support::tiny_cluster(4, 1, 1e9), devices(4)).at(Bytes(4000000)) ==
         support::near(0.75e-3));
 }
+
+TEST_CASE("collectives within a node take what was measured, others their closed form") {
+  using cluster::CollectiveKind;
+  // Nodes of four devices. 1 s for any collective of two to six ranks up to 1 MB.
+  std::vector<cluster::CollectiveTime> rows;
+  for (std::size_t k = 0; k < cluster::kCollectiveKinds; ++k)
+    for (const std::int64_t ranks : {2, 6})
+      for (const std::int64_t bytes : {1, 1'000'000})
+        rows.push_back({static_cast<CollectiveKind>(k), ranks, bytes, k == 2 ? 3.0 : 1.0});
+  const auto bare = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(12);
+  const auto known = bare.measured_by(std::make_shared<cluster::CollectiveTimes>(rows));
+  const Bytes bytes(1000);
+  CHECK(cost::all_reduce(known, devices(4)).time(bytes).value() == support::near(1));
+  CHECK(cost::all_reduce(known, devices(1)).time(bytes).value() == 0);
+  CHECK(cost::all_reduce(known, devices(4)).time(Bytes(2'000'000)).value() == support::near(2));
+  CHECK(cost::all_reduce(known, devices(12)).time(bytes) == cost::all_reduce(bare, devices(12)).time(bytes));
+  const std::vector<std::vector<DeviceId>> inside{devices(4)}, across{devices(12)};
+  // Gathered in 1 s, scattered in 3.
+  CHECK(cost::all_gather(known, inside).time(bytes).value() == support::near(2));
+  CHECK(cost::all_gather(known, across).time(bytes) == cost::all_gather(bare, across).time(bytes));
+  CHECK(cost::measured(known, inside, CollectiveKind::all_to_all).find(bytes)->time.value() ==
+        support::near(1));
+  CHECK(cost::measured(known, across, CollectiveKind::all_to_all).times == nullptr);
+  CHECK(cost::measured(bare, inside, CollectiveKind::all_to_all).times == nullptr);
+  // Several groups at once: each by its own cables.
+  const std::vector<std::vector<DeviceId>> two{{DeviceId(0), DeviceId(1)}, {DeviceId(6), DeviceId(7)}};
+  CHECK(cost::all_reduce(known, two).time(bytes).value() == support::near(1));
+}

@@ -5,7 +5,10 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
+#include "penstock/cost/coverage.hpp"
+#include "penstock/cost/sharding.hpp"
 #include "support/near.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 using cost::TableCosts;
@@ -129,11 +132,17 @@ TEST_CASE("attention is two products around a core; a flash core goes back at 2.
   const auto third =
       costs.part_time(graph, attention, kDevice, 4, {plan::Partition::column, 1.0 / 3, true, true});
   CHECK(third.forward.value() == near((products + 4e-5) / 3));
-  // A plain core is not in the tables, nor does one without scores read any.
+  // A plain core is two products of all heads at once and a softmax that reads and writes its scores;
+  // backward four products, and a softmax that reads two and writes one. One without scores has neither.
   const auto plain = gpt("plain"), counted = gpt("fused");
   const cost::AnalyticCosts analytic;
   const auto core = analytic.core_time(plain, attention, kDevice, 4, {});
-  CHECK(costs.op_time(plain, attention, kDevice, 4).forward.value() == near(products + core.forward.value()));
+  const double inner = 2e-12 * 4 * 3 * 48 * 48 * 32, softmax = 4 * 3 * 48 * 48 * 2 / (1e12 * 0.83);
+  const auto by_heads = costs.op_time(plain, attention, kDevice, 4);
+  CHECK(by_heads.forward.value() == near(products + 2 * inner + 2 * softmax));
+  CHECK(by_heads.input_gradient.value() == near(products + 4 * inner + 3 * softmax));
+  CHECK(costs.core_forward(plain, attention, kDevice, 4, {}).value() == near(2 * inner + 2 * softmax));
+  CHECK(costs.core_forward(graph, attention, kDevice, 4, {}).value() == near(4e-5));
   const double scores = 4 * 3 * 48 * 48, rate = 1e12 * 0.83;
   CHECK((core.forward - analytic.core_time(counted, attention, kDevice, 4, {}).forward).value() ==
         near(scores * 4 * 2 / rate));
@@ -194,6 +203,9 @@ TEST_CASE("tables are for the device they name, and read back as they were") {
                     core::BadInput);
   };
   refused("products: |\n  1 2 3\n");
+  refused("products: |\n  1 2 3 4\nall_reduce: |\n  1 2 3\n");
+  refused("products: |\n  1 2 3 4\nall_gather: |\n  2 2 0\n");
+  refused("products: |\n  1 2 3 4\nbroadcast: |\n  2 2 1\n");
   refused("products: |\n  1 2 0 4\n");
   refused("products: |\n  1 2 3 0\n");
   refused("products: |\n  1 2 3 4 5\n");
@@ -202,4 +214,39 @@ TEST_CASE("tables are for the device they name, and read back as they were") {
   refused("streaming: {bandwidth: 1GB/s}\nproducts: |\n  1 2 3 4\n");
   refused("product: |\n  1 2 3 4\n");
   refused("attention: |\n  1 2 3 4 5\n");
+}
+
+TEST_CASE("measured collectives are read back, and a tensor-parallel stage waits for them") {
+  using cluster::CollectiveKind;
+  std::vector<cluster::CollectiveTime> rows;
+  for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all})
+    rows.push_back({kind, 2, 1 << 30, 3});
+  const TableCosts costs("NVIDIA V100-SXM2", even_products(), {}, {}, rows);
+  const std::string text = cost::to_yaml(costs);
+  const TableCosts again = cost::parse_kernel_tables(text, "t.yaml");
+  CHECK(cost::to_yaml(again) == text);
+  REQUIRE(again.collectives() != nullptr);
+  CHECK(again.collectives()->rows().size() == 3);
+
+  const auto graph = gpt("plain");
+  const auto bare = support::tiny_cluster(2);
+  const auto cluster = cost::measured_by(again, bare);
+  plan::Plan plan;
+  plan.training.mini_batch = 2;
+  plan::Stage& stage = plan.stages.emplace_back();
+  for (std::size_t i = 0; i < graph.size(); ++i) stage.operators.emplace_back(i);
+  stage.devices = {core::DeviceId(0), core::DeviceId(1)};
+  stage.tensor_parallel = 2;
+  const auto count = [&](const auto& list) { return static_cast<double>(list.size()); };
+  const auto asked = layout::infer(graph, stage).collectives;
+  const auto time = cost::stage_time({graph, cluster, again, plan.training}, stage, 1).collectives;
+  CHECK(count(asked.forward) > 0);
+  CHECK(time.forward.value() == near(3 * count(asked.forward)));
+  CHECK(time.input_gradient.value() == near(3 * count(asked.backward)));
+  const auto coverage = cost::collective_coverage({graph, cluster, again, plan.training}, plan);
+  // Two micro-batches, two devices; smaller than what was measured.
+  CHECK(coverage.seconds[static_cast<std::size_t>(cost::Origin::extrapolated)] ==
+        near(2 * 2 * 3 * (count(asked.forward) + count(asked.backward))));
+  CHECK(cost::collective_coverage({graph, bare, again, plan.training}, plan)
+            .time_share(cost::Origin::analytic) == 1);
 }

@@ -39,7 +39,9 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
                                                      core::DeviceId(3)});
   CHECK(first.tensor_parallel == 2);
   CHECK(first.micro_batch == 2);  // of both replicas
-  CHECK(first.recompute);
+  CHECK(first.recompute == plan::kRecomputeLayers);
+  const auto selective = read({{{"recompute", "selective"}}})[0];
+  CHECK(experiment::published_problem(selective).plan.stages[1].recompute == plan::kRecomputeCore);
   const auto name = [&](core::OpId id) { return stated.graph.op(id).name; };
   CHECK(name(first.operators.front()) == "token.input");
   CHECK(name(first.operators.back()) == "layer0.add2");

@@ -91,7 +91,8 @@ TEST_CASE("recomputation in words, and back") {
                                     plan::kRecomputeEarly,
                                     plan::kRecomputeLayers,
                                     kFirst,
-                                    {Recomputation::Of::layers, false, 40}})
+                                    {Recomputation::Of::layers, false, 40},
+                                    plan::kRecomputeCore})
     CHECK(plan::recomputation(plan::written(what)) == what);
   CHECK(plan::written(kFirst) == "1 layer");
   CHECK(plan::recomputation("true") == plan::kRecomputeStage);

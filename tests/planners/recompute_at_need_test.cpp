@@ -35,39 +35,43 @@ struct Case {
   cost::AnalyticCosts costs;
 };
 
-bool by_layer(const plan::Plan& plan) {
-  return std::ranges::all_of(plan.stages,
-                             [](const auto& stage) { return stage.recompute == plan::kRecomputeLayers; });
-}
-bool by_nothing(const plan::Plan& plan) {
-  return std::ranges::none_of(plan.stages, [](const auto& stage) { return bool(stage.recompute); });
+/// 0: nothing, 1: cores of attention, 2: layers, in all stages that have some.
+int again(const plan::Plan& plan) {
+  int out = 0;
+  for (const auto& stage : plan.stages) {
+    const int here = stage.recompute == plan::kRecomputeLayers ? 2 : stage.recompute == plan::kRecomputeCore;
+    CHECK(bool(stage.recompute) == (here > 0));
+    if (here > 0) CHECK((out == 0 || out == here));
+    out = std::max(out, here);
+  }
+  return out;
 }
 
 }  // namespace
 
-TEST_CASE("megatron and data_parallel compute layers again where they do not fit else") {
+TEST_CASE("megatron and data_parallel compute cores, then layers, again where they do not fit else") {
   for (const char* planner : {"megatron", "data_parallel"}) {
     CAPTURE(planner);
-    CHECK(by_nothing(Case(std::int64_t{1} << 40).planned(planner)));
-    // Halved until nothing fits: layers are computed again in between, and in no plan before.
-    bool recomputed = false, fits = true;
-    for (std::int64_t memory = std::int64_t{1} << 33; fits; memory /= 2) {
+    CHECK(again(Case(std::int64_t{1} << 40).planned(planner)) == 0);
+    // Less by a tenth until nothing fits: cores are computed again in between, then layers.
+    bool fits = true;
+    std::set<int> seen;
+    for (std::int64_t memory = std::int64_t{1} << 30; fits; memory = memory / 10 * 9) {
       CAPTURE(memory);
       try {
         const plan::Plan found = Case(memory).planned(planner);
-        CHECK((by_layer(found) || (by_nothing(found) && !recomputed)));
+        seen.insert(again(found));
         if (std::string(planner) == "megatron")  // shares before it computes anything again
           for (const plan::Stage& stage : found.stages) {
             CHECK((stage.zero > 0 || stage.replicas() == 1 || !stage.recompute));
             CHECK((stage.sequence_parallel || stage.tensor_parallel == 1 || stage.zero == 0));
             CHECK((!stage.sequence_parallel || stage.tensor_parallel > 1));
           }
-        recomputed = by_layer(found);
       } catch (const core::Infeasible&) {
         fits = false;
       }
     }
-    CHECK(recomputed);
+    CHECK(seen == std::set<int>{0, 1, 2});
   }
 }
 

@@ -179,6 +179,19 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
     for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 1e-4});
 }
 
+TEST_CASE("split attention's cores are computed again; one that is inside an operator is refused") {
+  auto given = replay::test::small_zoo().at("gpt");
+  const Cut cut{.rank = {0}, .recompute = plan::kRecomputeCore};
+  given["attention"] = "split";
+  check_training(cut_model(models::build("gpt", given), cut), {cut.mini_batch, 1e-4});
+  given["attention"] = "fused";
+  const CutModel fused = cut_model(models::build("gpt", given), cut);
+  CHECK_THROWS_WITH_AS(replay::lower(fused.graph, {fused.graph, fused.plan}),
+                       "stage 0: the core of 'layer0.attention' is inside one kernel, and selective "
+                       "recomputation of it is not replayed; with attention=split it is",
+                       core::BadInput);
+}
+
 TEST_CASE("asked to stop, a device draws no weights and begins no other kernel") {
   const auto host = kernels::open_device("host", 1);
   const CutModel model = cut_model(small_chain(), {.rank = {0, 1}, .mini_batch = 8});

@@ -31,7 +31,7 @@ TEST_CASE("a published run is read by the names of its columns") {
   REQUIRE(runs.size() == 2);
   CHECK(runs[0].line == 2);
   CHECK(runs[0].tp == 2);
-  CHECK(runs[0].recompute);
+  CHECK(runs[0].recompute == "full");
   CHECK(runs[0].measured_s == 0.5);
   CHECK(!runs[0].measured_gib);
   CHECK(runs[1].layers_per_stage == std::vector<std::int64_t>{1, 3});

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/cluster/collective_times.hpp"
 #include "penstock/cluster/runtime.hpp"
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
@@ -103,6 +104,10 @@ class Cluster {
   /// The same with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever the
   /// device.
   Cluster slowed_by(double factor) const;
+  /// The same whose collectives within a node take what was measured.
+  Cluster measured_by(std::shared_ptr<const CollectiveTimes> collectives) const;
+  /// Of collectives within a node; null: nothing was measured.
+  const CollectiveTimes* collectives() const { return collectives_.get(); }
 
  private:
   void check_given(const GivenRoute& route) const;
@@ -113,6 +118,7 @@ class Cluster {
   std::vector<std::string> points_;
   std::vector<Link> links_;
   std::shared_ptr<const Routes> routes_;  ///< of the whole network, shared by its parts
+  std::shared_ptr<const CollectiveTimes> collectives_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> given_;  ///< {from, to}: links
 };
 

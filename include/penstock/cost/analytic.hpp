@@ -45,9 +45,15 @@ class AnalyticCosts final : public CostModel {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
-  /// Of attention's core alone: scores, softmax and context, without projections.
+  /// Of attention's core alone: scores, softmax and context, without projections and without turning queries
+  /// and keys by their positions.
   OpTime core_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const;
+  core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                             std::int64_t samples, const OpPart& part) const override;
+  /// Of plain attention's scale, mask and softmax alone, in one kernel each way; zero of another core.
+  OpTime softmax_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      double samples) const;
   /// Of turning queries and keys by their positions, in either direction; zero where attention does not.
   core::Seconds rotary_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                             double samples) const;

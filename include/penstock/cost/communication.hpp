@@ -1,19 +1,34 @@
 #pragma once
-// Collectives in closed form over the cluster's routes.
+// Collectives in closed form over the cluster's routes, or as they were measured.
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "penstock/cluster/collective_times.hpp"
 #include "penstock/collective/step.hpp"
 
 namespace penstock::cost {
 
 using collective::Affine;
 
+/// Times of one kind of collective among so many devices of a node (cluster::Cluster::collectives). An
+/// all-gather stands for a reduce-scatter too: where both were measured, their mean. The cluster must outlive
+/// it.
+struct Measured {
+  const cluster::CollectiveTimes* times = nullptr;  ///< null: closed forms count
+  cluster::CollectiveKind kind{};
+  std::int64_t ranks = 0;
+  std::optional<cluster::CollectiveTimes::Found> find(core::Bytes bytes) const;
+  friend bool operator==(const Measured&, const Measured&) = default;
+};
+
 /// The alternatives for one device set (collective::algorithms, of closed forms); the cheapest is taken for
-/// each size.
+/// each size, unless that was measured.
 struct AllReduce {
   std::vector<Affine> algorithms;  ///< empty for a single device
+  Measured measured{};
+  double sent = 1;  ///< measured bytes for each byte asked for; closed forms have it in them
   core::Seconds time(core::Bytes bytes) const;
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
 };
@@ -29,5 +44,9 @@ AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vecto
 
 /// Every device has one part of `bytes` and sends the others their parts of it, one after the other.
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
+
+/// Of the devices of one node; elsewhere, and where groups share links of their node, nothing.
+Measured measured(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups,
+                  cluster::CollectiveKind kind);
 
 }  // namespace penstock::cost

@@ -2,6 +2,7 @@
 // What one operator costs on one device: the seam every source of timings implements.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,18 +57,28 @@ class CostModel {
   /// samples as fall to the device, or the same part of the whole time.
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpPart& part) const;
+  /// Of such a part, the forward pass of attention's core alone (graph::has_core). Unless a source knows
+  /// better: as much of the part's forward pass as the core's FLOPs are of the operator's.
+  virtual core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op,
+                                     const cluster::DeviceType& device, std::int64_t samples,
+                                     const OpPart& part) const;
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that
   /// streams Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                                   const cluster::DeviceType& device) const;
   /// Of one operator, all of it. Unless a source knows better: plain_scratch.
   virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;
+  /// Of collectives within a node; null: nothing was measured.
+  virtual std::shared_ptr<const cluster::CollectiveTimes> collectives() const { return nullptr; }
   /// Where the times come from, in a few words for results.
   virtual std::string source() const { return "given"; }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such
   /// knowledge.
   virtual std::vector<std::string> foreign(const cluster::Cluster& cluster) const;
 };
+
+/// The cluster, whose collectives within a node take what the costs know of them.
+cluster::Cluster measured_by(const CostModel& costs, const cluster::Cluster& cluster);
 
 /// The source, and what it is not about: "calibration of NVIDIA H200, foreign to V100".
 std::string source_of(const CostModel& costs, const cluster::Cluster& cluster);

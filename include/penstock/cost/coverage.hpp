@@ -2,6 +2,7 @@
 // How much of a model, or of a plan, a calibration or a profile has measured.
 
 #include "penstock/cost/estimated.hpp"
+#include "penstock/cost/problem.hpp"
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::cost {
@@ -20,6 +21,10 @@ Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, std:
 /// Of one iteration: each stage's operators, for every micro-batch and on every device.
 Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
                   const plan::Plan& plan);
+
+/// Of one iteration: what tensor-parallel groups say between operators, forward and backward, for every
+/// micro-batch and on every device.
+Coverage collective_coverage(const Problem& problem, const plan::Plan& plan);
 
 /// An operator that stands for all of its shape; one without a shape for itself.
 struct Gap {

@@ -49,16 +49,17 @@ class RateGrid {
 /// Dense layers are products of tokens with weights: forward (tokens, out, in), gradients (tokens, in, out)
 /// and (in, out, tokens). Attention is a product for query, key and value together, its core, and the product
 /// behind it. A flash core's backward pass has 5 products where its forward has 2, and reaches 63 % of the
-/// peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1); a plain core, and
-/// whatever else there is, is analytic, as are numbers of another size than the tables'. One device's part of
-/// an operator is a smaller product.
+/// peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's products,
+/// one for each head, are taken for one product with as many rows as all heads have queries, which reads less
+/// than they do and does and writes the same; its softmax, and whatever else there is, is analytic, as are
+/// numbers of another size than the tables'. One device's part of an operator is a smaller product.
 /// An estimate's origin is the worst of its products' and its core's; where rotary positions are turned
 /// meanwhile, which is analytic, they do not count. Intervals are of no width: tables tell none.
 class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
   TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention,
-             std::optional<Streaming> streaming = {});
+             std::optional<Streaming> streaming = {}, std::vector<cluster::CollectiveTime> collectives = {});
 
   const std::string& device() const { return device_; }
   const std::vector<ProductTime>& products() const { return products_; }
@@ -74,8 +75,11 @@ class TableCosts final : public EstimatedCosts {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpPart& part) const override;
+  core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                             std::int64_t samples, const OpPart& part) const override;
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
+  std::shared_ptr<const cluster::CollectiveTimes> collectives() const override { return collectives_; }
   std::string source() const override { return "kernel tables of " + device_; }
   /// Types whose name is no part of the device's, upper or lower case.
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
@@ -84,6 +88,10 @@ class TableCosts final : public EstimatedCosts {
   PassEstimate product(double m, double n, double k) const;
   Estimate linear(const graph::Operator& op, double samples, const OpPart& part) const;
   Estimate projections(const graph::Operator& op, double samples, const OpPart& part) const;
+  /// The products of a plain core, and its softmax.
+  Estimate plain_core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      double samples) const;
+  /// Attention's core, without turning queries and keys.
   Estimate core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                 std::int64_t samples, const OpPart& part) const;
 
@@ -91,7 +99,8 @@ class TableCosts final : public EstimatedCosts {
   std::vector<ProductTime> products_;
   std::vector<AttentionTime> attention_;
   std::optional<Streaming> streaming_;
-  RateGrid product_rates_;    ///< rows n, columns k, along m
+  std::shared_ptr<const cluster::CollectiveTimes> collectives_;  ///< null: none
+  RateGrid product_rates_;                                       ///< rows n, columns k, along m
   RateGrid attention_rates_;  ///< rows sequence, columns head size, along batch x heads
   RateGrid backward_rates_;   ///< likewise, in FLOPs of the forward pass
   AnalyticCosts analytic_;

@@ -27,6 +27,9 @@ OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceT
 /// The same where the device's host launches the kernels (cost/host.hpp).
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpPart& part = {});
+/// Of attention's core alone, the forward pass (graph::has_core); a task of its own.
+core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
+                           std::int64_t samples, const OpPart& part = {});
 /// The optimizer's update of so many bytes of weights.
 core::Seconds update_time(const Problem& problem, core::Bytes weights, const cluster::DeviceType& device);
 /// The sum over a set of whole operators.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/cost/communication.hpp"
+#include "penstock/cost/estimated.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
 
@@ -19,11 +20,19 @@ class GroupTimes {
   /// Without `exchanges` the group is asked for no exchange, which takes longest to find out.
   GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool exchanges = true);
   core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
+  /// What that stands on.
+  Origin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
   friend bool operator==(const GroupTimes&, const GroupTimes&) = default;
 
  private:
+  struct Asked {
+    const Measured& measured;
+    core::Bytes bytes;
+  };
+  Asked asked(const layout::GroupCollective& collective, std::int64_t samples) const;
   AllReduce reduce_, gather_;
   Affine exchange_;
+  Measured exchanged_;
 };
 
 /// What the cost model is asked about one device's part of an operator.
@@ -53,6 +62,12 @@ struct Sent {
 
 /// Sets of a stage's operators.
 using OperatorSets = std::vector<std::vector<core::OpId>>;
+
+/// A stage's operators that are computed again before the backward pass, whole or their core alone; each
+/// ascending.
+struct Again {
+  std::vector<core::OpId> whole, core;
+};
 
 /// Of some of the stage's operators, or of several sets of them, on one replica after the other: what
 /// replicas and sets have in common is found once. Problem and stage must outlive it. For one thread.
@@ -87,7 +102,7 @@ class ReplicaTimes {
   const Problem& problem_;
   const plan::Stage& stage_;
   std::vector<Part> parts_;
-  std::vector<core::OpId> recomputed_;                ///< of all of the stage's, ascending
+  Again again_;                                       ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
   bool exchanges_ = false;                            ///< whether one of the collectives is an exchange
   std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives

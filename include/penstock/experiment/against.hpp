@@ -51,9 +51,11 @@ struct SetCoverage {
 
 struct Against {
   std::vector<report::PublishedPrediction>
-      as_stated;                      ///< of all runs, with clusters as their files state them
-  std::vector<FittedRung> fitted;     ///< those that have constants
-  std::vector<SetCoverage> coverage;  ///< set by set, in order of appearance; none of analytic costs
+      as_stated;                         ///< of all runs, with clusters as their files state them
+  std::vector<FittedRung> fitted;        ///< those that have constants
+  std::vector<SetCoverage> coverage;     ///< set by set, in order of appearance; none of analytic costs
+  std::vector<SetCoverage> collectives;  ///< the same of tensor-parallel groups' collectives; none where the
+                                         ///< costs know of none
   std::vector<std::pair<std::string, std::size_t>> left_out;  ///< why, and how many runs
 };
 

@@ -14,12 +14,15 @@ namespace penstock::plan {
 
 /// Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016: operators are computed again segment by
 /// segment. What a segment reads is saved from the first forward pass on; what it makes, from its second
-/// forward pass until its backward pass, which follow each other before the next segment's turn.
+/// forward pass until its backward pass, which follow each other before the next segment's turn. Attention's
+/// core alone: Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, MLSys 2023,
+/// section 5.
 struct Recomputation {
   enum class Of : std::uint8_t {
     nothing,
     stage,   ///< the stage is one segment (GPipe, torchgpipe, PipeDream-2BW)
     layers,  ///< each layer is one (Megatron-LM, DeepSpeed, PyTorch's checkpoint around every block)
+    core,    ///< each core of attention is one (graph/attention_core.hpp; Megatron-LM's "selective")
   };
   Of of = Of::nothing;
   /// Of a stage: as soon as the device is free, ahead of the gradient (torchgpipe). Else when the gradient is
@@ -34,10 +37,11 @@ struct Recomputation {
 inline constexpr Recomputation kRecomputeStage{Recomputation::Of::stage};
 inline constexpr Recomputation kRecomputeEarly{Recomputation::Of::stage, true};
 inline constexpr Recomputation kRecomputeLayers{Recomputation::Of::layers};
+inline constexpr Recomputation kRecomputeCore{Recomputation::Of::core};
 
 inline constexpr std::int64_t kMostRecomputedLayers = std::int64_t{1} << 20;
 
-/// "none", "stage", "early", "layers", "4 layers".
+/// "none", "stage", "early", "layers", "4 layers", "selective".
 std::string written(const Recomputation& recomputation);
 /// Reads that, and "true", "late" (the stage) and "false". Throws BadInput for other texts.
 Recomputation recomputation(std::string_view text);
@@ -49,9 +53,17 @@ std::string_view layer_of(std::string_view operator_name);
 
 /// The sets of a stage's operators that are computed again together; each ascending, by their first operator.
 /// Operators outside all of them are saved. A layer has two operators of the stage at least; what stands
-/// alone belongs to the layer around it, and layers that take turns or lie within one another are one.
+/// alone belongs to the layer around it, and layers that take turns or lie within one another are one. Of
+/// cores those that are operators of their own.
 std::vector<std::vector<core::OpId>> segments(const graph::OpGraph& graph,
                                               std::span<const core::OpId> operators,
                                               const Recomputation& recomputation);
+/// Of a stage that recomputes selectively, its operators with a core inside, ascending: of these the core
+/// alone is computed again.
+std::vector<core::OpId> inner_cores(const graph::OpGraph& graph, std::span<const core::OpId> operators,
+                                    const Recomputation& recomputation);
+/// Whether there is something among the operators to compute again.
+bool applies(const graph::OpGraph& graph, std::span<const core::OpId> operators,
+             const Recomputation& recomputation);
 
 }  // namespace penstock::plan

@@ -25,7 +25,7 @@ struct PublishedRun {
   std::int64_t micro_batch = 1;  ///< of one replica
   std::int64_t mini_batch = 1;   ///< of all
   std::string schedule;
-  bool recompute = false;  ///< all layers
+  std::string recompute;  ///< none, full (all layers) or selective (attention's cores)
   int zero = 0;
   std::vector<std::string> beside;  ///< what else the run did, in words: "fp32 gradients"
   double measured_s = 0;

@@ -59,9 +59,9 @@ enum class ProblemBoundKind : std::uint8_t {
   replication,
   /// Little's law (Operations Research 1961) on bytes: devices hold the weights, and what each sample needs
   /// for its
-  /// backward pass for F + I at least (a stage that recomputes holds it no longer), so time >= B sum kept (F
-  /// + I) / the
-  /// memory left.
+  /// backward pass for F + I at least (a stage that recomputes holds it no longer), what attention's core
+  /// keeps
+  /// for I (it may be computed again alone), so time >= B sum kept (F + I) / the memory left.
   memory,
   /// The shares that make work cheap make the chain long. With path p of `chain` and any 0 <= z <= 1, time >=
   /// sum over

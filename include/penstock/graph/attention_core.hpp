@@ -1,0 +1,26 @@
+#pragma once
+// The core of attention: scores, softmax and the weighted sum of values, without the projections around them.
+
+#include <span>
+#include <vector>
+
+#include "penstock/graph/op_graph.hpp"
+
+namespace penstock::graph {
+
+/// Whether an operator has a core inside: attention, which has its projections beside it.
+bool has_core(const Operator& op);
+
+/// What the core keeps beside its inputs and its context, per sample; zero of operators that have none. The
+/// shares, heads x queries x keys numbers; a flash core, for each query and head, what its shares were
+/// divided by, in fp32 (Dao, FlashAttention-2, 2023, section 3.1).
+core::Bytes core_bytes(const Operator& op, int element_bytes);
+
+/// Part of the operator's forward FLOPs that are the core's, between 0 and 1.
+double core_share(const Operator& op);
+
+/// Cores that stand as operators of their own among these: a product, the softmax over it, and the product
+/// that weighs values by it. Each ascending, by their first operator.
+std::vector<std::vector<core::OpId>> split_cores(const OpGraph& graph, std::span<const core::OpId> operators);
+
+}  // namespace penstock::graph

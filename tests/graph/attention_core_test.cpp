@@ -1,0 +1,68 @@
+#include "penstock/graph/attention_core.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "models/catalogue.hpp"
+#include "support/near.hpp"
+
+using namespace penstock;
+using core::OpId;
+
+namespace {
+
+graph::OpGraph gpt(const std::string& attention) {
+  return models::build("gpt", {{"layers", "2"},
+                               {"hidden", "16"},
+                               {"heads", "4"},
+                               {"sequence", "8"},
+                               {"vocabulary", "32"},
+                               {"element_bytes", "2"},
+                               {"attention", attention}});
+}
+
+const graph::Operator& attention_of(const graph::OpGraph& graph) {
+  return *std::find_if(graph.operators().begin(), graph.operators().end(), graph::has_core);
+}
+
+std::vector<OpId> all(const graph::OpGraph& graph) {
+  std::vector<OpId> out;
+  for (std::size_t i = 0; i < graph.size(); ++i) out.emplace_back(i);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a core keeps heads x queries x keys numbers, flash one in fp32 for each query and head") {
+  const auto bytes = [](const char* how) {
+    const graph::OpGraph graph = gpt(how);
+    return graph::core_bytes(attention_of(graph), graph.element_bytes()).value();
+  };
+  CHECK(bytes("plain") == 4 * 8 * 8 * 2);
+  CHECK(bytes("fused") == 4 * 8 * 8 * 2);
+  CHECK(bytes("flash") == 4 * 8 * 4);
+  const graph::OpGraph split = gpt("split");
+  CHECK(std::none_of(split.operators().begin(), split.operators().end(), graph::has_core));
+  CHECK(graph::core_bytes(split.op(OpId(0)), 2).value() == 0);
+}
+
+TEST_CASE("a core's share of FLOPs is that of its two products") {
+  // Projections 4 x 2 x 8 x 16 x 16, products 2 x 2 x 8 x 8 x 16.
+  const graph::OpGraph graph = gpt("plain");
+  CHECK(graph::core_share(attention_of(graph)) == support::near(4096.0 / (16384 + 4096)));
+  CHECK(graph::core_share(graph.op(OpId(0))) == 0);
+}
+
+TEST_CASE("split cores: scores, softmax and context, where all three are there") {
+  const graph::OpGraph graph = gpt("split");
+  const auto cores = graph::split_cores(graph, all(graph));
+  REQUIRE(cores.size() == 2);
+  CHECK(graph.op(cores[1][0]).name == "layer1.attention.scores");
+  CHECK(graph.op(cores[1][1]).name == "layer1.attention.softmax");
+  CHECK(graph.op(cores[1][2]).name == "layer1.attention.context");
+  std::vector<OpId> some = all(graph);
+  std::erase(some, cores[0][2]);
+  CHECK(graph::split_cores(graph, some) == std::vector<std::vector<OpId>>{cores[1]});
+  CHECK(graph::split_cores(gpt("plain"), all(gpt("plain"))).empty());
+}
