@@ -30,7 +30,7 @@ const CudaEvent& of_cuda(const Event& event) {
 }
 
 core::Seconds CudaEvent::since(const Event& earlier) const {
-  const cudaEvent_t begin = of_cuda(earlier).record_event();
+  const cudaEvent_t begin = of_cuda(earlier).event();
   check(cudaEventSynchronize(begin), "cudaEventSynchronize");
   check(cudaEventSynchronize(event_), "cudaEventSynchronize");
   float milliseconds = 0;
