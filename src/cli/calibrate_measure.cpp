@@ -242,6 +242,7 @@ class Measuring {
             .open_view = host && processors() < 2 ? nullptr : opener(flags_.device),
             .peers = peers(),
             .host = host,
+            .neighbours = !host || calibration_.identity.threads == 1,
             .clock = *clock_,
             .models = models_,
             .number = number(),
