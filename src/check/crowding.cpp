@@ -57,7 +57,7 @@ void Pace::add_neighbours(const Evidence& evidence, DeviceId device) {
 }
 
 cost::Uses Pace::uses(const Span& span) const {
-  if (span.kind == TaskKind::step) return {0, 1};  // an update moves bytes
+  if (span.kind == TaskKind::step) return {{0, 0, 1}};  // an update moves bytes
   const auto found = uses_.find({span.device, span.stage});
   if (found == uses_.end()) return {};
   const cost::PassUses& passes = found->second;
@@ -75,27 +75,38 @@ cost::Uses Pace::uses(const Span& span) const {
   }
 }
 
-/// By the moment: two kinds of own time, each beside two kinds of neighbours' time.
-double Pace::slowdown(const cost::Uses& own, std::int64_t time) const {
-  double arithmetic = 0, memory = 0;
+/// Passes of neighbours at that moment.
+std::vector<cost::Uses> Pace::running(std::int64_t time) const {
+  std::vector<cost::Uses> out;
   const auto later = std::partition_point(beside_.begin(), beside_.end(),
                                           [&](const Span* span) { return span->start.value() <= time; });
   for (auto it = later; it != beside_.begin();) {
     const Span& span = **--it;
     if (span.start.value() + longest_ < time) break;
-    if (span.end.value() <= time) continue;
-    arithmetic += uses(span).arithmetic;
-    memory += uses(span).memory;
+    if (span.end.value() > time && uses(span).busy() > 0) out.push_back(uses(span));
   }
-  const double count = arithmetic + memory;
-  if (count <= 0) return 1;
-  using cost::Use;
-  const auto beside = [&](Use use) {
-    return arithmetic / count * crowding_->slowdown(use, Use::arithmetic, count) +
-           memory / count * crowding_->slowdown(use, Use::memory, count);
-  };
-  return (1 - own.arithmetic - own.memory) + own.arithmetic * beside(Use::arithmetic) +
-         own.memory * beside(Use::memory);
+  return out;
+}
+
+/// Every kernel of the pass beside every choice of one kernel of each neighbour, by their shares of time.
+double Pace::slowdown(const cost::Uses& own, std::int64_t time) const {
+  const auto others = running(time);
+  double busy = 0;
+  std::map<int, double> chance = {{0, 1.0}};  // by what neighbours ask for together, in halves of a device
+  for (const cost::Uses& other : others) {
+    busy += other.busy();
+    std::map<int, double> with;
+    for (const auto& [asked, share] : chance)
+      for (const int half : {0, 1, 2})
+        with[asked + half] += share * other.at[static_cast<std::size_t>(half)] / other.busy();
+    chance.swap(with);
+  }
+  double factor = 1 - own.busy();  // waiting takes as long as ever
+  for (const int half : {0, 1, 2})
+    for (const auto& [asked, share] : chance)
+      factor += own.at[static_cast<std::size_t>(half)] * share *
+                (others.empty() ? 1 : crowding_->slowdown(half / 2.0, busy, asked / 2.0));
+  return factor;
 }
 
 Pace::Work Pace::work(const Span& span) const {

@@ -30,6 +30,7 @@ class Pace {
  private:
   void add_neighbours(const Evidence& evidence, DeviceId device);
   cost::Uses uses(const Span& span) const;
+  std::vector<cost::Uses> running(std::int64_t time) const;
   double slowdown(const cost::Uses& own, std::int64_t time) const;
 
   using Key = std::pair<DeviceId, StageId>;

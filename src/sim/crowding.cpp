@@ -51,10 +51,10 @@ std::vector<std::vector<cost::PassUses>> stage_uses(const cost::Problem& problem
 /// The longest that anything takes beside so many neighbours.
 double most_slowdown(const cost::Crowding& crowding, double count) {
   double most = 1;
-  for (const auto own : {cost::Use::arithmetic, cost::Use::memory})
-    for (const auto others : {cost::Use::arithmetic, cost::Use::memory})
-      for (double beside = 1; beside <= count; ++beside)
-        most = std::max(most, crowding.slowdown(own, others, beside));
+  for (const double demand : {0.0, 1.0})
+    for (double beside = 1; beside <= count; ++beside)
+      for (const double others : {0.0, 1.0, beside})
+        most = std::max(most, crowding.slowdown(demand, beside, others));
   return most;
 }
 

@@ -17,15 +17,14 @@ double Overlap::factor(std::size_t device) const {
 
 double Overlap::crowding(std::size_t device) const {
   const Crowd& crowd = graph_.crowd;
-  const auto uses = [&](std::size_t d) { return crowd.uses[static_cast<std::size_t>(devices_[d].running)]; };
-  cost::Uses others;
-  for (const std::int32_t neighbour : crowd.neighbours[device]) {
-    const auto d = static_cast<std::size_t>(neighbour);
-    if (devices_[d].running < 0) continue;
-    others.arithmetic += uses(d).arithmetic;
-    others.memory += uses(d).memory;
-  }
-  return cost::expected_slowdown(crowd.slowdowns, uses(device), others);
+  const auto uses = [&](std::size_t d) -> const cost::Uses& {
+    return crowd.uses[static_cast<std::size_t>(devices_[d].running)];
+  };
+  beside_.clear();
+  for (const std::int32_t neighbour : crowd.neighbours[device])
+    if (const auto d = static_cast<std::size_t>(neighbour); devices_[d].running >= 0)
+      beside_.push_back(uses(d));
+  return cost::expected_slowdown(crowd.slowdowns, uses(device), beside_);
 }
 
 void Overlap::compute(TaskId id, std::int64_t now) {

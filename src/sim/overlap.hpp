@@ -45,6 +45,7 @@ class Overlap {
   const TaskGraph& graph_;
   Agenda& agenda_;
   std::vector<Device> devices_;
+  mutable std::vector<cost::Uses> beside_;  ///< of crowding(), which is called often
 };
 
 }  // namespace penstock::sim

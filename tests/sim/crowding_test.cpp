@@ -71,14 +71,29 @@ TEST_CASE("two devices that want all of the memory get half of it each") {
   CHECK(ends[1] == support::near(4));
 }
 
-TEST_CASE("unequal passes slow each other by what each does beside what the other does") {
-  // Device 0 moves bytes, 1 s forward and 1 s backward; device 1 does so half of its time, 2 s and 2 s.
-  // Device 0 takes 1 + 1/2 x 0.1 + 1/2 x 1 = 1.55 times as long, so it is done at 3.1 s. Until then device 1
-  // takes 1 + 1/2 x 0.2 + 1/2 x 1 = 1.6 times as long: of its 4 s of work 3.1 / 1.6 = 1.9375 s are done, the
-  // rest takes 2.0625 s alone.
+TEST_CASE("kernels that ask for half of the memory each leave each other alone") {
+  const auto ends = Apart({1, 1}, {0.5, 0.5}, two_devices(), {0, 0}).ends();
+  CHECK(ends[0] == support::near(2 * (kProductBesideAddition + kAdditionBesideProduct) / 2));
+}
+
+TEST_CASE("unequal passes slow each other by what each asks for beside what the other asks for") {
+  // Device 0 moves bytes, 1 s forward and 1 s backward; device 1 asks for half of the memory all the time, 2
+  // s and 2 s. Demands are 1 + 1/2: half-way from where they just fit (an addition beside a product, 1.1 and
+  // 1.2) to where both ask for all (2). Device 0 takes (1.1 + 2) / 2 = 1.55 times as long, so it is done at
+  // 3.1 s. Until then device 1 takes (1.2 + 2) / 2 = 1.6 times as long: of its 4 s of work 3.1 / 1.6 = 1.9375
+  // s are done, the rest takes 2.0625 s alone.
   const auto ends = Apart({1, 2}, {1, 0.5}, two_devices(), {0, 0}).ends();
   CHECK(ends[0] == support::near(3.1));
   CHECK(ends[1] == support::near(5.1625));
+}
+
+TEST_CASE("passes of unlike kernels meet by chance") {
+  // Half of each pass's time asks for all of the memory, half for nothing: together they are at it a quarter
+  // of the time, each alone a quarter: 1/4 (1 + 1.2 + 1.1 + 2).
+  const cost::Crowding crowding(two_devices());
+  const cost::Uses mixed{{0.5, 0, 0.5}}, even{{0, 1, 0}};
+  CHECK(expected_slowdown(crowding, mixed, {{mixed}}) == support::near(5.3 / 4));
+  CHECK(expected_slowdown(crowding, even, {{even}}) == support::near(1.15));
 }
 
 TEST_CASE("the slowdown beside two neighbours is the one measured beside two") {
@@ -87,13 +102,15 @@ TEST_CASE("the slowdown beside two neighbours is the one measured beside two") {
   for (const double end : ends) CHECK(end == support::near(6));
 }
 
-TEST_CASE("neighbours that use half as much count as half as many") {
-  // Beside two neighbours that are at the memory half of their time each, and else wait: as beside one, 1.5.
-  // They themselves: 1/2 of their time beside 1 + 1/2 neighbours, which is half-way from 1.5 to 3, and at
-  // full speed in the other half: 1 + 1/2 x 1.25 = 1.625.
-  const cost::Crowding crowding({{{{{}, {}}}, {{{}, {1.5, 3}}}}});
-  CHECK(expected_slowdown(crowding, {0, 1}, {0, 1}) == support::near(1.5));
-  CHECK(expected_slowdown(crowding, {0, 0.5}, {0, 1.5}) == support::near(1.625));
+TEST_CASE("two neighbours that ask for half each are as one that asks for all") {
+  // An addition beside two: alone they would slow it by nothing, adding by 3. With one memory's worth between
+  // them half of that: 1 + (3 - 1) / 2. A neighbour that waits all the time is none.
+  const cost::Crowding crowding({{{{{}, {}}}, {{{1, 1}, {1.5, 3}}}}});
+  const cost::Uses all{{0, 0, 1}}, half{{0, 1, 0}}, waits;
+  CHECK(expected_slowdown(crowding, all, {{half, half}}) == support::near(2));
+  CHECK(expected_slowdown(crowding, all, {{all, waits}}) == support::near(1.5));
+  CHECK(expected_slowdown(crowding, all, {{all, all}}) == support::near(3));
+  CHECK(expected_slowdown(crowding, waits, {{all, all}}) == 1);
 }
 
 TEST_CASE("devices of other nodes, and a world told to have no crowding, are not slowed") {
@@ -117,8 +134,8 @@ TEST_CASE("the verifier notices passes that nobody slowed, and passes slowed for
 
 TEST_CASE("beyond what was measured the slowdown grows on") {
   const cost::Crowding crowding({{{{{}, {}}}, {{{}, {1.5}}}}});
-  CHECK(crowding.slowdown(cost::Use::memory, cost::Use::memory, 3) == support::near(2.5));
-  CHECK(crowding.slowdown(cost::Use::memory, cost::Use::arithmetic, 3) == 1);
+  CHECK(crowding.slowdown(1, 3, 3) == support::near(2.5));
+  CHECK(crowding.slowdown(1, 3, 0) == 1);
   CHECK(cost::Crowding({{{{{0.98}, {1}}}, {{{}, {1}}}}}).empty());
 }
 

@@ -18,36 +18,48 @@ inline constexpr std::size_t kUses = 2;
 /// The kernel that stands for a use where a device is measured: a large product, a large addition.
 std::string_view kernel_of(Use use);
 
-/// Parts of a pass's time, none below 0, at most 1 together; for the rest it waits, for its group or its
-/// host.
+/// Parts of a pass's time, none below 0, at most 1 together, in which it asks the memory for none, half and
+/// all of what one device can move. For the rest it waits, for its group or its host.
 struct Uses {
-  double arithmetic = 0, memory = 0;
+  static constexpr std::size_t kLevels = 3;
+  std::array<double, kLevels> at{};
+  double busy() const { return at[0] + at[1] + at[2]; }
 };
 
-/// How many times as long one use takes beside neighbours that are busy with one use, by their number:
-/// through what was measured in straight lines, from 1 for none; beyond the last on the line from there
-/// through it. Never below 1, so that what holds for a device by itself bounds it.
+/// Of a kernel that asks for `demand` of it, 0 to 1: parts at the levels on both sides.
+Uses uses_of(double demand);
+
+/// How many times as long kernels take beside neighbours, from measured products and additions.
 class Crowding {
  public:
   /// [own use][neighbours' use] slowdowns beside 1, 2, ... neighbours. Empty where nothing is known: 1.
   using Table = std::array<std::array<std::vector<double>, kUses>, kUses>;
   Crowding() = default;
-  explicit Crowding(Table table);
+  explicit Crowding(
+      Table table);    ///< factors below 1 count as 1, so that bounds hold that know no neighbours
   bool empty() const;  ///< no slowdown at all
-  double slowdown(Use own, Use neighbours, double count) const;
+
+  /// Of a kernel that asks for `demand`, 0 to 1, of what one device can move, beside so many neighbours that
+  /// ask for `others` together. As measured where each asks for nothing or all; flat in between on both sides
+  /// of the line where all demands together fill what one device can move: kernels that fit beside each other
+  /// leave each other alone, those that do not share what there is. More neighbours than were measured lie on
+  /// the line from none through the last.
+  double slowdown(double demand, double neighbours, double others) const;
 
  private:
+  double measured(Use own, Use neighbours, double count) const;
   Table table_;
 };
 
 /// What the calibration's products and additions say of each other.
 Crowding crowding(std::span<const CrowdingTest> tests);
 
-/// How many times as long work takes that is `own` while neighbours are busy with `others`, summed over them.
-/// Passes are long rows of kernels whose phases know nothing of each other, so what the neighbours are busy
-/// with counts by its expectation. Differs from fair shares of a bandwidth, in which a pass that asks for
-/// little is never slowed: a product beside a copy is (results/hardware: 1.10).
-double expected_slowdown(const Crowding& crowding, const Uses& own, const Uses& others);
+/// How many times as long a pass takes while neighbours run theirs. A pass is a long row of kernels, unlike
+/// in what they ask for, and rows of two devices know nothing of each other: every kernel meets what its
+/// neighbours ask for by chance, and the expectation counts. Differs from max-min fair shares of a bandwidth
+/// by what passes ask for on average, which slow nobody whose average fits: of what validation-host's plans
+/// lose on two devices beyond one, that explains a quarter, this half (docs/decisions.md).
+double expected_slowdown(const Crowding& crowding, const Uses& own, std::span<const Uses> others);
 
 /// What the two rows above say of a test, whatever its kernel: by the share of memory in its time.
 double predicted_slowdown(const Crowding& crowding, const CrowdingTest& test);
@@ -69,6 +81,6 @@ class StageUses {
 };
 
 /// An update moves bytes alone.
-inline constexpr Uses kUpdateUses{0, 1};
+inline constexpr Uses kUpdateUses{{0, 0, 1}};
 
 }  // namespace penstock::cost
