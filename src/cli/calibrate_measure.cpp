@@ -285,7 +285,8 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   calibrate.footer(
       "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
       "the models whole,\n"
-      "small messages, then the kernels at other batch sizes, powers of two up to 64 as memory allows, large "
+      "a few kernels beside neighbours that compute (of a host that is measured with --threads 1), small "
+      "messages, then the kernels at other batch sizes, powers of two up to 64 as memory allows, large "
       "messages, and\n"
       "then all kernels again in further rounds, of whose medians the median counts; last, up to three "
       "times, "
