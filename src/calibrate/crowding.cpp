@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "penstock/calibrate/kernel_timing.hpp"
-#include "penstock/calibrate/survey.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/crowding.hpp"
 #include "penstock/kernels/values.hpp"
@@ -15,7 +14,6 @@ namespace {
 using cost::Use;
 using graph::OpKind;
 
-constexpr std::size_t kCrowdingRounds = 5;
 constexpr std::int64_t kAddedBytes = std::int64_t{64} << 20;  ///< of each term; caches do not hold them
 
 /// An operator whose forward pass is timed.
@@ -131,10 +129,10 @@ cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& ask
   for (int n = 1; n <= asked.neighbours; ++n)
     loads.push_back(
         std::make_unique<Load>(bench.ranks[static_cast<std::size_t>(n)], asked.beside, number, memory));
-  Stopwatch stopwatch(*bench.ranks[0].stream, bench.clock, divided(bench.rule, kCrowdingRounds), bench.stop);
+  Stopwatch stopwatch(*bench.ranks[0].stream, bench.clock, bench.rule, bench.stop);
   const Body body = [&own] { own.run(); };
   std::vector<double> alone, crowded, ratios;
-  for (std::size_t round = 0; round < kCrowdingRounds; ++round) {
+  for (int round = 0; round < kCrowdingRounds; ++round) {
     alone.push_back(median_of(stopwatch.unbundled(body)));
     const auto neighbours = start(loads);
     crowded.push_back(median_of(stopwatch.unbundled(body)));

@@ -246,7 +246,8 @@ Job Survey::overlap_job() {
 /// The time alone, and beside.
 Job Survey::crowding_job(const CrowdingCase& asked) {
   return {fmt::format("{} beside {} x {}", asked.kernel, asked.neighbours, asked.beside),
-          request_.rule.enough * 2, false, [asked](const Calibration& c) { return has_test(c, asked); },
+          request_.rule.enough * (2 * kCrowdingRounds), false,
+          [asked](const Calibration& c) { return has_test(c, asked); },
           [this, asked](Calibration& c) {
             const core::Bytes memory(request_.memory.value() / (4 * std::ssize(request_.peers)));
             c.crowding.push_back(time_crowding(peers(), asked, request_.number, c.ceilings.copy, memory));

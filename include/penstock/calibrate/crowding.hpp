@@ -23,6 +23,9 @@ std::vector<std::string> crowding_kernels();
 /// one and beside all.
 std::vector<CrowdingCase> crowding_cases(int devices);
 
+/// Of one case, each with two timings under the bench's rule.
+inline constexpr int kCrowdingRounds = 9;
+
 /// In rounds: alone on rank 0, then while ranks 1 to `neighbours` run theirs again and again, so that what
 /// slows the machine for a while slows both. `copy`: the device's rate, for the share of memory in the time
 /// alone. The operands of one rank take at most `memory`; throws BadInput where that is too little.
