@@ -25,8 +25,8 @@ struct StageLoad {
   core::Bytes fresh{};     ///< the same without tables, whose gradients are added to in place
   core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
                              ///< however many samples it has, for as long as `kept`
-  Line deferred{};      ///< by samples: what a split backward pass leaves to its weight gradients
-  core::Bytes saved{};  ///< where some are computed again, those that are held from the forward pass on
+  Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
+  core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };
 
 /// What replicas share of weights, gradients and optimizer state.
