@@ -229,7 +229,9 @@ Tensor Layers::pool(const std::string& name, const Tensor& x, Shape shape, std::
   if (average) op.shape.emplace_back("average", 1);
   const Flops work = flops(product(shape) * work_per_output);
   set_work(op, work, if_needed(x, work), Flops(0));
-  return emit(std::move(op), {x}, shape, product(shape));
+  // A byte per output says which input of its window is the largest.
+  const std::int64_t indices = average ? 0 : (product(shape) + element_bytes_ - 1) / element_bytes_;
+  return emit(std::move(op), {x}, shape, product(shape) + indices);
 }
 
 Tensor Layers::max_pool(const std::string& name, const Tensor& x, Window window) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/calibrate/link_fit.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/cost/calibrated.hpp"
 
@@ -38,20 +39,33 @@ bool share_memory(const cost::Calibration& calibration) {
   return !backend.starts_with("cuda:") || backend.find('/') != std::string::npos || !peer_line(calibration);
 }
 
+/// The key of a device type, or nothing.
+std::string host_launch(const cost::Calibration& calibration, Launching launching) {
+  const bool gpu = calibration.identity.backend.starts_with("cuda:");
+  if (launching == Launching::graph && !(gpu && calibration.graph_launch))
+    throw core::BadInput(gpu ? "launches in graphs were not measured: calibrate once more"
+                             : "a host has no graphs");
+  if (!gpu || launching == Launching::free) return "";
+  const core::Seconds time =
+      launching == Launching::graph ? *calibration.graph_launch : calibration.launch_overhead;
+  return fmt::format("host_launch: {:.5g}us, ", time.value() * 1e6);
+}
+
 }  // namespace
 
-std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link) {
+std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link,
+                         Launching launching) {
   const cluster::DeviceType type = device_type(calibration);
   const std::string device = quoted(type.name);
   const bool shared = share_memory(calibration);
   std::string out = fmt::format(
       "# {} devices as measured {} on {}; each has {} memory.\nname: {}\ndevice_types:\n"
       "  {}: {{memory: {}B, memory_bandwidth: {:.5g}B/s, multiprocessors: {}, launch_overhead: {:.5g}us,\n"
-      "    peak: {{{}}}}}\nswitches: [between]\nmachines:\n",
+      "    {}peak: {{{}}}}}\nswitches: [between]\nmachines:\n",
       devices, calibration.identity.date, calibration.identity.backend,
       shared ? "its part of the" : "all of its", quoted(fmt::format("{} of {}", devices, type.name)), device,
       type.memory.value() / (shared ? devices : 1), type.memory_bandwidth.value(), type.multiprocessors,
-      type.launch_overhead.value() * 1e6, peaks(type));
+      type.launch_overhead.value() * 1e6, host_launch(calibration, launching), peaks(type));
   for (int d = 0; d < devices; ++d) out += fmt::format("- {{name: d{}, device: {}, node: 0}}\n", d, device);
   out += "links:\n";
   for (int d = 0; d < devices; ++d)  // a message takes two links: half the latency each

@@ -90,6 +90,12 @@ core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream
   return stopwatch.back_to_back(launches).median / kLaunches;
 }
 
+core::Seconds graph_launch(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch) {
+  TimedKernel kernel(backend, stream, smallest_kernel(), 1, cluster::Precision::fp32);
+  const Body graph = stream.bundle(kLaunches, [&] { kernel.run(graph::Pass::forward); });
+  return stopwatch.unbundled(graph).median / kLaunches;
+}
+
 core::Seconds Roofline::time(const cost::Work& work, graph::Pass pass, std::int64_t samples) const {
   const auto n = static_cast<double>(samples);
   const core::Seconds computing = work.flops[static_cast<std::size_t>(pass)] * n / matmul;

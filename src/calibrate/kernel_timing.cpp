@@ -1,5 +1,7 @@
 #include "penstock/calibrate/kernel_timing.hpp"
 
+#include <algorithm>
+
 #include "penstock/calibrate/numbers.hpp"
 #include "penstock/calibrate/operand_set.hpp"
 
@@ -34,6 +36,18 @@ bool TimedKernel::has(graph::Pass pass) const {
 
 void TimedKernel::run(graph::Pass pass) {
   parts_->kernel->run(pass, parts_->operands.operands(), parts_->stream);
+}
+
+core::Bytes TimedKernel::operand_bytes() const {
+  const kernels::Slots& slots = parts_->kernel->slots();
+  core::Bytes sum;
+  const auto count = [&](const kernels::Slot& slot) {
+    sum += core::Bytes(slot.count() * size(slot.element));
+  };
+  std::ranges::for_each(slots.inputs, count);
+  std::ranges::for_each(slots.parameters, count);
+  count(slots.output);
+  return sum;
 }
 
 cost::KernelPoint TimedKernel::time(graph::Pass pass, Stopwatch& stopwatch) {

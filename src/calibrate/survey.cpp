@@ -109,6 +109,17 @@ Job Survey::ceiling(std::string name, std::function<bool(const Calibration&)> do
 }
 
 std::vector<Job> Survey::ceilings() {
+  std::vector<Job> out = roofs();
+  if (!request_.host)
+    out.push_back(ceiling(
+        "launch in a graph", [](const Calibration& c) { return c.graph_launch.has_value(); },
+        [&](Calibration& c, Stopwatch& stopwatch) {
+          c.graph_launch = graph_launch(request_.backend, *stream_, stopwatch);
+        }));
+  return out;
+}
+
+std::vector<Job> Survey::roofs() {
   kernels::Backend& backend = request_.backend;
   const auto number = static_cast<std::size_t>(request_.number);
   return {ceiling(
@@ -232,6 +243,23 @@ Job Survey::overlap_job() {
           }};
 }
 
+/// The time alone, and beside.
+Job Survey::crowding_job(const CrowdingCase& asked) {
+  return {fmt::format("{} beside {} x {}", asked.kernel, asked.neighbours, asked.beside),
+          request_.rule.enough * (2 * kCrowdingRounds), false,
+          [asked](const Calibration& c) { return has_test(c, asked); },
+          [this, asked](Calibration& c) {
+            const core::Bytes memory(request_.memory.value() / (4 * std::ssize(request_.peers)));
+            c.crowding.push_back(time_crowding(peers(), asked, request_.number, c.ceilings.copy, memory));
+          }};
+}
+
+void Survey::add_crowding(std::vector<Job>& jobs) {
+  if (!request_.neighbours) return;
+  for (const CrowdingCase& asked : crowding_cases(static_cast<int>(request_.peers.size())))
+    jobs.push_back(crowding_job(asked));
+}
+
 void Survey::add_views(std::vector<Job>& jobs) {
   if (!request_.open_view) return;
   jobs.push_back(sharing_job());
@@ -260,6 +288,7 @@ std::vector<Job> Survey::jobs(const Roofline& roofline) {
   for (auto item = items.begin(); item != others; ++item) out.push_back(kernel_job(*item, 1, roofline));
   for (const NamedModel& model : request_.models) out.push_back(model_job(model, roofline));
   add_views(out);
+  add_crowding(out);
   add_links(out, roofline, 0, kEarlyMessage);
   for (auto item = others; item != items.end(); ++item) out.push_back(kernel_job(*item, 1, roofline));
   add_links(out, roofline, kEarlyMessage, kLargestMessage);

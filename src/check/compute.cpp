@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "evidence.hpp"
+#include "crowding.hpp"
 #include "penstock/cost/sharding.hpp"
 
 namespace penstock::check {
@@ -14,9 +14,7 @@ core::Seconds seconds_of(TaskKind kind, const cost::OpTime& time) {
   return kind == TaskKind::input_gradient ? time.input_gradient : time.weight_gradient;
 }
 
-/// When a device sends, receives or reduces: disjoint, in time order.
-using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
+/// When a device sends, receives or reduces.
 Intervals communication(const trace::Trace& trace, DeviceId device) {
   Intervals all, out;
   for (const Span& span : trace.spans)
@@ -41,9 +39,7 @@ class Row {
         number_(i),
         device_(evidence.devices(rank)[i]),
         ran_(evidence.ran[device_.index()]),
-        slowdown_(evidence.problem.cluster.type(device_).overlap_slowdown) {
-    if (slowdown_ > 1) communicates_ = communication(evidence.trace, device_);
-  }
+        pace_(pace(evidence, device_)) {}
 
   void check() {
     if (ran_.size() != passes_.size())
@@ -63,6 +59,11 @@ class Row {
   }
 
  private:
+  static Pace pace(const Evidence& evidence, DeviceId device) {
+    const double slowdown = evidence.problem.cluster.type(device).overlap_slowdown;
+    return Pace(evidence, device, slowdown > 1 ? communication(evidence.trace, device) : Intervals(),
+                slowdown);
+  }
   /// The pass that ends a stage's mini-batch is cut at the buckets, after each of which a group's devices
   /// wait for the slowest.
   bool is_cut(std::size_t p) const {
@@ -84,23 +85,18 @@ class Row {
     return sum;
   }
 
-  /// A pass that was cut at its buckets has been rounded with each, and whenever the device began or ceased
-  /// to communicate.
+  /// A pass that was cut at its buckets has been rounded with each, and whenever its pace changed. Where the
+  /// pace is not known it is no faster than alone.
   void check_duration(std::size_t p) {
     const Span& span = *ran_[p].span;
-    const auto exact = to_picoseconds(exact_seconds(p)).value();
-    auto slack = static_cast<std::int64_t>(evidence_.buckets(passes_[p].stage).size());
-    std::int64_t hidden = 0;  // time of the pass in which the device communicates
-    auto next =
-        std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),
-                         [](std::int64_t time, const auto& interval) { return time < interval.second; });
-    for (; next != communicates_.end() && next->first < span.end.value(); ++next, slack += 2)
-      hidden += std::min(span.end.value(), next->second) - std::max(span.start.value(), next->first);
-    const auto slowed = static_cast<double>(hidden) * (1 - 1 / slowdown_);
-    const auto work = static_cast<double>((span.end - span.start).value()) - slowed;
-    if (std::abs(work - static_cast<double>(exact)) > static_cast<double>(slack))
+    const auto exact = static_cast<double>(to_picoseconds(exact_seconds(p)).value());
+    const Pace::Work work = pace_.work(span);
+    const auto slack =
+        static_cast<double>(std::ssize(evidence_.buckets(passes_[p].stage)) + 2 * work.changes);
+    const auto took = static_cast<double>((span.end - span.start).value());
+    if (pace_.known() ? std::abs(work.done - exact) > slack : took < exact - slack)
       evidence_.fault("device {}: pass {} takes {} ps where its operators take {}", device_.index(), p,
-                      (span.end - span.start).value(), exact);
+                      (span.end - span.start).value(), to_picoseconds(exact_seconds(p)).value());
   }
 
   Evidence& evidence_;
@@ -109,8 +105,7 @@ class Row {
   std::size_t number_;  ///< of the device in its rank
   DeviceId device_;
   const std::vector<Ran>& ran_;
-  double slowdown_;  ///< while the device communicates
-  Intervals communicates_;
+  Pace pace_;
 };
 
 /// Within a stage and micro-batch: forward, recomputation, backward or input gradient, weight gradient.

@@ -57,7 +57,7 @@ class StageOnDevice {
     const cost::MemoryRule& rule = evidence_.problem.memory;
     const std::int64_t copies = rule.activation_copies * samples_;
     const std::int64_t lasting = (load_.entering + load_.saved).value() * copies,
-                       kept = load_.kept.value() * copies;
+                       kept = load_.kept.value() * copies + load_.statistics.value() * rule.activation_copies;
     at(forward->first).activations += lasting + (again ? 0 : kept);
     if (again) at(again->first).activations += kept;
     at(release->last).activations -= lasting + kept;
@@ -66,6 +66,8 @@ class StageOnDevice {
     const Picoseconds gradient =
         late(*backward->span) ? arrived(*backward->span, again->first) : arrival(*backward);
     hold(gradient, backward->last, load_.leaving.value() * samples_);
+    if (release->span->kind == TaskKind::weight_gradient)
+      hold(backward->last, release->last, load_.deferred.at(samples_).value());
   }
 
  private:

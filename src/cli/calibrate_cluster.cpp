@@ -8,7 +8,7 @@ namespace penstock::cli {
 namespace {
 
 struct CalibrateClusterFlags {
-  std::string file, bandwidth, latency, output;
+  std::string file, bandwidth, latency, output, launches = "eager";
   int devices = 0;
 };
 
@@ -37,10 +37,15 @@ cost::Affine link(const CalibrateClusterFlags& flags, const cost::Calibration& c
   return out;
 }
 
+calibrate::Launching launching(const std::string& name) {
+  using calibrate::Launching;
+  return name == "eager" ? Launching::eager : name == "graph" ? Launching::graph : Launching::free;
+}
+
 core::ExitCode run(const CalibrateClusterFlags& flags) {
   const cost::Calibration calibration = cost::load_calibration(flags.file);
-  core::write_file(flags.output,
-                   calibrate::cluster_yaml(calibration, flags.devices, link(flags, calibration)));
+  core::write_file(flags.output, calibrate::cluster_yaml(calibration, flags.devices, link(flags, calibration),
+                                                         launching(flags.launches)));
   return core::ExitCode::done;
 }
 
@@ -52,7 +57,9 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
   command->footer(
       "The devices divide the measured memory among them. Messages take the time of the measured copies "
       "between\n"
-      "devices, one line through all sizes, unless bandwidth or latency is given.\n\n"
+      "devices, one line through all sizes, unless bandwidth or latency is given. A pass of a GPU lasts no "
+      "shorter than\n"
+      "its launches as they were measured (host_launch), eagerly or in a graph.\n\n"
       "Example:\n"
       "  penstock calibrate cluster host.yaml --devices 4 -o four.yaml\n"
       "  penstock plan --model bert --cluster four.yaml --costs host.yaml --mini-batch 16");
@@ -64,6 +71,12 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
       ->type_name("N");
   command->add_option("--bandwidth", flags->bandwidth, "of each device's link, each way")->type_name("B");
   command->add_option("--latency", flags->latency, "of a message")->type_name("T");
+  command
+      ->add_option("--launches", flags->launches,
+                   "how GPUs are handed kernels: eager, graph, or free: at no cost; hosts are not")
+      ->capture_default_str()
+      ->type_name("HOW")
+      ->check(one_of({"eager", "graph", "free"}));
   command->add_option("-o,--output", flags->output, "the cluster file")->required()->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }

@@ -242,6 +242,7 @@ class Measuring {
             .open_view = host && processors() < 2 ? nullptr : opener(flags_.device),
             .peers = peers(),
             .host = host,
+            .neighbours = !host || calibration_.identity.threads == 1,
             .clock = *clock_,
             .models = models_,
             .number = number(),
@@ -284,7 +285,8 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   calibrate.footer(
       "Without a sub-command the device is measured: its ceilings, the kernels of the models at one sample, "
       "the models whole,\n"
-      "small messages, then the kernels at other batch sizes, powers of two up to 64 as memory allows, large "
+      "a few kernels beside neighbours that compute (of a host that is measured with --threads 1), small "
+      "messages, then the kernels at other batch sizes, powers of two up to 64 as memory allows, large "
       "messages, and\n"
       "then all kernels again in further rounds, of whose medians the median counts; last, up to three "
       "times, "

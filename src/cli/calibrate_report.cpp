@@ -8,6 +8,7 @@
 #include "penstock/calibrate/doubts.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/cold_share.hpp"
+#include "penstock/cost/crowding.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/report/difference.hpp"
 #include "penstock/report/table.hpp"
@@ -30,7 +31,8 @@ std::string identity(const Calibration& c) {
 }
 
 std::string ceilings(const Calibration& c) {
-  std::string out = fmt::format("\nlaunch overhead {}; copy {:.4g} GB/s", show(c.launch_overhead),
+  std::string out = fmt::format("\nlaunch overhead {}{}; copy {:.4g} GB/s", show(c.launch_overhead),
+                                c.graph_launch ? fmt::format(", {} in a graph", show(*c.graph_launch)) : "",
                                 c.ceilings.copy.value() / 1e9);
   if (const double rate = c.ceilings.add.value(); rate > 0)
     out += fmt::format("; add {:.4g} GB/s", rate / 1e9);
@@ -88,6 +90,28 @@ std::string tests(const Calibration& c) {
   return out.empty() ? "" : "\n" + out;
 }
 
+/// What was measured, and what a simulation would say of the same kernels.
+std::string crowding(const Calibration& c, const report::Screen& screen) {
+  if (c.crowding.empty()) return "";
+  const Align right = Align::right;
+  Table table({{"kernel"},
+               {"memory share", right},
+               {"beside"},
+               {"neighbours", right},
+               {"alone", right},
+               {"times as long", right},
+               {"interval", right, 1},
+               {"simulated", right}});
+  const cost::Crowding rule = cost::crowding(c.crowding);
+  for (const auto& test : c.crowding)
+    table.add({test.kernel, fmt::format("{:.2f}", test.memory_share), test.beside,
+               std::to_string(test.neighbours), show(test.alone.median),
+               fmt::format("{:.3f}", test.slowdown.value),
+               fmt::format("{:.3f} to {:.3f}", test.slowdown.low, test.slowdown.high),
+               fmt::format("{:.3f}", cost::predicted_slowdown(rule, test))});
+  return "\nbeside neighbours that compute\n" + table.text(screen);
+}
+
 std::string words(const cost::ModelSum& run) {
   std::string out = run.model;
   for (const auto& [key, value] : run.parameters) out += " " + key + "=" + value;
@@ -134,7 +158,7 @@ std::string warnings(const Calibration& c) {
 
 std::string text(const Calibration& c, const report::Screen& screen) {
   return identity(c) + warnings(c) + ceilings(c) + kernels(c) + errors(c, screen) + links(c, screen) +
-         tests(c) + models(c, screen);
+         tests(c) + crowding(c, screen) + models(c, screen);
 }
 
 core::ExitCode report(const CalibrateReportFlags& flags) {
@@ -158,6 +182,7 @@ constexpr const char* kReportFooter =
     "  identity          {device, backend, memory_bytes, threads, load, date, commit, command, details}\n"
     "  warnings\n"
     "  launch_overhead_s\n"
+    "  graph_launch_s    of a launch in a CUDA graph, or null\n"
     "  ceilings          {copy_bytes_per_s, add_bytes_per_s, update_bytes_per_s, matmul_flop_per_s: {number: "
     "rate}}\n"
     "  kernels           {count, points, cold_share}\n"
@@ -166,6 +191,9 @@ constexpr const char* kReportFooter =
     "null}]}]\n"
     "  sharing           [{kind, bytes, alone_s, together_s}]\n"
     "  overlap           [{compute_alone_s, compute_with_s, copy_alone_s, copy_with_s}]\n"
+    "  crowding          [{kernel, memory_share, beside, neighbours, alone_s, crowded_s, slowdown, "
+    "slowdown_low,\n"
+    "                    slowdown_high}]\n"
     "  models            [{model, parameters, samples, number, whole_s, cold_sum_s, back_to_back_sum_s}]";
 
 }  // namespace

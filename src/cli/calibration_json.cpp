@@ -82,6 +82,18 @@ Json overlap_json(const cost::OverlapTest& test) {
           {"copy_with_s", test.copy_with.median.value()}};
 }
 
+Json crowding_json(const cost::CrowdingTest& test) {
+  return {{"kernel", test.kernel},
+          {"memory_share", test.memory_share},
+          {"beside", test.beside},
+          {"neighbours", test.neighbours},
+          {"alone_s", test.alone.median.value()},
+          {"crowded_s", test.crowded.median.value()},
+          {"slowdown", test.slowdown.value},
+          {"slowdown_low", test.slowdown.low},
+          {"slowdown_high", test.slowdown.high}};
+}
+
 Json model_json(const cost::ModelSum& sum) {
   return {{"model", sum.model},
           {"parameters", sum.parameters},
@@ -98,12 +110,14 @@ std::string calibration_json(const Calibration& c) {
   const Json out = {{"identity", identity_json(c.identity)},
                     {"warnings", calibrate::doubts(c)},
                     {"launch_overhead_s", c.launch_overhead.value()},
+                    {"graph_launch_s", c.graph_launch ? Json(c.graph_launch->value()) : Json()},
                     {"ceilings", ceilings_json(c.ceilings)},
                     {"kernels", kernels_json(c)},
                     {"leave_one_out", errors_json(c)},
                     {"links", list(c.links, link_json)},
                     {"sharing", list(c.sharing, sharing_json)},
                     {"overlap", list(c.overlap, overlap_json)},
+                    {"crowding", list(c.crowding, crowding_json)},
                     {"models", list(c.models, model_json)}};
   return out.dump(2) + "\n";
 }

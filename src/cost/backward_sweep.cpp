@@ -140,6 +140,13 @@ Envelope backward_workspace(const graph::OpGraph& graph, std::span<const Backwar
   return sweep.most();
 }
 
+Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps) {
+  Line sum;
+  for (const BackwardStep& step : steps)
+    if (graph::weighs(graph.op(step.op))) sum += Line{{}, step.gradient} + step.scratch.handed;
+  return sum;
+}
+
 Envelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, OpId op) {
   const BackwardStep step = backward_step(graph, costs, op);
   const Envelope alone = backward_workspace(graph, {&step, 1});

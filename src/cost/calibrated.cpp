@@ -12,6 +12,7 @@
 #include "kernel_curves.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/cold_share.hpp"
+#include "penstock/cost/crowding.hpp"
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/cost/parts.hpp"
 #include "penstock/graph/ties.hpp"
@@ -152,7 +153,10 @@ struct CalibratedCosts::Index {
 };
 
 CalibratedCosts::CalibratedCosts(Calibration calibration, double cold_share)
-    : calibration_(std::move(calibration)), index_(std::make_unique<Index>(calibration_, cold_share)) {}
+    : calibration_(std::move(calibration)), index_(std::make_unique<Index>(calibration_, cold_share)) {
+  const Crowding measured = cost::crowding(calibration_.crowding);
+  if (!measured.empty()) crowding_ = std::make_unique<const Crowding>(measured);
+}
 
 CalibratedCosts::CalibratedCosts(Calibration calibration)
     : CalibratedCosts(calibration, cost::cold_share(calibration.models)) {}
@@ -233,6 +237,21 @@ OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
                                   const cluster::DeviceType& device, std::int64_t samples,
                                   const OpPart& part) const {
   OpTime time = estimate(graph, op, device, samples, part).time();
+  time.weight_gradient += adding_time(graph, op, part);
+  return time;
+}
+
+OpTime CalibratedCosts::memory_time(const graph::OpGraph& graph, core::OpId op,
+                                    const cluster::DeviceType& device, std::int64_t samples,
+                                    const OpPart& part) const {
+  if (part.partition == plan::Partition::batch)
+    return memory_time(graph, op, device, samples_of(samples, part.part), {});
+  const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const Work work = part_work(graph, op, number, part);
+  const core::Seconds moving = (work.moved * samples + work.weights) / calibration_.ceilings.copy;
+  OpTime time = estimate(graph, op, device, samples, part).time();
+  for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
+    *pass = std::min(*pass, moving);
   time.weight_gradient += adding_time(graph, op, part);
   return time;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <tuple>
 
 #include "batch_size.hpp"
 #include "penstock/core/files.hpp"
@@ -20,7 +21,7 @@ using core::Yaml;
 constexpr std::string_view kFirstKey = "penstock_calibration:";
 constexpr std::string_view kLastKey = "end: ";
 constexpr std::int64_t kMostCount = 1'000'000'000'000'000;  ///< extents, counts: sums of thousands stay exact
-constexpr double kMostFlops = 1e30;
+constexpr double kMostFlops = 1e30, kMostSlowdown = 1000;
 constexpr double kShortest =
     0.999996e-12;  ///< s: a tick of the simulator's clock, before rounding to five digits
 
@@ -218,6 +219,21 @@ OverlapTest overlap(const Yaml& node) {
           timing(node.at("copy_with"))};
 }
 
+double share(const Yaml& node) {
+  return at_least_zero(node, 1);
+}
+
+CrowdingTest crowding_test(const Yaml& node) {
+  node.only({"kernel", "memory_share", "beside", "neighbours", "alone", "crowded", "slowdown"});
+  CrowdingTest out{node.at("kernel").text(),   share(node.at("memory_share")),
+                   node.at("beside").text(),   static_cast<int>(node.at("neighbours").integer(1, 1 << 20)),
+                   timing(node.at("alone")),   timing(node.at("crowded")),
+                   fitted(node.at("slowdown"))};
+  if (!(out.slowdown.low > 0) || out.slowdown.high > kMostSlowdown)
+    node.at("slowdown").fail(fmt::format("expected factors above 0, at most {:g}", kMostSlowdown));
+  return out;
+}
+
 ModelSum model_sum(const Yaml& node) {
   node.only({"model", "parameters", "samples", "number", "whole", "cold_sum", "back_to_back_sum"});
   return {node.at("model").text(),
@@ -256,7 +272,7 @@ void check_unique(const Yaml& node, const std::vector<Item>& items, Key key, con
 
 Calibration read(const Yaml& root) {
   root.only({"penstock_calibration", "identity", "launch_overhead", "ceilings", "kernels", "links", "sharing",
-             "overlap", "models", "leave_one_out", "end"});
+             "overlap", "models", "leave_one_out", "crowding", "graph_launch", "end"});
   Calibration out{identity(root.at("identity")),
                   root.at("launch_overhead").seconds(),
                   ceilings(root.at("ceilings")),
@@ -266,6 +282,14 @@ Calibration read(const Yaml& root) {
                   list(root.at("overlap"), overlap),
                   list(root.at("models"), model_sum),
                   list(root.at("leave_one_out"), leave_one_out_row)};
+  if (const auto tests = root.find("crowding")) {
+    out.crowding = list(*tests, crowding_test);
+    check_unique(
+        *tests, out.crowding,
+        [](const CrowdingTest& test) { return std::tuple(test.kernel, test.beside, test.neighbours); },
+        "the test stands twice");
+  }
+  if (const auto launch = root.find("graph_launch")) out.graph_launch = launch->seconds();
   check_unique(
       root.at("kernels"), out.kernels, [](const MeasuredKernel& k) { return k.key; },
       "the kernel stands twice");

@@ -111,6 +111,14 @@ std::string text(const OverlapTest& test) {
                      text(test.copy_with));
 }
 
+std::string text(const CrowdingTest& test) {
+  return fmt::format(
+      "- {{kernel: {}, memory_share: {:.5g}, beside: {}, neighbours: {}, slowdown: {}, alone: {}, crowded: "
+      "{}}}\n",
+      quoted(test.kernel), test.memory_share, quoted(test.beside), test.neighbours, text(test.slowdown),
+      text(test.alone), text(test.crowded));
+}
+
 std::string text(const ModelSum& sum) {
   return fmt::format(
       "- {{model: {}, parameters: {}, samples: {}, number: {}, whole: {}, cold_sum: {}, back_to_back_sum: "
@@ -131,6 +139,12 @@ std::string list(std::string_view key, const std::vector<Item>& items) {
   return out;
 }
 
+/// What older programs did not measure, left out where there is none.
+std::string later_tests(const Calibration& c) {
+  return (c.crowding.empty() ? "" : list("crowding", c.crowding)) +
+         (c.graph_launch ? "graph_launch: " + text(*c.graph_launch) + "\n" : "");
+}
+
 }  // namespace
 
 std::string to_yaml(const Calibration& c) {
@@ -140,7 +154,8 @@ std::string to_yaml(const Calibration& c) {
       "several visits' medians.\n" +
       text(c.identity) + "launch_overhead: " + text(c.launch_overhead) + "\n" + text(c.ceilings) +
       list("kernels", c.kernels) + list("links", c.links) + list("sharing", c.sharing) +
-      list("overlap", c.overlap) + list("models", c.models) + list("leave_one_out", c.leave_one_out));
+      list("overlap", c.overlap) + list("models", c.models) + list("leave_one_out", c.leave_one_out) +
+      later_tests(c));
 }
 
 std::string sealed(std::string body) {

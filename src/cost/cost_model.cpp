@@ -41,6 +41,11 @@ Scratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {
   return plain_scratch(graph, op);
 }
 
+OpTime CostModel::memory_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType&, std::int64_t,
+                              const OpPart&) const {
+  return {};
+}
+
 std::vector<std::string> CostModel::foreign(const cluster::Cluster&) const {
   return {};
 }

@@ -306,6 +306,21 @@ Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::s
   return sum;
 }
 
+/// Of layers that are computed again, those of one at a time.
+template <class StatisticsOf>
+Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
+                         const StatisticsOf& statistics_of) {
+  Bytes most, all, again;
+  for (const OpId id : stage.operators) all += statistics_of(id);
+  for (const auto& segment : plan::segments(graph, stage.operators, stage.recompute)) {
+    Bytes sum;
+    for (const OpId id : segment) sum += statistics_of(id);
+    most = std::max(most, sum);
+    again += sum;
+  }
+  return all - again + most;
+}
+
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
   StageLoad load = stage_load(problem, stage.operators);
   const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
@@ -319,11 +334,13 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   };
   if (stage.tensor_parallel == 1) {
     travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
-    if (in_parts)
-      divide_kept(load, problem.graph, stage, [&](OpId id) {
-        const graph::Operator& op = problem.graph.op(id);
-        return Kept{op.kept_bytes, op.output_bytes, graph::core_bytes(op, problem.graph.element_bytes())};
-      });
+    if (!in_parts) return load;
+    divide_kept(load, problem.graph, stage, [&](OpId id) {
+      const graph::Operator& op = problem.graph.op(id);
+      return Kept{op.kept_bytes, op.output_bytes, graph::core_bytes(op, problem.graph.element_bytes())};
+    });
+    load.statistics = divided_statistics(problem.graph, stage,
+                                         [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
     return load;
   }
   const graph::OpGraph& graph = problem.graph;
@@ -342,6 +359,9 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
                 cut(op.output_bytes, whole),
                 cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
+  const auto statistics_of = [&](OpId id) {
+    return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
+  };
   load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
@@ -357,9 +377,14 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
                 is_table(graph.op(users.front())));
   std::ranges::sort(steps, {}, &BackwardStep::op);
   load.workspace = backward_workspace(graph, steps);
+  load.deferred = deferred_gradients(graph, steps);
   if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
   travelling([&](OpId id) { return weights_of(graph, id, how.at(id), share); });
-  if (in_parts) divide_kept(load, graph, stage, kept_of);
+  load.statistics = Bytes(0);
+  for (const OpId id : stage.operators) load.statistics += statistics_of(id);
+  if (!in_parts) return load;
+  divide_kept(load, graph, stage, kept_of);
+  load.statistics = divided_statistics(graph, stage, statistics_of);
   return load;
 }
 

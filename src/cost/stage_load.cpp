@@ -22,6 +22,11 @@ void add_weights(StageLoad& load, Bytes weights, bool table) {
   if (!table) load.fresh = std::max(load.fresh, weights);
 }
 
+Bytes batch_statistics(const graph::Operator& op) {
+  if (op.kind != graph::OpKind::norm || extent(op, "batch") == 0) return {};
+  return Bytes(2 * std::int64_t{sizeof(float)} * extent(op, "channels"));
+}
+
 StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::span<const OpId> operators) {
   const std::set<OpId> inside(operators.begin(), operators.end());
   std::set<OpId> received;
@@ -39,6 +44,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
                     [&](graph::Vertex v) { return !inside.contains(OpId(static_cast<std::size_t>(v))); }))
       load.leaving += op.output_bytes;
     load.kept += op.kept_bytes;
+    load.statistics += batch_statistics(op);
     add_weights(load, graph.parameter_bytes(id), is_table(op));
     steps.push_back(backward_step(graph, costs, id));
   }
@@ -46,6 +52,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     add_weights(load, graph.parameter_bytes(owner),
                 std::ranges::all_of(users, [&](OpId id) { return is_table(graph.op(id)); }));
   load.workspace = backward_workspace(graph, steps);
+  load.deferred = deferred_gradients(graph, steps);
   return load;
 }
 
@@ -63,7 +70,8 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
     at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
   at(memory, MemoryKind::activations) =
       (load.kept * whole.value_or(in_flight) + (load.saved + load.entering) * in_flight) *
-      (rule.activation_copies * samples);
+          (rule.activation_copies * samples) +
+      load.statistics * (rule.activation_copies * whole.value_or(in_flight));
   if (rule.transient) {
     const int stage = zero.replicas > 1 ? zero.stage : 0;
     at(memory, MemoryKind::workspace) = load.workspace.at(samples) +

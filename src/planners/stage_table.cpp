@@ -66,8 +66,9 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units, stop);
   if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
-  whole_need_ =
-      most_need({parameters_.back(), kept_.back(), outputs_.back(), outputs_.back()}, outputs_.back());
+  cost::StageLoad whole{parameters_.back(), kept_.back(), outputs_.back(), outputs_.back()};
+  whole.statistics = statistics_.back();
+  whole_need_ = most_need(whole, outputs_.back());
   measure(units, stop);
   fill_steps();
 }
@@ -83,7 +84,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
   };
 
   const std::size_t size = unit_at_.size();
-  std::vector<Bytes> kept(size), parameters(size), outputs(size);
+  std::vector<Bytes> kept(size), parameters(size), outputs(size), statistics(size);
   crossing_.resize(size + 1);
   readers_.resize(graph.size());
   for (std::size_t v = 0; v < graph.size(); ++v) {
@@ -92,6 +93,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
     const int here = position(static_cast<Vertex>(v));
     const auto at = static_cast<std::size_t>(here);
     kept[at] += op.kept_bytes;
+    statistics[at] += cost::batch_statistics(op);
     outputs[at] += op.output_bytes;
     const cost::Line around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
     around_ = {std::max(around_.fixed, around.fixed), std::max(around_.each, around.each)};
@@ -107,6 +109,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
   }
   find_ties(position);
   kept_ = prefix_sums(kept);
+  statistics_ = prefix_sums(statistics);
   parameters_ = prefix_sums(parameters);
   outputs_ = prefix_sums(outputs);
 }
@@ -196,6 +199,7 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
   for (const Range& range : set) {
     const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
     load.kept += kept_[end] - kept_[begin];
+    load.statistics += statistics_[end] - statistics_[begin];
     load.parameters += parameters_[end] - parameters_[begin];
   }
   load.entering = entering(set);
@@ -220,7 +224,8 @@ Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const cost::Line workspace = around_ + cost::Line{{}, load.entering + outputs};
   const Bytes each = (load.kept + load.entering) * problem_.memory.activation_copies;
   return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
-         each * (problem_.training.mini_batch + largest);
+         each * (problem_.training.mini_batch + largest) +
+         load.statistics * (problem_.memory.activation_copies * (problem_.training.mini_batch + 1));
 }
 
 cost::Envelope StageTable::workspace(const StageSet& set) const {
@@ -313,7 +318,8 @@ Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_
   const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, samples, 0));
   const std::int64_t room = (memory_ - fixed).value();
-  const std::int64_t each = (load.kept + load.entering).value() * problem_.memory.activation_copies * samples;
+  const std::int64_t each =
+      ((load.kept + load.entering) * samples + load.statistics).value() * problem_.memory.activation_copies;
   if (room < each) return -1;
   const std::int64_t micro_batches = each == 0 ? kNoLevel : room / each;
   const std::int64_t levels = micro_batches * (choices_.micro_batches[c] / choices_.micro_batches.front());

@@ -25,6 +25,16 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
   }
   for (const auto& [id, terms] : state.gradients)
     if (!own_.contains(id)) settled(state, id, Cut());
+  if (split) defer(state);
+}
+
+/// What weight gradients need, and no longer scratch of this pass.
+void StageRun::defer(InFlight& state) {
+  for (const OpId id : own_) {
+    if (!weighs(id)) continue;
+    for (const auto& [cut, gradient] : state.gradients[id]) device_.pool->move(gradient, MemoryKind::buffers);
+    for (const Lease& lease : state.handed[id]) device_.pool->move(lease, MemoryKind::buffers);
+  }
 }
 
 void StageRun::weight_gradients(std::int32_t micro_batch, int version) {

@@ -76,11 +76,12 @@ class StageOnDevice {
                 std::int32_t device, const Times& times, const Arrivals& arrivals)
       : stage_(stage), device_(device), times_(times), arrivals_(arrivals), transient_(rule.transient) {
     const std::int64_t samples = stage.share(device / stage.group);
-    kept_ = load.kept.value() * rule.activation_copies * samples;
+    kept_ = (load.kept * samples + load.statistics).value() * rule.activation_copies;
     saved_ = load.saved.value() * rule.activation_copies * samples;
     entering_ = load.entering.value() * rule.activation_copies * samples;
     received_ = load.entering.value() * samples;
     gradients_ = load.leaving.value() * samples;
+    deferred_ = load.deferred.at(samples).value();
   }
 
   void add_changes(std::vector<MemoryChange>& changes) const {
@@ -110,6 +111,9 @@ class StageOnDevice {
     changes.push_back({start(forward), 0, -received_});
     changes.push_back({arrivals_.of(stage_.at(stage_.backward[m].first, device_)), 0, gradients_});
     changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
+    if (stage_.release[m] == stage_.backward[m].last) return;
+    changes.push_back({end(stage_.backward[m].last), 0, deferred_});  // to the weight gradients' own pass
+    changes.push_back({end(stage_.release[m]), 0, -deferred_});
   }
 
   const StageTasks& stage_;
@@ -117,7 +121,7 @@ class StageOnDevice {
   const Times& times_;
   const Arrivals& arrivals_;
   bool transient_;
-  std::int64_t kept_, saved_, entering_, received_, gradients_;  ///< bytes per micro-batch
+  std::int64_t kept_, saved_, entering_, received_, gradients_, deferred_;  ///< bytes per micro-batch
 };
 
 plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage,

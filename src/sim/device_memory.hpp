@@ -11,7 +11,8 @@ namespace penstock::sim {
 /// Fixed memory by kind, and what changes. A micro-batch's activations live from the start of its forward to
 /// the end of its backward pass; received tensors from the start of their first message until they become
 /// activations; received gradients from the start of their first message to the end of the backward pass they
-/// feed. All arguments of the constructor outlive this.
+/// feed. Where that leaves weight gradients to a pass of their own, what these need besides lives in between,
+/// among the buffers. All arguments of the constructor outlive this.
 class DeviceMemory {
  public:
   DeviceMemory(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,

@@ -17,7 +17,7 @@ class Engine {
         record_(graph.tasks.size(), record),
         network_(make_network(network, graph, agenda_, record_)),
         overlap_(graph, agenda_) {
-    if (overlap_.matters())
+    if (overlap_.listens())
       record_.watch([this](TaskId id, std::int64_t now, int change) {
         if (!trace::computes(graph_.task(id).kind)) overlap_.communicate(id, now, change);
       });

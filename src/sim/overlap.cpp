@@ -6,10 +6,25 @@
 namespace penstock::sim {
 
 Overlap::Overlap(const TaskGraph& graph, Agenda& agenda)
-    : graph_(graph), agenda_(agenda), devices_(graph.overlap.size()) {}
+    : graph_(graph),
+      agenda_(agenda),
+      devices_(graph.overlap.empty() && graph.crowd.empty() ? 0 : graph.devices) {}
 
 double Overlap::factor(std::size_t device) const {
-  return devices_[device].communicating > 0 ? graph_.overlap[device] : 1;
+  const double overlap = devices_[device].communicating > 0 ? graph_.overlap[device] : 1;
+  return graph_.crowd.empty() ? overlap : overlap * crowding(device);
+}
+
+double Overlap::crowding(std::size_t device) const {
+  const Crowd& crowd = graph_.crowd;
+  const auto uses = [&](std::size_t d) -> const cost::Uses& {
+    return crowd.uses[static_cast<std::size_t>(devices_[d].running)];
+  };
+  beside_.clear();
+  for (const std::int32_t neighbour : crowd.neighbours[device])
+    if (const auto d = static_cast<std::size_t>(neighbour); devices_[d].running >= 0)
+      beside_.push_back(uses(d));
+  return cost::expected_slowdown(crowd.slowdowns, uses(device), beside_);
 }
 
 void Overlap::compute(TaskId id, std::int64_t now) {
@@ -18,20 +33,24 @@ void Overlap::compute(TaskId id, std::int64_t now) {
   devices_[d].running = id;
   devices_[d].left = static_cast<double>(task.duration);
   post_end(d, now);
+  change_neighbours(d, now);
 }
 
 void Overlap::post_end(std::size_t d, std::int64_t now) {
   Device& device = devices_[d];
-  const std::int64_t work = std::llround(device.left * factor(d));
+  device.factor = factor(d);
+  const std::int64_t work = std::llround(device.left * device.factor);
   device.since = now;
   device.end = graph_.speed.empty() ? now + work : graph_.speed[d].finish(now, work);
   agenda_.post(device.running, device.end);
 }
 
 bool Overlap::due(TaskId id, std::int64_t now) {
-  Device& device = devices_[static_cast<std::size_t>(graph_.task(id).place)];
+  const auto d = static_cast<std::size_t>(graph_.task(id).place);
+  Device& device = devices_[d];
   if (device.running != id || device.end != now) return false;
   device.running = -1;
+  change_neighbours(d, now);
   return true;
 }
 
@@ -50,16 +69,29 @@ void Overlap::communicate(TaskId id, std::int64_t now, int by) {
 
 void Overlap::change(std::size_t d, std::int64_t now, int by) {
   Device& device = devices_[d];
-  const double before = factor(d);
-  const int count = device.communicating + by;
-  if (device.running >= 0 && (count > 0) != (device.communicating > 0)) {
-    const auto elapsed = graph_.speed.empty() ? static_cast<double>(now - device.since)
-                                              : graph_.speed[d].done(device.since, now);
-    device.left = std::max(0.0, device.left - elapsed / before);
-    device.communicating = count;
-    if (device.end > now) post_end(d, now);
-  }
-  device.communicating = count;
+  const bool before = device.communicating > 0;
+  device.communicating += by;
+  if (before != (device.communicating > 0)) change_pace(d, now);
+}
+
+/// The device has begun or ceased to compute.
+void Overlap::change_neighbours(std::size_t d, std::int64_t now) {
+  if (graph_.crowd.empty()) return;
+  for (const std::int32_t neighbour : graph_.crowd.neighbours[d])
+    if (const auto n = static_cast<std::size_t>(neighbour);
+        devices_[n].running >= 0 && devices_[n].factor != factor(n))
+      change_pace(n, now);
+}
+
+/// What is done by now was done at the old pace.
+void Overlap::change_pace(std::size_t d, std::int64_t now) {
+  Device& device = devices_[d];
+  if (device.running < 0) return;
+  const auto elapsed = graph_.speed.empty() ? static_cast<double>(now - device.since)
+                                            : graph_.speed[d].done(device.since, now);
+  device.left = std::max(0.0, device.left - elapsed / device.factor);
+  device.since = now;
+  if (device.end > now) post_end(d, now);
 }
 
 }  // namespace penstock::sim

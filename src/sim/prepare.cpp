@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apply.hpp"
+#include "crowding.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -32,6 +33,7 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
 Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                   const SimulationOptions& options) {
   Iteration iteration = build_iteration(problem, scheduled, options);
+  if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
   if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
   return iteration;
 }

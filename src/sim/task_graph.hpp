@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
+#include "penstock/cost/crowding.hpp"
 #include "speed.hpp"
 #include "tasks.hpp"
 
@@ -30,6 +31,14 @@ struct CapacityChange {
   core::Place place;    ///< in the file that asks for it
 };
 
+/// What devices of a node do to each other (crowding.hpp); empty where nothing is known.
+struct Crowd {
+  cost::Crowding slowdowns;
+  std::vector<cost::Uses> uses;                       ///< [task] of what computes
+  std::vector<std::vector<std::int32_t>> neighbours;  ///< [device] others of its node
+  bool empty() const { return neighbours.empty(); }
+};
+
 /// A directed acyclic graph: one successor in the task itself, the others in compressed rows.
 struct TaskGraph {
   Tasks tasks;
@@ -43,6 +52,7 @@ struct TaskGraph {
   std::vector<double> overlap;                            ///< [device], factor on compute time, at least 1
   std::vector<std::vector<std::int32_t>> stage_devices;   ///< [stage]
   std::vector<std::vector<std::int32_t>> shared_devices;  ///< [shared parameters]
+  Crowd crowd;                                            ///< of compute that its neighbours slow down
   // An imperfect world (apply.hpp); all three are empty in a perfect one.
   std::vector<Speed> speed;             ///< [device], of passes over time, beside what is in their durations
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take

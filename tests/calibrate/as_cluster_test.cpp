@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "penstock/core/error.hpp"
 #include "penstock/cost/calibrated.hpp"
 #include "support/near.hpp"
 #include "support/small_calibration.hpp"
@@ -25,6 +26,23 @@ TEST_CASE("several of the measured device are a cluster it is not foreign to") {
   CHECK(type.peak[0].value() == support::near(1e12));
   CHECK(type.launch_overhead.value() == support::near(3e-6));
   CHECK(cluster.node(DeviceId(0)) == cluster.node(DeviceId(3)));
+}
+
+TEST_CASE("GPUs wait for their launches, eager or in a graph, as measured; hosts for none") {
+  auto calibration = support::full_calibration();  // 3 us each, 1.5 us in a graph
+  const auto per_kernel = [&](auto... launching) {
+    const auto text = calibrate::cluster_yaml(calibration, 2, {0, 1e-9}, launching...);
+    return cluster::parse_cluster(text, "two.yaml").type(DeviceId(0)).runtime.per_kernel.value();
+  };
+  using calibrate::Launching;
+  CHECK(per_kernel() == support::near(3e-6));
+  CHECK(per_kernel(Launching::graph) == support::near(1.5e-6));
+  CHECK(per_kernel(Launching::free) == 0);
+  calibration.graph_launch.reset();
+  CHECK_THROWS_AS(per_kernel(Launching::graph), core::BadInput);
+  calibration.identity.backend = "host";
+  CHECK(per_kernel() == 0);
+  CHECK_THROWS_AS(per_kernel(Launching::graph), core::BadInput);
 }
 
 TEST_CASE("one device needs no link, and names are quoted") {

@@ -3,14 +3,60 @@
 #include <doctest/doctest.h>
 
 #include "penstock/check/trace_faults.hpp"
+#include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/simulate.hpp"
+#include "support/crowded_costs.hpp"
 #include "support/random_plan.hpp"
 
 using namespace penstock;
 
 namespace {
+
+/// It has no gap.
+void check_path(const sim::Explanation& explained) {
+  core::Picoseconds reached;
+  for (const auto& entry : explained.path) {
+    if (entry.start != reached) FAIL_CHECK("a gap at ", reached.value());
+    reached = entry.end;
+  }
+  CHECK(reached == explained.run);
+}
+
+/// Devices of one node that do all they can to each other, by the seed.
+support::CrowdedCosts crowded(const support::RandomPlan& c, std::uint64_t seed) {
+  core::Random random(seed);
+  cost::Crowding::Table table;
+  for (auto& row : table)
+    for (auto& factors : row)
+      for (int n = random.between(0, 3); n > 0; --n) factors.push_back(1 + 2 * random.unit());
+  std::vector<double> share(c.graph.size());
+  for (double& part : share) part = random.unit();
+  return {c.costs, table, share};
+}
+
+/// As many seeds, devices crowded: no fault, and no time below the bound that knows nothing of it. How often
+/// crowding made the iteration longer.
+int judged_crowded(std::uint64_t first, std::uint64_t last, int most_group) {
+  int longer = 0;
+  for (std::uint64_t seed = first; seed < last; ++seed) {
+    const auto c = support::random_plan(seed, most_group);
+    const auto costs = crowded(c, seed);
+    const cost::Problem problem{c.graph, c.cluster, costs, c.plan.training};
+    INFO(c.plan.schedule, " ", seed);
+    const auto scheduled = score::scheduled(problem, c.plan);
+    const auto trace = sim::simulate(problem, scheduled, c.options);
+    for (const auto& fault : check::trace_faults(problem, scheduled, trace, c.options)) FAIL_CHECK(fault);
+    if (trace.mini_batches == 1)
+      CHECK(score::least_iteration(problem, c.plan) <= to_seconds(trace.iteration));
+    check_path(sim::explain(problem, scheduled, c.options, 0));
+    sim::SimulationOptions apart = c.options;
+    apart.crowding = false;
+    longer += trace.iteration > sim::simulate_time(problem, scheduled, apart);
+  }
+  return longer;
+}
 
 /// How many of the seeds gave a trace; every one must be without fault, and its path must tile it.
 int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
@@ -25,13 +71,7 @@ int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
     for (const auto& fault :
          check::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, trace, options))
       FAIL_CHECK(fault);
-    const auto explained = sim::explain(c.problem(), {c.problem().graph, c.plan, order}, options, 0);
-    core::Picoseconds reached;
-    for (const auto& entry : explained.path) {
-      if (entry.start != reached) FAIL_CHECK("a gap at ", reached.value());
-      reached = entry.end;
-    }
-    CHECK(reached == explained.run);
+    check_path(sim::explain(c.problem(), {c.problem().graph, c.plan, order}, options, 0));
     ++traces;
   }
   return traces;
@@ -45,6 +85,16 @@ TEST_CASE("no fault on random chains, schedules, networks, collectives and bucke
 
 TEST_CASE("no fault on random chains with tensor parallelism, ZeRO, compression and mixed precision") {
   CHECK(judged(0, 84, 3) == 84);
+}
+
+TEST_CASE("no fault where devices of a node slow each other down") {
+  CHECK(judged_crowded(0, 120, 1) > 80);
+  CHECK(judged_crowded(0, 60, 3) > 40);
+}
+
+TEST_CASE("no fault on thousands of crowded chains" * doctest::test_suite("slow")) {
+  CHECK(judged_crowded(1000, 2500, 1) > 1000);
+  CHECK(judged_crowded(1000, 1800, 4) > 520);
 }
 
 TEST_CASE("no fault on thousands of random sharded chains" * doctest::test_suite("slow")) {

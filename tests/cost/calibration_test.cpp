@@ -40,6 +40,23 @@ bool mentions(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("an older file has no crowding and no launches in graphs, and is written without") {
+  Calibration older = support::full_calibration();
+  older.crowding.clear();
+  older.graph_launch.reset();
+  const Calibration read = parse_calibration(to_yaml(older), "c.yaml");
+  CHECK(read.crowding.empty());
+  CHECK(!read.graph_launch);
+  CHECK(!mentions(to_yaml(older), "crowding"));
+  CHECK(!mentions(to_yaml(older), "graph_launch"));
+}
+
+TEST_CASE("impossible crowding is refused at its place") {
+  CHECK(mentions(fault_of(with("[1.1, 1.08, 1.12]", "[1.1, 0, 1.12]")), "factors above 0"));
+  CHECK(mentions(fault_of(with("[1.1, 1.08, 1.12]", "[1.1, 1.2, 1.3]")), "not in its interval"));
+  CHECK(mentions(fault_of(with("memory_share: 0.04", "memory_share: 1.5")), "from 0 to 1"));
+}
+
 TEST_CASE("a written calibration is read back, and written the same again") {
   const Calibration read = parse_calibration(whole(), "c.yaml");
   CHECK(to_yaml(read) == whole());
@@ -55,6 +72,10 @@ TEST_CASE("a written calibration is read back, and written the same again") {
   CHECK(kernel.points[2].pass == graph::Pass::weight_gradient);
   CHECK(read.links[0].segments[0].latency.low == -1e-8);
   CHECK(read.models[0].parameters.at("branches") == "2");
+  REQUIRE(read.crowding.size() == 1);
+  CHECK(read.crowding[0].slowdown.value == 1.1);
+  CHECK(read.crowding[0].beside == "addition");
+  CHECK(read.graph_launch == core::Seconds(1.5e-6));
   CHECK(read.identity.details[0] == std::pair<std::string, std::string>("driver", "1.2"));
 }
 

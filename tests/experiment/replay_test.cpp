@@ -4,6 +4,7 @@
 
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/cell.hpp"
+#include "support/crowded_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny_cells.hpp"
 
@@ -11,14 +12,14 @@ using namespace penstock;
 
 namespace {
 
-/// A planner's plan for `devices` devices, replayed one device at a time.
-experiment::Replayed replayed(const char* planner, int devices, experiment::ReplaySetting setting) {
+/// A planner's plan for `devices` devices, replayed; simulated by `costs`.
+experiment::Replayed replayed(const char* planner, int devices, experiment::ReplaySetting setting,
+                              const cost::CostModel& costs = cost::AnalyticCosts()) {
   const experiment::Cell cell = support::tiny_cell(planner, devices);
-  const cost::AnalyticCosts costs;
   const auto graph = experiment::load_model(cell.model);
   const auto cluster = experiment::load_cluster(cell.cluster);
   const cost::Problem problem{graph, cluster, costs, cell.training};
-  const auto plan = experiment::run_cell({}, cell, costs, {}).plan;
+  const auto plan = experiment::run_cell({}, cell, cost::AnalyticCosts(), {}).plan;
   REQUIRE(plan);
   return experiment::replay_plan(problem, *plan, {}, setting);
 }
@@ -46,6 +47,19 @@ TEST_CASE("a replay fills a row, and shows every task that the simulation shows"
   CHECK(out.comparison.only_measured == 0);
   CHECK(out.comparison.only_simulated == 0);
   CHECK(out.comparison.tasks.size() == out.simulated.spans.size());
+}
+
+TEST_CASE("one device at a time is simulated without neighbours, devices side by side with them") {
+  const cost::AnalyticCosts plain;
+  const support::CrowdedCosts crowded(plain, {{{{{2}, {2}}}, {{{2}, {2}}}}}, std::vector<double>(1000, 0.5));
+  const auto simulated = [](const cost::CostModel& costs, replay::Manner manner) {
+    auto setting = sequential(1);
+    setting.manner = manner;
+    return replayed("data_parallel", 2, setting, costs).row.simulated_s;
+  };
+  const double alone = simulated(plain, replay::Manner::concurrent);
+  CHECK(simulated(crowded, replay::Manner::sequential) == alone);
+  CHECK(simulated(crowded, replay::Manner::concurrent) > 1.3 * alone);
 }
 
 TEST_CASE("the loss falls, and how the model is cut does not show in it") {

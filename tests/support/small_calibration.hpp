@@ -69,6 +69,8 @@ inline cost::Calibration full_calibration() {
                  core::Seconds(0.6),
                  core::Seconds(0.49)}};
   out.leave_one_out = {{graph::OpKind::linear, cost::Fold::samples_inside, 7, 0.021, 0.08}};
+  out.crowding = {{"product", 0.04, "addition", 1, timing(9e-3), timing(9.9e-3), {1.1, 1.08, 1.12}}};
+  out.graph_launch = core::Seconds(1.5e-6);
   return out;
 }
 

@@ -25,6 +25,10 @@ core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, S
 /// runs behind the caller what a launch takes, on the host what the library asks for a call.
 core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
 
+/// The same of launches that the device can put into one graph (Stream::bundle): what is left of a launch
+/// when the host has issued them all at once. Asked of devices with graphs alone: a host has none.
+core::Seconds graph_launch(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
+
 /// Time of a kernel under the two roofs alone.
 struct Roofline {
   core::Bandwidth copy;

@@ -18,6 +18,7 @@ class TimedKernel {
   bool has(graph::Pass pass) const;
   void run(graph::Pass pass);  ///< weight_gradient after input_gradient, which hands it what they share
   cost::KernelPoint time(graph::Pass pass, Stopwatch& stopwatch);
+  core::Bytes operand_bytes() const;  ///< of inputs, parameters and output
 
  private:
   struct Parts;

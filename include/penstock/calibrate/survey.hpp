@@ -1,6 +1,7 @@
 #pragma once
 // All that is to be measured, as jobs.
 
+#include "penstock/calibrate/crowding.hpp"
 #include "penstock/calibrate/job.hpp"
 #include "penstock/calibrate/links.hpp"
 #include "penstock/calibrate/model_run.hpp"
@@ -13,7 +14,8 @@ struct SurveyRequest {
   kernels::Backend& backend;
   OpenDevice open_view = {};  ///< of the device, for what two do there at once; without, that is left out
   std::vector<OpenDevice> peers = {};  ///< who exchanges messages and sums, the device first; one: nobody
-  bool host = true;                    ///< no copies to and from a host
+  bool host = true;                    ///< no copies to and from a host, and no graphs
+  bool neighbours = false;             ///< peers are devices of one node like that which is measured
   Clock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision number = cluster::Precision::fp32;
@@ -29,7 +31,8 @@ class Survey {
  public:
   explicit Survey(const SurveyRequest& request);
 
-  /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated.
+  /// Copy bandwidth, matmul rate and launch overhead, without which nothing else can be estimated; and, of a
+  /// device with graphs, a launch in one.
   std::vector<Job> ceilings();
   /// Kernels at one sample, whole models, links up to a megabyte, the other batch sizes, and larger links;
   /// then all kernels again in further rounds, so that what slows the machine for a while spoils one visit of
@@ -42,6 +45,7 @@ class Survey {
   std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
 
  private:
+  std::vector<Job> roofs();
   Job kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline);
   Job model_job(const NamedModel& model, const Roofline& roofline);
   /// Two views at once; messages of more than `above` bytes, up to `most`.
@@ -54,6 +58,8 @@ class Survey {
   int ranks_of(cost::LinkKind kind) const;
   Job link_job(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
   Job sharing_job();
+  Job crowding_job(const CrowdingCase& asked);
+  void add_crowding(std::vector<Job>& jobs);
   Job overlap_job();
   Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
               std::function<void(cost::Calibration&, Stopwatch&)> measure);

@@ -60,6 +60,10 @@ class BackwardSweep {
 /// Of a whole stage.
 Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
 
+/// What input gradients leave to weight gradients that run in a pass of their own: the gradients of the
+/// outputs of operators with weights, and what their kernels hand on.
+Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
+
 /// What any stage with the operator holds at least: the gradient of its output too, be it in a buffer.
 Envelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, core::OpId op);
 

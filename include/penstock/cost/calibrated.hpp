@@ -44,6 +44,11 @@ class CalibratedCosts final : public EstimatedCosts {
   /// As measured: the line through the smallest and the largest batch, moved up until no other is above it.
   /// Of shapes and numbers that were not measured plain_scratch.
   Scratch scratch(const graph::OpGraph& graph, core::OpId op) const override;
+  /// Every pass reads and writes its work at the measured rate of copies, or is at it all the time; adding
+  /// gradients moves bytes alone.
+  OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     std::int64_t samples, const OpPart& part) const override;
+  const Crowding* crowding() const override { return crowding_.get(); }
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 
@@ -57,6 +62,7 @@ class CalibratedCosts final : public EstimatedCosts {
   core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpPart& part) const;
   Calibration calibration_;
   std::unique_ptr<Index> index_;
+  std::unique_ptr<const Crowding> crowding_;  ///< null where it was not measured
 };
 
 /// Whether every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,6 +143,16 @@ struct OverlapTest {
   Timing copy_alone, copy_with;
 };
 
+/// A kernel while neighbours of its node compute, in rounds that alternate with it alone.
+struct CrowdingTest {
+  std::string kernel;       ///< such as "product"
+  double memory_share = 0;  ///< of its time alone in which it moves bytes at Ceilings::copy, 0 to 1
+  std::string beside;       ///< what all neighbours run again and again: "product" or "addition"
+  int neighbours = 1;
+  Timing alone, crowded;  ///< of the rounds' medians
+  Fitted slowdown;        ///< median of the rounds' ratios, and its interval
+};
+
 /// A whole forward and backward run against what its kernels take one by one.
 struct ModelSum {
   std::string model;
@@ -176,6 +187,8 @@ struct Calibration {
   std::vector<OverlapTest> overlap;
   std::vector<ModelSum> models;
   std::vector<LeaveOneOutRow> leave_one_out;
+  std::vector<CrowdingTest> crowding{};         ///< (kernel, beside, neighbours) unique
+  std::optional<core::Seconds> graph_launch{};  ///< per kernel of a captured graph; none on a host
 };
 
 /// What a calibration knows an operator by.

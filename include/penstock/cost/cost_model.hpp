@@ -46,6 +46,8 @@ Scratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
 /// Samples that fall to a device, at least one of them.
 std::int64_t samples_of(std::int64_t samples, double part);
 
+class Crowding;
+
 /// Immutable; safe to call from any thread.
 class CostModel {
  public:
@@ -70,6 +72,12 @@ class CostModel {
   virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;
   /// Of collectives within a node; null: nothing was measured.
   virtual std::shared_ptr<const cluster::CollectiveTimes> collectives() const { return nullptr; }
+  /// How much of part_time kernels spend moving bytes as fast as the device's memory lets them. Unless a
+  /// source knows better: none.
+  virtual OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                             std::int64_t samples, const OpPart& part) const;
+  /// What devices of a node do to each other; null where nothing is known of it.
+  virtual const Crowding* crowding() const { return nullptr; }
   /// Where the times come from, in a few words for results.
   virtual std::string source() const { return "given"; }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such

@@ -23,7 +23,10 @@ struct StageLoad {
   Envelope workspace{};    ///< by samples: what the backward pass holds beside that (backward_workspace)
   core::Bytes largest{};   ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
   core::Bytes fresh{};     ///< the same without tables, whose gradients are added to in place
-  core::Bytes saved{};     ///< where some are computed again, those that are held from the forward pass on
+  core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
+                             ///< however many samples it has, for as long as `kept`
+  Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
+  core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };
 
 /// What replicas share of weights, gradients and optimizer state.
@@ -31,6 +34,9 @@ struct Zero {
   int stage = 0;
   std::int64_t replicas = 1;
 };
+
+/// StageLoad::statistics of one operator.
+core::Bytes batch_statistics(const graph::Operator& op);
 
 /// `costs` say what scratch the operators' kernels want.
 StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs,

@@ -15,7 +15,8 @@ enum class MemoryKind : std::uint8_t {
   optimizer,    ///< optimizer state
   workspace,    ///< gradients alive while an operator runs backward, and what its kernels need on the side
   activations,  ///< kept from forward to backward for every micro-batch in flight
-  buffers,      ///< tensors received from other stages and not yet consumed
+  buffers,      ///< tensors received from other stages and not yet consumed; what a split backward pass
+                ///< leaves to its weight gradients
   versions,     ///< older weights and weight-sized buffers that training without a flush needs
 };
 inline constexpr std::size_t kMemoryKinds = 7;

@@ -39,7 +39,8 @@ struct SimulationOptions {
   const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
   std::uint64_t seed = 0;                      ///< of the imperfection's jitter
   core::StopToken
-      stop{};  ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
+      stop{};            ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
+  bool crowding = true;  ///< devices of a node slow each other, where costs know (cost/crowding.hpp)
 };
 
 }  // namespace penstock::sim

@@ -1,0 +1,157 @@
+#include "penstock/calibrate/crowding.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "penstock/calibrate/kernel_timing.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/cost/crowding.hpp"
+#include "penstock/kernels/values.hpp"
+
+namespace penstock::calibrate {
+namespace {
+
+using cost::Use;
+using graph::OpKind;
+
+constexpr std::int64_t kAddedBytes = std::int64_t{64} << 20;  ///< of each term; caches do not hold them
+
+/// An operator whose forward pass is timed.
+struct Sample {
+  std::string_view name;
+  OpKind kind;
+  graph::Shape shape;
+  std::int64_t samples;
+};
+
+/// Shapes of the zoo: ResNet's and VGG's layers, a dense layer of DLRM's kind.
+const std::vector<Sample>& operators() {
+  static const std::vector<Sample> out = {
+      {"product", OpKind::matmul, {{"batch", 1}, {"rows", 1024}, {"inner", 1024}, {"columns", 1024}}, 1},
+      {"convolution",
+       OpKind::convolution,
+       {{"in", 256},
+        {"height", 56},
+        {"width", 56},
+        {"out", 256},
+        {"kernel_height", 3},
+        {"stride_height", 1},
+        {"padding_height", 1},
+        {"kernel_width", 3},
+        {"stride_width", 1},
+        {"padding_width", 1}},
+       1},
+      {"few_rows", OpKind::linear, {{"rows", 1}, {"in", 4096}, {"out", 4096}}, 16},
+      {"norm", OpKind::norm, {{"elements", 802816}, {"channels", 256}, {"batch", 1}}, 4},
+      {"activation", OpKind::activation, {{"elements", 3211264}, {"relu", 1}}, 4}};
+  return out;
+}
+
+/// What one rank runs again and again.
+class Load {
+ public:
+  Load(Rank& rank, const std::string& name, cluster::Precision number, core::Bytes memory) : rank_(rank) {
+    const auto found = std::ranges::find(operators(), name, &Sample::name);
+    if (found == operators().end()) {
+      add_terms(memory);
+      return;
+    }
+    graph::Operator op;
+    op.name = name;
+    op.kind = found->kind;
+    op.shape = found->shape;
+    kernel_ = std::make_unique<TimedKernel>(*rank.backend, *rank.stream, op, found->samples, number);
+    if (kernel_->operand_bytes() > memory) throw core::BadInput(name + ": its operands need more memory");
+  }
+  void run() {
+    kernel_ ? kernel_->run(graph::Pass::forward) : rank_.backend->add(*sum_, *term_, *rank_.stream);
+  }
+  void finish() { run(), rank_.stream->synchronise(); }
+  /// Of its time alone.
+  double memory_share(core::Seconds time, core::Bandwidth copy) const {
+    return kernel_ ? std::min(1.0, kernel_->operand_bytes() / copy / time) : 1;
+  }
+
+ private:
+  void add_terms(core::Bytes memory) {
+    const std::int64_t count =
+        std::max<std::int64_t>(1, std::min(kAddedBytes, memory.value() / 2) / size(kernels::Element::fp32));
+    sum_ = rank_.backend->allocate(kernels::Element::fp32, count);
+    term_ = rank_.backend->allocate(kernels::Element::fp32, count);
+    kernels::write_random(*rank_.backend, *sum_, 1);
+    kernels::write_random(*rank_.backend, *term_, 2);
+  }
+
+  Rank& rank_;
+  std::unique_ptr<TimedKernel> kernel_;  ///< null: the addition
+  std::unique_ptr<kernels::Buffer> sum_, term_;
+};
+
+double median_of(const cost::Timing& timing) {
+  return timing.median.value();
+}
+
+/// They run as long as this lives.
+std::vector<std::unique_ptr<Background>> start(std::vector<std::unique_ptr<Load>>& loads) {
+  std::vector<std::unique_ptr<Background>> out;
+  for (const auto& load : loads)
+    out.push_back(std::make_unique<Background>([one = load.get()] { one->finish(); }));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> crowding_kernels() {
+  std::vector<std::string> out;
+  for (const Sample& sample : operators()) out.emplace_back(sample.name);
+  out.emplace_back(kernel_of(Use::memory));
+  return out;
+}
+
+std::vector<CrowdingCase> crowding_cases(int devices) {
+  const std::string besides[] = {std::string(kernel_of(Use::arithmetic)),
+                                 std::string(kernel_of(Use::memory))};
+  std::vector<CrowdingCase> corners, others;
+  for (int n = 1; n < devices; ++n)
+    for (const std::string& beside : besides)
+      for (const std::string& kernel : crowding_kernels()) {
+        const bool corner = std::ranges::find(besides, kernel) != std::end(besides);
+        if (corner || n == 1 || n == devices - 1) (corner ? corners : others).push_back({kernel, beside, n});
+      }
+  corners.insert(corners.end(), others.begin(), others.end());
+  return corners;
+}
+
+cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked, cluster::Precision number,
+                                 core::Bandwidth copy, core::Bytes memory) {
+  Load own(bench.ranks[0], asked.kernel, number, memory);
+  std::vector<std::unique_ptr<Load>> loads;
+  for (int n = 1; n <= asked.neighbours; ++n)
+    loads.push_back(
+        std::make_unique<Load>(bench.ranks[static_cast<std::size_t>(n)], asked.beside, number, memory));
+  Stopwatch stopwatch(*bench.ranks[0].stream, bench.clock, bench.rule, bench.stop);
+  const Body body = [&own] { own.run(); };
+  std::vector<double> alone, crowded, ratios;
+  for (int round = 0; round < kCrowdingRounds; ++round) {
+    alone.push_back(median_of(stopwatch.unbundled(body)));
+    const auto neighbours = start(loads);
+    crowded.push_back(median_of(stopwatch.unbundled(body)));
+    ratios.push_back(crowded.back() / alone.back());
+  }
+  const cost::Timing time = summarise(alone), ratio = summarise(ratios);
+  return {asked.kernel,
+          own.memory_share(time.median, copy),
+          asked.beside,
+          asked.neighbours,
+          time,
+          summarise(crowded),
+          {ratio.median.value(), ratio.low.value(), ratio.high.value()}};
+}
+
+bool has_test(const cost::Calibration& calibration, const CrowdingCase& asked) {
+  return std::ranges::any_of(calibration.crowding, [&](const cost::CrowdingTest& test) {
+    return test.kernel == asked.kernel && test.beside == asked.beside && test.neighbours == asked.neighbours;
+  });
+}
+
+}  // namespace penstock::calibrate

@@ -1,0 +1,47 @@
+#pragma once
+// How much work a pass gets done beside the neighbours that the trace shows.
+
+#include <optional>
+
+#include "evidence.hpp"
+#include "penstock/cost/crowding.hpp"
+
+namespace penstock::check {
+
+/// Stretches of time, disjoint and in order.
+using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// The rule as the verifier reads it: in every moment a pass is slowed by the product of the device's factor
+/// for communication and of what the passes that neighbours run at that moment do to it.
+class Pace {
+ public:
+  /// `communicates`: when the device does, at `overlap` times the pace.
+  Pace(const Evidence& evidence, DeviceId device, Intervals communicates, double overlap);
+
+  /// Whether times of passes follow from the trace. Not so where a group of devices waits within a pass that
+  /// is cut at its buckets: the trace does not show for how long.
+  bool known() const { return known_; }
+  struct Work {
+    double done = 0;           ///< ps at full pace
+    std::int64_t changes = 0;  ///< of pace meanwhile
+  };
+  Work work(const Span& span) const;
+
+ private:
+  void add_neighbours(const Evidence& evidence, DeviceId device);
+  cost::Uses uses(const Span& span) const;
+  std::vector<cost::Uses> running(std::int64_t time) const;
+  double slowdown(const cost::Uses& own, std::int64_t time) const;
+
+  using Key = std::pair<DeviceId, StageId>;
+  std::map<Key, cost::PassUses> uses_;  ///< of the device and its neighbours
+  std::vector<const Span*> beside_;     ///< passes of neighbours, by start
+  std::vector<std::int64_t> changes_;   ///< when the pace may change, ascending
+  Intervals communicates_;
+  double overlap_;
+  const cost::Crowding* crowding_;
+  std::int64_t longest_ = 0;  ///< of what stands beside
+  bool known_ = true;
+};
+
+}  // namespace penstock::check
