@@ -7,8 +7,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "assemble.hpp"
-#include "obstacle.hpp"
+#include "graphpipe/assemble.hpp"
+#include "graphpipe/obstacle.hpp"
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"

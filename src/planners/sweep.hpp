@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "bottleneck_search.hpp"
+#include "graphpipe/bottleneck_search.hpp"
 #include "penstock/planners/planner.hpp"
 
 namespace penstock::planners {

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <set>
 
-#include "division.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
 #include "rows.hpp"
+#include "worker/division.hpp"
 
 namespace penstock::replay {
 namespace {

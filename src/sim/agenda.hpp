@@ -6,7 +6,7 @@
 #include <queue>
 #include <vector>
 
-#include "task_graph.hpp"
+#include "tasks/task_graph.hpp"
 
 namespace penstock::sim {
 

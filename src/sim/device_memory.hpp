@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "build.hpp"
 #include "engine.hpp"
+#include "tasks/build.hpp"
 
 namespace penstock::sim {
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "explain/stuck.hpp"
 #include "overlap.hpp"
-#include "stuck.hpp"
 
 namespace penstock::sim {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // The event loop: runs a task graph to completion.
 
-#include "network.hpp"
+#include "network/network.hpp"
 #include "penstock/core/stop.hpp"
 
 namespace penstock::sim {

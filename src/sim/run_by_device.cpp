@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "prepare.hpp"
+#include "tasks/prepare.hpp"
 
 namespace penstock::sim {
 namespace {

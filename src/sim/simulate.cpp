@@ -1,7 +1,7 @@
 #include "penstock/sim/simulate.hpp"
 
-#include "prepare.hpp"
 #include "run_by_device.hpp"
+#include "tasks/prepare.hpp"
 
 namespace penstock::sim {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
-#include "sim/apply.hpp"
 #include "sim/engine.hpp"
+#include "sim/tasks/apply.hpp"
 
 using namespace penstock;
 

@@ -1,11 +1,11 @@
-#include "planners/aceso.hpp"
+#include "planners/local/aceso.hpp"
 
 #include <doctest/doctest.h>
 
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
-#include "planners/alleviation.hpp"
+#include "planners/local/alleviation.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/random_problem.hpp"

@@ -1,4 +1,4 @@
-#include "planners/autopipe.hpp"
+#include "planners/baselines/autopipe.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "planners/balanced_cuts.hpp"
+#include "planners/baselines/balanced_cuts.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "src/planners/dapple_search.hpp"
+#include "src/planners/rows/dapple_search.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "src/planners/device_order.hpp"
+#include "src/planners/rows/device_order.hpp"
 
 #include <doctest/doctest.h>
 

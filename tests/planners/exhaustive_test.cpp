@@ -10,7 +10,7 @@
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
-#include "planners/stage_partitions.hpp"
+#include "planners/baselines/stage_partitions.hpp"
 #include "planners/units.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"

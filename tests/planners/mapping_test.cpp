@@ -1,4 +1,4 @@
-#include "src/planners/mapping.hpp"
+#include "src/planners/rows/mapping.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Variable elimination against every choice.
 
-#include "planners/min_sum.hpp"
+#include "planners/tensor/min_sum.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The dynamic programme against its slow twin: the paper's listing, read literally.
 
-#include "src/planners/partition.hpp"
+#include "src/planners/graphpipe/partition.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "src/planners/assemble.hpp"
+#include "src/planners/graphpipe/assemble.hpp"
 #include "support/chain_listing.hpp"
 #include "support/random_problem.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "penstock/core/random.hpp"
-#include "planners/pipedream_2bw_model.hpp"
+#include "planners/pipedream/pipedream_2bw_model.hpp"
 #include "support/near.hpp"
 #include "support/pipedream_reference.hpp"
 #include "support/reference_data.hpp"

@@ -1,4 +1,4 @@
-#include "planners/piper_search.hpp"
+#include "planners/piper/piper_search.hpp"
 
 #include <doctest/doctest.h>
 #include <tbb/global_control.h>

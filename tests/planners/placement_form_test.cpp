@@ -1,4 +1,4 @@
-#include "planners/placement_form.hpp"
+#include "planners/local/placement_form.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Sums over operators against stages divided by the rule.
 
-#include "planners/sharded_operators.hpp"
+#include "planners/tensor/sharded_operators.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "src/planners/submeshes.hpp"
+#include "src/planners/rows/submeshes.hpp"
 
 #include <doctest/doctest.h>
 

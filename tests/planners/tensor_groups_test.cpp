@@ -1,4 +1,4 @@
-#include "planners/tensor_groups.hpp"
+#include "planners/tensor/tensor_groups.hpp"
 
 #include <doctest/doctest.h>
 

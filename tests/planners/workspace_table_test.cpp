@@ -1,4 +1,4 @@
-#include "planners/workspace_table.hpp"
+#include "planners/graphpipe/workspace_table.hpp"
 
 #include <doctest/doctest.h>
 

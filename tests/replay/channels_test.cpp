@@ -1,6 +1,6 @@
 // Both ends of channels, by a library that moves few bytes at a time.
 
-#include "replay/channels.hpp"
+#include "replay/links/channels.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/concurrent.hpp"
+#include "replay/run/concurrent.hpp"
 
 #include <doctest/doctest.h>
 #include <sched.h>
@@ -11,9 +11,9 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "replay/cases.hpp"
 #include "replay/fake_worker.hpp"
-#include "replay/ring.hpp"
-#include "replay/sequential.hpp"
-#include "replay/traced.hpp"
+#include "replay/links/ring.hpp"
+#include "replay/run/sequential.hpp"
+#include "replay/run/traced.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"
 

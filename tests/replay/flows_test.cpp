@@ -1,4 +1,4 @@
-#include "replay/flows.hpp"
+#include "replay/links/flows.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,10 +10,10 @@
 #include "penstock/kernels/values.hpp"
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
-#include "replay/concurrent.hpp"
-#include "replay/cut.hpp"
-#include "replay/relay.hpp"
-#include "replay/sequential.hpp"
+#include "replay/groups/relay.hpp"
+#include "replay/run/concurrent.hpp"
+#include "replay/run/sequential.hpp"
+#include "replay/worker/cut.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;

@@ -5,7 +5,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/kernels/devices.hpp"
-#include "replay/copier.hpp"
+#include "replay/links/copier.hpp"
 
 namespace penstock::replay::test {
 

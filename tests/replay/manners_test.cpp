@@ -17,9 +17,9 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/trace/summary.hpp"
-#include "replay/concurrent.hpp"
-#include "replay/sequential.hpp"
-#include "replay/traced.hpp"
+#include "replay/run/concurrent.hpp"
+#include "replay/run/sequential.hpp"
+#include "replay/run/traced.hpp"
 #include "support/near.hpp"
 #include "support/skip.hpp"
 

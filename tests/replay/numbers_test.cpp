@@ -1,13 +1,13 @@
 // Rows of numbers on a device do what rows on the host do.
 
-#include "replay/numbers.hpp"
+#include "replay/worker/numbers.hpp"
 
 #include <doctest/doctest.h>
 
 #include "guest.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernels/values.hpp"
-#include "replay/regions.hpp"
+#include "replay/worker/regions.hpp"
 
 using namespace penstock;
 using kernels::Element;

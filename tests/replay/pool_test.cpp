@@ -1,6 +1,6 @@
 // The memory of a device: what is in use for what, and what happens when it is full.
 
-#include "replay/pool.hpp"
+#include "replay/worker/pool.hpp"
 
 #include <doctest/doctest.h>
 

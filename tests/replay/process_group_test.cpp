@@ -1,6 +1,6 @@
 // Members of a tensor-parallel group of which each process has some.
 
-#include "replay/process_group.hpp"
+#include "replay/groups/process_group.hpp"
 
 #include <doctest/doctest.h>
 

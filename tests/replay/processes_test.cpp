@@ -21,8 +21,8 @@
 #include "penstock/replay/device_worker.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "replay/cases.hpp"
-#include "replay/concurrent.hpp"
 #include "replay/fake_worker.hpp"
+#include "replay/run/concurrent.hpp"
 #include "shared_model.hpp"
 
 using namespace penstock;

@@ -8,7 +8,7 @@
 #include "penstock/kernels/graph_run.hpp"
 #include "penstock/kernels/values.hpp"
 #include "penstock/kernels/wiring.hpp"
-#include "replay/draw.hpp"
+#include "replay/worker/draw.hpp"
 
 namespace penstock::replay::test {
 

@@ -6,9 +6,9 @@
 
 #include "penstock/replay/device_worker.hpp"
 #include "reference.hpp"
-#include "replay/division.hpp"
-#include "replay/groups.hpp"
-#include "replay/relay.hpp"
+#include "replay/groups/groups.hpp"
+#include "replay/groups/relay.hpp"
+#include "replay/worker/division.hpp"
 
 namespace penstock::replay::test {
 

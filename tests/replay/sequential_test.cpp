@@ -1,4 +1,4 @@
-#include "replay/sequential.hpp"
+#include "replay/run/sequential.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 #include "penstock/trace/summary.hpp"
 #include "replay/cases.hpp"
 #include "replay/fake_worker.hpp"
-#include "replay/traced.hpp"
+#include "replay/run/traced.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;

@@ -15,11 +15,11 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/summary.hpp"
-#include "replay/concurrent.hpp"
 #include "replay/fake_worker.hpp"
-#include "replay/sequential.hpp"
+#include "replay/run/concurrent.hpp"
+#include "replay/run/sequential.hpp"
+#include "replay/run/traced.hpp"
 #include "replay/shared_model.hpp"
-#include "replay/traced.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;

@@ -8,7 +8,7 @@
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "sim/apply.hpp"
+#include "sim/tasks/apply.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"

@@ -1,4 +1,4 @@
-#include "sim/max_min.hpp"
+#include "sim/network/max_min.hpp"
 
 #include <doctest/doctest.h>
 

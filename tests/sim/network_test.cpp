@@ -1,4 +1,4 @@
-#include "sim/network.hpp"
+#include "sim/network/network.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "sim/rows.hpp"
+#include "sim/tasks/rows.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/near.hpp"
 #include "support/tiny.hpp"

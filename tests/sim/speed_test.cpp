@@ -1,4 +1,4 @@
-#include "sim/speed.hpp"
+#include "sim/tasks/speed.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "sim/stuck.hpp"
+#include "sim/explain/stuck.hpp"
 
 #include <doctest/doctest.h>
 

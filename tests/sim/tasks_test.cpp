@@ -1,4 +1,4 @@
-#include "sim/tasks.hpp"
+#include "sim/tasks/tasks.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "penstock/graph/pipedream_graph.hpp"
-#include "planners/pipedream_search.hpp"
+#include "planners/pipedream/pipedream_search.hpp"
 
 namespace penstock::support {
 

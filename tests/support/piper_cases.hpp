@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "penstock/graph/piper_graph.hpp"
-#include "planners/piper_search.hpp"
+#include "planners/piper/piper_search.hpp"
 
 namespace penstock::support {
 

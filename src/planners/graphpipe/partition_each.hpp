@@ -1,0 +1,19 @@
+#pragma once
+// The enumeration of first stages, shared by the solving and the tracing side of Partition.
+
+#include "graphpipe/partition.hpp"
+
+namespace penstock::planners {
+
+template <class F>
+void Partition::each_first_stage(Tail& tail, int p, int back, F&& f) {
+  for (const Start& start : starts(tail.sequence, p, back)) {
+    if (start.end > tail.end) return;
+    if (start.front > 0 && start.end == tail.end) continue;
+    const LevelRow& downstream = start.front > 0 ? opened(tail, start.end, start.front)
+                                                 : tail.from[static_cast<std::size_t>(start.end)];
+    if (!downstream.empty() && !f(start, downstream)) return;
+  }
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,136 @@
+#pragma once
+// Prices every stage the search may form: time per sample and how much it can hold.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "graphpipe/arrangement.hpp"
+#include "graphpipe/level_row.hpp"
+#include "graphpipe/stage_set.hpp"
+#include "graphpipe/workspace_table.hpp"
+#include "penstock/core/stop.hpp"
+#include "penstock/cost/problem.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "penstock/score/estimate.hpp"
+
+namespace penstock::planners {
+
+/// What a stage takes per sample, beside the all-reduce: the longer of computing and sending, which overlap,
+/// or their sum, as where they do not.
+enum class Objective : std::uint8_t { longer, sum };
+/// How often a stage's time counts its all-reduce.
+enum class Reduced : std::uint8_t { per_iteration, per_micro_batch };
+
+/// Micro-batch sizes and replica counts the search may choose.
+struct Choices {
+  std::vector<std::int64_t> micro_batches;  ///< ascending
+  std::vector<int> replicas;                ///< ascending
+  int k = 1;                                ///< kFkB
+  Objective objective = Objective::longer;
+  Reduced reduced = Reduced::per_iteration;
+  schedule::InFlight in_flight = schedule::InFlight::depth;
+  std::optional<std::int64_t> per_replica{};  ///< the only share that a replica may get of any of them
+  bool possible(std::int64_t micro_batch, int count) const {
+    return per_replica ? micro_batch == *per_replica * count : micro_batch >= count;
+  }
+};
+
+/// Times of every unit at every number of samples a replica may get, in integer picoseconds: sums over ranges
+/// are then exact differences of prefix sums, whatever the order of summation. Planners know devices by count
+/// only, so the slowest device type (unit by unit) and the smallest memory stand for all.
+class StageTable {
+ public:
+  StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
+             Choices choices, core::StopToken stop);
+
+  const Choices& choices() const { return choices_; }
+  int configs() const { return static_cast<int>(choices_.micro_batches.size()); }
+  int devices() const { return static_cast<int>(problem_.cluster.size()); }
+  int positions() const { return static_cast<int>(unit_at_.size()); }
+
+  /// What the set asks of its devices, from prefix sums and the tensors that cross the ends of its ranges.
+  /// All but the workspace, which takes longer to find.
+  cost::StageLoad load(const StageSet& set) const;
+  cost::Envelope workspace(const StageSet& set) const;
+
+  /// Seconds per sample of computing alone; the least any (config, replicas) reaches.
+  double least_compute(const StageSet& set) const;
+  /// Device-seconds per sample the set needs at least, whatever the choices.
+  double least_work(const StageSet& set) const;
+  double least_work(Range range) const {
+    return work_prefix_[static_cast<std::size_t>(range.end)] -
+           work_prefix_[static_cast<std::size_t>(range.begin)];
+  }
+  double total_work() const { return work_prefix_.back(); }
+
+  /// Seconds per sample of computing with this choice; infinite when a replica would get no sample.
+  double compute(const StageSet& set, int config, int replica_index) const;
+  /// Time per sample with this choice; infinite when a replica would get no sample.
+  double time_per_sample(const StageSet& set, const cost::StageLoad& load, int config,
+                         int replica_index) const;
+  /// Whether the whole mini-batch fits at once, with any choice and more workspace than the set can ask for.
+  bool ample(const StageSet& set, const cost::StageLoad& load) const;
+  /// Levels that fit in memory with this choice; negative when not even one run of micro-batches does.
+  Level capacity(const cost::StageLoad& load, int config, int replica_index) const;
+
+  /// The in-flight rule between configurations; `next` = configs() at the end of the network.
+  const LevelStep& step(int config, int next) const {
+    return steps_[static_cast<std::size_t>(config)][static_cast<std::size_t>(next)];
+  }
+  std::vector<core::OpId> operators(const StageSet& set) const;  ///< ascending
+  const score::Network& network() const { return network_; }
+  core::Bytes smallest_memory() const { return memory_; }
+  /// Answers as if every device had this much memory.
+  void pretend_memory(core::Bytes memory) { memory_ = memory; }
+
+ private:
+  /// A tensor made before a cut between positions and read behind it.
+  struct Crossing {
+    int producer;     ///< position
+    int next_reader;  ///< the first position behind the cut that reads it
+    std::size_t tensor;
+    core::Bytes bytes;
+  };
+  core::Bytes entering(const StageSet& set) const;
+  core::Bytes leaving(const StageSet& set) const;
+  core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
+  void describe_positions(const Units& units, core::StopToken stop);
+  void measure(const Units& units, core::StopToken stop);
+  void fill_steps();
+  void find_ties(const std::function<int(graph::Vertex)>& position);
+  void add_copies(const StageSet& set, cost::StageLoad& load) const;
+  std::int64_t time(const StageSet& set, std::size_t share) const;
+  std::int64_t samples(int config, int replica_index) const;
+
+  const cost::Problem& problem_;
+  std::vector<int> unit_at_;
+  std::vector<std::vector<core::OpId>> operators_at_;  ///< [position]
+  Choices choices_;
+  score::Network network_;
+  core::Bytes memory_;
+  std::vector<std::vector<Crossing>> crossing_;              ///< [cut]: in front of that position
+  std::vector<std::vector<int>> readers_;                    ///< [tensor]: positions, ascending
+  std::vector<core::Bytes> kept_, statistics_, parameters_;  ///< prefix sums over positions
+  struct Tie {
+    core::OpId owner;
+    int owner_at, user_at;  ///< positions
+    core::Bytes bytes;
+  };
+  std::vector<Tie> ties_;                        ///< those of one owner follow each other
+  std::vector<core::Bytes> outputs_;             ///< prefix sums over positions
+  core::Bytes whole_need_;                       ///< at most, of the whole network or any part
+  cost::Line around_;                            ///< the most that any operator wants beside other gradients
+  std::unique_ptr<WorkspaceTable> workspace_;    ///< null where the memory rule counts none
+  std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas]: index into time_prefix_, or kNoShare
+  std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
+  std::vector<double> work_prefix_;                     ///< [position]
+  std::vector<std::vector<LevelStep>> steps_;           ///< [config][next config]
+};
+
+/// The faces of all units, for `arrange`.
+std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices);
+
+}  // namespace penstock::planners

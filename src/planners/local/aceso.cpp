@@ -1,0 +1,294 @@
+#include "local/aceso.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "baselines/balanced_cuts.hpp"
+#include "candidates.hpp"
+#include "families.hpp"
+#include "local/alleviation.hpp"
+#include "own_options.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/score/estimate.hpp"
+#include "penstock/score/validate.hpp"
+#include "row_plan.hpp"
+#include "sweep.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::Bytes;
+using plan::Plan;
+
+constexpr std::size_t kWorstStages = 2, kBeam = 3;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+/// Memory first, then time.
+struct Judged {
+  Plan plan;
+  Bytes missing;       ///< summed over stages
+  double seconds = 0;  ///< of an iteration
+  bool beats(const Judged& other) const {
+    return missing != other.missing ? missing < other.missing : seconds < other.seconds;
+  }
+};
+
+class Aceso {
+ public:
+  Aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+      : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
+    const OwnValues own("aceso", aceso_options(), options.own);
+    rounds_ = static_cast<int>(own.number("rounds"));
+    hops_ = static_cast<int>(own.number("hops"));
+  }
+
+  SearchResult run(Plan start) {
+    Judged best = judged(std::move(start));
+    seen_.insert(plan::to_yaml(problem_.graph, best.plan));
+    const bool complete = improve_all(best);
+    if (best.missing.value() > 0 && !complete) stop_.give_up();
+    if (best.missing.value() > 0) fail_on(problem_, best.plan);
+    const double bottleneck = estimate(best.plan).bottleneck;
+    return {std::move(best.plan), bottleneck, seen_.size(), {}, complete};
+  }
+
+ private:
+  score::Estimate estimate(const Plan& plan) const { return score::estimate(problem_, plan); }
+
+  std::vector<Bytes> missing(const Plan& plan) const {
+    std::vector<Bytes> out;
+    const auto memories = score::stage_memories(problem_, plan);
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const Bytes need = plan::total(memories[s]);
+      Bytes most(0);
+      for (core::DeviceId d : plan.stages[s].devices)
+        most = std::max(most, need - problem_.cluster.type(d).memory);
+      out.push_back(most);
+    }
+    return out;
+  }
+
+  Bytes lacking(const Plan& plan) const {
+    Bytes sum(0);
+    for (Bytes bytes : missing(plan)) sum += bytes;
+    return sum;
+  }
+
+  Judged judged(Plan plan) const {
+    const Bytes lacks = lacking(plan);
+    const double seconds = judged_seconds(problem_, options_, plan);
+    return {std::move(plan), lacks, seconds};
+  }
+
+  /// Stages that miss most memory; of equals those that take most time.
+  std::vector<std::size_t> worst(const Plan& plan) const {
+    const auto lacks = missing(plan);
+    const auto terms = estimate(plan).stages;
+    std::vector<std::size_t> order(plan.stages.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return lacks[a] != lacks[b] ? lacks[a] > lacks[b]
+                                  : terms[a].time_per_sample() > terms[b].time_per_sample();
+    });
+    if (order.size() > kWorstStages) order.resize(kWorstStages);
+    return order;
+  }
+
+  /// The best kBeam of all that one primitive leads to and was not met before, best first.
+  std::vector<Judged> next(const Plan& plan) {
+    std::vector<Plan> fresh;
+    for (std::size_t s : worst(plan))
+      for (Plan& changed : alleviations(problem_, options_, units_, plan, s, stop_))
+        if (seen_.insert(plan::to_yaml(problem_.graph, changed)).second) fresh.push_back(std::move(changed));
+    return leading(std::move(fresh));
+  }
+
+  /// How good a plan is, or at best may be.
+  struct Rank {
+    Bytes missing;
+    double seconds = 0;
+    std::size_t plan = 0;
+    friend auto operator<=>(const Rank&, const Rank&) = default;
+  };
+
+  std::vector<Rank> promises(const std::vector<Plan>& plans) const {
+    std::vector<Rank> out(plans.size());
+    core::parallel_for(plans.size(), [&](std::size_t i) {
+      stop_.check();
+      out[i] = {lacking(plans[i]), 0, i};
+      if (by_evaluation(options_) && options_.at_least) out[i].seconds = options_.at_least(plans[i]).value();
+    });
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  /// The best kBeam, best first. What promises most is judged first, so that much need not be judged at all.
+  std::vector<Judged> leading(std::vector<Plan> plans) const {
+    const std::vector<Rank> order = promises(plans);
+    std::vector<Rank> best;
+    std::mutex changing;
+    // The seconds that a plan must not exceed; below zero: no seconds can make it one of the best.
+    const auto to_beat = [&](const Rank& promise) {
+      const std::lock_guard lock(changing);
+      if (best.size() < kBeam || promise.missing < best.back().missing) return kNoLimit;
+      const bool hopeless =
+          std::pair(promise.missing, promise.seconds) > std::pair(best.back().missing, best.back().seconds);
+      return hopeless ? -1 : best.back().seconds;
+    };
+    core::parallel_in_order(order.size(), [&](std::size_t i) {
+      const Rank& promise = order[i];
+      stop_.check();
+      const double most = to_beat(promise);
+      if (most < 0) return;
+      const Plan& plan = plans[promise.plan];
+      const double seconds = by_evaluation(options_) ? evaluated(options_, plan, core::Seconds(most)).value()
+                                                     : judged_seconds(problem_, options_, plan);
+      const Rank rank{promise.missing, seconds, promise.plan};
+      const std::lock_guard lock(changing);
+      best.insert(std::lower_bound(best.begin(), best.end(), rank), rank);
+      if (best.size() > kBeam) best.pop_back();
+    });
+    std::vector<Judged> out;
+    for (const Rank& rank : best) out.push_back({std::move(plans[rank.plan]), rank.missing, rank.seconds});
+    return out;
+  }
+
+  /// Whether nothing helps any more, rather than the deadline being over.
+  bool improve_all(Judged& best) {
+    try {
+      for (int round = 0; round < rounds_; ++round) {
+        auto better = improve(best, best, hops_);
+        if (!better) break;
+        best = std::move(*better);
+      }
+      return true;
+    } catch (const core::LimitHit&) {
+      return false;
+    }
+  }
+
+  std::optional<Judged> improve(const Judged& from, const Judged& best, int hops) {
+    auto found = next(from.plan);
+    if (found.empty()) return std::nullopt;
+    if (found.front().beats(best)) return std::move(found.front());
+    for (std::size_t i = 0; hops > 1 && i < found.size(); ++i)
+      if (auto better = improve(found[i], best, hops - 1)) return better;
+    return std::nullopt;
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  core::StopToken stop_;
+  Units units_;
+  int rounds_, hops_;
+  std::set<std::string> seen_;  ///< plans as text
+};
+
+/// Balanced stages of `replicas` devices: the fastest that fits, else those that need least memory, which
+/// need not fit.
+std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& options, const Units& units,
+                             int replicas, core::StopToken stop) {
+  const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
+  const std::size_t size = units.operators.size();
+  if (stages > size) return std::nullopt;
+  std::vector<EvenRow> rows;
+  for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
+    for (const plan::Recomputation& recompute : {plan::kRecomputeStage, plan::Recomputation()})
+      rows.push_back({stages, replicas, micro_batch, options.k, "1f1b", recompute});
+  if (rows.empty()) return std::nullopt;
+  const auto cut = [&](const EvenRow& row) {
+    const RunTimes times(problem, units, row.micro_batch, replicas, bool(row.recompute));
+    return BalancedCuts(stages, size, times, stop).ends(stages, size);
+  };
+  try {
+    return fastest(problem, options, units, rows, cut, "", stop).plan;
+  } catch (const core::Infeasible&) {
+    return row_plan(problem, units, rows.front(), cut(rows.front()));
+  }
+}
+
+/// The best alleviated plan so far.
+class BestStart {
+ public:
+  BestStart(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        stop_(stop),
+        obstacle_(no_even_row(problem, problem.graph.size())) {}
+
+  /// Calls start() and alleviates the plan it returns, if it does.
+  template <class F>
+  void consider(F&& start) {
+    try {
+      if (std::optional<Plan> plan = start()) keep(alleviate(problem_, options_, std::move(*plan), stop_));
+    } catch (const core::Infeasible& e) {
+      obstacle_ = e.what();
+    } catch (const core::LimitHit&) {
+      complete_ = false;
+    }
+  }
+
+  SearchResult result() {
+    if (!best_ && !complete_) stop_.give_up();
+    if (!best_) throw core::Infeasible(obstacle_);
+    best_->states = states_;
+    best_->complete = complete_;
+    return std::move(*best_);
+  }
+
+ private:
+  void keep(SearchResult found) {
+    states_ += found.states;
+    complete_ = complete_ && found.complete;
+    const double seconds = judged_seconds(problem_, options_, found.plan);
+    if (best_ && seconds >= seconds_) return;
+    seconds_ = seconds;
+    best_ = std::move(found);
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  core::StopToken stop_;
+  std::optional<SearchResult> best_;
+  double seconds_ = 0;
+  std::uint64_t states_ = 0;
+  bool complete_ = true;
+  std::string obstacle_;  ///< of the last start that led nowhere
+};
+
+}  // namespace
+
+SearchResult alleviate(const cost::Problem& problem, const SearchOptions& options, Plan start,
+                       core::StopToken stop) {
+  core::require(start.schedule == "1f1b", "only 1f1b plans are alleviated");
+  return Aceso(problem, options, stop).run(std::move(start));
+}
+
+const std::vector<PlannerOption>& aceso_options() {
+  static const std::vector<PlannerOption> options = {
+      number("rounds", 64, 0, 1024, "most improvements of each start"),
+      number("hops", 2, 1, 7,
+             "changes in a row of which the first may do harm; the paper has 7, each multiplies the time by "
+             "three"),
+  };
+  return options;
+}
+
+SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+  const Units units = planning_units(problem.graph);
+  BestStart best(problem, options, stop);
+  SearchOptions row = options;
+  row.own = {};  // those are Aceso's
+  best.consider([&] { return std::optional(spp(problem, row, stop).plan); });
+  auto sizes = rank_sizes(problem, options);
+  std::reverse(sizes.begin(), sizes.end());  // the deepest pipeline last: what it misses is the least
+  for (int replicas : sizes) best.consider([&] { return balanced(problem, options, units, replicas, stop); });
+  return best.result();
+}
+
+}  // namespace penstock::planners

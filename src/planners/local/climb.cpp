@@ -1,0 +1,289 @@
+#include "local/climb.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_set>
+
+#include "local/placement_form.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/plan/faults.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/score/validate.hpp"
+#include "units.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::OpId;
+using plan::Plan;
+using plan::Stage;
+
+/// Producers first, of those that are ready the one listed first; nothing where stages wait for each other.
+std::optional<std::vector<Stage>> in_order(const graph::OpGraph& graph, std::vector<Stage> stages) {
+  std::vector<std::size_t> stage_of(graph.size());
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    for (const OpId op : stages[s].operators) stage_of[op.index()] = s;
+  std::vector<std::set<std::size_t>> waits(stages.size());
+  for (const auto& [from, to] : graph.dag().edges()) {
+    const std::size_t a = stage_of[static_cast<std::size_t>(from)],
+                      b = stage_of[static_cast<std::size_t>(to)];
+    if (a != b) waits[b].insert(a);
+  }
+  std::vector<Stage> out;
+  std::vector<bool> done(stages.size());
+  while (out.size() < stages.size()) {
+    std::size_t next = 0;
+    const auto ready = [&](std::size_t s) {
+      return !done[s] && std::ranges::all_of(waits[s], [&](std::size_t before) { return done[before]; });
+    };
+    while (next < stages.size() && !ready(next)) ++next;
+    if (next == stages.size()) return std::nullopt;
+    done[next] = true;
+    out.push_back(std::move(stages[next]));
+  }
+  return out;
+}
+
+/// Every change of a plan that climb.hpp names, valid or not.
+class Changes {
+ public:
+  Changes(const SearchOptions& options, const Units& units, const Plan& plan)
+      : units_(units), plan_(plan), pinned_(options.micro_batch || options.pipeline_micro_batch) {}
+
+  std::vector<std::vector<Stage>> all() {
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      const auto held = units_of(plan_.stages[s]);
+      for (std::size_t t = 0; t < plan_.stages.size(); ++t) {
+        if (t == s) continue;
+        move_units(s, held, t);
+        give_device(s, t);
+        if (t < s) continue;
+        merge(s, t);
+        swap_devices(s, t);
+      }
+      split(s, held);
+    }
+    if (!pinned_)
+      for (const bool larger : {true, false}) resize(larger);
+    return std::move(out_);
+  }
+
+ private:
+  using UnitList = std::vector<std::size_t>;
+
+  /// In topological order.
+  UnitList units_of(const Stage& stage) const {
+    UnitList out;
+    for (std::size_t u = 0; u < units_.operators.size(); ++u)
+      if (std::ranges::binary_search(stage.operators, units_.operators[u].back())) out.push_back(u);
+    return out;
+  }
+
+  static void take(const Units& units, std::span<const std::size_t> list, Stage& from, Stage& to) {
+    for (const std::size_t u : list)
+      for (const OpId op : units.operators[u]) {
+        std::erase(from.operators, op);
+        to.operators.push_back(op);
+      }
+    std::ranges::sort(to.operators);
+  }
+
+  void move_units(std::size_t s, const UnitList& held, std::size_t t) {
+    for (std::size_t count = 1; count < held.size(); count *= 2)
+      for (const bool front : {true, false}) {
+        auto stages = plan_.stages;
+        const std::span<const std::size_t> list(held);
+        take(units_, front ? list.first(count) : list.last(count), stages[s], stages[t]);
+        out_.push_back(std::move(stages));
+      }
+  }
+
+  void give_device(std::size_t s, std::size_t t) {
+    if (plan_.stages[s].devices.size() < 2) return;
+    auto stages = plan_.stages;
+    stages[t].devices.push_back(stages[s].devices.back());
+    stages[s].devices.pop_back();
+    out_.push_back(std::move(stages));
+  }
+
+  void merge(std::size_t s, std::size_t t) {
+    auto stages = plan_.stages;
+    Stage& whole = stages[s];
+    for (const OpId op : stages[t].operators) whole.operators.push_back(op);
+    std::ranges::sort(whole.operators);
+    for (const core::DeviceId d : stages[t].devices) whole.devices.push_back(d);
+    stages.erase(stages.begin() + static_cast<std::ptrdiff_t>(t));
+    out_.push_back(std::move(stages));
+  }
+
+  void swap_devices(std::size_t s, std::size_t t) {
+    auto stages = plan_.stages;
+    std::swap(stages[s].devices, stages[t].devices);
+    out_.push_back(stages);
+    if (plan_.stages[s].devices.size() == 1 && plan_.stages[t].devices.size() == 1) return;
+    stages = plan_.stages;
+    std::swap(stages[s].devices.back(), stages[t].devices.back());
+    out_.push_back(std::move(stages));
+  }
+
+  void split(std::size_t s, const UnitList& held) {
+    const std::size_t devices = plan_.stages[s].devices.size();
+    if (devices < 2 || held.size() < 2) return;
+    std::set<std::size_t> cuts;
+    constexpr std::size_t kQuarters = 4;
+    for (std::size_t quarter = 1; quarter < kQuarters; ++quarter)
+      cuts.insert(std::clamp<std::size_t>(held.size() * quarter / kQuarters, 1, held.size() - 1));
+    for (const std::size_t cut : cuts) {
+      auto stages = plan_.stages;
+      Stage first = stages[s];
+      first.operators.clear();
+      take(units_, std::span(held).first(cut), stages[s], first);
+      const auto share = static_cast<std::ptrdiff_t>(
+          std::clamp<std::size_t>((devices * cut + held.size() / 2) / held.size(), 1, devices - 1));
+      auto& all = stages[s].devices;
+      first.devices.assign(all.begin(), all.begin() + share);
+      all.erase(all.begin(), all.begin() + share);
+      stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(s), std::move(first));
+      out_.push_back(std::move(stages));
+    }
+  }
+
+  void resize(bool larger) {
+    auto stages = plan_.stages;
+    for (Stage& stage : stages) stage.micro_batch = larger ? stage.micro_batch * 2 : stage.micro_batch / 2;
+    out_.push_back(std::move(stages));
+  }
+
+  const Units& units_;
+  const Plan& plan_;
+  bool pinned_;
+  std::vector<std::vector<Stage>> out_;
+};
+
+class Climb {
+ public:
+  Climb(const cost::Problem& problem, const SearchOptions& options, schedule::InFlight rule,
+        const PlanJudge& judge, core::StopToken stop)
+      : problem_(problem),
+        options_(options),
+        rule_(rule),
+        judge_(judge),
+        stop_(stop),
+        units_(planning_units(problem.graph)),
+        form_(problem.cluster) {}
+
+  Climbed run(Plan start) {
+    Climbed best{std::move(start), {}, 1, true};
+    try {
+      best.iteration = judge_(best.plan, kNoLimit);
+      met_.insert(key(best.plan));
+      while (step(best)) {
+      }
+    } catch (const core::LimitHit&) {
+      best.complete = false;
+    }
+    return best;
+  }
+
+ private:
+  static constexpr std::size_t kBatch = 64;
+  static constexpr core::Seconds kNoLimit{std::numeric_limits<double>::infinity()};
+
+  /// Takes the best of the first batch of changes that has a better one; where a step was found the next
+  /// looks at other changes first, so that all get their turn.
+  bool step(Climbed& best) {
+    const auto changes = Changes(options_, units_, best.plan).all();
+    for (std::size_t done = 0; done < changes.size(); done += kBatch) {
+      stop_.check();
+      const std::size_t count = std::min(kBatch, changes.size() - done);
+      std::vector<std::optional<Plan>> plans(count);
+      std::vector<std::string> keys(count);
+      std::vector<core::Seconds> times(count);
+      core::parallel_for(count, [&](std::size_t i) {
+        plans[i] = completed(best.plan, changes[(first_ + done + i) % changes.size()]);
+        if (plans[i] && hopeless(*plans[i], best.iteration)) plans[i].reset();
+        if (plans[i]) keys[i] = key(*plans[i]);
+      });
+      // What was met before was not better then, and is not better now. In order, for the same plan from any
+      // number of threads.
+      for (std::size_t i = 0; i < count; ++i)
+        if (plans[i] && !met_.insert(keys[i]).second) plans[i].reset();
+      core::parallel_for(count, [&](std::size_t i) {
+        if (plans[i]) times[i] = judge_(*plans[i], best.iteration);
+      });
+      std::optional<std::size_t> chosen;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!plans[i]) continue;
+        ++best.judged;
+        if (times[i] < best.iteration && (!chosen || times[i] < times[*chosen])) chosen = i;
+      }
+      if (!chosen) continue;
+      best.plan = std::move(*plans[*chosen]);
+      best.iteration = times[*chosen];
+      first_ += done + *chosen;
+      return true;
+    }
+    return false;
+  }
+
+  /// Equal for plans that differ by the numbers of like devices alone: what climbing changes of a plan, all
+  /// else being its start's.
+  std::string key(const Plan& plan) const {
+    std::string out;
+    for (const Stage& stage : plan.stages) {
+      out += fmt::format("{}:", stage.micro_batch);
+      for (const OpId op : stage.operators) out += fmt::format("{} ", op.index());
+    }
+    if (auto form = form_.of(plan.stages)) return out + *form;
+    for (const Stage& stage : plan.stages)
+      for (const core::DeviceId device : stage.devices) out += fmt::format("{},", device.index());
+    return out;
+  }
+
+  bool hopeless(const Plan& plan, core::Seconds to_beat) const {
+    return options_.at_least && options_.evaluate && !options_.judge_by_estimate &&
+           options_.at_least(plan) >= to_beat;
+  }
+
+  /// Stages in order and in-flight counts by the rule; nothing when the plan is not valid.
+  std::optional<Plan> completed(const Plan& plan, const std::vector<Stage>& changed) const {
+    stop_.check();
+    auto stages = in_order(problem_.graph, changed);
+    if (!stages) return std::nullopt;
+    Plan out = plan;
+    out.stages = std::move(*stages);
+    for (Stage& stage : out.stages) {
+      stage.in_flight = 0;
+      if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas())
+        return std::nullopt;
+    }
+    if (!plan::structural_faults(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
+    schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), {}, rule_);
+    if (!score::memory_faults(problem_, out).empty()) return std::nullopt;
+    return out;
+  }
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  schedule::InFlight rule_;
+  const PlanJudge& judge_;
+  core::StopToken stop_;
+  Units units_;
+  PlacementForm form_;
+  std::unordered_set<std::string> met_;  ///< keys of the plans judged
+  std::size_t first_ = 0;                ///< change that the next step looks at first
+};
+
+}  // namespace
+
+Climbed climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start,
+              schedule::InFlight rule, const PlanJudge& judge, core::StopToken stop) {
+  return Climb(problem, options, rule, judge, stop).run(std::move(start));
+}
+
+}  // namespace penstock::planners

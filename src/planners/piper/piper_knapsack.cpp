@@ -1,0 +1,74 @@
+#include "piper/piper_knapsack.hpp"
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::planners {
+namespace {
+
+/// Depth first; the swaps still open stand in order of cost per byte.
+class Cover {
+ public:
+  explicit Cover(std::vector<graph::Vertex>& chosen) : chosen_(chosen) {}
+
+  bool search(std::span<const Swap> open, double excess, double budget) {
+    if (budget < 0) return false;
+    if (excess <= 0) return true;
+    if (++branches_ > kMostBranches)
+      throw core::Error(core::ExitCode::limit,
+                        "piper: choosing what a stage recomputes takes more than 2^22 branches");
+    if (!relaxed(open, excess, budget)) return false;
+    const Swap& swap = open.front();
+    chosen_.push_back(swap.layer);
+    if (search(open.subspan(1), excess - swap.saving, budget - swap.cost)) return true;
+    chosen_.pop_back();
+    return search(without(open), excess, budget);
+  }
+
+ private:
+  static constexpr std::uint32_t kMostBranches = 1u << 22;
+
+  /// Whether the budget suffices when parts of swaps are allowed.
+  static bool relaxed(std::span<const Swap> open, double excess, double budget) {
+    for (const Swap& swap : open) {
+      if (swap.saving >= excess) return swap.cost * (excess / swap.saving) <= budget;
+      excess -= swap.saving;
+      budget -= swap.cost;
+      if (budget < 0) return false;
+    }
+    return false;
+  }
+
+  /// Nor does any swap help that costs no less and saves no more than the first: the first would do in its
+  /// place.
+  static std::vector<Swap> without(std::span<const Swap> open) {
+    std::vector<Swap> left;
+    for (const Swap& swap : open)
+      if (swap.cost < open.front().cost || swap.saving > open.front().saving) left.push_back(swap);
+    return left;
+  }
+
+  std::vector<graph::Vertex>& chosen_;
+  std::uint32_t branches_ = 0;
+};
+
+}  // namespace
+
+void sort_swaps(std::vector<Swap>& swaps) {
+  std::sort(swaps.begin(), swaps.end(), [](const Swap& a, const Swap& b) {
+    const double p = a.cost / a.saving, q = b.cost / b.saving;
+    return p != q ? p < q : a.layer < b.layer;
+  });
+}
+
+bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
+                   double excess, double budget, std::vector<graph::Vertex>& chosen) {
+  std::vector<Swap> own;
+  std::copy_if(swaps.begin(), swaps.end(), std::back_inserter(own),
+               [&](const Swap& swap) { return inside(swap.layer); });
+  chosen.clear();
+  return Cover(chosen).search(own, excess, budget);
+}
+
+}  // namespace penstock::planners

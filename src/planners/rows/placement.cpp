@@ -1,0 +1,57 @@
+#include "rows/placement.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::planners {
+namespace {
+
+struct Machines {
+  const Occupancy& capacity;
+  const Occupancy& used;
+  Occupancy taken;
+  int missing;
+
+  int free(std::size_t m) const { return capacity[m] - used[m] - taken[m]; }
+  void take(std::size_t m, int most) {
+    const int count = std::min({most, missing, free(m)});
+    taken[m] += count;
+    missing -= count;
+  }
+  /// All that is free of machines that are in use, or of those that are not.
+  void fill(bool in_use) {
+    for (std::size_t m = 0; m < used.size(); ++m)
+      if ((used[m] > 0) == in_use) take(m, missing);
+  }
+  int free_in_use() const {
+    int sum = 0;
+    for (std::size_t m = 0; m < used.size(); ++m)
+      if (used[m] > 0) sum += free(m);
+    return sum;
+  }
+  /// One device at a time from each machine in turn.
+  void spread() {
+    const bool all = free_in_use() < missing;
+    while (missing > 0)
+      for (std::size_t m = 0; m < used.size(); ++m)
+        if (all || used[m] > 0) take(m, 1);
+  }
+};
+
+}  // namespace
+
+Occupancy placed(Placement rule, const Occupancy& capacity, const Occupancy& used, int count) {
+  Machines machines{capacity, used, Occupancy(used.size()), count};
+  if (rule == Placement::scatter_first) {
+    machines.spread();
+  } else {
+    machines.fill(rule == Placement::append_first);
+    machines.fill(rule != Placement::append_first);
+  }
+  core::require(machines.missing == 0, "a stage is given no more devices than are free");
+  return machines.taken;
+}
+
+}  // namespace penstock::planners

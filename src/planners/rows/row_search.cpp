@@ -1,0 +1,116 @@
+#include "rows/row_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/core/quantity_text.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::Bytes;
+
+std::vector<core::DeviceId> all_devices(const cluster::Cluster& cluster) {
+  std::vector<core::DeviceId> out;
+  for (std::size_t d = 0; d < cluster.size(); ++d) out.emplace_back(d);
+  return out;
+}
+
+/// The least memory factor with which the planner finds a plan, to a thousandth.
+double least_factor(const std::function<bool(double)>& found) {
+  double low = 1, high = 2;
+  while (!found(high)) low = high, high *= 2;
+  while (high - low > low / 1000) {
+    const double middle = (low + high) / 2;
+    (found(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+std::int64_t most_samples(const std::vector<Flow>& flows) {
+  std::int64_t most = 1;
+  for (const Flow& flow : flows) most = std::max(most, flow.samples);
+  return most;
+}
+
+/// The smallest size that can use all devices needs least.
+[[noreturn]] void explain(const cost::Problem& problem, const char* name, const Layers& layers,
+                          const std::vector<Flow>& flows, const RowPlanner& planner) {
+  constexpr double kUnlimited = 1 << 20;
+  const Bytes has = least_memory(problem.cluster, all_devices(problem.cluster), 1);
+  for (const Flow& flow : flows) {
+    const auto found = [&](double memory) {
+      std::uint64_t states = 0;
+      return planner(layers, {.flow = flow, .memory = memory}, states).has_value();
+    };
+    if (!found(kUnlimited)) continue;
+    const double factor = least_factor(found);
+    const auto missing =
+        Bytes(static_cast<std::int64_t>(static_cast<double>(has.value()) * (factor - 1)) + 1);
+    throw core::Infeasible(
+        fmt::format("no plan fits in memory: with micro-batches of {} samples {} needs devices of {:.2f} "
+                    "times the memory: {} beside {}",
+                    flow.samples, name, factor, core::show(missing), core::show(has)));
+  }
+  throw core::Infeasible(
+      fmt::format("{}: no plan cuts {} layers into stages on exactly {} devices with micro-batches of up to "
+                  "{} samples",
+                  name, layers.size(), problem.cluster.size(), most_samples(flows)));
+}
+
+}  // namespace
+
+plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
+                       const std::vector<RowStage>& stages, std::int64_t micro_batch, const char* schedule) {
+  plan::Plan plan;
+  plan.training = problem.training;
+  plan.schedule = schedule;
+  for (const RowStage& stage : stages) {
+    plan::Stage out{layers.operators(stage.begin, stage.end), stage.devices, micro_batch, 1, 0, {}};
+    if (!plan.stages.empty()) out.after = {core::StageId(plan.stages.size() - 1)};
+    plan.stages.push_back(std::move(out));
+  }
+  return plan;
+}
+
+SearchResult search_row(const cost::Problem& problem, const SearchOptions& options, const char* name,
+                        int layers_at_most, const RowPlanner& planner, core::StopToken stop) {
+  if (options.k != 1) throw core::BadInput(fmt::format("{}: k must be 1", name));
+  if (options.per_stage_micro_batch)
+    throw core::BadInput(fmt::format("{}: all stages have one micro-batch size", name));
+  const auto all = flows(problem, options, row_degrees(options, static_cast<int>(problem.cluster.size())));
+  const Layers layers(problem, layers_at_most, most_samples(all), stop);
+  std::vector<std::optional<RowPlan>> found(all.size());
+  std::vector<std::uint64_t> states(all.size());
+  const std::size_t first = all.size() - 1;  // most efficient: what it attains lets the others give up early
+  double give_up = std::numeric_limits<double>::infinity();
+  const auto search = [&](std::size_t i) {
+    stop.check();
+    found[i] = planner(layers, {.flow = all[i], .give_up = give_up}, states[i]);
+  };
+  bool complete = until_limit(1, [&](std::size_t) { search(first); });
+  if (found[first]) give_up = found[first]->verdict.iteration.value();
+  complete = until_limit(first, search) && complete;
+  std::size_t best = all.size();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    complete = complete && !(found[i] && (found[i]->verdict.late || !found[i]->complete));
+    if (found[i] && (best == all.size() || found[i]->verdict < found[best]->verdict)) best = i;
+  }
+  if (best == all.size() && !complete) stop.give_up();
+  if (best == all.size()) explain(problem, name, layers, all, planner);
+  SearchResult out{std::move(found[best]->plan),
+                   found[best]->bottleneck / static_cast<double>(all[best].samples)};
+  out.estimate = found[best]->estimate;
+  out.complete = complete;
+  for (std::uint64_t n : states) out.states += n;
+  return out;
+}
+
+std::vector<int> row_degrees(const SearchOptions& options, int most) {
+  std::vector<int> counts;
+  for (int r = 1; r <= most; r = options.any_degree ? r + 1 : r * 2) counts.push_back(r);
+  return counts;
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,86 @@
+#pragma once
+// What runs of layers cost on sets of devices, and transfers between such sets, for one micro-batch size.
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "penstock/core/stop.hpp"
+#include "penstock/cost/communication.hpp"
+#include "rows/layers.hpp"
+
+namespace penstock::planners {
+
+/// Seconds of one micro-batch on its slowest replica; `reduce` once per iteration, what backward passes do
+/// not hide of it (score::exposed).
+struct PhaseTimes {
+  double forward = 0, backward = 0, reduce = 0;
+  double both() const { return forward + backward; }
+};
+
+/// By Layers::index.
+struct SliceCosts {
+  std::vector<PhaseTimes> times;
+  std::vector<int> room;  ///< micro-batches held at once, at most those of an iteration
+};
+
+/// Routes between all devices, looked up once; for bytes before compression. Throws as `stop` does.
+class Routes {
+ public:
+  Routes(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop);
+  const cost::Affine& operator()(core::DeviceId from, core::DeviceId to) const {
+    return routes_[from.index() * size_ + to.index()];
+  }
+
+ private:
+  std::size_t size_;
+  std::vector<cost::Affine> routes_;
+};
+
+/// A micro-batch one way and its gradient the other: per byte of a sample, as slow as the slowest message.
+struct Junction {
+  cost::Affine there, back;
+};
+Junction junction(const Routes& routes, const std::vector<core::DeviceId>& front,
+                  const std::vector<core::DeviceId>& behind, std::int64_t micro_batch);
+
+/// Of a micro-batch at every cut; nothing where no tensor crosses.
+std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction);
+
+/// Sets that cost the same share one table.
+class SlicePrices {
+ public:
+  /// `memory`: factor on what devices have. All references outlive it.
+  SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch, double memory);
+  /// The class of a set of devices, at most one per sample; classes are numbered from 0 as they come.
+  /// References to their costs stay good.
+  int of(const std::vector<core::DeviceId>& devices);
+  const SliceCosts& operator[](int slice) const { return costs_[static_cast<std::size_t>(slice)]; }
+  int size() const { return static_cast<int>(costs_.size()); }
+
+ private:
+  /// What a set costs depends on this alone.
+  struct Face {
+    std::size_t count;
+    std::vector<std::size_t> types;
+    core::Bytes memory;
+    std::vector<std::pair<double, double>> all_reduce;
+    friend auto operator<=>(const Face&, const Face&) = default;
+  };
+  SliceCosts price(const Face& face, const cost::AllReduce& reduce);
+  const PassSums& passes(std::size_t type, std::int64_t samples);
+
+  const cost::Problem& problem_;
+  const Layers& layers_;
+  std::int64_t micro_batch_;
+  double memory_;
+  std::map<Face, int> classes_;
+  std::deque<SliceCosts> costs_;
+  std::map<std::pair<std::size_t, std::int64_t>, PassSums> passes_;
+};
+
+/// The cluster with this factor on its devices' memory has so much on the smallest of these.
+core::Bytes least_memory(const cluster::Cluster& cluster, const std::vector<core::DeviceId>& devices,
+                         double factor);
+
+}  // namespace penstock::planners

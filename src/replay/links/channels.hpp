@@ -1,0 +1,48 @@
+#pragma once
+// Bytes of devices on their way to devices of other processes, by the library of the devices.
+
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "links/copier.hpp"
+#include "penstock/kernels/collectives.hpp"
+
+namespace penstock::replay {
+
+/// A channel leads from one device to another, each way its own: nothing waits behind what goes elsewhere.
+/// Both ends put the same things on it in the same order, which go one after the other. Used by one thread,
+/// but for `abort`.
+class Channels {
+ public:
+  using Way = std::pair<core::DeviceId, core::DeviceId>;  ///< from, to
+  /// One end, on a device of this process: rank 0 of `library` sends, rank 1 receives.
+  void add(Way way, std::size_t rank, kernels::Backend& backend,
+           std::unique_ptr<kernels::Collectives> library);
+  bool empty() const { return lanes_.empty(); }
+
+  /// Sends, or receives, whichever end is here; `land` calls `landed`.
+  void put(Way way, Pieces pieces, std::function<void()> landed);
+  /// Goes on with everything; whether anything landed.
+  bool land();
+  void abort();
+
+ private:
+  struct Task {
+    Pieces pieces;
+    std::function<void()> landed;
+  };
+  struct Lane {
+    std::size_t rank;
+    std::unique_ptr<kernels::Collectives> library;
+    std::unique_ptr<kernels::Stream> stream;
+    std::deque<Task> tasks{};  ///< the first one is under way
+    std::unique_ptr<kernels::Event> over{};
+  };
+  static void begin(Lane& lane);
+  static bool done(Lane& lane);
+
+  std::map<Way, Lane> lanes_;
+};
+
+}  // namespace penstock::replay

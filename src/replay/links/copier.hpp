@@ -1,0 +1,38 @@
+#pragma once
+// Copies onto a device.
+
+#include "links/links.hpp"
+#include "penstock/kernels/backend.hpp"
+
+namespace penstock::replay {
+
+/// Part of a buffer as a buffer: who holds the memory keeps it.
+class Slice : public kernels::Buffer {
+ public:
+  Slice(kernels::Element element, std::int64_t count, void* data) : Buffer(element, count), data_(data) {}
+  void* data() const override { return data_; }
+
+ private:
+  void* data_;
+};
+
+/// A piece of a device as a buffer: elements of all kinds are whole pairs of bytes.
+Slice halves(const Piece& piece);
+
+/// Puts copies on a stream of the backend that `to` is of; as many pieces of the same sizes. What is the same
+/// memory stays as it is.
+void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream);
+
+/// Copies pieces of devices of one kind onto one of them, on a stream of its own. One thread at a time.
+class Copier {
+ public:
+  explicit Copier(kernels::Backend& backend) : backend_(backend), stream_(backend.make_stream()) {}
+  /// Returns when the bytes are there.
+  void copy(const Pieces& from, const Pieces& to);
+
+ private:
+  kernels::Backend& backend_;
+  std::unique_ptr<kernels::Stream> stream_;
+};
+
+}  // namespace penstock::replay

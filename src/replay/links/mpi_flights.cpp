@@ -1,0 +1,111 @@
+#include "links/mpi_flights.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace penstock::replay {
+namespace {
+
+struct Chunk {
+  std::byte* data = nullptr;
+  int size = 0;
+};
+
+/// At least one, be it empty.
+std::vector<Chunk> chunks(const Pieces& pieces) {
+  std::vector<Chunk> out;
+  for (const Piece& piece : pieces)
+    for (std::size_t at = 0; at < piece.size; at += Flights::kMostInOne)
+      out.push_back({piece.data + at, static_cast<int>(std::min(Flights::kMostInOne, piece.size - at))});
+  if (out.empty()) out.emplace_back();
+  return out;
+}
+
+/// Does `landed` when called as often as there are chunks; holds the pieces until then.
+std::function<void()> at_last(std::size_t chunks, const Pieces& pieces, std::function<void()> landed) {
+  return [left = std::make_shared<std::size_t>(chunks), pieces, landed = std::move(landed)] {
+    if (--*left == 0) landed();
+  };
+}
+
+}  // namespace
+
+Flights::~Flights() {
+  if (!empty()) new auto(std::move(landed_));  // a process that ends early: MPI may still write there
+}
+
+void Flights::add(MPI_Request request, std::function<void()> landed) {
+  requests_.push_back(request);
+  landed_.push_back(std::move(landed));
+}
+
+bool Flights::land() {
+  if (empty()) return false;
+  std::vector<int> which(requests_.size());
+  int count = 0;
+  check_mpi(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, which.data(),
+                         MPI_STATUSES_IGNORE));
+  if (count <= 0) return false;
+  which.resize(static_cast<std::size_t>(count));
+  std::sort(which.rbegin(), which.rend());
+  std::vector<std::function<void()>> down;
+  for (const int i : which) {
+    down.push_back(std::move(landed_[static_cast<std::size_t>(i)]));
+    landed_.erase(landed_.begin() + i);
+    requests_.erase(requests_.begin() + i);
+  }
+  for (auto landed = down.rbegin(); landed != down.rend(); ++landed) (*landed)();
+  return true;
+}
+
+void Flights::send(MPI_Comm over, int to, int tag, const Pieces& pieces, std::function<void()> landed) {
+  const auto list = chunks(pieces);
+  const auto last = at_last(list.size(), pieces, std::move(landed));
+  for (const Chunk& chunk : list) {
+    MPI_Request request;
+    check_mpi(MPI_Isend(chunk.data, chunk.size, MPI_BYTE, to, tag, over, &request));
+    add(request, last);
+  }
+}
+
+void Flights::send(MPI_Comm over, int to, int tag, Blob bytes) {
+  const auto owner = std::make_shared<Blob>(std::move(bytes));
+  send(over, to, tag, {{owner, owner->data(), owner->size()}});
+}
+
+bool Flights::called(MPI_Comm over, Caller& caller) {
+  int there = 0;
+  MPI_Status status;
+  check_mpi(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, over, &there, &caller.message, &status));
+  if (!there) return false;
+  caller.from = status.MPI_SOURCE;
+  caller.tag = status.MPI_TAG;
+  check_mpi(MPI_Get_count(&status, MPI_BYTE, &caller.bytes));
+  return true;
+}
+
+void Flights::receive(MPI_Comm over, Caller caller, const Pieces& pieces, std::function<void()> landed) {
+  const auto list = chunks(pieces);
+  const auto last = at_last(list.size(), pieces, std::move(landed));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    MPI_Request request;
+    check_mpi(i == 0
+                  ? MPI_Imrecv(list[i].data, list[i].size, MPI_BYTE, &caller.message, &request)
+                  : MPI_Irecv(list[i].data, list[i].size, MPI_BYTE, caller.from, caller.tag, over, &request));
+    add(request, last);
+  }
+}
+
+void Flights::receive(Caller caller, std::function<void(Blob)> landed) {
+  const auto room = std::make_shared<Blob>(static_cast<std::size_t>(caller.bytes));
+  receive(MPI_COMM_NULL, caller, {{room, room->data(), room->size()}},
+          [room, landed = std::move(landed)] { landed(std::move(*room)); });
+}
+
+Blob Flights::take(Caller caller) {
+  Blob out(static_cast<std::size_t>(caller.bytes));
+  check_mpi(MPI_Mrecv(out.data(), caller.bytes, MPI_BYTE, &caller.message, MPI_STATUS_IGNORE));
+  return out;
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,20 @@
+// What a build without MPI has in its place.
+#include "links/process_links.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+
+Processes::Processes(int, std::size_t) {
+  throw core::BadInput(
+      "several processes were started, but this build has no MPI: configure with -Dmpi=enabled");
+}
+Processes::~Processes() = default;
+
+std::unique_ptr<ProcessLinks> connect(const Processes&, Monitor&, ThreadLinks&, std::vector<Transfer>,
+                                      core::Seconds, std::function<std::string(std::size_t)>,
+                                      std::function<void(Blob)>) {
+  core::require(false, "without MPI there is one process");
+  return nullptr;
+}
+
+}  // namespace penstock::replay

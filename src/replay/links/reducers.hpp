@@ -1,0 +1,87 @@
+#pragma once
+// Threads that sum the gradients of replicas beside later passes.
+
+#include <map>
+#include <thread>
+
+#include "links/barrier.hpp"
+#include "links/reductions.hpp"
+#include "links/ring.hpp"
+#include "penstock/replay/worker.hpp"
+#include "run/monitor.hpp"
+#include "run/record.hpp"
+
+namespace penstock::replay {
+
+/// One thread per device with a worker here that has something to sum; it runs one sum at a time, in the
+/// device's order: by the devices' library where they have one, else around a ring.
+class Reducers {
+ public:
+  /// Transfers of their rings are numbered from `first_transfer` on. `copiers` bring them, [device]; null on
+  /// the host, and for devices of other processes.
+  Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
+           const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
+           std::size_t first_transfer);
+
+  void add_transfers(std::vector<Transfer>& transfers) const;
+  /// Of devices of several processes. Before `start`.
+  void use(const std::vector<core::DeviceId>& devices, std::shared_ptr<kernels::Collectives> library) {
+    libraries_[devices] = std::move(library);
+  }
+  std::vector<std::jthread> start(Links& links);
+
+  /// By the device's thread: `position` is that of its REDUCE_GRAD, or of a STEP that waits for its own.
+  void begin(std::size_t device, std::size_t position);
+  void wait_for(std::size_t device, std::size_t position, const Instruction& step);
+  void wait_for_all(std::size_t device);
+
+  /// Under the monitor's lock.
+  void close() { closed_ = true; }
+  void reset();
+  void note(Record& record) const;
+
+ private:
+  struct Task {
+    std::size_t position = 0;
+    std::vector<std::vector<Region>> terms;
+    Interval when{};
+  };
+  struct Device {
+    std::vector<Task> tasks;  ///< of this iteration, in the order they began
+    std::size_t begun = 0, ended = 0;
+  };
+  void serve(Links& links, std::size_t device);
+  void sum(Links& links, std::size_t device, const Task& task);
+  using Terms = std::vector<std::vector<Region>>;
+  using Awaited = std::function<std::string()>;
+  void sum_on_host(Links& links, std::size_t reduction, std::size_t member, std::size_t device,
+                   const Terms& terms, const Awaited& awaited);
+  void sum_on_device(Links& links, std::size_t reduction, std::size_t member, std::size_t device,
+                     const Terms& terms, const Awaited& awaited);
+  void find_library(const Reduction& reduction);
+  /// False where there is none for these numbers.
+  bool sum_by_library(Links& links, std::size_t reduction, std::size_t member, Numbers& values,
+                      const Awaited& awaited);
+
+  Monitor& monitor_;
+  const Reductions& reductions_;
+  const plan::Plan& plan_;
+  const std::vector<Worker*>& workers_;
+  const std::vector<std::unique_ptr<Copier>>& copiers_;
+  std::vector<Ring> rings_;  ///< [reduction]
+  std::map<std::vector<core::DeviceId>, std::shared_ptr<kernels::Collectives>> libraries_;
+  /// [reduction] The library is called when all replicas have come, so that none waits in it for one that has
+  /// failed.
+  std::vector<Barrier> barriers_;
+  std::vector<Device> devices_;
+  struct Scratch {
+    Ring::Scratch ring;
+    /// Gradients that are no fp32 numbers of the host, or of several copies.
+    Ring::Scratch::Floats gathered = std::make_shared<std::vector<float>>();
+    std::pair<std::unique_ptr<Numbers>, std::unique_ptr<Numbers>> on_device;  ///< values, and a room of them
+  };
+  std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
+  bool closed_ = false;
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,65 @@
+#pragma once
+// Links between threads of one process.
+
+#include <deque>
+#include <thread>
+
+#include "links/flows.hpp"
+#include "links/links.hpp"
+#include "run/monitor.hpp"
+#include "run/record.hpp"
+
+namespace penstock::replay {
+
+/// A thread per receiver here copies bytes that come from here; a transfer has arrived when they are copied
+/// and, where `throttle`, its flow over the cluster's links (flows.hpp) has ended.
+class ThreadLinks : public Links {
+ public:
+  /// `here`: devices of this process; `name`: of a transfer, for messages.
+  ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Transfer> transfers,
+              bool throttle, const std::function<bool(core::DeviceId)>& here,
+              std::function<std::string(std::size_t)> name);
+  ~ThreadLinks() override;
+  ThreadLinks(const ThreadLinks&) = delete;
+  ThreadLinks& operator=(const ThreadLinks&) = delete;
+
+  void send(std::size_t transfer, Pieces from) override;
+  void open(std::size_t transfer, std::function<Pieces()> room) override;
+  void wait(std::size_t transfer, const std::function<std::string()>& awaited) override;
+
+  /// For whoever carries transfers between processes. Of one that leaves; of one that comes, and has been
+  /// opened: room for it, and that its bytes are there.
+  void leave(std::size_t transfer);
+  Pieces expect(std::size_t transfer);
+  void arrive(std::size_t transfer);
+
+  /// Under the monitor's lock: when transfers travelled; and as if none ever had.
+  Interval when(std::size_t transfer) const { return state_[transfer].when; }
+  void reset();
+
+ private:
+  struct State {
+    bool sent = false, opened = false, copied = false, flowed = false;
+    Pieces from, to;
+    std::function<Pieces()> room;
+    Interval when;
+  };
+  void depart(std::size_t transfer);
+  void start(std::size_t transfer);
+  void arrive_if_done(std::size_t transfer, core::Seconds now);
+  Monitor::Tick tick(core::Seconds now);
+  void serve(std::size_t device);
+  void carry(std::size_t transfer);
+
+  Monitor& monitor_;
+  const std::vector<Transfer> transfers_;
+  const bool throttle_;
+  const std::function<std::string(std::size_t)> name_;
+  Flows flows_;
+  std::vector<State> state_;                     ///< [transfer]
+  std::vector<std::deque<std::size_t>> queues_;  ///< [receiver] to be copied
+  bool closed_ = false;
+  std::vector<std::thread> carriers_;
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,64 @@
+#pragma once
+// All work of an iteration, put on streams.
+
+#include <map>
+
+#include "links/reductions.hpp"
+#include "links/ring.hpp"
+#include "penstock/replay/device_worker.hpp"
+
+namespace penstock::replay {
+
+/// Follows a program in the order of its dependencies; never waits. `put` may be called again and again.
+class Recording {
+ public:
+  Recording(const Program& program, const graph::OpGraph& graph, const plan::Plan& plan,
+            const std::vector<DeviceWorker*>& workers);
+  /// Everything comes after what `origin` has been given, and before what it is given next.
+  void put(kernels::Stream& origin);
+
+ private:
+  using Event = std::shared_ptr<kernels::Event>;
+  struct Device {
+    std::size_t next = 0;
+    std::unique_ptr<kernels::Stream> arrivals;  ///< bytes come in order
+    bool at_barrier = false;
+  };
+  struct Travel {
+    Pieces from;
+    Event sent, opened, arrived;
+  };
+  struct Sum {
+    std::vector<std::unique_ptr<DeviceNumbers>> values, rooms;  ///< [replica], made when first used
+    std::vector<std::vector<Region>> regions;                   ///< [replica] of those that have come
+    std::size_t come = 0;
+    std::vector<Event> done;  ///< [replica]
+  };
+
+  const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
+  Travel& travel(MessageId id) { return messages_[static_cast<std::size_t>(id)]; }
+  DeviceWorker& worker(std::size_t device) const { return *workers_[device]; }
+  bool works(std::size_t device) const { return !program_.devices[device].empty(); }
+  template <class Use>
+  void each_stream(const Use& use);
+
+  void begin(kernels::Stream& origin);
+  bool ready(std::size_t device);
+  bool passes_barrier(std::size_t device);
+  void perform(std::size_t device);
+  void send(std::size_t device, MessageId id, const Event& when);
+  void open(MessageId id, const Event& when);
+  void move(MessageId id);
+  void join(std::size_t device, std::size_t reduction, const Event& when);
+  void add_up(std::size_t reduction);
+
+  const Program& program_;
+  const std::vector<DeviceWorker*>& workers_;
+  const Reductions reductions_;
+  std::vector<Device> devices_;
+  std::vector<Travel> messages_;
+  std::vector<Sum> sums_;                ///< [reduction]
+  std::size_t waiting_ = 0, alive_ = 0;  ///< devices at the barrier, and with instructions
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,207 @@
+#include "run/traced.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "links/reductions.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using core::Picoseconds;
+using core::Seconds;
+using plan::MemoryKind;
+using schedule::ActionKind;
+using trace::TaskKind;
+
+TaskKind kind_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::forward:
+      return TaskKind::forward;
+    case ActionKind::backward:
+      return TaskKind::backward;
+    case ActionKind::input_gradient:
+      return TaskKind::input_gradient;
+    case ActionKind::weight_gradient:
+      return TaskKind::weight_gradient;
+    case ActionKind::recompute:
+      return TaskKind::recompute;
+    default:
+      core::require(kind == ActionKind::step, "passes and updates show in a trace");
+      return TaskKind::step;
+  }
+}
+
+bool shows(ActionKind kind) {
+  return kind != ActionKind::barrier && kind != ActionKind::reduce_gradient;
+}
+
+/// Of all that shows.
+Interval extent(const Program& program, const Record& record) {
+  Interval out{Seconds(std::numeric_limits<double>::max()), Seconds(0)};
+  const auto include = [&](const Interval& when) {
+    if (!when.happened()) return;
+    out.start = std::min(out.start, when.start);
+    out.end = std::max(out.end, when.end);
+  };
+  for (std::size_t d = 0; d < program.devices.size(); ++d)
+    for (std::size_t p = 0; p < program.devices[d].size(); ++p)
+      include(shows(program.devices[d][p].kind) ? record.instructions[d][p] : record.reductions[d][p]);
+  for (const Interval& when : record.messages) include(when);
+  return out;
+}
+
+/// When the first `count` mini-batches have passed all stages.
+Seconds end_of(std::int64_t count, const Program& program, const plan::Plan& plan, const Record& record) {
+  Seconds end;
+  for (std::size_t d = 0; d < program.devices.size(); ++d)
+    for (std::size_t p = 0; p < program.devices[d].size(); ++p) {
+      const Instruction& instruction = program.devices[d][p];
+      const bool last =
+          instruction.kind == ActionKind::backward || instruction.kind == ActionKind::weight_gradient;
+      if (last && instruction.samples.end() <= count * plan.training.mini_batch)
+        end = std::max(end, record.instructions[d][p].end);
+    }
+  return end;
+}
+
+class Tracer {
+ public:
+  Tracer(const Program& program, const cost::Problem& problem, const plan::Plan& plan, const Record& record,
+         const std::vector<Peak>& peaks)
+      : program_(program),
+        problem_(problem),
+        plan_(plan),
+        record_(record),
+        peaks_(peaks),
+        origin_(extent(program, record).start) {}
+
+  trace::Trace trace() {
+    out_.mini_batch = plan_.training.mini_batch;
+    out_.mini_batches = program_.mini_batches;
+    out_.iteration = to_picoseconds(iteration_time(program_, plan_, record_));
+    out_.devices.resize(problem_.cluster.size());
+    for (std::size_t d = 0; d < program_.devices.size(); ++d) add_passes(d);
+    for (std::size_t m = 0; m < program_.messages.size(); ++m) add_message(m);
+    for (const Reduction& sum : Reductions(program_, problem_.graph, plan_).list) add_sum(sum);
+    std::stable_sort(out_.spans.begin(), out_.spans.end(), [](const trace::Span& a, const trace::Span& b) {
+      return std::tie(a.start, a.device, a.kind, a.stage, a.micro_batch) <
+             std::tie(b.start, b.device, b.kind, b.stage, b.micro_batch);
+    });
+    for (std::size_t d = 0; d < program_.devices.size(); ++d) add_memory(d);
+    return std::move(out_);
+  }
+
+ private:
+  Picoseconds at(Seconds time) const { return to_picoseconds(time - origin_); }
+
+  trace::Span& add(TaskKind kind, core::DeviceId device, core::StageId stage, const Interval& when) {
+    trace::Span span;
+    span.kind = kind;
+    span.device = device;
+    span.stage = stage;
+    span.start = at(when.start);
+    span.end = at(when.end);
+    out_.spans.push_back(span);
+    return out_.spans.back();
+  }
+
+  void add_passes(std::size_t d) {
+    for (std::size_t p = 0; p < program_.devices[d].size(); ++p) {
+      const Instruction& i = program_.devices[d][p];
+      if (!shows(i.kind)) continue;
+      trace::Span& span = add(kind_of(i.kind), core::DeviceId(d), i.stage, record_.instructions[d][p]);
+      span.micro_batch = i.micro_batch;
+      span.collective = to_picoseconds(record_.collectives[d][p]);
+    }
+  }
+
+  void add_message(std::size_t m) {
+    const Message& message = program_.messages[m];
+    if (!record_.messages[m].happened()) return;
+    trace::Span& span = add(TaskKind::transfer, message.sender, message.from, record_.messages[m]);
+    span.peer = message.receiver;
+    span.micro_batch = message.sent_in;
+    span.bytes = message.bytes;
+  }
+
+  /// On one device alone nothing moves.
+  void add_sum(const Reduction& sum) {
+    if (sum.devices.size() < 2) return;
+    Seconds start;
+    for (std::size_t r = 0; r < sum.devices.size(); ++r)
+      start = std::max(start, record_.reductions[sum.devices[r].index()][sum.position[r]].start);
+    for (std::size_t r = 0; r < sum.devices.size(); ++r) {
+      const Interval& own = record_.reductions[sum.devices[r].index()][sum.position[r]];
+      trace::Span& span =
+          add(TaskKind::all_reduce, sum.devices[r], sum.stage, {start, std::max(start, own.end)});
+      span.bytes = sum.bytes;
+      span.shared = sum.shared.has_value();
+    }
+  }
+
+  void add_memory(std::size_t d) {
+    trace::DeviceTrace& device = out_.devices[d];
+    device.capacity = problem_.cluster.type(core::DeviceId(d)).memory;
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
+      if (std::count(plan_.stages[s].devices.begin(), plan_.stages[s].devices.end(), core::DeviceId(d)) > 0)
+        device.stages.push_back(core::StageId(s));
+    const Peak& peak = peaks_[d];
+    device.fixed = peak.memory;
+    const Held most{plan::at(peak.memory, MemoryKind::activations),
+                    plan::at(peak.memory, MemoryKind::buffers)};
+    plan::at(device.fixed, MemoryKind::activations) = plan::at(device.fixed, MemoryKind::buffers) =
+        core::Bytes(0);
+    device.memory = {{}};
+    const auto& instructions = record_.instructions[d];
+    for (std::size_t p = 0; p < instructions.size(); ++p) {
+      if (p == peak.position) add_point(device, instructions[p].start, most);
+      add_point(device, instructions[p].end, within(most, record_.held[d][p]));
+    }
+  }
+
+  static Held within(const Held& most, Held held) {
+    const core::Bytes excess = held.activations + held.buffers - most.activations - most.buffers;
+    held.activations -= std::clamp(excess, core::Bytes(0), held.activations);
+    return held;
+  }
+
+  /// Points of one moment are one.
+  void add_point(trace::DeviceTrace& device, Seconds time, const Held& held) const {
+    const Picoseconds moment = std::max(Picoseconds(0), at(time));
+    const trace::MemoryPoint point{moment, held.activations, held.buffers};
+    if (device.memory.back().time == moment)
+      device.memory.back() = point;
+    else
+      device.memory.push_back(point);
+  }
+
+  const Program& program_;
+  const cost::Problem& problem_;
+  const plan::Plan& plan_;
+  const Record& record_;
+  const std::vector<Peak>& peaks_;
+  const Seconds origin_;
+  trace::Trace out_;
+};
+
+}  // namespace
+
+Seconds iteration_time(const Program& program, const plan::Plan& plan, const Record& record) {
+  const std::int64_t all = program.mini_batches, half = all / 2;
+  if (half == 0) {
+    const Interval whole = extent(program, record);
+    return whole.end - whole.start;
+  }
+  return (end_of(all, program, plan, record) - end_of(half, program, plan, record)) /
+         static_cast<double>(all - half);
+}
+
+trace::Trace trace_of(const Program& program, const cost::Problem& problem, const plan::Plan& plan,
+                      const Record& record, const std::vector<Peak>& peaks) {
+  return Tracer(program, problem, plan, record, peaks).trace();
+}
+
+}  // namespace penstock::replay

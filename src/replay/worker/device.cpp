@@ -1,0 +1,52 @@
+#include "worker/device.hpp"
+
+#include <fmt/format.h>
+
+#include "worker/draw.hpp"
+
+namespace penstock::replay {
+
+kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
+  auto& kernel = kernels_[{op.kind, op.shape, samples}];
+  if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, number_);
+  return *kernel;
+}
+
+Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Plan& plan, core::DeviceId id,
+               const TrainingSetup& s)
+    : backend(b),
+      graph(problem.graph),
+      setup(s),
+      pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
+      wires(kernels::wire(problem.graph, s.number)),
+      division(problem.graph, plan, id, wires),
+      stream(b.make_stream()),
+      kernels(b, s.number) {
+  if (grouped()) group_times.emplace(problem.cluster, division.group());
+}
+
+core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectives,
+                           std::int64_t samples) const {
+  core::Seconds out;
+  for (const layout::GroupCollective& collective : collectives) out += group_times->time(collective, samples);
+  return out;
+}
+
+std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
+  const auto& [whole, cut] = division.weights(parameter);
+  return taken(cut.strip(division.member(), 1, whole.count()),
+               replay::first_weights(setup, parameter, whole));
+}
+
+Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {
+  return pool->acquire(other.element(), other.count(), kind, what);
+}
+
+Lease Device::zeros(kernels::Element element, std::int64_t count, plan::MemoryKind kind,
+                    const std::string& what) {
+  Lease lease = pool->acquire(element, count, kind, what);
+  backend.zero(*lease, *stream);
+  return lease;
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,56 @@
+#pragma once
+// What the stages of one device share.
+
+#include <map>
+#include <tuple>
+
+#include "penstock/kernels/wiring.hpp"
+#include "penstock/replay/peers.hpp"
+#include "penstock/replay/training.hpp"
+#include "worker/division.hpp"
+#include "worker/pool.hpp"
+
+namespace penstock::replay {
+
+/// Operators of one shape share a kernel: a device runs one at a time.
+class Kernels {
+ public:
+  Kernels(kernels::Backend& backend, kernels::Number number) : backend_(backend), number_(number) {}
+  kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
+
+ private:
+  using Key = std::tuple<graph::OpKind, std::vector<std::pair<std::string, std::int64_t>>, std::int64_t>;
+  kernels::Backend& backend_;
+  kernels::Number number_;
+  std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_;
+};
+
+struct Device {
+  kernels::Backend& backend;
+  const graph::OpGraph& graph;
+  TrainingSetup setup;
+  std::shared_ptr<Pool> pool;
+  std::vector<kernels::Wire> wires;  ///< [operator] of whole operators
+  Division division;
+  Peers* peers = nullptr;  ///< the others of its group
+  std::optional<cost::GroupTimes> group_times;
+  std::unique_ptr<kernels::Stream> stream;
+  Kernels kernels;
+  std::vector<double> losses{};  ///< of mini-batches so far, where they are asked for
+
+  Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
+         core::DeviceId device, const TrainingSetup& setup);
+  const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
+  const Part& part(core::OpId id) const { return division.part(id); }
+  bool grouped() const { return division.members() > 1; }
+  /// Of collectives among its group.
+  core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;
+  /// A parameter before the first update, as much of it as this device has.
+  std::vector<double> first_weights(kernels::ParameterRef parameter) const;
+  const std::string& name(core::OpId id) const { return graph.op(id).name; }
+
+  Lease like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what);
+  Lease zeros(kernels::Element element, std::int64_t count, plan::MemoryKind kind, const std::string& what);
+};
+
+}  // namespace penstock::replay

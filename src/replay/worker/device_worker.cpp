@@ -1,0 +1,187 @@
+#include "penstock/replay/device_worker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+#include "worker/mail.hpp"
+#include "worker/stage_run.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using core::OpId;
+using core::StageId;
+using schedule::ActionKind;
+
+kernels::UpdateRule::Kind kind_of(plan::Optimizer optimizer) {
+  switch (optimizer) {
+    case plan::Optimizer::sgd:
+      return kernels::UpdateRule::Kind::sgd;
+    case plan::Optimizer::momentum:
+      return kernels::UpdateRule::Kind::momentum;
+    case plan::Optimizer::adam:
+      break;
+  }
+  return kernels::UpdateRule::Kind::adam;
+}
+
+TrainingSetup with_optimizer(TrainingSetup setup, plan::Optimizer optimizer) {
+  setup.rule.kind = kind_of(optimizer);
+  return setup;
+}
+
+VersionUse use_of(const std::vector<Instruction>& instructions, StageId stage) {
+  VersionUse use;
+  for (const Instruction& instruction : instructions) {
+    if (instruction.stage != stage) continue;
+    if (instruction.weights >= 0) ++use.passes[instruction.weights];
+    use.updates += instruction.kind == ActionKind::step;
+  }
+  return use;
+}
+
+class KernelWorker : public DeviceWorker {
+ public:
+  KernelWorker(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
+               core::DeviceId device, const Program& program, const TrainingSetup& setup)
+      : program_(program), device_(backend, problem, plan, device, setup), mail_(device_, program, device) {
+    const auto& instructions = program.devices[device.index()];
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      if (std::ranges::count(plan.stages[s].devices, device) > 0)
+        stages_.try_emplace(StageId(s), device_, plan.stages[s], use_of(instructions, StageId(s)),
+                            plan.training.mini_batch, program.mini_batches);
+    note_sums(problem, plan);
+    for (const Instruction& instruction : instructions)
+      if (instruction.kind == ActionKind::forward) stages_.at(instruction.stage).prepare(instruction.samples);
+    device_.stream->synchronise();
+  }
+
+  void join(Peers& peers) override { device_.peers = &peers; }
+
+  void run(const Instruction& instruction) override {
+    put(instruction);
+    settle();
+  }
+
+  void put(const Instruction& instruction) override {
+    if (instruction.kind == ActionKind::step)
+      stages_.at(instruction.stage).weights().step();
+    else if (instruction.kind == ActionKind::reduce_gradient && device_.grouped())
+      stages_.at(instruction.stage).sum_over_samples(sums_.at(instruction.stage));
+    else if (instruction.micro_batch >= 0)
+      run_pass(stages_.at(instruction.stage), instruction);
+  }
+  void settle() override {
+    device_.stream->synchronise();
+    device_.pool->settle();
+  }
+  kernels::Stream& stream() override { return *device_.stream; }
+
+  std::vector<Region> incoming(const Message& message) override { return mail_.room_for(message); }
+  std::vector<Region> outgoing(const Message& message) override { return mail_.fetch(message); }
+
+  std::vector<Region> gradients(StageId stage) override {
+    return gradients(stage, [&](OpId owner) {
+      return std::ranges::none_of(program_.shared, [&](const auto& s) { return s.owner == owner; });
+    });
+  }
+  std::vector<Region> shared_gradients(StageId stage, OpId shared) override {
+    return gradients(stage, [&](OpId owner) { return owner == shared; });
+  }
+  kernels::Backend& backend() override { return device_.backend; }
+  std::vector<double> losses() const override { return device_.losses; }
+  Memory memory() const override { return device_.pool->memory(); }
+
+  Buffers weights_of(OpId op) override {
+    return of(op, [](StageWeights& weights) { return weights.newest(); });
+  }
+  Buffers gradients_of(OpId op) override {
+    return of(op, [](StageWeights& weights) { return weights.last_gradients(); });
+  }
+
+ private:
+  /// Of parameters whose owner is `wanted`.
+  template <class Wanted>
+  std::vector<Region> gradients(StageId stage, const Wanted& wanted) {
+    StageWeights& weights = stages_.at(stage).weights();
+    const std::vector<Lease> sums = weights.last_gradients();
+    std::vector<Region> out;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      if (wanted(weights.owner(i))) out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
+    return out;
+  }
+
+  /// How long the sum over a group takes that has no replicas: where there are some, it is part of theirs.
+  void note_sums(const cost::Problem& problem, const plan::Plan& plan) {
+    for (const auto& [id, stage] : stages_) {
+      sums_[id] = core::Seconds(0);
+      const plan::Stage& planned = plan.stages[id.index()];
+      if (planned.replicas() == 1)
+        for (const cost::Reduction& sum : cost::reductions(problem, planned, planned.operators))
+          sums_[id] += cost::time(problem.cluster, sum);
+    }
+  }
+
+  void run_pass(StageRun& stage, const Instruction& instruction) {
+    compute(stage, instruction);
+    for (const MessageId id : instruction.sends)
+      mail_.post(program_.messages[static_cast<std::size_t>(id)], stage);
+    stage.let_go(instruction.micro_batch, instruction.kind);
+    stage.weights().used(instruction.weights);
+  }
+
+  void compute(StageRun& stage, const Instruction& i) {
+    if (device_.grouped() && i.kind == ActionKind::forward)
+      mail_.complete(i, stage.entering_time(i.samples.count));
+    // Gradients, which recomputation may have waited for.
+    if (device_.grouped() && i.kind != ActionKind::forward)
+      mail_.complete(i, stage.returning_time(i.samples.count));
+    switch (i.kind) {
+      case ActionKind::forward:
+        return stage.forward(i.micro_batch, i.samples, mail_.take_tensors(i.stage, i.micro_batch), i.weights);
+      case ActionKind::recompute:
+        return stage.recompute(i.micro_batch, i.weights);
+      case ActionKind::backward:
+      case ActionKind::input_gradient:
+        return stage.backward(i.micro_batch, mail_.take_gradients(i.stage, i.micro_batch), i.weights,
+                              i.kind == ActionKind::input_gradient);
+      case ActionKind::weight_gradient:
+        return stage.weight_gradients(i.micro_batch, i.weights);
+      default:
+        core::require(false, "a program has no other passes");
+    }
+  }
+
+  template <class Which>
+  Buffers of(OpId op, const Which& which) {
+    for (auto& [id, stage] : stages_)
+      if (stage.has(op)) {
+        const std::vector<Lease> all = which(stage.weights());
+        Buffers out;
+        for (const kernels::Parameter& parameter : device_.part(op).parameters)
+          out.push_back(all[stage.weights().place(parameter.owner)]);
+        return out;
+      }
+    throw core::BadInput(fmt::format("no stage of this device has operator '{}'", device_.name(op)));
+  }
+
+  const Program& program_;
+  Device device_;
+  Mail mail_;
+  std::map<StageId, StageRun> stages_;
+  std::map<StageId, core::Seconds> sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceWorker> make_worker(kernels::Backend& backend, const cost::Problem& problem,
+                                          const plan::Plan& plan, core::DeviceId device,
+                                          const Program& program, TrainingSetup setup) {
+  core::require(device.index() < program.devices.size(), "the program has the device");
+  return std::make_unique<KernelWorker>(backend, problem, plan, device, program,
+                                        with_optimizer(setup, plan.training.optimizer));
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,333 @@
+#include "worker/division.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using core::BadInput;
+using core::OpId;
+using graph::Operator;
+using graph::OpKind;
+using layout::Placement;
+using plan::Partition;
+
+void set(Operator& op, const std::string& name, std::int64_t value) {
+  for (auto& [key, old] : op.shape)
+    if (key == name) {
+      old = value;
+      return;
+    }
+  op.shape.emplace_back(name, value);
+}
+
+/// One operator over one group.
+class Divider {
+ public:
+  /// `shares` add up from 0 on; `sizes` are the sources', per sample.
+  Divider(const Operator& op, const kernels::Wire& wire, Partition how, std::vector<std::int64_t> shares,
+          std::size_t member, std::vector<std::int64_t> sizes)
+      : op_(op),
+        wire_(wire),
+        rule_(layout::rule(op, how)),
+        shares_(std::move(shares)),
+        member_(member),
+        sizes_(std::move(sizes)) {
+    out_.how = how;
+    out_.op = op;
+    out_.sums_output = rule_.partial_output;
+    out_.sums_inputs = rule_.partial_input_gradient;
+    out_.reads.resize(wire.sources.size());
+    out_.parameters = wire.parameters;
+    out_.cuts.resize(wire.parameters.size());
+  }
+
+  /// `lie` as the sources are made.
+  void divide(const std::vector<Cut>& lie) {
+    if (out_.how == Partition::whole) return;
+    if (out_.how == Partition::batch) return by_samples();
+    switch (op_.kind) {
+      case OpKind::linear:
+      case OpKind::convolution:
+        return out_.how == Partition::column ? columns() : rows(lie);
+      case OpKind::embedding:
+        return out_.how == Partition::column ? table_columns() : table_rows();
+      case OpKind::attention:
+        return heads();
+      case OpKind::norm:
+      case OpKind::pool:
+        return channels(lie);
+      case OpKind::concat:
+        return side_by_side(lie);
+      case OpKind::softmax:
+        return flat("rows", extent(op_, "width"));
+      case OpKind::matmul:
+        return flat("batch", wire_.made.count / extent(op_, "batch"));
+      case OpKind::input:
+      case OpKind::activation:
+      case OpKind::elementwise:
+      case OpKind::reshape:
+        return follow(lie);
+      default:
+        refuse("is not divided by features");
+    }
+  }
+
+  Part part() { return std::move(out_); }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw BadInput(fmt::format("operator '{}' ({}): a replay with tensor parallelism: it {}", op_.name,
+                               graph::name(op_.kind), why));
+  }
+
+  // Columns of matrices.
+
+  using Sections = std::vector<Bounds>;
+
+  Sections split(std::int64_t all, const std::string& of) const {
+    Bounds out;
+    for (const std::int64_t share : shares_) out.push_back(all * share / shares_.back());
+    for (std::size_t m = 0; m + 1 < out.size(); ++m)
+      if (out[m] == out[m + 1])
+        refuse(fmt::format("has {} {}, too few for device {} of its group", all, of, m));
+    return {out};
+  }
+  /// As source i is, where that is divided by these columns: then it need not be cut anew.
+  Sections split_as(const std::vector<Cut>& lie, std::size_t i, std::int64_t all,
+                    const std::string& of) const {
+    const bool alike = lie[i].placement == Placement::shard_features && lie[i].width == all;
+    return alike ? lie[i].sections : split(all, of);
+  }
+  std::int64_t mine(const Sections& sections) const {
+    std::int64_t out = 0;
+    for (const Bounds& bounds : sections) out += bounds[member_ + 1] - bounds[member_];
+    return out;
+  }
+  static Cut features(std::int64_t count, std::int64_t width, Sections sections) {
+    return {Placement::shard_features, count / width, width, std::move(sections)};
+  }
+  static Sections scaled(Sections sections, std::int64_t factor) {
+    for (Bounds& bounds : sections)
+      for (std::int64_t& bound : bounds) bound *= factor;
+    return sections;
+  }
+
+  /// Of parameter i a shard along the axis of the rule.
+  void shard(std::size_t i, const Sections& bounds) {
+    rule_.weights == layout::WeightAxis::first ? cut_first(i, bounds) : cut_last(i, bounds);
+  }
+  void cut_first(std::size_t i, const Sections& bounds) {
+    kernels::Slot& slot = out_.parameters[i].slot;
+    out_.cuts[i] = features(slot.count(), slot.count(), scaled(bounds, slot.count() / slot.shape[0]));
+    slot.shape[0] = mine(bounds);
+  }
+  void cut_last(std::size_t i, const Sections& bounds) {
+    kernels::Slot& slot = out_.parameters[i].slot;
+    out_.cuts[i] = features(slot.count(), slot.shape.back(), bounds);
+    slot.shape.back() = mine(bounds);
+  }
+  /// The last parameter, which is added to a sum once.
+  void leave_last_to_first_device() {
+    if (member_ > 0) out_.parameters.pop_back(), out_.cuts.pop_back();
+  }
+
+  // Kinds of operators.
+
+  void by_samples() {
+    out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
+    for (Cut& cut : out_.reads) cut = out_.makes;
+  }
+
+  void columns() {
+    const std::int64_t all = extent(op_, "out");
+    const auto bounds = split(all, op_.kind == OpKind::linear ? "columns" : "channels");
+    set(out_.op, "out", mine(bounds));
+    for (std::size_t i = 0; i < out_.cuts.size(); ++i) shard(i, bounds);
+    out_.makes = features(wire_.made.count, all, bounds);
+  }
+
+  void rows(const std::vector<Cut>& lie) {
+    const std::int64_t all = extent(op_, "in");
+    const auto bounds =
+        split_as(lie, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
+    set(out_.op, "in", mine(bounds));
+    shard(0, bounds);
+    if (out_.cuts.size() > 1) leave_last_to_first_device();
+    set(out_.op, "bias", out_.cuts.size() > 1);
+    out_.reads[0] = features(sizes_[0], all, bounds);
+    for (const char* function : graph::kFunctions)
+      if (extent(op_, function) == 1) apply_after(function);
+  }
+  void apply_after(const char* function) {
+    set(out_.op, function, 0);
+    Operator& after = out_.after.emplace();
+    after.name = op_.name;
+    after.kind = OpKind::activation;
+    after.shape = {{"elements", wire_.made.count}, {function, 1}};
+  }
+
+  void table_columns() {
+    const std::int64_t all = extent(op_, "width");
+    const auto bounds = split(all, "columns");
+    set(out_.op, "width", mine(bounds));
+    shard(0, bounds);
+    out_.makes = features(wire_.made.count, all, bounds);
+  }
+  void table_rows() {
+    const std::int64_t all = extent(op_, "rows");
+    const auto bounds = split(all, "rows");
+    set(out_.op, "rows", mine(bounds));
+    set(out_.op, "first", bounds.front()[member_]);
+    set(out_.op, "table", all);
+    shard(0, bounds);
+  }
+
+  void heads() {
+    const std::int64_t all = extent(op_, "heads"), head = extent(op_, "hidden") / all;
+    const auto bounds = split(all, "heads"), inner = scaled(bounds, head);
+    set(out_.op, "heads", mine(bounds));
+    set(out_.op, "inner", mine(inner));
+    for (std::size_t i = 0; i < out_.cuts.size(); ++i)
+      if (i != 3 && i != 7) cut_first(i, inner);
+    cut_last(3, inner);
+    if (out_.cuts.size() > 7) leave_last_to_first_device();
+    set(out_.op, "partial", member_ > 0);
+  }
+
+  /// Batch norms and pools look at one channel at a time.
+  void channels(const std::vector<Cut>& lie) {
+    if (op_.kind == OpKind::norm && extent(op_, "batch") == 0)
+      refuse("needs the statistics of all features, and is not divided by them");
+    const std::int64_t all = extent(op_, "channels");
+    const auto bounds = split_as(lie, 0, all, "channels");
+    set(out_.op, "channels", mine(bounds));
+    if (op_.kind == OpKind::norm) set(out_.op, "elements", wire_.made.count / all * mine(bounds));
+    for (std::size_t i = 0; i < out_.cuts.size(); ++i) shard(i, bounds);
+    out_.makes = features(wire_.made.count, all, bounds);
+    out_.reads[0] = features(sizes_[0], all, bounds);
+  }
+
+  /// A part of each of the tensors.
+  void side_by_side(const std::vector<Cut>& lie) {
+    Sections sections;
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < lie.size(); ++i) {
+      const std::string name = fmt::format("part{}", i);
+      const std::int64_t all = extent(op_, name);
+      const Sections own = split_as(lie, i, all, "columns");
+      set(out_.op, name, mine(own));
+      out_.reads[i] = features(sizes_[i], all, own);
+      for (Bounds bounds : own) {
+        for (std::int64_t& bound : bounds) bound += before;
+        sections.push_back(std::move(bounds));
+      }
+      before += all;
+    }
+    out_.makes = features(wire_.made.count, before, std::move(sections));
+  }
+
+  /// Rows, or matrices of a batch, one after the other: `each` numbers of the output.
+  void flat(const std::string& of, std::int64_t each) {
+    const std::int64_t all = extent(op_, of);
+    const auto bounds = split(all, of);
+    set(out_.op, of, mine(bounds));
+    out_.makes = features(each * all, each * all, scaled(bounds, each));
+    for (std::size_t i = 0; i < out_.reads.size(); ++i)
+      out_.reads[i] = features(sizes_[i], sizes_[i], scaled(bounds, sizes_[i] / all));
+  }
+
+  /// Number by number: as the first source that is divided by features is.
+  void follow(const std::vector<Cut>& lie) {
+    const std::int64_t count = wire_.made.count;
+    if (op_.kind == OpKind::reshape && sizes_[0] != count)
+      refuse("shows a part of its tensor, and is not divided by features");
+    const auto divided = std::ranges::find(lie, Placement::shard_features, &Cut::placement);
+    out_.makes = divided != lie.end() ? *divided : features(count, count, split(count, "numbers"));
+    for (Cut& cut : out_.reads) cut = out_.makes;
+    set(out_.op, "elements", out_.makes.strip(member_, 1, count).count());
+  }
+
+  const Operator& op_;
+  const kernels::Wire& wire_;
+  const layout::Rule rule_;
+  const std::vector<std::int64_t> shares_;
+  const std::size_t member_;
+  const std::vector<std::int64_t> sizes_;
+  Part out_;
+};
+
+std::vector<std::int64_t> shares_of(const plan::Stage& stage) {
+  const std::vector<std::int64_t> even(static_cast<std::size_t>(stage.tensor_parallel), 1);
+  std::vector<std::int64_t> out = {0};
+  for (const std::int64_t share : stage.shares.empty() ? even : stage.shares)
+    out.push_back(out.back() + share);
+  return out;
+}
+
+}  // namespace
+
+Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
+                   const std::vector<kernels::Wire>& wires) {
+  for (const plan::Stage& stage : plan.stages) {
+    const auto place = std::ranges::find(stage.devices, device);
+    if (place == stage.devices.end()) continue;
+    const auto number = static_cast<std::size_t>(place - stage.devices.begin());
+    members_ = static_cast<std::size_t>(stage.tensor_parallel);
+    member_ = number % members_;
+    const auto group = cost::group_of(stage, number / members_);
+    group_ = {group.begin(), group.end()};
+    const layout::StageLayout placed = layout::infer(graph, stage);
+    for (std::size_t i = 0; i < stage.operators.size(); ++i)
+      add(graph, wires, stage, stage.operators[i], placed.partition[i]);
+  }
+}
+
+void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires,
+                   const plan::Stage& stage, OpId id, Partition how) {
+  const kernels::Wire& wire = wires[id.index()];
+  std::vector<std::int64_t> sizes;
+  std::vector<Cut> lie;
+  for (const OpId source : wire.sources) {
+    sizes.push_back(wires[source.index()].made.count);
+    lie.push_back(std::ranges::binary_search(stage.operators, source) ? part(source).makes : Cut());
+  }
+  Divider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
+  divider.divide(lie);
+  const Part& part = parts_[id] = divider.part();
+  for (std::size_t i = 0; i < part.parameters.size(); ++i) {
+    const kernels::ParameterRef owner = part.parameters[i].owner;
+    const auto [known, fresh] = weights_.try_emplace(
+        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, part.cuts[i]});
+    if (!fresh && known->second.cut != part.cuts[i])
+      throw BadInput(
+          fmt::format("operators '{}' and '{}' share parameters, and are not divided alike; with tensor "
+                      "parallelism that is not replayed",
+                      graph.op(owner.op).name, graph.op(id).name));
+  }
+}
+
+bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
+                   const plan::SharedParameters& shared) {
+  const plan::Stage& first = plan.stages[shared.stages.front().index()];
+  const auto wires = kernels::wire(graph, kernels::Number::fp32);
+  for (const core::StageId s : shared.stages) {
+    const plan::Stage& stage = plan.stages[s.index()];
+    if (stage.tensor_parallel != first.tensor_parallel) return false;
+    if (stage.tensor_parallel == 1) continue;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
+      const Division here(graph, plan, stage.devices[m], wires), there(graph, plan, first.devices[m], wires);
+      for (std::size_t slot = 0; slot < wires[shared.owner.index()].parameters.size(); ++slot)
+        if (const kernels::ParameterRef parameter{shared.owner, slot};
+            here.weights(parameter).cut != there.weights(parameter).cut)
+          return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,62 @@
+#pragma once
+// What one device of a tensor-parallel group computes of each operator.
+
+#include <map>
+#include <optional>
+
+#include "penstock/kernels/wiring.hpp"
+#include "penstock/plan/shared_parameters.hpp"
+#include "worker/cut.hpp"
+
+namespace penstock::replay {
+
+/// A device's part of an operator. Not of a group, or `whole`: all of it.
+struct Part {
+  plan::Partition how = plan::Partition::whole;
+  graph::Operator op;      ///< what its kernel computes
+  std::vector<Cut> reads;  ///< [source of its wire]
+  Cut makes;
+  bool sums_output = false, sums_inputs = false;  ///< the output, the gradients of inputs, are partial sums
+  std::optional<graph::Operator> after{};         ///< what is applied to the sum of the outputs
+  std::vector<kernels::Parameter> parameters{};   ///< in the order of the kernel's slots, which they have
+  std::vector<Cut> cuts{};                        ///< of the parameters
+};
+
+/// Which columns of the weights follow from layout::infer, the rule that simulation goes by; what is said
+/// there of bytes and layouts holds here of numbers. The bias of an operator divided by what it reads is the
+/// first device's.
+class Division {
+ public:
+  /// `wires` are of the whole graph. Throws BadInput naming the operator where a part has no kernel (layer
+  /// norms divided by features, views of a part), where it has fewer rows, columns, channels or
+  /// heads than there are devices, and where operators of a stage that share parameters divide them
+  /// differently.
+  Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
+           const std::vector<kernels::Wire>& wires);
+
+  std::size_t member() const { return member_; }
+  std::size_t members() const { return members_; }
+  const std::vector<core::DeviceId>& group() const { return group_; }
+  /// Of an operator of the device's stages.
+  const Part& part(core::OpId op) const { return parts_.at(op); }
+  /// A parameter that an operator of the device has or shares.
+  struct Weights {
+    kernels::Slot whole;
+    Cut cut;
+  };
+  const Weights& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
+
+ private:
+  void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
+           core::OpId id, plan::Partition how);
+
+  std::size_t member_ = 0, members_ = 1;
+  std::vector<core::DeviceId> group_;
+  std::map<core::OpId, Part> parts_;
+  std::map<kernels::ParameterRef, Weights> weights_;
+};
+
+/// Whether devices of one number have the same part in all the stages.
+bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan, const plan::SharedParameters& shared);
+
+}  // namespace penstock::replay

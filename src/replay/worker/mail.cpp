@@ -1,0 +1,145 @@
+#include "worker/mail.hpp"
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock::replay {
+
+using core::StageId;
+using plan::MemoryKind;
+
+namespace {
+
+/// One part of all bytes side by side; the first ones are larger by one where they are not equal.
+std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part, std::int64_t parts) {
+  std::int64_t all = 0;
+  for (const Region& region : whole) all += region.bytes.value();
+  const auto start = [&](std::int64_t i) { return all / parts * i + std::min(i, all % parts); };
+  std::vector<Region> out;
+  std::int64_t at = 0;
+  for (const Region& region : whole) {
+    const std::int64_t size = region.bytes.value(),
+                       begin = std::clamp(start(part) - at, std::int64_t{0}, size),
+                       end = std::clamp(start(part + 1) - at, std::int64_t{0}, size);
+    if (begin < end)
+      out.push_back({region.buffer, region.offset + core::Bytes(begin), core::Bytes(end - begin)});
+    at += size;
+  }
+  return out;
+}
+
+}  // namespace
+
+Mail::Mail(Device& device, const Program& program, core::DeviceId id) : device_(device), program_(program) {
+  for (const Instruction& instruction : program.devices[id.index()])
+    if (instruction.micro_batch >= 0)
+      shares_[{instruction.stage, instruction.micro_batch}] = instruction.samples;
+}
+
+std::vector<Region> Mail::room_for(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  return part_of(whole(message, arrival(message)), message.part, message.parts);
+}
+
+StageRun::Tensors& Mail::arrival(const Message& message) {
+  return arrivals_[{{message.to, message.needed_in}, message.gradient, message.from}];
+}
+
+/// Room for the whole message.
+std::vector<Region> Mail::whole(const Message& message, StageRun::Tensors& transfer) const {
+  const Samples share = shares_.at({message.to, message.needed_in});
+  std::vector<Region> out;
+  for (const core::OpId id : message.tensors) {
+    const kernels::Made& made = device_.wire(id).made;
+    Lease& lease = transfer[id];
+    if (lease == nullptr)
+      lease = device_.pool->acquire(made.element, made.count * share.count, MemoryKind::buffers,
+                                    "a message with '" + device_.name(id) + "'", true);
+    out.push_back(part(lease, share, message.samples));
+  }
+  return out;
+}
+
+Region Mail::part(const Lease& lease, Samples all, Samples some) const {
+  const core::Bytes each = lease->bytes() / all.count;
+  return {lease, each * (some.first - all.first), each * some.count};
+}
+
+void Mail::complete(const Instruction& instruction, core::Seconds time) {
+  std::vector<Lease> buffers;
+  std::vector<Missing> missing;
+  {
+    const std::lock_guard lock(mutex_);
+    std::set<std::pair<StageId, std::int64_t>> seen;  // from whom, samples
+    for (const MessageId id : instruction.receives) {
+      const Message& message = program_.messages[static_cast<std::size_t>(id)];
+      if (message.tensors.empty() || !seen.insert({message.from, message.samples.first}).second) continue;
+      const auto all = whole(message, arrival(message));
+      for (std::int32_t part = 0; part < message.parts; ++part) {
+        const std::size_t owner = static_cast<std::size_t>(part) % device_.division.members();
+        for (const Region& region : part_of(all, part, message.parts)) {
+          const auto place = std::ranges::find(buffers, region.buffer) - buffers.begin();
+          if (place == std::ssize(buffers)) buffers.push_back(region.buffer);
+          if (owner != device_.division.member())
+            missing.push_back({owner, static_cast<std::size_t>(place), region.offset, region.bytes});
+        }
+      }
+    }
+  }
+  if (!buffers.empty()) replay::complete(device_, buffers, missing, time);
+}
+
+/// In the order of the stages they come from.
+template <class Use>
+void Mail::take(MicroBatch of, bool gradients, const Use& use) {
+  const std::lock_guard lock(mutex_);
+  auto transfer = arrivals_.lower_bound({of, gradients, StageId()});
+  for (; transfer != arrivals_.end() && std::get<0>(transfer->first) == of &&
+         std::get<1>(transfer->first) == gradients;
+       transfer = arrivals_.erase(transfer))
+    for (const auto& [id, lease] : transfer->second) use(id, lease);
+}
+
+StageRun::Tensors Mail::take_tensors(StageId stage, std::int32_t micro_batch) {
+  StageRun::Tensors out;
+  take({stage, micro_batch}, false, [&](core::OpId id, const Lease& lease) {
+    device_.pool->move(lease, MemoryKind::activations);
+    out[id] = lease;
+  });
+  return out;
+}
+
+StageRun::Received Mail::take_gradients(StageId stage, std::int32_t micro_batch) {
+  StageRun::Received out;
+  take({stage, micro_batch}, true, [&](core::OpId id, const Lease& lease) { out[id].push_back(lease); });
+  return out;
+}
+
+/// The gradient of what nothing trains above is zeros.
+void Mail::post(const Message& message, const StageRun& stage) {
+  if (message.tensors.empty()) return;  // an order, nobody fetches it
+  const Samples share = shares_.at({message.from, message.sent_in});
+  std::vector<Region> regions;
+  for (const core::OpId id : message.tensors) {
+    Lease lease = message.gradient ? stage.gradient(message.sent_in, id) : stage.tensor(message.sent_in, id);
+    const kernels::Made& made = device_.wire(id).made;
+    if (lease == nullptr)
+      lease = device_.zeros(made.element, made.count * share.count, MemoryKind::workspace,
+                            "the gradient of '" + device_.name(id) + "'");
+    regions.push_back(part(lease, share, message.samples));
+  }
+  const std::lock_guard lock(mutex_);
+  posted_[{message.from, message.to, message.gradient, message.samples.first, message.part}] =
+      part_of(regions, message.part, message.parts);
+}
+
+std::vector<Region> Mail::fetch(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  auto posted =
+      posted_.extract({message.from, message.to, message.gradient, message.samples.first, message.part});
+  core::require(!posted.empty(), "a message is fetched once, after the pass that makes it");
+  return std::move(posted.mapped());
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,30 @@
+#pragma once
+// Numbers that lie in several places, counted on from one to the next.
+
+#include <span>
+
+#include "links/links.hpp"
+
+namespace penstock::replay {
+
+/// Of fp32. Referred to, not held: the pieces' owners keep them.
+class NumberRow {
+ public:
+  /// Pieces of whole numbers.
+  explicit NumberRow(Pieces pieces);
+
+  std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+  /// Where the numbers [start, start + count) lie.
+  Pieces part(std::size_t start, std::size_t count) const;
+
+ private:
+  Pieces pieces_;
+  std::vector<std::size_t> ends_;  ///< numbers up to the end of each piece
+};
+
+std::span<float> numbers(const Piece& piece);
+
+/// As large as `like`, one after the other from `to` on, which `owner` keeps.
+Pieces laid_out(const Pieces& like, const std::shared_ptr<void>& owner, float* to);
+
+}  // namespace penstock::replay

@@ -1,0 +1,48 @@
+#include "worker/numbers.hpp"
+
+#include <algorithm>
+
+#include "worker/device_numbers.hpp"
+#include "worker/regions.hpp"
+
+namespace penstock::replay {
+namespace {
+
+using kernels::Backend;
+using kernels::Element;
+
+class HostNumbers : public Numbers {
+ public:
+  HostNumbers(Backend& backend, std::size_t size)
+      : backend_(backend), values_(std::make_shared<std::vector<float>>(size)) {}
+  std::size_t size() const override { return values_->size(); }
+  void take(const std::vector<Region>& regions) override { gather(backend_, regions, *values_); }
+  void give(const std::vector<Region>& regions) override { scatter(backend_, regions, *values_); }
+  Pieces piece(std::size_t first, std::size_t count) override {
+    return {{values_, reinterpret_cast<std::byte*>(values_->data() + first), count * sizeof(float)}};
+  }
+  void add(std::size_t first, const Numbers& terms, std::size_t count) override {
+    const std::vector<float>& more = *dynamic_cast<const HostNumbers&>(terms).values_;
+    for (std::size_t i = 0; i < count; ++i) (*values_)[first + i] += more[i];
+  }
+  bool sum(kernels::Collectives&, std::size_t) override { return false; }
+  std::unique_ptr<Numbers> room(std::size_t size) const override {
+    return std::make_unique<HostNumbers>(backend_, size);
+  }
+
+ private:
+  Backend& backend_;
+  std::shared_ptr<std::vector<float>> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<Numbers> make_numbers(Backend& backend, Copier* copier, const std::vector<Region>& regions) {
+  const std::size_t size = numbers(regions);
+  const bool plain = std::ranges::all_of(
+      regions, [](const Region& region) { return region.buffer->element() == Element::fp32; });
+  if (copier != nullptr && plain && size > 0) return std::make_unique<DeviceNumbers>(backend, copier, size);
+  return std::make_unique<HostNumbers>(backend, size);
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,116 @@
+#include "worker/pool.hpp"
+
+#include <fmt/format.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/quantity_text.hpp"
+
+namespace penstock::replay {
+
+using core::Bytes;
+using kernels::Buffer;
+using plan::MemoryKind;
+
+Pool::Pool(kernels::Backend& backend, Bytes capacity, std::string device)
+    : backend_(backend), capacity_(capacity), device_(std::move(device)) {}
+
+Lease Pool::acquire(kernels::Element element, std::int64_t count_, MemoryKind kind, const std::string& what,
+                    bool settled) {
+  const std::lock_guard lock(mutex_);
+  const Size size{element, count_};
+  check(Bytes(count_ * kernels::size(element)), what);
+  Owned buffer = take(size, settled);
+  if (buffer == nullptr) buffer = make(size, what);
+  count(buffer->bytes(), kind);
+  used_[buffer.get()] = kind;
+  return Lease(buffer.release(), [self = shared_from_this()](Buffer* b) { self->give_back(b); });
+}
+
+Lease Pool::lend(const Lease& buffer, MemoryKind kind, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  check(buffer->bytes(), what);
+  count(buffer->bytes(), kind);
+  return Lease(buffer.get(), [self = shared_from_this(), buffer, kind](Buffer*) {
+    const std::lock_guard again(self->mutex_);
+    at(self->memory_.now, kind) -= buffer->bytes();
+  });
+}
+
+void Pool::move(const Lease& lease, MemoryKind kind) {
+  const std::lock_guard lock(mutex_);
+  MemoryKind& now = used_.at(lease.get());
+  at(memory_.now, now) -= lease->bytes();
+  at(memory_.now, kind) += lease->bytes();
+  now = kind;
+}
+
+void Pool::touch(Bytes bytes, MemoryKind kind, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  check(bytes, what);
+  count(bytes, kind);
+  at(memory_.now, kind) -= bytes;
+}
+
+void Pool::settle() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [size, buffers] : recent_)
+    for (Owned& buffer : buffers) settled_[size].push_back(std::move(buffer));
+  recent_.clear();
+}
+
+Worker::Memory Pool::memory() const {
+  const std::lock_guard lock(mutex_);
+  return memory_;
+}
+
+Pool::Owned Pool::take(Size size, bool settled) {
+  for (Idle* idle : {&recent_, &settled_}) {
+    if (settled && idle == &recent_) continue;
+    const auto found = idle->find(size);
+    if (found == idle->end() || found->second.empty()) continue;
+    Owned buffer = std::move(found->second.back());
+    found->second.pop_back();
+    return buffer;
+  }
+  return nullptr;
+}
+
+/// Buffers of other sizes give way where the device is full.
+Pool::Owned Pool::make(Size size, const std::string& what) {
+  try {
+    return backend_.allocate(size.first, size.second);
+  } catch (const core::BadInput&) {
+    settled_.clear();
+  }
+  try {
+    return backend_.allocate(size.first, size.second);
+  } catch (const core::BadInput& error) {
+    fail(Bytes(size.second * kernels::size(size.first)), what, error.what());
+  }
+}
+
+void Pool::check(Bytes bytes, const std::string& what) const {
+  if (plan::total(memory_.now) + bytes > capacity_)
+    fail(bytes, what,
+         fmt::format("{} of {} are in use", core::show(plan::total(memory_.now)), core::show(capacity_)));
+}
+
+void Pool::fail(Bytes bytes, const std::string& what, const std::string& why) const {
+  throw core::Error(core::ExitCode::device_failed, fmt::format("out of memory on {}: {} wants {}, and {}",
+                                                               device_, what, core::show(bytes), why));
+}
+
+void Pool::count(Bytes bytes, MemoryKind kind) {
+  at(memory_.now, kind) += bytes;
+  if (plan::total(memory_.now) > plan::total(memory_.at_peak)) memory_.at_peak = memory_.now;
+}
+
+void Pool::give_back(Buffer* buffer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = used_.find(buffer);
+  at(memory_.now, found->second) -= buffer->bytes();
+  used_.erase(found);
+  recent_[{buffer->element(), buffer->count()}].emplace_back(buffer);
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,131 @@
+#include "worker/stage_run.hpp"
+
+namespace penstock::replay {
+
+using core::OpId;
+using graph::OpKind;
+using plan::MemoryKind;
+
+void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version) {
+  InFlight& state = in_flight_[micro_batch];
+  state.samples = samples;
+  state.tensors = std::move(entered);
+  for (const OpId id : own_) {
+    const bool again = segments_.of(id).has_value();
+    run_forward(state, id, version,
+                {segments_.lasts(id) ? MemoryKind::activations : MemoryKind::workspace,
+                 again ? MemoryKind::workspace : MemoryKind::activations});
+    if (again) forget_read(state, id);
+  }
+  if (device_.grouped())
+    make_whole(state, stage_.recompute ? MemoryKind::workspace : MemoryKind::activations);
+}
+
+void StageRun::recompute(std::int32_t micro_batch, int version) {
+  rebuild(in_flight_.at(micro_batch), segments_.count() - 1, version);
+}
+
+void StageRun::rebuild(InFlight& state, std::size_t segment, int version) {
+  for (const OpId id : segments_.members(segment))
+    run_forward(state, id, version, {MemoryKind::activations, MemoryKind::activations});
+  state.rebuilt.insert(segment);
+}
+
+/// All of its readers have had their backward pass.
+void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
+  for (const OpId id : segments_.members(segment)) {
+    state.kept.erase(id);
+    state.sums.erase(id);
+    if (!segments_.lasts(id)) state.tensors.erase(id);
+  }
+  std::erase_if(state.recut, [&](const auto& cut) { return !segments_.read_once(cut.first.first); });
+}
+
+void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
+  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kinds.kept);
+  if (device_.graph.op(id).kind == OpKind::input)
+    state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kinds.output, device_.name(id));
+  else if (has_kernel(id))
+    compute(state, id, version, kinds);
+  else
+    show(state, id, kinds.output);
+}
+
+/// What lasts is written a second time where it lies.
+void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
+  const MemoryKind kind = kinds.output;
+  kernels::Kernel& k = kernel(id, state.samples.count);
+  const Part& part = device_.part(id);
+  Lease& tensor = state.tensors[id];
+  const auto over = in_place_.find(id);
+  if (over != in_place_.end()) {
+    tensor = input(state, id, over->second);
+    if (segments_.count() > 0 && segments_.lasts(id)) device_.pool->move(tensor, kind);
+  } else if (tensor == nullptr || part.after) {
+    tensor = acquire(k.slots().output, kind, id);
+  }
+  const Lease output = tensor;
+  state.sums.erase(id);
+  state.kept[id] = acquire(k.slots().kept, kinds.kept, id);
+  kernels::Operands all = operands(state, id, version);
+  // oneDNN's sum may write over its first term alone.
+  if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);
+  run(k, graph::Pass::forward, all, id);
+  if (part.sums_output)
+    all_reduce(device_, {output},
+               device_.time(layout::sums(device_.graph, id, part.how).forward, state.samples.count));
+  if (part.after) apply_after(state, id, kind);
+}
+
+void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
+  const Lease sum = state.sums[id] = state.tensors.at(id);
+  const Lease output = state.tensors[id] = device_.like(*sum, kind, device_.name(id));
+  kernels::Kernel& k = device_.kernels.of(*device_.part(id).after, state.samples.count);
+  kernels::Operands operands;
+  operands.inputs = {sum.get()};
+  operands.output = output.get();
+  run(k, graph::Pass::forward, operands, id);
+}
+
+/// A view of all is another name. Of a part: a concat's input gradient takes its output gradient apart.
+void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
+  const Lease whole = input(state, id, 0);
+  if (!shows_part(id)) {
+    state.tensors[id] = whole;
+    return;
+  }
+  kernels::Kernel& k = kernel(id, state.samples.count);
+  const Lease part = acquire(k.slots().inputs[0], kind, id),
+              rest = acquire(k.slots().inputs[1], MemoryKind::workspace, id);
+  kernels::Operands parts;
+  parts.inputs = parts.input_gradients = {part.get(), rest.get()};
+  parts.output = parts.output_gradient = whole.get();
+  run(k, graph::Pass::input_gradient, parts, id);
+  state.tensors[id] = part;
+}
+
+/// What is computed again goes as soon as the stage has read it for the last time.
+void StageRun::forget_read(InFlight& state, OpId id) {
+  state.kept.erase(id);
+  state.sums.erase(id);
+  for (const OpId source : device_.wire(id).sources) {
+    if (last_reader_.at(source) != id) continue;
+    if (!segments_.read_once(source))
+      std::erase_if(state.recut, [&](const auto& cut) { return cut.first.first == source; });
+    if (own_.contains(source) && !leaving_.contains(source) && !segments_.lasts(source))
+      state.tensors.erase(source);
+  }
+}
+
+/// What leaves.
+void StageRun::make_whole(InFlight& state, MemoryKind kind) {
+  for (const OpId id : leaving_) {
+    if (cut_of(id).whole()) continue;
+    Lease& lease = state.recut[{id, Cut()}];
+    if (lease == nullptr)
+      lease = recut(device_, state.tensors.at(id), cut_of(id), Cut(), extent(state, id), kind,
+                    device_.name(id), core::Seconds(0));
+  }
+}
+
+}  // namespace penstock::replay

@@ -1,0 +1,63 @@
+#pragma once
+// The parameters of one stage on one device: versions, gradients, optimizer.
+
+#include "worker/device.hpp"
+
+namespace penstock::replay {
+
+/// How often a program's passes use each version, named by the updates in it, and how many updates it makes.
+struct VersionUse {
+  std::map<int, int> passes;
+  int updates = 0;
+};
+
+/// A version is kept while passes to come need it (PipeDream's weight stashing: Narayanan et al., SOSP 2019,
+/// section 3.3; the two versions of 2BW: Narayanan et al., ICML 2021, section 3.1); where none does, an
+/// update is made in place. When the program's last update is made, its first version is what that left: the
+/// program may start again.
+class StageWeights {
+ public:
+  /// Of the parameters that `operators` use, copies of other stages' included. Throws BadInput as the kernels
+  /// do.
+  StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use);
+
+  /// Where a parameter of the stage stands in the lists below.
+  std::size_t place(kernels::ParameterRef parameter) const { return places_.at(parameter); }
+
+  core::OpId owner(std::size_t place) const { return owners_[place]; }
+
+  const std::vector<Lease>& newest() const { return versions_.at(newest_); }
+  /// After `updates` updates; the newest where that is negative.
+  const std::vector<Lease>& version(int updates) const;
+  /// A pass that used the version is over.
+  void used(int updates);
+
+  /// Sums of a mini-batch, zeros at first; those of the next one may begin before the update is made.
+  const std::vector<Lease>& gradients(std::int64_t mini_batch) { return sums_of(mini_batch); }
+  const std::vector<Lease>& last_gradients() { return gradients(last_); }
+
+  /// The optimizer's update with the gradients of the oldest mini-batch that has some.
+  void step();
+
+ private:
+  void add(const kernels::Parameter& used);
+  std::vector<Lease>& sums_of(std::int64_t mini_batch);
+  Lease successor(const Lease& old);
+  void retire_gradients();
+
+  Device& device_;
+  VersionUse use_;
+  std::map<int, int> left_;  ///< passes to come, by version
+  std::map<kernels::ParameterRef, std::size_t> places_;
+  std::vector<core::OpId> owners_;
+  std::vector<kernels::Slot> slots_;
+  std::map<int, std::vector<Lease>> versions_;
+  int newest_ = 0;
+  std::map<std::int64_t, std::vector<Lease>> gradients_;  ///< by mini-batch
+  std::int64_t last_ = 0;
+  std::vector<std::unique_ptr<kernels::Update>> updates_;
+  std::vector<std::vector<Lease>> states_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace penstock::replay

@@ -1,0 +1,141 @@
+#include "network/max_min.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace penstock::sim {
+
+MaxMin::MaxMin(const std::vector<double>& capacity) : links_(capacity.size()) {
+  for (std::size_t l = 0; l < capacity.size(); ++l) links_[l].capacity = capacity[l];
+}
+
+MaxMin::FlowId MaxMin::add(std::span<const LinkId> route) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<FlowId>(flows_.size()));
+    flows_.emplace_back();
+  }
+  const FlowId id = free_.back();
+  free_.pop_back();
+  Flow& flow = flows_[id];
+  flow.route = route;
+  flow.tight.clear();
+  flow.rate = 0;
+  flow.reached = 0;
+  widen(flow);
+  for (const LinkId l : route) {
+    Link& link = links_[l];
+    if (link.tight) flow.tight.push_back(l);
+    link.flows.push_back(id);
+    tighten_or_slacken(l);
+  }
+  touched_.push_back(route.front());  // its flows, this one among them, reach the others
+  return id;
+}
+
+void MaxMin::remove(FlowId id) {
+  for (const LinkId l : flows_[id].route) {
+    auto& flows = links_[l].flows;
+    *std::find(flows.begin(), flows.end(), id) = flows.back();
+    flows.pop_back();
+    tighten_or_slacken(l);
+    touched_.push_back(l);
+  }
+  free_.push_back(id);
+}
+
+/// The flows of the link may be able to take more than before, and then fill other links on their ways.
+void MaxMin::set_capacity(LinkId id, double capacity) {
+  Link& changed = links_[id];
+  changed.capacity = capacity;
+  for (const FlowId f : changed.flows) {
+    widen(flows_[f]);
+    for (const LinkId l : flows_[f].route) tighten_or_slacken(l);
+  }
+  tighten_or_slacken(id);
+  touched_.push_back(id);
+}
+
+void MaxMin::widen(const Flow& flow) {
+  double most = links_[flow.route.front()].capacity;
+  for (const LinkId l : flow.route) most = std::min(most, links_[l].capacity);
+  for (const LinkId l : flow.route) links_[l].widest = std::max(links_[l].widest, most);
+}
+
+/// A link that carries the most of every flow, and a little more against rounding, never fills: no rate
+/// depends on it, and flows that meet on it do not feel each other.
+void MaxMin::tighten_or_slacken(LinkId id) {
+  constexpr double kMargin = 1 + 1e-9;
+  Link& link = links_[id];
+  const bool tight = link.capacity <= link.widest * static_cast<double>(link.flows.size()) * kMargin;
+  if (tight == link.tight) return;
+  link.tight = tight;
+  for (const FlowId f : link.flows) {
+    auto& links = flows_[f].tight;
+    tight ? links.push_back(id) : static_cast<void>(links.erase(std::find(links.begin(), links.end(), id)));
+  }
+}
+
+/// The component of a flow that this round has not reached yet.
+void MaxMin::collect(FlowId seed) {
+  reached_links_.clear();
+  reached_flows_.clear();
+  reach_flow(seed);
+  for (std::size_t i = 0; i < reached_links_.size(); ++i)
+    for (const FlowId f : links_[reached_links_[i]].flows) reach_flow(f);
+  open_ = reached_flows_.size();
+}
+
+void MaxMin::reach_flow(FlowId id) {
+  Flow& flow = flows_[id];
+  if (flow.reached == round_) return;
+  flow.reached = round_;
+  flow.open = true;
+  reached_flows_.push_back(id);
+  for (const LinkId l : flow.tight) reach_link(l);
+}
+
+void MaxMin::reach_link(LinkId id) {
+  Link& link = links_[id];
+  if (link.reached == round_) return;
+  link.reached = round_;
+  link.left = link.capacity;
+  link.open = static_cast<std::uint32_t>(link.flows.size());
+  reached_links_.push_back(id);
+}
+
+/// A link's level only rises while other links stop its flows, so a level is looked at again when it comes
+/// up.
+void MaxMin::fill() {
+  levels_.clear();
+  for (const LinkId l : reached_links_) levels_.push_back({links_[l].capacity / links_[l].open, l});
+  std::make_heap(levels_.begin(), levels_.end(), std::greater<>());
+  while (open_ > 0) {
+    std::pop_heap(levels_.begin(), levels_.end(), std::greater<>());
+    Level& level = levels_.back();
+    const Link& link = links_[level.link];
+    const double now = link.open > 0 ? link.left / link.open : 0;
+    if (now > level.rate) {
+      level.rate = now;
+      std::push_heap(levels_.begin(), levels_.end(), std::greater<>());
+      continue;
+    }
+    if (link.open > 0) stop_flows(link, level.rate);
+    levels_.pop_back();
+  }
+}
+
+void MaxMin::stop_flows(const Link& full, double rate) {
+  for (const FlowId f : full.flows) {
+    Flow& flow = flows_[f];
+    if (!flow.open) continue;
+    flow.open = false;
+    flow.rate = rate;
+    --open_;
+    for (const LinkId l : flow.tight) {
+      links_[l].left -= rate;
+      --links_[l].open;
+    }
+  }
+}
+
+}  // namespace penstock::sim

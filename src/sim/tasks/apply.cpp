@@ -1,0 +1,179 @@
+#include "tasks/apply.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+#include <numbers>
+
+#include "penstock/core/random.hpp"
+
+namespace penstock::sim {
+namespace {
+
+using trace::TaskKind;
+
+/// The standard normal distribution's value below which lies the share `p`; finite for 0 and 1 too.
+double normal_quantile(double p) {
+  using namespace boost::math::policies;
+  const double inside = std::clamp(p, 0x1.0p-54, 1 - 0x1.0p-53);
+  return -std::numbers::sqrt2 * boost::math::erfc_inv(2 * inside, policy<promote_double<false>>());
+}
+
+double normal_share_below(double x) {
+  return std::erfc(-x / std::numbers::sqrt2) / 2;
+}
+
+/// A number drawn for the task: the seed and everything that tells the task from others, mixed in one by one.
+double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
+  std::uint64_t state = core::Random(seed).next();
+  const auto mix = [&](std::int64_t part) {
+    state = core::Random(state ^ static_cast<std::uint64_t>(part)).next();
+  };
+  const auto mix_task = [&](const Task& t) {
+    mix(static_cast<std::int64_t>(t.kind));
+    mix(t.stage);
+    mix(t.micro_batch);
+  };
+  mix_task(task);
+  if (task.travels()) {
+    const Path& path = graph.paths[static_cast<std::size_t>(task.place)];
+    mix(path.from);
+    mix(path.to);
+    if (task.next >= 0) mix_task(graph.task(task.next));
+  } else {
+    mix(task.place);
+  }
+  return core::Random(state).unit();
+}
+
+class Applier {
+ public:
+  Applier(const Imperfection& imperfection, std::uint64_t seed, TaskGraph& graph)
+      : imperfection_(imperfection), seed_(seed), graph_(graph), speed_(graph.devices, 1) {}
+
+  void apply() {
+    for (const auto& slow : imperfection_.slow_devices)
+      if (slow.device < speed_.size()) speed_[slow.device] = slow.speed;
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) change_duration(t);
+    add_stragglers();
+    add_capacity_changes();
+    check_clock();
+  }
+
+ private:
+  void change_duration(std::size_t t) {
+    const Task task = graph_.tasks[t];
+    double stretch = jitter_of(task);
+    std::int64_t fixed = 0;
+    if (task.travels()) {
+      fixed = graph_.path(static_cast<TaskId>(t)).latency;
+      keep_stretch(t, stretch);
+    } else if (trace::computes(task.kind)) {
+      stretch /= speed_[static_cast<std::size_t>(task.place)];
+    }
+    if (stretch == 1) return tally(task, static_cast<double>(task.duration));
+    const double changed = static_cast<double>(fixed) + static_cast<double>(task.duration - fixed) * stretch;
+    tally(task, changed);
+    graph_.tasks.set_duration(t, std::llround(changed));
+  }
+
+  double jitter_of(const Task& task) const {
+    const auto jitter = imperfection_.jitter.find(task.kind);
+    if (jitter == imperfection_.jitter.end()) return 1;
+    return factor(jitter->second.distribution, jitter->second.width, draw(seed_, graph_, task));
+  }
+
+  void keep_stretch(std::size_t transfer, double stretch) {
+    if (stretch == 1) return;
+    graph_.stretch.resize(graph_.tasks.size(), 1);
+    graph_.stretch[transfer] = stretch;
+  }
+
+  /// Before a duration becomes a whole number: the clock must hold it.
+  void tally(const Task& task, double duration) {
+    (task.travels() ? moved_ : computed_) += duration;
+    if (!(computed_ + moved_ < kClock)) refuse();
+  }
+
+  void add_stragglers() {
+    auto windows = imperfection_.stragglers;
+    std::stable_sort(windows.begin(), windows.end(),
+                     [](const auto& a, const auto& b) { return a.from < b.from; });
+    for (const auto& window : windows) {
+      if (window.device >= speed_.size()) continue;
+      graph_.speed.resize(speed_.size());
+      graph_.speed[window.device].change(window.from.value(), window.speed);
+      graph_.speed[window.device].change(window.to.value(), 1);
+      slowest_ = std::min(slowest_, window.speed);
+    }
+  }
+
+  void add_capacity_changes() {
+    auto faults = imperfection_.link_faults;
+    std::stable_sort(faults.begin(), faults.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+    for (const auto& fault : faults)
+      for (const auto& left : fault.links) add_capacity_change(fault, left);
+    std::stable_sort(graph_.changes.begin(), graph_.changes.end(),
+                     [](const auto& a, const auto& b) { return a.time < b.time; });
+  }
+
+  void add_capacity_change(const Imperfection::LinkFault& fault, const Imperfection::LinkFault::Left& left) {
+    constexpr double kSecondsPerPicosecond = 1e-12;
+    const double whole = graph_.capacity[left.link], part = left.bandwidth.value() * kSecondsPerPicosecond;
+    const auto link = static_cast<std::uint32_t>(left.link);
+    graph_.changes.push_back({fault.at.value(), link, part, fault.name, fault.place});
+    last_ = std::max(last_, fault.at);
+    if (part > 0) narrowest_ = std::min(narrowest_, part / whole);
+    if (fault.restored == Imperfection::kNever) return;
+    graph_.changes.push_back({fault.restored.value(), link, whole, fault.name, fault.place});
+    last_ = std::max(last_, fault.restored);
+  }
+
+  /// No iteration outlasts the sum of its tasks, each at its slowest, and the time until all links are as
+  /// they stay.
+  void check_clock() const {
+    if (!(static_cast<double>(last_.value()) + computed_ / slowest_ + moved_ / narrowest_ < kClock)) refuse();
+  }
+
+  [[noreturn]] static void refuse() {
+    throw core::BadInput(
+        fmt::format("with every task at its slowest the iteration might outlast the simulator's "
+                    "clock, which ends at {:.0f} days",
+                    kClock / 86400e12));
+  }
+
+  static constexpr double kClock = 9e18;  // ps, a little below 2^63
+  const Imperfection& imperfection_;
+  std::uint64_t seed_;
+  TaskGraph& graph_;
+  std::vector<double> speed_;           ///< [device]
+  double computed_ = 0, moved_ = 0;     ///< ps, sums over tasks
+  double slowest_ = 1, narrowest_ = 1;  ///< of all windows; of all faults that leave something
+  core::Picoseconds last_;              ///< capacity change
+};
+
+}  // namespace
+
+double factor(Distribution distribution, double width, double unit) {
+  switch (distribution) {
+    case Distribution::lognormal: {
+      const double variance = std::log1p(width * width);
+      return std::exp(std::sqrt(variance) * normal_quantile(unit) - variance / 2);
+    }
+    case Distribution::normal: {
+      const double cut = normal_share_below(-1 / width);
+      return std::max(0.0, 1 + width * normal_quantile(cut + (1 - cut) * unit));
+    }
+    case Distribution::uniform:
+      break;
+  }
+  return 1 + width * (2 * unit - 1);
+}
+
+void apply(const Imperfection& imperfection, std::uint64_t seed, TaskGraph& graph) {
+  Applier(imperfection, seed, graph).apply();
+}
+
+}  // namespace penstock::sim

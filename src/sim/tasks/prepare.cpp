@@ -1,0 +1,53 @@
+#include "tasks/prepare.hpp"
+
+#include <algorithm>
+
+#include "tasks/apply.hpp"
+#include "tasks/crowding.hpp"
+
+namespace penstock::sim {
+namespace {
+
+using core::Picoseconds;
+
+std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
+  const auto replicas = static_cast<std::int64_t>(stage.in_turn ? stage.replicas() : 1);
+  return plan.training.mini_batch / stage.micro_batch / replicas;
+}
+
+/// When the first `count` mini-batches have passed all stages.
+std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration& iteration,
+                    const Times& times) {
+  std::int64_t end = 0;
+  for (const StageTasks& stage : iteration.stages)
+    for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
+      for (std::int64_t d = 0; d < stage.devices; ++d)
+        end = std::max(
+            end,
+            times.end[static_cast<std::size_t>(stage.at(stage.release[static_cast<std::size_t>(m)], d))]);
+  return end;
+}
+
+}  // namespace
+
+Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                  const SimulationOptions& options) {
+  Iteration iteration = build_iteration(problem, scheduled, options);
+  if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
+  if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
+  return iteration;
+}
+
+std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {
+  const StageTasks& stage = iteration.stages.front();
+  return static_cast<std::int64_t>(stage.forward.size()) / per_iteration(plan, stage);
+}
+
+Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times) {
+  const std::int64_t all = mini_batches(plan, iteration), half = all / 2;
+  if (half == 0) return Picoseconds(times.makespan);
+  return Picoseconds((end_of(all, plan, iteration, times) - end_of(half, plan, iteration, times)) /
+                     (all - half));
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,68 @@
+#include "tasks/tasks.hpp"
+
+#include <algorithm>
+
+namespace penstock::sim {
+namespace {
+
+/// One step of Fibonacci hashing.
+std::uint64_t mixed(std::uint64_t state, std::int64_t part) {
+  state = (state ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15;
+  return state ^ (state >> 29);
+}
+
+}  // namespace
+
+Tasks::Tasks(std::initializer_list<Task> tasks) {
+  for (const Task& task : tasks) push_back(task);
+}
+
+void Tasks::push_back(const Task& task) {
+  const Work work{task.duration, task.bytes, task.place, task.stage, task.kind};
+  entries_.push_back({task.next, task.micro_batch, shared(work)});
+}
+
+/// The work that was changed to this duration last is the likeliest to fit: a slow device changes all its
+/// passes alike.
+void Tasks::set_duration(std::size_t index, std::int64_t duration) {
+  Entry& entry = entries_[index];
+  const auto old = static_cast<std::size_t>(entry.work);
+  if (works_[old].duration == duration) return;
+  changed_.resize(works_.size(), -1);
+  std::int32_t& latest = changed_[old];
+  if (latest < 0 || works_[static_cast<std::size_t>(latest)].duration != duration) {
+    latest = static_cast<std::int32_t>(works_.size());
+    Work work = works_[old];
+    work.duration = duration;
+    works_.push_back(work);
+  }
+  entry.work = latest;
+}
+
+/// The index of this work, new or known.
+std::int32_t Tasks::shared(const Work& work) {
+  if (2 * works_.size() >= slots_.size()) index_anew();
+  std::uint64_t hash = mixed(mixed(0, work.duration), work.bytes);
+  hash = mixed(mixed(hash, work.place), work.stage);
+  hash = mixed(hash, static_cast<std::int64_t>(work.kind));
+  for (std::size_t s = hash;; ++s) {
+    std::int32_t& slot = slots_[s & (slots_.size() - 1)];
+    if (slot >= 0 && works_[static_cast<std::size_t>(slot)] == work) return slot;
+    if (slot >= 0) continue;
+    slot = static_cast<std::int32_t>(works_.size());
+    works_.push_back(work);
+    return slot;
+  }
+}
+
+/// Twice as many slots.
+void Tasks::index_anew() {
+  constexpr std::size_t kLeast = 64;
+  slots_.assign(std::max(kLeast, 2 * slots_.size()), -1);
+  std::vector<Work> works;
+  works.swap(works_);
+  works_.reserve(works.size());
+  for (const Work& work : works) shared(work);
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,26 @@
+#pragma once
+// What follows the passes of a mini-batch: gradients reduced, barriers.
+
+#include "penstock/cost/problem.hpp"
+#include "penstock/sim/options.hpp"
+#include "tasks/rows.hpp"
+#include "tasks/task_list.hpp"
+
+namespace penstock::sim {
+
+/// The ranks as built so far. Task (rank, position, i-th device) is first[rank] + position * devices + i.
+struct BuiltRows {
+  const std::vector<RankRow>& rows;
+  const std::vector<std::vector<cost::Bucket>>& buckets;    ///< [stage]
+  const std::vector<std::vector<core::DeviceId>>& devices;  ///< [rank]
+  const std::vector<TaskId>& first;                         ///< [rank]
+};
+
+/// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. After those of a rank
+/// come the sums among stages that share parameters (cost/shared_reduction.hpp), in the order of their owners
+/// on every rank: the k-th has k as its task's micro-batch. Without a flush they are left out. The k-th
+/// barriers of all ranks are one.
+void add_updates(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
+                 const BuiltRows& built, TaskList& tasks);
+
+}  // namespace penstock::sim
