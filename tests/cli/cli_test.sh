@@ -296,7 +296,13 @@ same_keys() {
     grep -oE '[a-z0-9_]+' | sort -u | grep -vxE "$data" >keys.help
   [[ -s keys.json ]] && diff keys.json keys.help || { echo "FAILED: --help tells other keys: $*"; failures=$((failures + 1)); }
 }
-same_keys 'fp32|driver|branches|rate|or|null' "$penstock" calibrate report t1.yaml
+{
+  sed 's/^launch_overhead: .*/&\ngraph_launch: 2us/' "${clusters%/experiments/clusters}/tests/fuzz/seeds/calibration/full.yaml"
+  echo 'crowding:'
+  echo '- {kernel: "product", memory_share: 0, beside: "addition", neighbours: 1, slowdown: [1.1, 1, 1.2], alone: [1us, 1us, 1us, 10, 1us, 1us], crowded: [1.1us, 1us, 1.2us, 10, 1us, 1.2us]}'
+} >crowded.yaml
+seal crowded.yaml >crowded_t1.yaml
+same_keys 'fp32|driver|branches|rate|or|null|of|a|launch|in|graph' "$penstock" calibrate report crowded_t1.yaml
 same_keys 'rows|in|out|each' "$penstock" calibrate coverage t1.yaml --model case_study --worst 1
 head -n -1 t1.yaml >cut.yaml
 expect 11 "cut.yaml:40: end: the file is truncated" "$penstock" calibrate report cut.yaml
