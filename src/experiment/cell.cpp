@@ -250,7 +250,7 @@ CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan
   if (keep_trace) out.trace = sim::simulate(problem, scheduled, simulation);
   out.summary =
       out.trace ? trace::summarise(*out.trace) : sim::simulate_summary(problem, scheduled, simulation);
-  check_length(out.summary->length);
+  check_length(to_picoseconds(out.summary->iteration));
   describe_plan(plan::strategy(plan, scheduled.stages.depth()), out.row);
   if (!out.row.estimate_s)
     out.row.estimate_s = score::estimate(problem, plan, scheduled.stages).iteration.value();

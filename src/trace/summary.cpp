@@ -88,7 +88,6 @@ double share(double value) {
 Summary summarise(const ByDevice& run) {
   const ByDevice::Extent extent = run.extent();
   Summary out;
-  out.length = extent.iteration;
   out.iteration = to_seconds(extent.iteration);
   out.mini_batches = extent.mini_batches;
   double busy = 0, exposed = 0;

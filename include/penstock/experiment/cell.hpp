@@ -89,7 +89,7 @@ report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
-/// perfect world), simulation, memory. A trace takes three times the memory of its summary.
+/// perfect world), simulation, memory. A trace is most of what a long run holds.
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace);
 

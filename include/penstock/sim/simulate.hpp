@@ -16,7 +16,7 @@ namespace penstock::sim {
 trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                       const SimulationOptions& options = {});
 
-/// summarise(simulate(...)), without recording a trace: in a third of the memory and half the time.
+/// summarise(simulate(...)), without a trace, which is most of what a long run holds.
 trace::Summary simulate_summary(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 

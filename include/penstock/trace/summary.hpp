@@ -19,8 +19,7 @@ struct DeviceSummary {
 };
 
 struct Summary {
-  core::Picoseconds length;       ///< of the iteration, exactly
-  core::Seconds iteration;        ///< the same
+  core::Seconds iteration;
   std::int64_t mini_batches = 1;  ///< that the run shows
   double samples_per_second = 0;
   double bubble = 0;                 ///< idle share of compute, mean over devices
