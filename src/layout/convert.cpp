@@ -15,12 +15,11 @@ void push(std::vector<GroupCollective>& list, Kind kind, OpId op, Bytes bytes) {
   if (bytes.value() > 0) list.push_back({kind, op, bytes});
 }
 
-/// Of all inputs that have gradients, each counted once.
-Bytes read_bytes(const graph::OpGraph& graph, OpId id) {
-  Bytes out;
+/// Each once.
+std::vector<OpId> inputs_of(const graph::OpGraph& graph, OpId id) {
+  std::vector<OpId> out;
   for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
-    if (const auto& producer = graph.op(OpId(static_cast<std::size_t>(v))); has_gradient(producer))
-      out += producer.output_bytes;
+    out.emplace_back(static_cast<std::size_t>(v));
   return out;
 }
 
@@ -31,12 +30,18 @@ void Collectives::add(const Collectives& more) {
   backward.insert(backward.end(), more.backward.begin(), more.backward.end());
 }
 
-Collectives sums(const graph::OpGraph& graph, OpId id, plan::Partition how) {
+Collectives sums(const graph::OpGraph& graph, OpId id, plan::Partition how, std::span<const OpId> inputs) {
   const Rule asked = rule(graph.op(id), how);
   Collectives out;
   if (asked.partial_output) push(out.forward, Kind::all_reduce, id, graph.op(id).output_bytes);
-  if (asked.partial_input_gradient) push(out.backward, Kind::all_reduce, id, read_bytes(graph, id));
+  for (const OpId input : inputs)
+    if (asked.partial_input_gradient && has_gradient(graph.op(input)))
+      push(out.backward, Kind::all_reduce, id, graph.op(input).output_bytes);
   return out;
+}
+
+Collectives sums(const graph::OpGraph& graph, OpId id, plan::Partition how) {
+  return sums(graph, id, how, inputs_of(graph, id));
 }
 
 Collectives convert(const graph::OpGraph& graph, OpId producer, Placement from, Placement to, OpId reader) {

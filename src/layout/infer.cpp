@@ -74,8 +74,8 @@ class Inference {
 
   /// Partial sums of tensors that are kept by tokens are scattered as they are added, and come together again
   /// on the way back: half of an all-reduce each.
-  Collectives sums_of(OpId id, Partition how) const {
-    Collectives out = sums(graph_, id, how);
+  Collectives sums_of(OpId id, Partition how) {
+    Collectives out = sums(graph_, id, how, unsummed(id, how));
     if (!stage_.sequence_parallel) return out;
     const auto read = producers(id);
     if (std::ranges::none_of(read, [&](OpId producer) { return placed(producer) == Placement::replicate; }))
@@ -84,6 +84,17 @@ class Inference {
       sum.kind = Kind::all_gather;
       out.backward.push_back(sum);
     }
+    return out;
+  }
+
+  /// Inputs of whose gradients the operator makes a term, and no operator before it does.
+  std::vector<OpId> unsummed(OpId id, Partition how) {
+    std::vector<OpId> out;
+    if (!rule(graph_.op(id), how).partial_input_gradient) return out;
+    for (const OpId producer : producers(id))
+      if (graph_.op(producer).kind != OpKind::input && summed_.insert(producer).second)
+        out.push_back(producer);
+    if (!out.empty()) out_.completes[id] = out;
     return out;
   }
 
@@ -97,6 +108,7 @@ class Inference {
   const plan::Stage& stage_;
   std::map<OpId, Placement> placed_;
   std::set<std::pair<OpId, Placement>> converted_;
+  std::set<OpId> summed_;  ///< producers whose gradients are added up over the group
   StageLayout out_;
 };
 
@@ -109,7 +121,7 @@ Placement kept(const graph::Operator& op, Partition how, const plan::Stage& stag
 
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage) {
   if (stage.tensor_parallel == 1)
-    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}};
+    return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}};
   return Inference(graph, stage).run();
 }
 

@@ -100,3 +100,25 @@ TEST_CASE("what leaves a stage by tokens is in parts already, what enters is gat
   CHECK(text(placed.collectives.forward) == "gather 1:1000 gather 2:1000 ");
   CHECK(text(placed.collectives.backward) == "gather 1:1000 gather 2:1000 ");
 }
+
+TEST_CASE(
+    "products that read one tensor share the all-reduce of its gradient, in the pass of the first of them") {
+  // queries, keys and values of x, 1,000 bytes: each device has a third of each product's term, adds its own
+  // three first, and the group adds up once instead of three times.
+  graph::GraphBuilder builder("split");
+  for (const char* name : {"x", "q", "k", "v"}) {
+    auto op = support::unit_op(name, 1e9, 1000);
+    op.kind = graph::OpKind::linear;
+    op.output_bytes = core::Bytes(1000);
+    builder.add(op);
+  }
+  for (std::size_t reader = 1; reader <= 3; ++reader) builder.add_edge(OpId(0), OpId(reader));
+  const auto g = builder.build();
+  auto s = stage(0, 3, 2, 2);
+  s.partition[OpId(0)] = Partition::whole;
+  const auto placed = layout::infer(g, s);
+  CHECK(text(placed.collectives.backward) == "reduce 1:1000 ");
+  CHECK(placed.completes == std::map<OpId, std::vector<OpId>>{{OpId(1), {OpId(0)}}});
+  // A stage without the first of them adds up for the other two.
+  CHECK(text(layout::infer(g, stage(2, 3, 2, 2)).collectives.backward) == "reduce 2:1000 ");
+}

@@ -1,6 +1,7 @@
 #pragma once
 // Collectives of a tensor-parallel group: what makes one placement of another.
 
+#include <span>
 #include <vector>
 
 #include "penstock/layout/rule.hpp"
@@ -24,8 +25,12 @@ struct Collectives {
   void add(const Collectives& more);
 };
 
-/// Those that add up an operator's own partial sums.
+/// Those that add up an operator's own partial sums: of its output, and of the gradient of each of its
+/// inputs.
 Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
+/// The same, of the gradients of these inputs alone.
+Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how,
+                 std::span<const core::OpId> inputs);
 
 /// Of a tensor that is placed as `from`, for all readers that need it as `to`, of which `reader` is the
 /// first: replicated to sharded is free and gathers the gradient, sharded to replicated gathers, one axis to

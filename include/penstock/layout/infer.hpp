@@ -1,6 +1,7 @@
 #pragma once
 // The placement of every tensor of a stage, and the collectives between them.
 
+#include <map>
 #include <vector>
 
 #include "penstock/layout/convert.hpp"
@@ -11,6 +12,10 @@ namespace penstock::layout {
 struct StageLayout {
   std::vector<plan::Partition> partition;
   Collectives collectives;
+  /// By operator: the inputs of whose gradients it makes the last term. Terms of one gradient are partial
+  /// sums on every device, and are added up over the group together, once: backward passes run against the
+  /// order, so that the first reader is the last to make one.
+  std::map<core::OpId, std::vector<core::OpId>> completes;
 };
 
 /// Where the plan is silent, Megatron-LM's rule (Shoeybi et al., 2019, section 3): a matrix is divided by
@@ -19,8 +24,10 @@ struct StageLayout {
 /// every device. With sequence parallelism that is divided by tokens, sums are scattered so, and what needs a
 /// replicated tensor gathers it: an all-reduce's bytes in two halves (Korthikanti et al., MLSys 2023,
 /// section 4.2.2; differs: that a product's input comes together once more for its weight gradient, which
-/// travels behind the input's gradient). Messages between stages carry one shard per device, gathered where a
-/// replicated tensor is needed (Narayanan et al., SC 2021, section 4.1).
+/// travels behind the input's gradient). Products that read one tensor add up its gradient first and share
+/// one collective, as DTensor's partial placements do, and as it is where they are one fused product.
+/// Messages between stages carry one shard per device, gathered where a replicated tensor is needed
+/// (Narayanan et al., SC 2021, section 4.1).
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage);
 
 /// As `rule(op, how).makes`, but for sums that sequence parallelism scatters by tokens.

@@ -75,7 +75,7 @@ std::vector<Tensor> tensors(const graph::OpGraph& graph, const Units& units) {
 void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, const ShardedTimes& times,
                  int devices, double bandwidth) {
   const double parts = bytes / devices - bytes;
-  edge.leaving.back() += parts + times.leaving(tensor.made) * bandwidth / 2;
+  edge.leaving.back() += parts + times.leaving(tensor.made, tensor.reader) * bandwidth / 2;
   edge.entering.back() += parts + times.entering(tensor.made, tensor.reader) * bandwidth / 2;
 }
 

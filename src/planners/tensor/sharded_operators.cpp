@@ -105,6 +105,15 @@ std::vector<OpId> ShardedOperators::whole_readers(OpId made) const {
   return out;
 }
 
+std::vector<OpId> ShardedOperators::summing_readers(OpId made) const {
+  if (problem_.graph.op(made).kind == OpKind::input) return {};
+  auto out = readers(made);
+  std::erase_if(out, [&](OpId reader) {
+    return !layout::rule(problem_.graph.op(reader), layout_.partition[reader.index()]).partial_input_gradient;
+  });
+  return out;
+}
+
 cost::StageLoad ShardedOperators::load(std::span<const OpId> operators) const {
   plan::Stage stage = stage_of({operators.begin(), operators.end()}, degree_);
   for (const OpId id : operators) stage.partition[id] = layout_.partition[id.index()];
@@ -150,6 +159,10 @@ double ShardedTimes::gathered(OpId made) const {
   return seconds({Kind::all_gather, made, operators_.problem_.graph.op(made).output_bytes});
 }
 
+double ShardedTimes::summed(OpId made) const {
+  return seconds({Kind::all_reduce, made, operators_.problem_.graph.op(made).output_bytes});
+}
+
 double ShardedTimes::most_excess(OpId id) const {
   double most = 0;
   for (const auto& way : operators_.ways_[id.index()]) {
@@ -170,17 +183,22 @@ ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
   return out;
 }
 
-/// In the whole model the first that needs all of a divided tensor gathers it for all others.
-double ShardedTimes::leaving(OpId made) const {
+/// In the whole model the first that needs all of a divided tensor gathers it for all others, and the first
+/// whose gradients are partial sums adds them up for all others.
+double ShardedTimes::leaving(OpId made, OpId reader) const {
   const bool for_others = operators_.whole_readers(made).size() > 1;
-  return operators_.part(made).whole_output || for_others ? gathered(made) : 0;
+  const double gather = operators_.part(made).whole_output || for_others ? gathered(made) : 0;
+  const auto summing = operators_.summing_readers(made);
+  return gather + (summing.size() > 1 && summing.front() == reader ? summed(made) : 0);
 }
 
 double ShardedTimes::entering(OpId made, OpId reader) const {
   if (operators_.part(reader).whole_input) {
     const bool gathers =
         !operators_.part(made).whole_output && operators_.whole_readers(made).front() == reader;
-    return gathers ? 0 : gathered(made);
+    const auto summing = operators_.summing_readers(made);
+    const bool late = std::ranges::count(summing, reader) > 0 && summing.front() != reader;
+    return (gathers ? 0 : gathered(made)) + (late ? summed(made) : 0);
   }
   return operators_.part(made).whole_output ? 0 : behind(reader);
 }

@@ -31,6 +31,8 @@ class ShardedOperators {
   cost::OpPart part(core::OpId id) const;
   std::vector<core::OpId> readers(core::OpId made) const;
   std::vector<core::OpId> whole_readers(core::OpId made) const;  ///< those that need all of it
+  std::vector<core::OpId> summing_readers(
+      core::OpId made) const;  ///< those with partial sums of its gradient
   void find_groups();
 
   const cost::Problem& problem_;
@@ -48,6 +50,8 @@ class ShardedOperators {
 /// cut is:
 ///  - a tensor that lies whole is gathered by its reader in another stage, and its gradient where it was
 ///  made;
+///  - products that read one tensor share the all-reduce of its gradient: one that is cut off from the first
+///  of them has its own;
 ///  - where a tensor lies divided and its reader goes on with the parts, a stage that begins there is divided
 ///  otherwise. The
 ///    reader pays what it and all operators behind it whose division may change could take more.
@@ -65,13 +69,14 @@ class ShardedTimes {
   /// Of these operators, on the slowest device type and in the slowest group.
   Passes of(std::span<const core::OpId> operators) const;
   /// Seconds that the stage of `made` takes more, and the stage of `reader`, where these differ.
-  double leaving(core::OpId made) const;
+  double leaving(core::OpId made, core::OpId reader) const;
   double entering(core::OpId made, core::OpId reader) const;
 
  private:
   Passes compute(core::OpId id, plan::Partition how) const;
   double seconds(const layout::GroupCollective& collective) const;
   double gathered(core::OpId made) const;
+  double summed(core::OpId made) const;
   double most_excess(core::OpId id) const;
   double behind(core::OpId reader) const;
 
