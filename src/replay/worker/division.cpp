@@ -284,6 +284,7 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     const layout::StageLayout placed = layout::infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)
       add(graph, wires, stage, stage.operators[i], placed.partition[i]);
+    for (const auto& [id, sources] : placed.completes) parts_.at(id).completes = sources;
   }
 }
 

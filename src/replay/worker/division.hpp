@@ -17,9 +17,11 @@ struct Part {
   std::vector<Cut> reads;  ///< [source of its wire]
   Cut makes;
   bool sums_output = false, sums_inputs = false;  ///< the output, the gradients of inputs, are partial sums
-  std::optional<graph::Operator> after{};         ///< what is applied to the sum of the outputs
-  std::vector<kernels::Parameter> parameters{};   ///< in the order of the kernel's slots, which they have
-  std::vector<Cut> cuts{};                        ///< of the parameters
+  std::vector<core::OpId>
+      completes{};  ///< sources: partial sums of their gradients have their last term then
+  std::optional<graph::Operator> after{};        ///< what is applied to the sum of the outputs
+  std::vector<kernels::Parameter> parameters{};  ///< in the order of the kernel's slots, which they have
+  std::vector<Cut> cuts{};                       ///< of the parameters
 };
 
 /// Which columns of the weights follow from layout::infer, the rule that simulation goes by; what is said
@@ -49,7 +51,6 @@ class Division {
  private:
   void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
            core::OpId id, plan::Partition how);
-
   std::size_t member_ = 0, members_ = 1;
   std::vector<core::DeviceId> group_;
   std::map<core::OpId, Part> parts_;

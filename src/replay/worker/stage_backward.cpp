@@ -108,19 +108,27 @@ void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
   hand_up(state, id, terms);
 }
 
-/// Terms that are parts of sums are added up over the group, those of all inputs at once.
 void StageRun::hand_up(InFlight& state, OpId id, const std::vector<Lease>& terms) {
   const Part& part = device_.part(id);
-  InFlight own;
-  InFlight& to = part.sums_inputs ? own : state;
-  for (std::size_t i = terms.size(); i-- > 0;)
-    if (terms[i] != nullptr) add_term(to, device_.wire(id).sources[i], part.reads[i], terms[i]);
-  if (own.gradients.empty()) return;
+  for (std::size_t i = terms.size(); i-- > 0;) {
+    const OpId source = device_.wire(id).sources[i];
+    if (terms[i] == nullptr || !device_.wire(source).trains) continue;
+    add_to(part.sums_inputs ? state.partial[source] : state.gradients[source][part.reads[i]], terms[i]);
+  }
+  if (!part.completes.empty()) add_up(state, id);
+}
+
+/// Partial sums whose last term has come are added up over the group, in one meeting of it.
+void StageRun::add_up(InFlight& state, OpId id) {
+  const Part& part = device_.part(id);
   std::vector<Lease> sums;
-  for (const auto& [source, parts] : own.gradients) sums.push_back(parts.at(Cut()));
-  all_reduce(device_, sums,
-             device_.time(layout::sums(device_.graph, id, part.how).backward, state.samples.count));
-  for (const auto& [source, parts] : own.gradients) add_term(state, source, Cut(), parts.at(Cut()));
+  for (const OpId source : part.completes)
+    if (state.partial.contains(source)) sums.push_back(state.partial.at(source));
+  if (sums.empty()) return;
+  const auto collectives = layout::sums(device_.graph, id, part.how, part.completes).backward;
+  all_reduce(device_, sums, device_.time(collectives, state.samples.count));
+  for (const OpId source : part.completes)
+    if (const auto sum = state.partial.extract(source)) add_term(state, source, Cut(), sum.mapped());
 }
 
 /// Tables are added to by their kernel, other sums by ours.
@@ -155,10 +163,12 @@ void StageRun::go_before_sum(InFlight& state, OpId id) {
   state.gradients[id] = {{Cut(), before}};
 }
 
-/// The first term becomes the sum.
 void StageRun::add_term(InFlight& state, OpId source, const Cut& cut, const Lease& term) {
-  if (!device_.wire(source).trains) return;
-  Lease& sum = state.gradients[source][cut];
+  if (device_.wire(source).trains) add_to(state.gradients[source][cut], term);
+}
+
+/// The first term becomes the sum.
+void StageRun::add_to(Lease& sum, const Lease& term) {
   if (sum == nullptr)
     sum = term;
   else
@@ -175,10 +185,7 @@ Lease StageRun::settled(InFlight& state, OpId id, const Cut& cut) {
     const Lease part =
         recut(device_, term, from, cut, extent(state, id), MemoryKind::workspace, device_.name(id),
               device_.time(from == cut ? decltype(collectives)() : collectives, state.samples.count));
-    if (sum == nullptr)
-      sum = part;
-    else
-      device_.backend.add(*sum, *part, *device_.stream);
+    add_to(sum, part);
   }
   if (sum != nullptr) terms = {{cut, sum}};
   return sum;

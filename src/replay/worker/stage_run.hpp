@@ -22,6 +22,8 @@ struct InFlight {
   std::set<std::size_t> rebuilt;  ///< segments that have been computed again
   /// Of tensors, as their readers have them cut; sums of the terms that have come so far.
   std::map<core::OpId, std::map<Cut, Lease>> gradients;
+  /// Of whole tensors: terms of this device so far, to be added up over its group.
+  std::map<core::OpId, Lease> partial;
 };
 
 /// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
@@ -89,7 +91,9 @@ class StageRun {
   void weight_gradient(InFlight& state, core::OpId id, int version);
   void defer(InFlight& state);
   void go_before_sum(InFlight& state, core::OpId id);
+  void add_up(InFlight& state, core::OpId id);
   void add_term(InFlight& state, core::OpId source, const Cut& cut, const Lease& term);
+  void add_to(Lease& sum, const Lease& term);
   Lease settled(InFlight& state, core::OpId id, const Cut& cut);
   Lease own_gradient(InFlight& state, core::OpId id);
 
