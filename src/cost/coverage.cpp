@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -65,7 +66,7 @@ Coverage collective_coverage(const Problem& problem, const plan::Plan& plan) {
   Coverage out;
   for (const plan::Stage& stage : plan.stages) {
     if (stage.tensor_parallel == 1) continue;
-    const GroupTimes group(problem.cluster, group_of(stage, 0));
+    const GroupTimes group(problem.cluster, plan::Mesh(stage).replica(0));
     const std::int64_t samples = plan::samples_per_device(plan, stage);
     const auto layout = layout::infer(problem.graph, stage);
     const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());

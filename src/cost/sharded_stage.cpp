@@ -9,6 +9,7 @@
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
+#include "penstock/plan/mesh.hpp"
 #include "zero_overlap.hpp"
 
 namespace penstock::cost {
@@ -22,11 +23,9 @@ using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
 
-/// The devices with one number within their groups, by number; all together for operators divided by samples.
+/// Devices that hold the same shards: of every replica one.
 std::vector<Devices> replica_groups(const plan::Stage& stage) {
-  std::vector<Devices> out(static_cast<std::size_t>(stage.tensor_parallel));
-  for (std::size_t i = 0; i < stage.devices.size(); ++i) out[i % out.size()].push_back(stage.devices[i]);
-  return out;
+  return plan::Mesh(stage).groups(plan::MeshDim::data);
 }
 
 Bytes rounded_up(Bytes all, double part) {
@@ -227,7 +226,7 @@ void ReplicaTimes::divide() {
 
 /// On the slowest device of the group.
 StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int64_t samples) const {
-  const auto group = group_of(stage_, replica);
+  const auto group = plan::Mesh(stage_).replica(replica);
   StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
   for (std::size_t m = 0; m < group.size(); ++m) {
@@ -263,7 +262,7 @@ const std::vector<OpTime>& ReplicaTimes::spoken(const Speakers& who) {
 }
 
 std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
-  const auto group = group_of(stage_, replica);
+  const auto group = plan::Mesh(stage_).replica(replica);
   Alike alike{{}, samples};
   for (const DeviceId d : group) alike.first.push_back(problem_.cluster.devices()[d.index()].type);
   const auto [known, fresh] = computed_.try_emplace(std::move(alike));
@@ -423,13 +422,8 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
                                      const SummedWeights& weights, bool gathers_later) {
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
-  if (weights.in_group > Bytes(0)) {  // each device has the gradient of its tokens
-    out.push_back({{}, gradients(weights.in_group), false});
-    for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
-      const auto group = group_of(stage, r);
-      out.back().groups.emplace_back(group.begin(), group.end());
-    }
-  }
+  if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
+    out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
   if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
     if (stage.zero == 0)
       out.push_back({replica_groups(stage), gradients(own), false});

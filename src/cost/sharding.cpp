@@ -19,9 +19,4 @@ double part_of(const plan::Stage& stage, std::size_t member) {
          static_cast<double>(std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0}));
 }
 
-std::span<const core::DeviceId> group_of(const plan::Stage& stage, std::size_t replica) {
-  const auto size = static_cast<std::size_t>(stage.tensor_parallel);
-  return std::span(stage.devices).subspan(replica * size, size);
-}
-
 }  // namespace penstock::cost

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "penstock/layout/ties.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -31,9 +32,8 @@ Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
   const auto all = plan::devices(shared, plan);
   if (first.tensor_parallel == 1 || !alike(problem.graph, plan, shared))
     return {{all}, gradients(static_cast<double>(whole.value())), false};
-  std::vector<std::vector<core::DeviceId>> groups(static_cast<std::size_t>(first.tensor_parallel));
+  const auto groups = plan::Mesh(all, first.tensor_parallel).groups(plan::MeshDim::data);
   double most = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) groups[i % groups.size()].push_back(all[i]);
   for (std::size_t m = 0; m < groups.size(); ++m) most = std::max(most, part_of(first, m));
   return {groups, gradients(static_cast<double>(whole.value()) * most), false};
 }

@@ -40,8 +40,6 @@ OpPart op_part(const graph::Operator& op, plan::Partition partition, double part
 
 /// Of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
-/// The devices of one replica.
-std::span<const core::DeviceId> group_of(const plan::Stage& stage, std::size_t replica);
 
 /// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group stand between the
 /// operators and hide behind nothing. With ZeRO 2 replicas scatter each layer's gradients, with ZeRO 3 they
