@@ -3,6 +3,7 @@
 
 #include "crowding.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::check {
 namespace {
@@ -77,7 +78,7 @@ class Row {
     const plan::Stage& stage = evidence_.plan.stages[pass.stage.index()];
     if (pass.kind == TaskKind::step)
       return cost::step_time(evidence_.problem, stage,
-                             number_ % static_cast<std::size_t>(stage.tensor_parallel),
+                             plan::Mesh(stage).coordinate(number_, plan::MeshDim::tensor),
                              evidence_.problem.cluster.type(device_));
     core::Seconds sum;
     for (const cost::OpTime& time : evidence_.pieces(pass.stage, number_, is_cut(p)))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::check {
 namespace {
@@ -39,7 +40,7 @@ void Pace::add_neighbours(const Evidence& evidence, DeviceId device) {
     const auto& devices = evidence.plan.stages[s].devices;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       if (cluster.node(devices[i]) != cluster.node(device)) continue;
-      const auto replica = i / static_cast<std::size_t>(evidence.plan.stages[s].tensor_parallel);
+      const auto replica = plan::Mesh(evidence.plan.stages[s]).coordinate(i, plan::MeshDim::data);
       uses_[{devices[i], StageId(s)}] = stage_uses.of(
           evidence.plan.stages[s], replica, std::max<std::int64_t>(1, evidence.samples(StageId(s), i)));
       if (waits_within(evidence, StageId(s))) known_ = false;

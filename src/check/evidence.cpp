@@ -4,9 +4,15 @@
 #include <optional>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::check {
 namespace {
+
+/// Which replica the i-th device of a stage belongs to.
+std::size_t replica_of(const plan::Stage& stage, std::size_t i) {
+  return plan::Mesh(stage).coordinate(i, plan::MeshDim::data);
+}
 
 using schedule::ActionKind;
 
@@ -106,7 +112,7 @@ Asked Evidence::ask(std::size_t rank, std::size_t i) const {
       const plan::Stage& s = plan.stages[id.index()];
       const auto turns = in_turn ? static_cast<std::int32_t>(s.replicas()) : 1;
       const std::int32_t m =
-          part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(i) / s.tensor_parallel : 0);
+          part.micro_batch * turns + (in_turn ? static_cast<std::int32_t>(replica_of(s, i)) : 0);
       out.passes.push_back({*kind, id, m, joined});
       joined = true;
     }
@@ -118,7 +124,7 @@ std::vector<Share> Evidence::shares(StageId stage) const {
   const plan::Stage& s = plan.stages[stage.index()];
   const std::int64_t replicas = s.replicas();
   const auto group = [&](std::int64_t replica) {
-    return cost::group_of(s, static_cast<std::size_t>(replica));
+    return plan::Mesh(s).replica(static_cast<std::size_t>(replica));
   };
   std::vector<Share> out;
   for (std::int64_t m = 0; m < plan.training.mini_batch * trace.mini_batches / s.micro_batch; ++m) {
@@ -135,20 +141,20 @@ std::vector<Share> Evidence::shares(StageId stage) const {
 std::int64_t Evidence::samples(StageId stage, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
   if (in_turn) return s.micro_batch;
-  const std::int64_t n = s.replicas(), r = static_cast<std::int64_t>(i) / s.tensor_parallel;
+  const auto n = s.replicas(), r = static_cast<std::int64_t>(replica_of(s, i));
   return s.micro_batch * (r + 1) / n - s.micro_batch * r / n;
 }
 
 cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
-  const auto replica = i / static_cast<std::size_t>(s.tensor_parallel);
-  return cost::stage_time(problem, s, operators, replica, std::max<std::int64_t>(1, samples(stage, i)))
+  return cost::stage_time(problem, s, operators, replica_of(s, i),
+                          std::max<std::int64_t>(1, samples(stage, i)))
       .total();
 }
 
 const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, bool cut) {
   const plan::Stage& s = plan.stages[stage.index()];
-  auto& out = pieces_[{stage, static_cast<std::int64_t>(i) / s.tensor_parallel, cut}];
+  auto& out = pieces_[{stage, static_cast<std::int64_t>(replica_of(s, i)), cut}];
   if (!out.empty()) return out;
   if (!cut) return out.assign(1, time(stage, s.operators, i)), out;
   for (const auto& operators : buckets(stage)) out.push_back(time(stage, operators, i));

@@ -2,6 +2,7 @@
 
 #include "evidence.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::check {
 namespace {
@@ -72,7 +73,7 @@ class StageOnDevice {
 
  private:
   static cost::StageLoad load(const Evidence& evidence, const plan::Stage& stage, std::size_t i) {
-    return cost::stage_load(evidence.problem, stage, i % static_cast<std::size_t>(stage.tensor_parallel));
+    return cost::stage_load(evidence.problem, stage, plan::Mesh(stage).coordinate(i, plan::MeshDim::tensor));
   }
   Held& at(Picoseconds time) { return changes_[time.value()]; }
   void hold(Picoseconds from, Picoseconds to, std::int64_t bytes) {

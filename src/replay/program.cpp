@@ -7,7 +7,7 @@
 #include <set>
 
 #include "penstock/core/error.hpp"
-#include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
@@ -239,8 +239,8 @@ class Lowering {
   /// From and to the devices of both groups in turn.
   void add_parts(Message message, core::Bytes bytes, StageId from, const Share& a, std::int32_t sent,
                  StageId to, const Share& b, std::int32_t needed, std::int32_t room) {
-    const auto senders = cost::group_of(plan_.stages[from.index()], a.replica),
-               receivers = cost::group_of(plan_.stages[to.index()], b.replica);
+    const auto senders = plan::Mesh(plan_.stages[from.index()]).replica(a.replica),
+               receivers = plan::Mesh(plan_.stages[to.index()]).replica(b.replica);
     message.from = from;
     message.to = to;
     message.sent_in = a.number;

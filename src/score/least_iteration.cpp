@@ -5,6 +5,7 @@
 
 #include "exposed_reduction.hpp"
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/score/plan_pipeline.hpp"
@@ -73,7 +74,7 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
       device.head = std::min(device.head, head[s]);
       device.tail = std::min(device.tail, tail[s]);
       device.work +=
-          mine.all[d / static_cast<std::size_t>(stage.tensor_parallel)] * static_cast<double>(count);
+          mine.all[plan::Mesh(stage).coordinate(d, plan::MeshDim::data)] * static_cast<double>(count);
       device.passes += 4 * count + static_cast<std::int64_t>(stage.operators.size() + 4 * plan.stages.size());
     }
     for (const std::size_t e : stages.leaving(core::StageId(s))) {

@@ -7,6 +7,7 @@
 
 #include "exposed_reduction.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/plan/mesh.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 
@@ -103,8 +104,8 @@ void add_links(const cost::Problem& problem, const plan::Stage& x, int first_x, 
     PipelineLink link{first_x + static_cast<int>(a), first_y + static_cast<int>(b), {}, {}};
     if (bytes_per_sample.value() > 0) {
       const core::Bytes bytes = problem.training.compression.activation_bytes(bytes_per_sample * samples);
-      const Flight there = flight(problem.cluster, cost::group_of(x, a), cost::group_of(y, b), bytes);
-      const Flight back = flight(problem.cluster, cost::group_of(y, b), cost::group_of(x, a), bytes);
+      const Flight there = flight(problem.cluster, plan::Mesh(x).replica(a), plan::Mesh(y).replica(b), bytes);
+      const Flight back = flight(problem.cluster, plan::Mesh(y).replica(b), plan::Mesh(x).replica(a), bytes);
       link.forward = there.bytes, link.forward_latency = there.latency;
       link.backward = back.bytes, link.backward_latency = back.latency;
     }
@@ -139,7 +140,7 @@ void slow_down(PipelineLink& link, const PipelineLink& message) {
 std::string place(const plan::Plan& plan, const Pipeline& devices, std::size_t site) {
   const auto all = seats(plan);
   const auto device = [&](std::size_t machine) {
-    return cost::group_of(plan.stages[all[machine].stage], all[machine].replica).front().index();
+    return plan::Mesh(plan.stages[all[machine].stage]).replica(all[machine].replica).front().index();
   };
   if (site < all.size()) return fmt::format("device {} (stage {})", device(site), all[site].stage);
   const PipelineLink& link = devices.links[site - all.size()];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "penstock/plan/mesh.hpp"
 #include "tasks/prepare.hpp"
 
 namespace penstock::sim {
@@ -36,9 +37,10 @@ std::vector<std::vector<std::size_t>> replicas(const plan::Plan& plan) {
   std::vector<std::vector<std::size_t>> out(plan.stages.size());
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
+    const plan::Mesh mesh(stage);
     for (std::size_t i = 0; i < stage.devices.size(); ++i) {
       out[s].resize(std::max(out[s].size(), stage.devices[i].index() + 1));
-      out[s][stage.devices[i].index()] = i / static_cast<std::size_t>(stage.tensor_parallel);
+      out[s][stage.devices[i].index()] = mesh.coordinate(i, plan::MeshDim::data);
     }
   }
   return out;

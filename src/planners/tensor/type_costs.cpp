@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "penstock/plan/mesh.hpp"
+
 namespace penstock::planners {
 namespace {
 
@@ -57,7 +59,7 @@ TypeCosts::TypeCosts(const cost::Problem& problem, const plan::Stage& stage)
   std::map<std::vector<std::size_t>, std::pair<double, std::size_t>>
       slowest;  // of the groups with these types
   for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r) {
-    const auto group = cost::group_of(stage, r);
+    const auto group = plan::Mesh(stage).replica(r);
     const std::pair<double, std::size_t> here(pace(cost::GroupTimes(problem.cluster, group)), r);
     auto& most = slowest.try_emplace(types_of(problem, group), here).first->second;
     if (here.first > most.first) most = here;
@@ -67,7 +69,7 @@ TypeCosts::TypeCosts(const cost::Problem& problem, const plan::Stage& stage)
 }
 
 void TypeCosts::add_clocks(std::size_t replica) {
-  const auto group = cost::group_of(stage_, replica);
+  const auto group = plan::Mesh(stage_).replica(replica);
   const auto types = types_of(problem_, group);
   const cost::GroupTimes times(problem_.cluster, group);
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts
@@ -112,7 +114,7 @@ cost::StageLoad TypeCosts::load(OpId op, plan::Partition how, std::optional<std:
 }
 
 double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
-  const auto group = cost::group_of(stage_, clock.replica);
+  const auto group = plan::Mesh(stage_).replica(clock.replica);
   cost::OpTime compute;
   double update = 0;
   for (const std::size_t m : clock.members) {
@@ -133,7 +135,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
 }
 
 double TypeCosts::least_update(const Clock& clock) const {
-  const auto& type = problem_.cluster.type(cost::group_of(stage_, clock.replica)[clock.members.front()]);
+  const auto& type = problem_.cluster.type(plan::Mesh(stage_).replica(clock.replica)[clock.members.front()]);
   return cost::update_time(problem_, Bytes(0), type).value();
 }
 

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
-#include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::replay {
 
 Groups::Groups(const plan::Plan& plan) {
   for (const plan::Stage& stage : plan.stages)
-    for (std::size_t r = 0; stage.tensor_parallel > 1 && r < static_cast<std::size_t>(stage.replicas());
-         ++r) {
-      const auto group = cost::group_of(stage, r);
-      if (of(group.front()) < 0) list.emplace_back(group.begin(), group.end());
-    }
+    for (auto& group : plan::Mesh(stage).groups(plan::MeshDim::tensor))
+      if (group.size() > 1 && of(group.front()) < 0) list.push_back(std::move(group));
 }
 
 int Groups::of(core::DeviceId device) const {

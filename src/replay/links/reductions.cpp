@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::replay {
 
@@ -14,13 +15,6 @@ namespace {
 core::Bytes gradients(const graph::OpGraph& graph, const std::vector<core::OpId>& operators) {
   core::Bytes out;
   for (const core::OpId op : operators) out += graph.parameter_bytes(op);
-  return out;
-}
-
-/// The devices with one number within their groups, by number.
-std::vector<std::vector<core::DeviceId>> across(const std::vector<core::DeviceId>& devices, int in_group) {
-  std::vector<std::vector<core::DeviceId>> out(static_cast<std::size_t>(in_group));
-  for (std::size_t i = 0; i < devices.size(); ++i) out[i % out.size()].push_back(devices[i]);
   return out;
 }
 
@@ -42,7 +36,7 @@ void Reductions::add_own(const Program& program, const graph::OpGraph& graph, co
                          std::size_t s) {
   const plan::Stage& stage = plan.stages[s];
   if (stage.replicas() == 1) return;
-  const auto groups = across(stage.devices, stage.tensor_parallel);
+  const auto groups = plan::Mesh(stage).groups(plan::MeshDim::data);
   if (groups.size() == 1)
     return add(program, core::StageId(s), groups[0],
                gradients(graph, plan::unshared(stage.operators, program.shared)));
@@ -78,7 +72,8 @@ void Reductions::add_shared(const Program& program, const graph::OpGraph& graph,
   const plan::SharedParameters& shared = program.shared[k];
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::Bytes whole = graph.parameter_bytes(shared.owner);
-  const auto groups = across(plan::devices(shared, plan), first.tensor_parallel);
+  const auto groups =
+      plan::Mesh(plan::devices(shared, plan), first.tensor_parallel).groups(plan::MeshDim::data);
   for (std::size_t m = 0; m < groups.size(); ++m) {
     Reduction sum{
         plan::home(shared, plan), groups[m], {}, groups.size() == 1 ? whole : part(whole, first, m), shared};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::replay {
 namespace {
@@ -277,9 +278,10 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
     const auto place = std::ranges::find(stage.devices, device);
     if (place == stage.devices.end()) continue;
     const auto number = static_cast<std::size_t>(place - stage.devices.begin());
-    members_ = static_cast<std::size_t>(stage.tensor_parallel);
-    member_ = number % members_;
-    const auto group = cost::group_of(stage, number / members_);
+    const plan::Mesh mesh(stage);
+    members_ = mesh.extent(plan::MeshDim::tensor);
+    member_ = mesh.coordinate(number, plan::MeshDim::tensor);
+    const auto group = mesh.replica(mesh.coordinate(number, plan::MeshDim::data));
     group_ = {group.begin(), group.end()};
     const layout::StageLayout placed = layout::infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/plan/mesh.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -43,7 +44,7 @@ std::vector<std::vector<cost::PassUses>> stage_uses(const cost::Problem& problem
     for (std::int64_t r = 0; r < stage.replicas(); ++r) {
       const auto replica = static_cast<std::size_t>(r);
       const auto passes = uses.of(stage, replica, std::max<std::int64_t>(1, tasks[s].share(r)));
-      for (const core::DeviceId device : cost::group_of(stage, replica)) out[s][device.index()] = passes;
+      for (const core::DeviceId device : plan::Mesh(stage).replica(replica)) out[s][device.index()] = passes;
     }
   }
   return out;
