@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/sim/imperfection.hpp"
@@ -102,10 +102,10 @@ class Evidence {
   bool steady_messages() const;
 
   template <class... Args>
-  void fault(fmt::format_string<Args...> text, Args&&... args) {
-    faults.push_back(fmt::format(text, std::forward<Args>(args)...));
+  void violation(fmt::format_string<Args...> text, Args&&... args) {
+    violations.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
-  std::vector<std::string> faults;
+  std::vector<std::string> violations;
 
  private:
   bool exists(const Span& span) const;

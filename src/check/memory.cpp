@@ -112,15 +112,16 @@ void check_points(Evidence& evidence, std::size_t device) {
   const auto& points = evidence.trace.devices[device].memory;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (points[i].activations < Bytes(0) || points[i].buffers < Bytes(0))
-      evidence.fault("device {} holds a negative number of bytes at {} ps", device, points[i].time.value());
+      evidence.violation("device {} holds a negative number of bytes at {} ps", device,
+                         points[i].time.value());
     if (i > 0 && points[i].time <= points[i - 1].time)
-      evidence.fault("device {}: memory goes back in time", device);
+      evidence.violation("device {}: memory goes back in time", device);
   }
   if (points.empty()) return;
   if (points.back().activations != Bytes(0) || points.back().buffers != Bytes(0))
-    evidence.fault("device {} still holds bytes in the end", device);
+    evidence.violation("device {} still holds bytes in the end", device);
   if (evidence.trace.mini_batches == 1 && points.back().time > evidence.trace.iteration)
-    evidence.fault("device {}: memory changes after the iteration", device);
+    evidence.violation("device {}: memory changes after the iteration", device);
 }
 
 void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
@@ -130,7 +131,7 @@ void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
   const std::int64_t time = e == expected.end() ? f->first
                             : f == found.end()  ? e->first
                                                 : std::min(e->first, f->first);
-  evidence.fault("device {}: memory is not what passes and messages hold at {} ps", device, time);
+  evidence.violation("device {}: memory is not what passes and messages hold at {} ps", device, time);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/lowering.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "penstock/sim/schedule_trace.hpp"
 #include "schedule_report.hpp"
 
@@ -93,10 +93,10 @@ Schedule load(const ScheduleFlags& flags) {
   const Schedule schedule = schedule::load_schedule(flags.name);
   check_file_shape(flags, schedule);
   const int count = flags.shape.micro_batches > 0 ? flags.shape.micro_batches : micro_batches(schedule);
-  const auto faults = schedule::schedule_faults(schedule, count);
-  if (faults.empty()) return schedule;
+  const auto violations = schedule::schedule_violations(schedule, count);
+  if (violations.empty()) return schedule;
   std::string message = flags.name + ": the schedule is not valid";
-  for (const std::string& fault : faults) message += "\n  " + fault;
+  for (const std::string& violation : violations) message += "\n  " + violation;
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 

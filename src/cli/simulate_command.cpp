@@ -2,10 +2,10 @@
 
 #include "command.hpp"
 #include "imperfect_report.hpp"
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -37,9 +37,9 @@ struct SimulateFlags {
 
 void verify(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
             const sim::SimulationOptions& options) {
-  const auto faults = check::trace_faults(problem, scheduled, trace, options);
-  if (!faults.empty())
-    throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
+  const auto violations = check::trace_violations(problem, scheduled, trace, options);
+  if (!violations.empty())
+    throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + violations.front());
 }
 
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
@@ -105,12 +105,13 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   flags.compression.apply(plan.training.compression);
   flags.bucket.apply(plan.training);
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
-  if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
-    refuse(flags.file, faults);
+  if (const auto violations = plan::structural_violations(graph, cluster, plan); !violations.empty())
+    refuse(flags.file, violations);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
-  const auto faults = flags.allow_oom ? score::rule_faults(problem, plan) : score::faults(problem, plan);
-  if (!faults.empty()) refuse(flags.file, faults);
+  const auto violations =
+      flags.allow_oom ? score::rule_violations(problem, plan) : score::violations(problem, plan);
+  if (!violations.empty()) refuse(flags.file, violations);
 
   const auto imperfection = flags.imperfection.load(cluster);
   check_combination(flags, imperfection);

@@ -28,10 +28,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view kOutOfMemory = "out of memory: ";
 
 void check(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto faults = score::faults(problem, plan);
-  if (!faults.empty())
+  const auto violations = score::violations(problem, plan);
+  if (!violations.empty())
     throw core::Error(core::ExitCode::internal,
-                      "planner " + plan.planner + " made an invalid plan: " + faults.front());
+                      "planner " + plan.planner + " made an invalid plan: " + violations.front());
 }
 
 /// Calls planners' evaluations and counts their seconds, over all threads.
@@ -112,8 +112,8 @@ void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::str
   } catch (const core::BadInput& e) {
     throw core::Infeasible(e.what());
   }
-  const auto faults = score::faults(problem, plan);
-  if (!faults.empty()) throw core::Infeasible(faults.front());
+  const auto violations = score::violations(problem, plan);
+  if (!violations.empty()) throw core::Infeasible(violations.front());
 }
 
 /// Nothing in an imperfect world: there devices may be faster than their type.

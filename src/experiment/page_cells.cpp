@@ -15,8 +15,8 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/report/cell_data.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -109,12 +109,12 @@ void add_path(const sim::Explanation& explanation, report::CellData& out) {
 }
 
 void check(const cost::Problem& problem, plan::Plan& plan) {
-  const auto refuse = [](const std::vector<std::string>& faults) {
-    if (!faults.empty()) throw core::Error(core::ExitCode::invalid_plan, faults.front());
+  const auto refuse = [](const std::vector<std::string>& violations) {
+    if (!violations.empty()) throw core::Error(core::ExitCode::invalid_plan, violations.front());
   };
-  refuse(plan::structural_faults(problem.graph, problem.cluster, plan));
+  refuse(plan::structural_violations(problem.graph, problem.cluster, plan));
   score::derive_in_flight(problem, plan);
-  refuse(score::rule_faults(problem, plan));
+  refuse(score::rule_violations(problem, plan));
 }
 
 std::vector<std::string> names(const graph::OpGraph& graph) {

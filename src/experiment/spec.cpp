@@ -18,7 +18,7 @@
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/shapes.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "selection.hpp"
@@ -203,8 +203,8 @@ report::Rows rows_to_come(const Spec& spec) {
 /// Model files come in numbers of their own.
 void check_precision(const Yaml& root, const Spec& spec) {
   for (const Cell& cell : spec.cells)
-    if (const auto fault = plan::precision_fault(spec.inputs->model(cell.model), cell.training))
-      root.at("precision").fail(cell.model.name + ": " + *fault);
+    if (const auto violation = plan::precision_violation(spec.inputs->model(cell.model), cell.training))
+      root.at("precision").fail(cell.model.name + ": " + *violation);
 }
 
 /// Pinned sizes.

@@ -16,7 +16,7 @@ bool negative(Picoseconds t) {
   return t < Picoseconds(0);
 }
 
-std::string stage_fault(const Pipeline& pipeline) {
+std::string stage_violation(const Pipeline& pipeline) {
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const PipelineStage& stage = pipeline.stages[s];
     if (negative(stage.forward) || negative(stage.backward) || negative(stage.after) || negative(stage.early))
@@ -43,7 +43,7 @@ std::string link_fault(const Pipeline& pipeline) {
 }
 
 /// No schedule lasts longer than all tasks one after the other.
-std::string clock_fault(const Pipeline& pipeline) {
+std::string clock_violation(const Pipeline& pipeline) {
   constexpr double kClock = 9e18;
   const auto number = [](Picoseconds t) { return static_cast<double>(t.value()); };
   double once = 0, after = 0;
@@ -112,16 +112,16 @@ void sort_steps(const Pipeline& pipeline, Unrolled& out) {
 
 }  // namespace
 
-std::string fault(const Pipeline& pipeline) {
+std::string violation(const Pipeline& pipeline) {
   if (pipeline.stages.empty()) return "a pipeline has at least one stage";
   if (pipeline.micro_batches < 1) return fmt::format("{} micro-batches", pipeline.micro_batches);
-  for (const auto& look : {stage_fault, link_fault, clock_fault})
+  for (const auto& look : {stage_violation, link_fault, clock_violation})
     if (std::string found = look(pipeline); !found.empty()) return found;
   return "";
 }
 
 void check_runnable(const Pipeline& pipeline) {
-  if (const std::string found = fault(pipeline); !found.empty()) throw core::BadInput(found);
+  if (const std::string found = violation(pipeline); !found.empty()) throw core::BadInput(found);
   const std::size_t sites = pipeline.stages.size() + pipeline.links.size();
   if (2.0 * static_cast<double>(sites) * pipeline.micro_batches > static_cast<double>(plan::kMostPasses))
     throw core::Error(core::ExitCode::limit,
@@ -130,7 +130,7 @@ void check_runnable(const Pipeline& pipeline) {
 }
 
 Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pipeline.links.size()) {
-  if (const std::string found = fault(pipeline); !found.empty()) throw core::BadInput(found);
+  if (const std::string found = violation(pipeline); !found.empty()) throw core::BadInput(found);
   place_steps(pipeline, *this);
   connect_steps(pipeline, *this);
   sort_steps(pipeline, *this);

@@ -7,7 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -123,8 +123,8 @@ Schedule family_rows(const Plan& plan, const PassCosts& costs) {
 Schedule file_rows(const Plan& plan) {
   refuse_k(plan);
   Schedule schedule = load_schedule(plan.schedule);
-  if (const auto faults = schedule_faults(schedule, uniform_micro_batches(plan)); !faults.empty())
-    throw core::BadInput(plan.schedule + ": " + faults.front());
+  if (const auto violations = schedule_violations(schedule, uniform_micro_batches(plan)); !violations.empty())
+    throw core::BadInput(plan.schedule + ": " + violations.front());
   check_placement(plan, schedule, plan::rank_of_stage(plan));
   return schedule;
 }
@@ -215,7 +215,7 @@ class Updates {
 };
 
 /// What is wrong with one stage's passes, in the order of the row; empty when nothing is.
-std::string first_fault(const Row& row, std::int32_t s, std::int32_t count, std::int64_t most) {
+std::string first_violation(const Row& row, std::int32_t s, std::int32_t count, std::int64_t most) {
   std::vector<bool> begun(static_cast<std::size_t>(count)), ended(begun);
   std::int64_t held = 0;
   for (const Action& action : row)
@@ -288,16 +288,16 @@ bool by_cost(const Plan& plan) {
                      [&](const Family& family) { return family.searched && family.name == plan.schedule; });
 }
 
-std::vector<std::string> order_faults(const Plan& plan, const Schedule& order) {
-  std::vector<std::string> faults;
+std::vector<std::string> order_violations(const Plan& plan, const Schedule& order) {
+  std::vector<std::string> violations;
   for (std::int32_t s = 0; s < order.stages(); ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
     const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
     const Row& row = order.ranks[static_cast<std::size_t>(order.rank_of_stage[static_cast<std::size_t>(s)])];
-    const std::string fault = first_fault(row, s, count, stage.in_flight / stage.micro_batch);
-    if (!fault.empty()) faults.push_back(fmt::format("stage {}: {}", s, fault));
+    const std::string violation = first_violation(row, s, count, stage.in_flight / stage.micro_batch);
+    if (!violation.empty()) violations.push_back(fmt::format("stage {}: {}", s, violation));
   }
-  return faults;
+  return violations;
 }
 
 std::vector<std::int32_t> most_held(const Schedule& order) {

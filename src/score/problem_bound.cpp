@@ -14,7 +14,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 
 namespace penstock::score {
 namespace {
@@ -256,8 +256,8 @@ const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
 }
 
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family) {
-  if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
-    throw core::BadInput(*fault);
+  if (const auto violation = plan::mini_batch_violation(problem.graph, problem.training.mini_batch))
+    throw core::BadInput(*violation);
   return ProblemBoundSearch(problem, reduction, family).all();
 }
 

@@ -1,4 +1,4 @@
-// The judge finds what is wrong: one planted fault of every kind.
+// The judge finds what is wrong: one planted violation of every kind.
 
 #include "support/planted.hpp"
 
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -66,17 +66,19 @@ struct World {
     return builder.build();
   }
 
-  /// Whether the trace is without fault as it is, and has one with `text` after the change.
+  /// Whether the trace is without violation as it is, and has one with `text` after the change.
   void finds(const std::string& text, const std::function<void(trace::Trace&)>& change) const {
     const cost::Problem problem{graph, cluster, costs, plan.training};
     trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-    for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
-      FAIL_CHECK(fault);
+    for (const auto& violation :
+         check::trace_violations(problem, {problem.graph, plan, order}, trace, options))
+      FAIL_CHECK(violation);
     change(trace);
-    const auto faults = check::trace_faults(problem, {problem.graph, plan, order}, trace, options);
-    const bool found = std::any_of(faults.begin(), faults.end(),
-                                   [&](const auto& fault) { return fault.find(text) != std::string::npos; });
-    const std::string first = faults.empty() ? "no fault" : faults.front();
+    const auto violations = check::trace_violations(problem, {problem.graph, plan, order}, trace, options);
+    const bool found = std::any_of(violations.begin(), violations.end(), [&](const auto& violation) {
+      return violation.find(text) != std::string::npos;
+    });
+    const std::string first = violations.empty() ? "no fault" : violations.front();
     CHECK_MESSAGE(found, text, " was planted, found was: ", first);
   }
 };
@@ -206,22 +208,24 @@ TEST_CASE("orders that compute with what is not there are found") {
     return world;
   };
   const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const auto first_fault = [&](std::vector<ActionKind> passes) {
+  const auto first_violation = [&](std::vector<ActionKind> passes) {
     const auto order = with(passes).order;
-    const auto faults = check::trace_faults(problem, {problem.graph, world.plan, order},
-                                            sim::simulate(problem, {problem.graph, world.plan, order}));
-    return faults.empty() ? "none" : faults.front();
+    const auto violations =
+        check::trace_violations(problem, {problem.graph, world.plan, order},
+                                sim::simulate(problem, {problem.graph, world.plan, order}));
+    return violations.empty() ? "none" : violations.front();
   };
-  CHECK(first_fault({ActionKind::forward, ActionKind::input_gradient, ActionKind::weight_gradient,
-                     ActionKind::step}) == "none");
+  CHECK(first_violation({ActionKind::forward, ActionKind::input_gradient, ActionKind::weight_gradient,
+                         ActionKind::step}) == "none");
   CHECK(
-      first_fault(
+      first_violation(
           {ActionKind::forward, ActionKind::weight_gradient, ActionKind::input_gradient, ActionKind::step}) ==
       "device 0: the weight gradient of micro-batch 0 on stage 0 starts before its input gradient has ended");
-  CHECK(first_fault({ActionKind::forward, ActionKind::recompute, ActionKind::backward, ActionKind::step}) ==
-        "none");
-  CHECK(first_fault({ActionKind::forward, ActionKind::backward, ActionKind::recompute, ActionKind::step}) ==
-        "device 0: the backward of micro-batch 0 on stage 0 starts before its recompute has ended");
+  CHECK(first_violation(
+            {ActionKind::forward, ActionKind::recompute, ActionKind::backward, ActionKind::step}) == "none");
+  CHECK(
+      first_violation({ActionKind::forward, ActionKind::backward, ActionKind::recompute, ActionKind::step}) ==
+      "device 0: the backward of micro-batch 0 on stage 0 starts before its recompute has ended");
 }
 
 TEST_CASE("a pause within a pair is found") {
@@ -251,9 +255,9 @@ TEST_CASE("leaving a barrier early is found") {
   };
   const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
   const auto trace = sim::simulate(problem, {problem.graph, world.plan, with(2, 2)});
-  CHECK(check::trace_faults(problem, {problem.graph, world.plan, with(2, 2)}, trace) ==
+  CHECK(check::trace_violations(problem, {problem.graph, world.plan, with(2, 2)}, trace) ==
         std::vector<std::string>{});
-  CHECK(check::trace_faults(problem, {problem.graph, world.plan, with(5, 0)}, trace) ==
+  CHECK(check::trace_violations(problem, {problem.graph, world.plan, with(5, 0)}, trace) ==
         std::vector<std::string>{"barrier 0 is left before all have come to it"});
 }
 

@@ -17,11 +17,11 @@
 #include "penstock/experiment/schedule_study.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/graph/graph_file.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/report/published_runs.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "penstock/sim/imperfection.hpp"
 #include "support/checkout.hpp"
 
@@ -110,10 +110,11 @@ TEST_CASE("every example of a plan is valid") {
     const auto graph = experiment::load_model(head.model);
     const auto plan = plan::parse_plan(text, kPlace, graph);
     const auto cluster = cluster::load_cluster(head.cluster.name);
-    std::string faults;
-    for (const auto& fault : plan::structural_faults(graph, cluster.first(head.cluster.devices), plan))
-      faults += fault + "\n";
-    CHECK_MESSAGE(faults.empty(), faults);
+    std::string violations;
+    for (const auto& violation :
+         plan::structural_violations(graph, cluster.first(head.cluster.devices), plan))
+      violations += violation + "\n";
+    CHECK_MESSAGE(violations.empty(), violations);
   }
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("every example of a schedule runs") {
   for (const std::string& text : examples("schedule")) {
     const auto schedule = schedule::parse_schedule(text, "schedule.md");
     CHECK(schedule.ranks.size() == 2);
-    CHECK(schedule::schedule_faults(schedule, 2).empty());
+    CHECK(schedule::schedule_violations(schedule, 2).empty());
   }
 }
 

@@ -55,7 +55,7 @@ Table parse_table(const std::string& readme) {
   return table;
 }
 
-/// "src/plan/faults.cpp" -> plan, "include/penstock/plan/plan.hpp" -> plan, "models/gpt.cpp" -> models.
+/// "src/plan/violations.cpp" -> plan, "include/penstock/plan/plan.hpp" -> plan, "models/gpt.cpp" -> models.
 std::string room_of(const std::string& path) {
   static const std::regex place(R"((?:src/|include/penstock/)([^/]+)/.*|(models)/.*)");
   std::smatch part;

@@ -98,7 +98,7 @@ TEST_CASE("planners that judge many plans return the best until a limit, or say 
     full = false;
     const auto found = planners::planner(planner).plan(problem, slow, core::StopToken().until_full(full));
     CHECK_FALSE(found.complete);
-    CHECK(score::faults(problem, found.plan).empty());
+    CHECK(score::violations(problem, found.plan).empty());
     CHECK_THROWS_AS(
         planners::planner(planner).plan(problem, slow, core::StopToken().within(core::Seconds(0))),
         core::TimedOut);
@@ -129,7 +129,7 @@ TEST_CASE(
     CHECK_FALSE(found.complete);
     REQUIRE(sizes.size() == 2);
     CHECK(found.plan.stages.front().micro_batch == sizes[1]);
-    CHECK(score::faults(problem, found.plan).empty());
+    CHECK(score::violations(problem, found.plan).empty());
     CHECK_THROWS_AS(planners::planner(planner).plan(problem, options, stop), core::MemoryFull);
   }
 }

@@ -6,7 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -91,7 +91,7 @@ TEST_CASE("published schedules read, print the same and have no faults") {
     CAPTURE(path);
     const auto schedule = schedule::load_schedule(path);
     CHECK(parse_schedule(to_csv(schedule), path) == schedule);
-    CHECK(schedule_faults(schedule, micro_batches(schedule)) == std::vector<std::string>{});
+    CHECK(schedule_violations(schedule, micro_batches(schedule)) == std::vector<std::string>{});
     ++files;
   }
   CHECK(files >= 5);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -296,9 +296,9 @@ TEST_CASE("imperfect iterations keep the rules") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const sim::SimulationOptions options{network, {}, &world, seed};
       const auto order = schedule::plan_order(c.plan);
-      CHECK(check::trace_faults(c.problem(), {c.problem().graph, c.plan, order},
-                                sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
-                                options) == std::vector<std::string>{});
+      CHECK(check::trace_violations(c.problem(), {c.problem().graph, c.plan, order},
+                                    sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
+                                    options) == std::vector<std::string>{});
     }
 }
 

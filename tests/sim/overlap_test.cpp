@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -42,7 +42,8 @@ trace::Trace two_stages(double factor, const std::string& imperfection = "") {
   if (!imperfection.empty()) options.imperfection = &world;
   const auto trace = sim::simulate(problem, {problem.graph, plan}, options);
   if (imperfection.empty())
-    for (const auto& fault : check::trace_faults(problem, {problem.graph, plan}, trace)) FAIL_CHECK(fault);
+    for (const auto& violation : check::trace_violations(problem, {problem.graph, plan}, trace))
+      FAIL_CHECK(violation);
   return trace;
 }
 

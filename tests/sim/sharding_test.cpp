@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -38,7 +38,7 @@ struct Matrices {
   cost::Problem problem(const plan::Plan& plan) const { return {graph, cluster, costs, plan.training}; }
   trace::Trace run(plan::Plan& plan) const {
     score::derive_in_flight(problem(plan), plan);
-    REQUIRE(score::faults(problem(plan), plan).empty());
+    REQUIRE(score::violations(problem(plan), plan).empty());
     return sim::simulate(problem(plan), score::scheduled(problem(plan), plan));
   }
   graph::OpGraph graph;
@@ -92,8 +92,8 @@ std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan
                                   const sim::SimulationOptions& options) {
   score::derive_in_flight(problem, plan);
   const auto order = score::order_of(problem, plan);
-  return check::trace_faults(problem, {problem.graph, plan, order},
-                             sim::simulate(problem, {problem.graph, plan, order}, options), options);
+  return check::trace_violations(problem, {problem.graph, plan, order},
+                                 sim::simulate(problem, {problem.graph, plan, order}, options), options);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct SearchSetting {
 
 /// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best
 /// plan until the limit. Throws Infeasible or LimitHit when there is no plan, an internal error when
-/// score::faults rejects it.
+/// score::violations rejects it.
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop);
 
@@ -59,7 +59,7 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 void check_length(core::Picoseconds iteration);
 
 /// Whether the row is what its cell always gives: a plan that was searched to the end, none that fits, or
-/// what is too large for Penstock; not a limit on time or memory that was hit, and not a fault.
+/// what is too large for Penstock; not a limit on time or memory that was hit, and not a violation.
 bool lasting(const report::CellResult& row);
 
 /// The cell asked for more than the machine had just then.

@@ -18,7 +18,7 @@ struct Boundary {
 };
 
 /// Derived from a plan whose operators each belong to exactly one stage and whose stages are listed producers
-/// first; `structural_faults` says whether that holds.
+/// first; `structural_violations` says whether that holds.
 class StageGraph {
  public:
   StageGraph(const graph::OpGraph& graph, const Plan& plan);

@@ -31,7 +31,7 @@ PassTimes slowest(const cost::Problem& problem, const std::vector<OpId>& operato
   return out;
 }
 
-/// Micro-batches of `samples`; memory as score::faults counts it, but for what Piper's model has no place
+/// Micro-batches of `samples`; memory as score::violations counts it, but for what Piper's model has no place
 /// for.
 graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::StageLoad load,
                           const PassTimes& time, std::int64_t samples) {
