@@ -20,7 +20,7 @@ constexpr double kRunsToWarmUp = 4;
 /// A key with what the models do with it.
 struct Found {
   KernelItem item;
-  core::Bytes kept;              ///< per sample
+  core::Bytes saved;             ///< per sample
   double weight = 0;             ///< s on the reference device, one sample, all models
   std::set<std::int64_t> sizes;  ///< samples
 };
@@ -84,7 +84,7 @@ class Finder {
     for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
     const double weight = reference_time(item);
-    Found& entry = found_.try_emplace(item.key, Found{item, op.kept_bytes, 0, {1}}).first->second;
+    Found& entry = found_.try_emplace(item.key, Found{item, op.saved_bytes, 0, {1}}).first->second;
     join(entry.item.work, item.work);
     for (std::size_t i = 0; i < graph::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
     entry.weight += weight;
@@ -99,7 +99,7 @@ class Finder {
 /// Operands and their gradients, and what forward keeps.
 core::Bytes memory_of(const Found& found, std::int64_t samples) {
   const cost::Work& work = found.item.work;
-  return (work.moved * samples + work.weights) * 2 + found.kept * samples;
+  return (work.moved * samples + work.weights) * 2 + found.saved * samples;
 }
 
 bool allowed(const Found& found, std::int64_t samples, const Roofline& roofline, const WorkLimits& limits) {

@@ -57,10 +57,11 @@ class StageOnDevice {
     const cost::MemoryRule& rule = evidence_.problem.memory;
     const std::int64_t copies = rule.activation_copies * samples_;
     const std::int64_t lasting = (load_.entering + load_.saved).value() * copies,
-                       kept = load_.kept.value() * copies + load_.statistics.value() * rule.activation_copies;
-    at(forward->first).activations += lasting + (again ? 0 : kept);
-    if (again) at(again->first).activations += kept;
-    at(release->last).activations -= lasting + kept;
+                       activations = load_.activations.value() * copies +
+                                     load_.statistics.value() * rule.activation_copies;
+    at(forward->first).activations += lasting + (again ? 0 : activations);
+    if (again) at(again->first).activations += activations;
+    at(release->last).activations -= lasting + activations;
     if (!rule.transient) return;
     hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
     const Picoseconds gradient =

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "add_weights.hpp"
-#include "divide_kept.hpp"
+#include "divide_activations.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/attention_core.hpp"
@@ -335,9 +335,10 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   if (stage.tensor_parallel == 1) {
     travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
     if (!in_parts) return load;
-    divide_kept(load, problem.graph, stage, [&](OpId id) {
+    divide_activations(load, problem.graph, stage, [&](OpId id) {
       const graph::Operator& op = problem.graph.op(id);
-      return Kept{op.kept_bytes, op.output_bytes, graph::core_bytes(op, problem.graph.element_bytes())};
+      return Activations{op.saved_bytes, op.output_bytes,
+                         graph::core_bytes(op, problem.graph.element_bytes())};
     });
     load.statistics = divided_statistics(problem.graph, stage,
                                          [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
@@ -348,27 +349,27 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
   const auto holds_whole = [&](OpId id) {
-    return layout::kept(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
+    return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
   };
-  const auto kept_of = [&](OpId id) {
+  const auto activations_of = [&](OpId id) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
-    const Bytes output = std::min(op.output_bytes, op.kept_bytes);
+    const Bytes output = std::min(op.output_bytes, op.saved_bytes);
     const bool whole = holds_whole(id);
-    return Kept{cut(output, whole) + cut(op.kept_bytes - output, mine.partition == Partition::whole),
-                cut(op.output_bytes, whole),
-                cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
+    return Activations{cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
+                       cut(op.output_bytes, whole),
+                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
   };
-  load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
+  load.parameters = load.activations = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpPart mine = op_part(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
-    load.kept += kept_of(id).all;
+    load.activations += activations_of(id).all;
     steps.push_back(
         divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
   }
@@ -383,7 +384,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   load.statistics = Bytes(0);
   for (const OpId id : stage.operators) load.statistics += statistics_of(id);
   if (!in_parts) return load;
-  divide_kept(load, graph, stage, kept_of);
+  divide_activations(load, graph, stage, activations_of);
   load.statistics = divided_statistics(graph, stage, statistics_of);
   return load;
 }

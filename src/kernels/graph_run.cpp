@@ -130,7 +130,7 @@ void GraphRun::Parts::add_kernel(OpId id) {
   n.kernel = backend.make_kernel(graph.op(id), samples, number);
   const Slots& slots = n.kernel->slots();
   for (const OpId source : n.sources) n.operands.inputs.push_back(node(source).output);
-  for (const Slot& slot : slots.kept) n.operands.kept.push_back(make(slot));
+  for (const Slot& slot : slots.saved) n.operands.saved.push_back(make(slot));
   for (const Slot& slot : slots.handed) n.operands.handed.push_back(make(slot));
   n.passes_on |= !slots.handed.empty();
   n.output = n.operands.output = make(slots.output);
@@ -263,7 +263,7 @@ core::Bytes GraphRun::bytes(const graph::OpGraph& graph, std::int64_t samples) {
   core::Bytes fixed, per_sample;
   for (const Operator& op : graph.operators()) {
     fixed += core::Bytes(op.parameters * graph.element_bytes() * 2);
-    per_sample += op.output_bytes * 3 + op.kept_bytes;
+    per_sample += op.output_bytes * 3 + op.saved_bytes;
   }
   return fixed + per_sample * samples;
 }

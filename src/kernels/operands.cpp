@@ -187,7 +187,7 @@ void check(const Slots& slots, graph::Pass pass, const Operands& operands) {
   core::require(has_pass(slots, pass), "a kernel has the pass it is asked to run");
   check(slots.inputs, operands.inputs);
   core::require(fits(slots.output, operands.output), "a buffer fits the output");
-  check(slots.kept, operands.kept);
+  check(slots.saved, operands.saved);
   if (pass != graph::Pass::weight_gradient) check(slots.parameters, operands.parameters);
   if (pass == graph::Pass::forward) return;
   core::require(fits(slots.output, operands.output_gradient), "a buffer fits the output gradient");

@@ -207,7 +207,7 @@ std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std
   double bytes = 0;  // of a sample
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
-    bytes += static_cast<double>(op.output_bytes.value()) + static_cast<double>(op.kept_bytes.value());
+    bytes += static_cast<double>(op.output_bytes.value()) + static_cast<double>(op.saved_bytes.value());
   }
   if (bytes * static_cast<double>(mini_batch) > kMostBytes)
     return fmt::format("{} samples of {:.3g} bytes each are more than 256 PiB", mini_batch, bytes);

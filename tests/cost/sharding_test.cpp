@@ -51,8 +51,8 @@ TEST_CASE("a device of a group keeps its part of weights and of divided tensors"
   const auto cluster = support::tiny_cluster(2);
   const cost::AnalyticCosts costs;
   const auto load = cost::stage_load({g, cluster, costs, {4}}, stage(0, 1, 2, 2));
-  CHECK(load.parameters == Bytes(4000));  // half of 8 kB
-  CHECK(load.kept == Bytes(500 + 1000));  // a's output divided, b's whole
+  CHECK(load.parameters == Bytes(4000));         // half of 8 kB
+  CHECK(load.activations == Bytes(500 + 1000));  // a's output divided, b's whole
   // b's: the gradient of its whole output and half of its input's; half of its weights' while the former
   // stand.
   CHECK(load.workspace.at(4) == Bytes(4 * (1000 + 500) + 2000));
@@ -229,9 +229,10 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
   CHECK(bytes(tokens.collectives.backward) == bytes(heads.collectives.backward) - crossing);
 
   const auto whole = cost::stage_load(problem, by_heads.operators);
-  const auto kept = cost::stage_load(problem, by_tokens).kept;
-  CHECK(kept.value() == support::near(static_cast<double>(whole.kept.value()) / 4, 1e-3));
-  CHECK(cost::stage_load(problem, by_heads).kept.value() > 1.3 * static_cast<double>(kept.value()));
+  const auto activations = cost::stage_load(problem, by_tokens).activations;
+  CHECK(activations.value() == support::near(static_cast<double>(whole.activations.value()) / 4, 1e-3));
+  CHECK(cost::stage_load(problem, by_heads).activations.value() >
+        1.3 * static_cast<double>(activations.value()));
   CHECK(cost::held_weights(graph, by_tokens, 0) == cost::held_weights(graph, by_heads, 0));
   CHECK(cost::stage_time(problem, by_tokens, 8).compute.total() <
         cost::stage_time(problem, by_heads, 8).compute.total());

@@ -18,7 +18,7 @@ TEST_CASE("a stage's load counts each tensor once") {
   const auto load = cost::stage_load(g, cost::AnalyticCosts(), stage);
   CHECK(load.entering == Bytes(1000));
   CHECK(load.leaving == Bytes(1000));
-  CHECK(load.kept == Bytes(2000));
+  CHECK(load.activations == Bytes(2000));
   // While b runs: its own gradient, a's from d, and another term of that. d's lies in a buffer.
   CHECK(load.workspace.at(2) == Bytes(2 * 3000));
 }

@@ -18,7 +18,7 @@ Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t 
   const Slots& slots = kernel_->slots();
   buffers_.inputs = add(slots.inputs);
   buffers_.parameters = add(slots.parameters);
-  buffers_.kept = add(slots.kept);
+  buffers_.saved = add(slots.saved);
   buffers_.handed = add(slots.handed);
   buffers_.output = add(slots.output);
   buffers_.output_gradient = add(slots.output);

@@ -250,7 +250,7 @@ TEST_CASE("a well-formed plan has no faults; each broken condition is said in wo
   graph::GraphBuilder wide("wide");
   graph::Operator all;
   all.name = "all";
-  all.output_bytes = all.kept_bytes = core::Bytes(std::int64_t{1} << 40);
+  all.output_bytes = all.saved_bytes = core::Bytes(std::int64_t{1} << 40);
   wide.add(all);
   const graph::OpGraph huge = wide.build();
   CHECK_FALSE(plan::mini_batch_violation(huge, 1 << 17));

@@ -30,7 +30,7 @@ graph::OpGraph random_model(core::Random& random) {
     op.kind = source ? kSources[random.between(0, 2)] : kOthers[random.between(0, 5)];
     if (op.kind == OpKind::input || op.kind == OpKind::activation || op.kind == OpKind::matmul)
       op.parameters = 0;
-    op.output_bytes = op.kept_bytes = core::Bytes(random.between(1, 9) * 100);
+    op.output_bytes = op.saved_bytes = core::Bytes(random.between(1, 9) * 100);
     builder.add(op);
   }
   for (const auto& [from, to] : dag.edges())
@@ -112,6 +112,6 @@ TEST_CASE("sharded operators: a transformer's layers add up exactly, memory of t
         support::near(cost::stage_time(problem, whole, 2).total().total().value(), 1e-12));
   const auto load = operators.load(whole.operators), expected = cost::stage_load(problem, whole);
   CHECK(load.parameters == expected.parameters);
-  CHECK(load.kept == expected.kept);
+  CHECK(load.activations == expected.activations);
   CHECK(load.workspace == expected.workspace);
 }

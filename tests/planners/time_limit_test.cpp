@@ -26,7 +26,7 @@ graph::OpGraph long_chain(std::size_t layers) {
     const double work = 1e9 + 1e6 * static_cast<double>(v * v % 997);
     op.forward_flops = op.input_gradient_flops = op.weight_gradient_flops = core::Flops(work);
     op.parameters = 100000 + static_cast<std::int64_t>(v * 7919 % 10007);
-    op.output_bytes = op.kept_bytes = core::Bytes(100000 + static_cast<std::int64_t>(v * 31 % 1009));
+    op.output_bytes = op.saved_bytes = core::Bytes(100000 + static_cast<std::int64_t>(v * 31 % 1009));
     builder.add(op);
     if (v > 0) builder.add_edge(core::OpId(v - 1), core::OpId(v));
   }

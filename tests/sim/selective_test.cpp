@@ -59,7 +59,7 @@ std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputat
   for (const int deeper : {0, 1}) {
     const auto graph = gpt(attention, 2 + deeper);
     const cost::StageLoad load = cost::stage_load({graph, cluster, kCosts, {}}, whole(graph, what));
-    by_depth[deeper] = (what ? load.saved : load.kept).value();
+    by_depth[deeper] = (what ? load.saved : load.activations).value();
   }
   return by_depth[1] - by_depth[0];
 }
@@ -108,14 +108,14 @@ TEST_CASE("the core alone is computed again, and one of them is in memory at a t
     const auto trace = sim::simulate(problem, score::scheduled(problem, plan), {});
     const auto load = cost::stage_load(problem, core);
     const auto peak = at(trace::summarise(trace).devices[0].at_peak, MemoryKind::activations);
-    CHECK(peak == load.saved * 3 + load.kept);
+    CHECK(peak == load.saved * 3 + load.activations);
     CHECK(peak == at(score::stage_memories(problem, plan)[0], MemoryKind::activations));
     CHECK(plan::in_words(plan::strategy(plan, 1)) == "PP1, gpipe, mb 1, recompute selective 1/1");
     // One core of four layers, or scores and shares of a split one (its context is saved).
     const std::int64_t shares = kHeads * kTokens * kTokens * 2;
-    CHECK(load.kept.value() == (attention == std::string("flash")   ? 4 * kHeads * kTokens
-                                : attention == std::string("split") ? 2 * shares
-                                                                    : shares));
+    CHECK(load.activations.value() == (attention == std::string("flash")   ? 4 * kHeads * kTokens
+                                       : attention == std::string("split") ? 2 * shares
+                                                                           : shares));
   }
 }
 

@@ -15,16 +15,16 @@ namespace penstock::cost {
 
 /// Sums over the operators of one stage. All but `parameters` are per sample.
 struct StageLoad {
-  core::Bytes parameters;  ///< bytes of weights, copies of those that operators elsewhere own included
-  core::Bytes kept;        ///< outputs and internals held for the backward pass; where these are computed
-                           ///< again, from then on, of the segment that has most (plan/recomputation.hpp)
-  core::Bytes entering;    ///< distinct tensors received from other stages; held for the backward pass too
-  core::Bytes leaving;     ///< distinct tensors that some other stage reads
-  Envelope workspace{};    ///< by samples: what the backward pass holds beside that (backward_workspace)
-  core::Bytes largest{};   ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
-  core::Bytes fresh{};     ///< the same without tables, whose gradients are added to in place
+  core::Bytes parameters;   ///< bytes of weights, copies of those that operators elsewhere own included
+  core::Bytes activations;  ///< outputs and internals held for the backward pass; where these are computed
+                            ///< again, from then on, of the segment that has most (plan/recomputation.hpp)
+  core::Bytes entering;     ///< distinct tensors received from other stages; held for the backward pass too
+  core::Bytes leaving;      ///< distinct tensors that some other stage reads
+  Envelope workspace{};     ///< by samples: what the backward pass holds beside that (backward_workspace)
+  core::Bytes largest{};    ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
+  core::Bytes fresh{};      ///< the same without tables, whose gradients are added to in place
   core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
-                             ///< however many samples it has, for as long as `kept`
+                             ///< however many samples it has, for as long as `activations`
   Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };

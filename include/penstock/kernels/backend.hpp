@@ -72,18 +72,18 @@ struct Slots {
   std::vector<Slot> inputs;
   std::vector<Slot> parameters;  ///< of tied operators too: the caller hands in the table
   Slot output;
-  std::vector<Slot> kept;    ///< written by forward, read by the gradients, beside inputs and output
+  std::vector<Slot> saved;   ///< written by forward, read by the gradients, beside inputs and output
   std::vector<Slot> handed;  ///< written by input_gradient, read by weight_gradient, which then comes second
 };
 
 /// Buffers in the order of the slots. A pass reads and writes no more than it needs, so others may be null:
-///   forward          inputs, parameters -> output, kept
-///   input_gradient   inputs, parameters, output, kept, output_gradient -> input_gradients, handed
-///   weight_gradient  inputs, output, kept, handed, output_gradient -> parameter_gradients
+///   forward          inputs, parameters -> output, saved
+///   input_gradient   inputs, parameters, output, saved, output_gradient -> input_gradients, handed
+///   weight_gradient  inputs, output, saved, handed, output_gradient -> parameter_gradients
 /// Inputs may be one buffer. So may gradients of the terms of a sum, and the output gradient: it is handed on
 /// as it is.
 struct Operands {
-  std::vector<Buffer*> inputs, parameters, kept, handed;
+  std::vector<Buffer*> inputs, parameters, saved, handed;
   std::vector<Buffer*> input_gradients;  ///< one per input; null for int64 inputs
   std::vector<Buffer*> parameter_gradients;
   Buffer* output = nullptr;

@@ -15,7 +15,7 @@ struct Draft {
   Number number;
   Element element;  ///< of activations, weights and their gradients
   Libraries& libraries;
-  Slots& slots;  ///< of slots_of; the builder adds kept and handed
+  Slots& slots;  ///< of slots_of; the builder adds saved and handed
   Program &forward, &input_gradient, &weight_gradient;
 };
 

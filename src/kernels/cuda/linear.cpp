@@ -12,8 +12,8 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
   const bool relu = l.fused == Function::relu, apart = l.fused != Function::none && !relu;
   Where argument = kOutput;
   if (apart && !from_output(l.fused)) {
-    draft.slots.kept = {{"argument", draft.slots.output.shape, draft.element}};
-    argument = kept(0);
+    draft.slots.saved = {{"argument", draft.slots.output.shape, draft.element}};
+    argument = saved(0);
   }
   dense_forward(draft.forward, draft, d, input(0), parameter(0), parameter(1), argument, relu);
   if (apart) function_forward(draft.forward, l.fused, draft.element, d.rows * d.out, argument, kOutput);
@@ -23,8 +23,8 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
 Where argument_gradient(Program& program, const Draft& draft, const Linear& l, const Dense& d) {
   if (l.fused == Function::none) return kOutputGradient;
   const Where gradient = program.scratch(d.rows * d.out * size(draft.element));
-  function_gradient(program, l.fused, draft.element, d.rows * d.out, from_output(l.fused) ? kOutput : kept(0),
-                    kOutputGradient, gradient);
+  function_gradient(program, l.fused, draft.element, d.rows * d.out,
+                    from_output(l.fused) ? kOutput : saved(0), kOutputGradient, gradient);
   return gradient;
 }
 

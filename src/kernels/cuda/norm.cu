@@ -135,8 +135,8 @@ Tensors<T> tensors(const Program::Run& run, const Norm& n, std::int64_t samples)
   t.channels = n.channels;
   t.batch = n.batch;
   t.x = run.as<const T>(input(0));
-  t.mean = run.as<float>(kept(0));
-  t.factor = run.as<float>(kept(1));
+  t.mean = run.as<float>(saved(0));
+  t.factor = run.as<float>(saved(1));
   return t;
 }
 
@@ -201,7 +201,7 @@ void batch_weight_gradient(Program& program, std::int64_t channels) {
 void build_norm(Draft& draft) {
   const Norm n = norm(draft.op);
   const std::int64_t groups = n.batch ? n.channels : draft.samples * n.rows;
-  draft.slots.kept = {{"mean", {groups}, Element::fp32}, {"factor", {groups}, Element::fp32}};
+  draft.slots.saved = {{"mean", {groups}, Element::fp32}, {"factor", {groups}, Element::fp32}};
   if (n.batch)
     draft.slots.handed = {{"scale_gradient", {n.channels}, Element::fp32},
                           {"shift_gradient", {n.channels}, Element::fp32}};

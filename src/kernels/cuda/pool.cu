@@ -105,8 +105,8 @@ void gradient(const Queue& queue, const Sizes& s, const T* y, const float* place
 
 void build_pool(Draft& draft) {
   const Sizes s = sizes(pool(draft.op), draft.samples);
-  if (!s.average) draft.slots.kept = {{"places", draft.slots.output.shape, Element::fp32}};
-  const auto places = [s](const Program::Run& run) { return s.average ? nullptr : run.as<float>(kept(0)); };
+  if (!s.average) draft.slots.saved = {{"places", draft.slots.output.shape, Element::fp32}};
+  const auto places = [s](const Program::Run& run) { return s.average ? nullptr : run.as<float>(saved(0)); };
   draft.forward.call("pool", [=, element = draft.element](const Program::Run& run) {
     with_number(element, [&](auto zero) {
       using T = decltype(zero);

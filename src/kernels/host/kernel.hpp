@@ -23,7 +23,7 @@ struct Draft {
   std::int64_t samples;
   Type type;  ///< of activations, weights and their gradients
   Element element;
-  Slots& slots;  ///< of slots_of; the builder adds kept and handed
+  Slots& slots;  ///< of slots_of; the builder adds saved and handed
   Program &forward, &input_gradient, &weight_gradient;
 };
 

@@ -113,7 +113,7 @@ class TwoBufferedAtSize {
     }
     const auto all = [&](Bytes each) { return static_cast<double>((each * samples_).value()); };
     out.weights = static_cast<double>(load.parameters.value());
-    out.kept = all(load.kept);
+    out.activations = all(load.activations);
     out.entering = all(load.entering);
     out.leaving = all(load.leaving);
     return out;
@@ -143,7 +143,7 @@ class TwoBufferedAtSize {
   }
 
   double counted(const TwoBwStage& stage, const TwoBwShape& shape, int depth) const {
-    return dropped_ ? dropped_two_bw_bytes(stage.weights / 4, stage.kept / 4, depth)
+    return dropped_ ? dropped_two_bw_bytes(stage.weights / 4, stage.activations / 4, depth)
                     : two_bw_bytes(stage, shape, depth);
   }
 

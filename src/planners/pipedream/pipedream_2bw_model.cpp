@@ -21,7 +21,7 @@ double two_bw_seconds(const std::vector<TwoBwStage>& stages, const TwoBwShape& s
 }
 
 double two_bw_bytes(const TwoBwStage& stage, const TwoBwShape& shape, int depth) {
-  return 2 * stage.weights + (shape.recompute ? 1 : depth) * stage.kept + depth * stage.entering;
+  return 2 * stage.weights + (shape.recompute ? 1 : depth) * stage.activations + depth * stage.entering;
 }
 
 namespace {

@@ -41,7 +41,7 @@ cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
   load.workspace = {};
   if (stage.first == 0) return load;
   load.parameters -= up_to_[stage.first - 1].parameters;
-  load.kept -= up_to_[stage.first - 1].kept;
+  load.activations -= up_to_[stage.first - 1].activations;
   load.statistics -= up_to_[stage.first - 1].statistics;
   return load;
 }

@@ -41,12 +41,13 @@ graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::Stage
     const auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, in_flight);
     return static_cast<double>(plan::total(memory).value());
   };
-  const double always = bytes(0), kept = bytes(1) - always;
+  const double always = bytes(0), activations = bytes(1) - always;
   const double weights = static_cast<double>(load.parameters.value()) * problem.training.sent_per_weight() /
                          problem.training.compression.activations;
   return {devices,
           weights,
-          {{"plain", time.total, kept, always}, {"recomputed", time.total + time.forward, 0, always + kept}}};
+          {{"plain", time.total, activations, always},
+           {"recomputed", time.total + time.forward, 0, always + activations}}};
 }
 
 /// What a unit reads of another.

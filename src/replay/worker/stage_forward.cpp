@@ -34,7 +34,7 @@ void StageRun::rebuild(InFlight& state, std::size_t segment, int version) {
 /// All of its readers have had their backward pass.
 void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
   for (const OpId id : segments_.members(segment)) {
-    state.kept.erase(id);
+    state.saved.erase(id);
     state.sums.erase(id);
     if (!segments_.lasts(id)) state.tensors.erase(id);
   }
@@ -42,7 +42,7 @@ void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
 }
 
 void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
-  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kinds.kept);
+  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kinds.saved);
   if (device_.graph.op(id).kind == OpKind::input)
     state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kinds.output, device_.name(id));
   else if (has_kernel(id))
@@ -66,7 +66,7 @@ void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   }
   const Lease output = tensor;
   state.sums.erase(id);
-  state.kept[id] = acquire(k.slots().kept, kinds.kept, id);
+  state.saved[id] = acquire(k.slots().saved, kinds.saved, id);
   kernels::Operands all = operands(state, id, version);
   // oneDNN's sum may write over its first term alone.
   if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);
@@ -106,7 +106,7 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
 
 /// What is computed again goes as soon as the stage has read it for the last time.
 void StageRun::forget_read(InFlight& state, OpId id) {
-  state.kept.erase(id);
+  state.saved.erase(id);
   state.sums.erase(id);
   for (const OpId source : device_.wire(id).sources) {
     if (last_reader_.at(source) != id) continue;

@@ -159,8 +159,8 @@ kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version
     out.parameters.push_back(weights_.version(version)[weights_.place(parameter.owner)].get());
   const auto sum = state.sums.find(id);
   out.output = (sum != state.sums.end() ? sum->second : state.tensors.at(id)).get();
-  if (const auto kept = state.kept.find(id); kept != state.kept.end())
-    for (const Lease& lease : kept->second) out.kept.push_back(lease.get());
+  if (const auto saved = state.saved.find(id); saved != state.saved.end())
+    for (const Lease& lease : saved->second) out.saved.push_back(lease.get());
   if (const auto handed = state.handed.find(id); handed != state.handed.end())
     for (const Lease& lease : handed->second) out.handed.push_back(lease.get());
   return out;

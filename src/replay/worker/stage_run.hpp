@@ -18,7 +18,7 @@ struct InFlight {
   std::map<core::OpId, Lease> tensors;  ///< what operators of the stage made, and what entered it
   std::map<std::pair<core::OpId, Cut>, Lease> recut;  ///< the same for readers that need them cut otherwise
   std::map<core::OpId, Lease> sums;  ///< of parts of outputs, where something is applied to them
-  std::map<core::OpId, std::vector<Lease>> kept, handed;
+  std::map<core::OpId, std::vector<Lease>> saved, handed;
   std::set<std::size_t> rebuilt;  ///< segments that have been computed again
   /// Of tensors, as their readers have them cut; sums of the terms that have come so far.
   std::map<core::OpId, std::map<Cut, Lease>> gradients;
@@ -69,7 +69,7 @@ class StageRun {
   void note_collectives();
   /// What holds an operator's output, and its internals.
   struct Kinds {
-    plan::MemoryKind output, kept;
+    plan::MemoryKind output, saved;
   };
   void run_forward(InFlight& state, core::OpId id, int version, Kinds kinds);
   void rebuild(InFlight& state, std::size_t segment, int version);

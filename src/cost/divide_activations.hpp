@@ -8,14 +8,14 @@
 namespace penstock::cost {
 
 /// What one device keeps of an operator for the backward pass, its output, and what its core keeps.
-struct Kept {
+struct Activations {
   core::Bytes all, output, core;
 };
-using KeptOf = std::function<Kept(core::OpId)>;
+using ActivationsOf = std::function<Activations(core::OpId)>;
 
-/// Sets `saved` and `kept`. Operators outside the segments save what they keep, those inside one the outputs
+/// Sets `saved` and `activations`. Operators outside the segments save what they keep, those inside one the outputs
 /// that the stage reads outside of it, attention whose core is computed again all but what its core keeps.
-void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
-                 const KeptOf& kept_of);
+void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
+                        const ActivationsOf& activations_of);
 
 }  // namespace penstock::cost
