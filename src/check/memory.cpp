@@ -56,17 +56,17 @@ class StageOnDevice {
               *again = evidence_.find(device_, stage_, TaskKind::recompute, micro_batch);
     const cost::MemoryRule& rule = evidence_.problem.memory;
     const std::int64_t copies = rule.activation_copies * samples_;
-    const std::int64_t lasting = (load_.entering + load_.saved).value() * copies,
+    const std::int64_t lasting = (load_.inputs + load_.saved).value() * copies,
                        activations = load_.activations.value() * copies +
                                      load_.statistics.value() * rule.activation_copies;
     at(forward->first).activations += lasting + (again ? 0 : activations);
     if (again) at(again->first).activations += activations;
     at(release->last).activations -= lasting + activations;
     if (!rule.transient) return;
-    hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
+    hold(arrival(*forward), forward->first, load_.inputs.value() * samples_);
     const Picoseconds gradient =
         late(*backward->span) ? arrived(*backward->span, again->first) : arrival(*backward);
-    hold(gradient, backward->last, load_.leaving.value() * samples_);
+    hold(gradient, backward->last, load_.outputs.value() * samples_);
     if (release->span->kind == TaskKind::weight_gradient)
       hold(backward->last, release->last, load_.deferred.at(samples_).value());
   }

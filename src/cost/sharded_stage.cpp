@@ -142,19 +142,19 @@ BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, 
 template <class Whole, class Cut>
 void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
                        const std::map<OpId, Partition>& how, const Whole& holds_whole, const Cut& cut) {
-  std::map<OpId, bool> entering;  // whether someone needs it otherwise
-  load.leaving = Bytes(0);
+  std::map<OpId, bool> inputs;  // whether someone needs it otherwise
+  load.outputs = Bytes(0);
   for (const OpId id : stage.operators) {
     for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
       if (const OpId producer(static_cast<std::size_t>(v)); !how.contains(producer))
-        entering[producer] |= layout::rule(graph.op(id), how.at(id)).reads != layout::Placement::shard_tokens;
+        inputs[producer] |= layout::rule(graph.op(id), how.at(id)).reads != layout::Placement::shard_tokens;
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
     if (std::ranges::any_of(
             readers, [&](graph::Vertex v) { return !how.contains(OpId(static_cast<std::size_t>(v))); }))
-      load.leaving += cut(graph.op(id).output_bytes, holds_whole(id));
+      load.outputs += cut(graph.op(id).output_bytes, holds_whole(id));
   }
-  load.entering = Bytes(0);
-  for (const auto& [producer, whole] : entering) load.entering += cut(graph.op(producer).output_bytes, whole);
+  load.inputs = Bytes(0);
+  for (const auto& [producer, whole] : inputs) load.inputs += cut(graph.op(producer).output_bytes, whole);
 }
 
 }  // namespace

@@ -100,12 +100,12 @@ void connect_steps(const Pipeline& pipeline, Unrolled& out) {
 
 /// Every stage, then its outgoing links; backwards the same in reverse.
 void sort_steps(const Pipeline& pipeline, Unrolled& out) {
-  std::vector<std::vector<std::size_t>> leaving(pipeline.stages.size());
+  std::vector<std::vector<std::size_t>> outgoing(pipeline.stages.size());
   for (std::size_t e = 0; e < pipeline.links.size(); ++e)
-    leaving[static_cast<std::size_t>(pipeline.links[e].from)].push_back(pipeline.stages.size() + e);
-  for (std::size_t s = 0; s < leaving.size(); ++s) {
+    outgoing[static_cast<std::size_t>(pipeline.links[e].from)].push_back(pipeline.stages.size() + e);
+  for (std::size_t s = 0; s < outgoing.size(); ++s) {
     out.topological.push_back(out.forward(s));
-    for (const std::size_t link : leaving[s]) out.topological.push_back(out.forward(link));
+    for (const std::size_t link : outgoing[s]) out.topological.push_back(out.forward(link));
   }
   for (std::size_t i = out.sites; i-- > 0;) out.topological.push_back(out.backward(out.topological[i]));
 }

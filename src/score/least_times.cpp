@@ -97,7 +97,7 @@ bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, co
 
 cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
   cost::StageLoad load = cost::stage_load(problem_, {&op, 1});
-  load.entering = load.leaving = core::Bytes(0);  // its neighbours may be in the same stage
+  load.inputs = load.outputs = core::Bytes(0);  // its neighbours may be in the same stage
   if (problem_.graph.op(op).parameters == 0)
     load.parameters = load.largest = load.fresh = core::Bytes(0);  // so may be what it is tied to
   const auto all = static_cast<std::int64_t>(problem_.cluster.size());

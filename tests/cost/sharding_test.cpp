@@ -279,10 +279,10 @@ TEST_CASE("by tokens, what enters stays in parts where only such operators read 
     if (graph.op(OpId(v)).name.starts_with("layer1.")) s.operators.emplace_back(v);
   for (std::size_t d = 0; d < 4; ++d) s.devices.emplace_back(d);
   s.tensor_parallel = 4;
-  const Bytes whole = cost::stage_load(problem, s).entering, left = cost::stage_load(problem, s).leaving;
+  const Bytes whole = cost::stage_load(problem, s).inputs, left = cost::stage_load(problem, s).outputs;
   s.sequence_parallel = true;
-  CHECK(cost::stage_load(problem, s).entering * 4 == whole);
-  CHECK(cost::stage_load(problem, s).leaving * 4 == left);
+  CHECK(cost::stage_load(problem, s).inputs * 4 == whole);
+  CHECK(cost::stage_load(problem, s).outputs * 4 == left);
   s.operators.erase(s.operators.begin());  // without the norm: attention reads what it made, whole
-  CHECK(cost::stage_load(problem, s).entering > whole);
+  CHECK(cost::stage_load(problem, s).inputs > whole);
 }

@@ -68,7 +68,7 @@ TEST_CASE("a stage is as slow as the slower of computing and sending, plus its s
   const auto cluster = support::tiny_cluster(2, 1, 1e6);
   const auto network = score::assume_network(cluster, {});
   cost::StageLoad load;
-  load.entering = load.leaving = Bytes(1000);
+  load.inputs = load.outputs = Bytes(1000);
   load.parameters = Bytes(4000);
   // Micro-batch 4 on 2 devices: 2 samples each; 2 * 2 kB at 1 MB/s is 4 ms per micro-batch: 1 ms per sample.
   const auto slow_link = score::stage_terms(network, load, core::Seconds(1e-3), 4, 2, 8);

@@ -116,7 +116,7 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples);
 
 /// What one device of a group holds and moves; of the device with the most where `member` is left out.
-/// `entering` and `leaving` are whole, but for what sequence parallelism leaves in parts.
+/// `inputs` and `outputs` are whole, but for what sequence parallelism leaves in parts.
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
 /// Bytes of the weights that the stage's own operators have on one device of a group.

@@ -202,8 +202,8 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
     load.statistics += statistics_[end] - statistics_[begin];
     load.parameters += parameters_[end] - parameters_[begin];
   }
-  load.entering = entering(set);
-  load.leaving = leaving(set);
+  load.inputs = inputs(set);
+  load.outputs = outputs(set);
   add_copies(set, load);
   return load;
 }
@@ -221,8 +221,8 @@ bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
 Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const std::int64_t largest = choices_.micro_batches.back();
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, largest, 0));
-  const cost::Line workspace = around_ + cost::Line{{}, load.entering + outputs};
-  const Bytes each = (load.activations + load.entering) * problem_.memory.activation_copies;
+  const cost::Line workspace = around_ + cost::Line{{}, load.inputs + outputs};
+  const Bytes each = (load.activations + load.inputs) * problem_.memory.activation_copies;
   return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
          each * (problem_.training.mini_batch + largest) +
          load.statistics * (problem_.memory.activation_copies * (problem_.training.mini_batch + 1));
@@ -232,7 +232,7 @@ cost::Envelope StageTable::workspace(const StageSet& set) const {
   return workspace_ ? workspace_->of(set) : cost::Envelope();
 }
 
-Bytes StageTable::entering(const StageSet& set) const {
+Bytes StageTable::inputs(const StageSet& set) const {
   Bytes sum;
   for (const Range& range : set)
     for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
@@ -244,7 +244,7 @@ Bytes StageTable::entering(const StageSet& set) const {
   return sum;
 }
 
-Bytes StageTable::leaving(const StageSet& set) const {
+Bytes StageTable::outputs(const StageSet& set) const {
   Bytes sum;
   for (const Range& range : set)
     for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.end)]) {
@@ -318,7 +318,7 @@ Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_
   const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, samples, 0));
   const std::int64_t room = (memory_ - fixed).value();
-  const std::int64_t each = ((load.activations + load.entering) * samples + load.statistics).value() *
+  const std::int64_t each = ((load.activations + load.inputs) * samples + load.statistics).value() *
                             problem_.memory.activation_copies;
   if (room < each) return -1;
   const std::int64_t micro_batches = each == 0 ? kNoLevel : room / each;

@@ -94,8 +94,8 @@ class StageTable {
     std::size_t tensor;
     core::Bytes bytes;
   };
-  core::Bytes entering(const StageSet& set) const;
-  core::Bytes leaving(const StageSet& set) const;
+  core::Bytes inputs(const StageSet& set) const;
+  core::Bytes outputs(const StageSet& set) const;
   core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
   void describe_positions(const Units& units, core::StopToken stop);
   void measure(const Units& units, core::StopToken stop);

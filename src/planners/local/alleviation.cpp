@@ -70,8 +70,8 @@ class Alleviations {
   std::set<std::size_t> neighbours() const {
     const plan::StageGraph stages(problem_.graph, plan_);
     std::set<std::size_t> out;
-    for (std::size_t b : stages.entering(core::StageId(s_))) out.insert(stages.boundaries()[b].from.index());
-    for (std::size_t b : stages.leaving(core::StageId(s_))) out.insert(stages.boundaries()[b].to.index());
+    for (std::size_t b : stages.incoming(core::StageId(s_))) out.insert(stages.boundaries()[b].from.index());
+    for (std::size_t b : stages.outgoing(core::StageId(s_))) out.insert(stages.boundaries()[b].to.index());
     return out;
   }
 

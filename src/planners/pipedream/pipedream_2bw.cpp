@@ -30,7 +30,7 @@ double dropped_seconds(const std::vector<TwoBwStage>& stages, int width) {
   double slowest = 0;
   for (const TwoBwStage& stage : stages)
     slowest = std::max(slowest, dropped_two_bw_seconds(stage.forward + stage.backward, stage.weights / 4,
-                                                       stage.leaving / 4, width));
+                                                       stage.outputs / 4, width));
   return slowest;
 }
 
@@ -114,8 +114,8 @@ class TwoBufferedAtSize {
     const auto all = [&](Bytes each) { return static_cast<double>((each * samples_).value()); };
     out.weights = static_cast<double>(load.parameters.value());
     out.activations = all(load.activations);
-    out.entering = all(load.entering);
-    out.leaving = all(load.leaving);
+    out.inputs = all(load.inputs);
+    out.outputs = all(load.outputs);
     return out;
   }
 

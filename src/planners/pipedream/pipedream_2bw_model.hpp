@@ -13,8 +13,8 @@ struct TwoBwStage {
   double backward = 0;     ///< s
   double weights = 0;      ///< B
   double activations = 0;  ///< B, saved
-  double entering = 0;     ///< B
-  double leaving = 0;      ///< B
+  double inputs = 0;       ///< B
+  double outputs = 0;      ///< B
 };
 
 struct TwoBwShape {

@@ -171,12 +171,12 @@ ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
 }
 
 /// In the whole model the first that needs all of a divided tensor gathers it for all others.
-double ShardedTimes::leaving(OpId made) const {
+double ShardedTimes::output_time(OpId made) const {
   const bool for_others = operators_.whole_readers(made).size() > 1;
   return operators_.part(made).whole_output || for_others ? gathered(made) : 0;
 }
 
-double ShardedTimes::entering(OpId made, OpId reader) const {
+double ShardedTimes::input_time(OpId made, OpId reader) const {
   if (operators_.part(reader).whole_input) {
     const bool gathers =
         !operators_.part(made).whole_output && operators_.whole_readers(made).front() == reader;

@@ -65,8 +65,8 @@ class ShardedTimes {
   /// Of these operators, on the slowest device type and in the slowest group.
   Passes of(std::span<const core::OpId> operators) const;
   /// Seconds that the stage of `made` takes more, and the stage of `reader`, where these differ.
-  double leaving(core::OpId made) const;
-  double entering(core::OpId made, core::OpId reader) const;
+  double output_time(core::OpId made) const;
+  double input_time(core::OpId made, core::OpId reader) const;
 
  private:
   Passes compute(core::OpId id, plan::Partition how) const;

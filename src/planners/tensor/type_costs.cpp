@@ -154,7 +154,7 @@ double TypeCosts::held(OpId op, plan::Partition how) const {
   cost::MemoryRule rule = problem_.memory;
   rule.transient = false;
   cost::StageLoad own = load(op, how);
-  own.entering = Bytes(0);
+  own.inputs = Bytes(0);
   const auto memory = cost::stage_memory(own, rule, problem_.training, samples_, 1);
   return static_cast<double>(plan::total(memory).value());
 }

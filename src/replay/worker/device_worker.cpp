@@ -134,10 +134,10 @@ class KernelWorker : public DeviceWorker {
 
   void compute(StageRun& stage, const Instruction& i) {
     if (device_.grouped() && i.kind == ActionKind::forward)
-      mail_.complete(i, stage.entering_time(i.samples.count));
+      mail_.complete(i, stage.input_time(i.samples.count));
     // Gradients, which recomputation may have waited for.
     if (device_.grouped() && i.kind != ActionKind::forward)
-      mail_.complete(i, stage.returning_time(i.samples.count));
+      mail_.complete(i, stage.gradient_time(i.samples.count));
     switch (i.kind) {
       case ActionKind::forward:
         return stage.forward(i.micro_batch, i.samples, mail_.take_tensors(i.stage, i.micro_batch), i.weights);

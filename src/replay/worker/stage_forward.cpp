@@ -112,14 +112,14 @@ void StageRun::forget_read(InFlight& state, OpId id) {
     if (last_reader_.at(source) != id) continue;
     if (!segments_.read_once(source))
       std::erase_if(state.recut, [&](const auto& cut) { return cut.first.first == source; });
-    if (own_.contains(source) && !leaving_.contains(source) && !segments_.lasts(source))
+    if (own_.contains(source) && !outputs_.contains(source) && !segments_.lasts(source))
       state.tensors.erase(source);
   }
 }
 
 /// What leaves.
 void StageRun::make_whole(InFlight& state, MemoryKind kind) {
-  for (const OpId id : leaving_) {
+  for (const OpId id : outputs_) {
     if (cut_of(id).whole()) continue;
     Lease& lease = state.recut[{id, Cut()}];
     if (lease == nullptr)

@@ -27,7 +27,7 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     const auto readers = device.graph.dag().successors(static_cast<Vertex>(id.index()));
     if (readers.empty() && device.wire(id).trains) unread_.insert(id);
     for (const Vertex v : readers)
-      if (!own_.contains(OpId(static_cast<std::size_t>(v)))) leaving_.insert(id);
+      if (!own_.contains(OpId(static_cast<std::size_t>(v)))) outputs_.insert(id);
     for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
     if (const auto over = kernels::works_in_place(device.graph, device.wires, id)) {
       const OpId source = device.wire(id).sources[*over];
@@ -42,7 +42,7 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
 /// What layout::infer has of tensors that enter in parts, and of gradients of whole ones that left.
 void StageRun::note_collectives() {
   std::set<std::pair<OpId, layout::Placement>> seen;
-  for (const OpId id : leaving_)
+  for (const OpId id : outputs_)
     if (!cut_of(id).whole()) packed_.insert(id);
   for (const OpId id : own_) {
     for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
@@ -52,9 +52,9 @@ void StageRun::note_collectives() {
       if (!own_.contains(source) && seen.insert({source, needed}).second)
         for (const auto& c :
              layout::convert(device_.graph, source, layout::Placement::sharded, needed, id).forward)
-          entering_.push_back(c);
-    if (leaving_.contains(id) && cut_of(id).whole())
-      returning_.push_back(
+          input_collectives_.push_back(c);
+    if (outputs_.contains(id) && cut_of(id).whole())
+      gradient_collectives_.push_back(
           {layout::GroupCollective::Kind::all_gather, id, device_.graph.op(id).output_bytes});
   }
 }

@@ -57,8 +57,10 @@ class StageRun {
   void let_go(std::int32_t micro_batch, schedule::ActionKind kind);
 
   /// What devices of a group say to each other to have whole what came in parts.
-  core::Seconds entering_time(std::int64_t samples) const { return device_.time(entering_, samples); }
-  core::Seconds returning_time(std::int64_t samples) const { return device_.time(returning_, samples); }
+  core::Seconds input_time(std::int64_t samples) const { return device_.time(input_collectives_, samples); }
+  core::Seconds gradient_time(std::int64_t samples) const {
+    return device_.time(gradient_collectives_, samples);
+  }
   /// Gradients of operators that are divided by samples, over the group; after the mini-batch.
   void sum_over_samples(core::Seconds time);
 
@@ -110,12 +112,12 @@ class StageRun {
 
   Device& device_;
   plan::Stage stage_;
-  std::set<core::OpId> own_, leaving_, unread_;
+  std::set<core::OpId> own_, outputs_, unread_;
   Segments segments_;
   std::map<core::OpId, std::size_t> in_place_;    ///< over which source; what a segment reads is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
-  std::vector<layout::GroupCollective> entering_, returning_;
+  std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program
