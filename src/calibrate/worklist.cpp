@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "penstock/calibrate/numbers.hpp"
+#include "penstock/calibrate/precisions.hpp"
 #include "penstock/cost/parts.hpp"
 #include "penstock/cost/sharding.hpp"
 
@@ -42,7 +42,8 @@ double reference_time(const KernelItem& item) {
 /// Gathers the kernels of all models.
 class Finder {
  public:
-  Finder(cluster::Precision number, std::int64_t most_samples) : number_(number), most_(most_samples) {}
+  Finder(cluster::Precision precision, std::int64_t most_samples)
+      : precision_(precision), most_(most_samples) {}
 
   void add(const NamedModel& model) {
     const auto sizes = model.samples.empty() ? batch_sizes(most_) : model.samples;
@@ -80,7 +81,7 @@ class Finder {
             const std::vector<std::int64_t>& sizes) {
     graph::Operator op = graph.op(id);
     op.shape = cost::divided_shape(op, part).value_or(op.shape);
-    KernelItem item{op, cost::key_of(op, number_), cost::part_work(graph, id, number_, part), {}, 1};
+    KernelItem item{op, cost::key_of(op, precision_), cost::part_work(graph, id, precision_, part), {}, 1};
     for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
     const double weight = reference_time(item);
@@ -91,7 +92,7 @@ class Finder {
     entry.sizes.insert(sizes.begin(), sizes.end());
   }
 
-  cluster::Precision number_;
+  cluster::Precision precision_;
   std::int64_t most_;
   std::map<cost::KernelKey, Found> found_;
 };
@@ -131,9 +132,9 @@ std::vector<std::int64_t> batch_sizes(std::int64_t most) {
   return ends_first(sizes);
 }
 
-std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision number,
+std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits) {
-  Finder finder(number, limits.most_samples);
+  Finder finder(precision, limits.most_samples);
   for (const NamedModel& model : models) finder.add(model);
   const std::vector<Found> found = std::move(finder).found();
   std::vector<std::vector<std::int64_t>> sizes;

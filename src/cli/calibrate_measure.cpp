@@ -29,7 +29,7 @@ constexpr int kMostRepeats = 3;                         ///< of what is noisy
 constexpr std::size_t kMostRanks = 4, kMostPeers = 16;  ///< of collectives, on the host and elsewhere
 
 struct CalibrateMeasureFlags {
-  std::string device = "host", number = "fp32", budget, output;
+  std::string device = "host", precision = "fp32", budget, output;
   std::vector<std::string> models, parameters;
   std::string experiment;
   int threads = 0;
@@ -212,8 +212,8 @@ class Measuring {
     return report(outcome, repeated, flags_, survey.rejected(), calibrate::doubts(calibration_));
   }
 
-  cluster::Precision number() const { return cluster::precision(flags_.number); }
-  calibrate::Roofline roofline() const { return calibrate::roofline(calibration_, number()); }
+  cluster::Precision precision() const { return cluster::precision(flags_.precision); }
+  calibrate::Roofline roofline() const { return calibrate::roofline(calibration_, precision()); }
 
   std::optional<core::Seconds> end() const {
     return budget_ ? std::optional(start_ + *budget_) : std::nullopt;
@@ -245,7 +245,7 @@ class Measuring {
             .neighbours = !host || calibration_.identity.threads == 1,
             .clock = *clock_,
             .models = models_,
-            .number = number(),
+            .precision = precision(),
             .memory = usable_memory(calibration_.identity),
             .rule = rule,
             .rounds = flags_.rounds,
@@ -325,7 +325,7 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       ->type_name("FILE")
       ->excludes(models)
       ->excludes(parameters);
-  calibrate.add_option("--number", flags->number, "format of numbers: fp32, tf32, bf16, fp16")
+  calibrate.add_option("--number", flags->precision, "format of numbers: fp32, tf32, bf16, fp16")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"fp32", "tf32", "bf16", "fp16"}));

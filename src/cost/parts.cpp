@@ -45,8 +45,8 @@ std::optional<Shape> divided_shape(const graph::Operator& op, const OpPart& part
   return !names.empty() && found == names.size() ? std::optional(shape) : std::nullopt;
 }
 
-Work part_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision number, const OpPart& part) {
-  Work work = work_of(graph, id, number);
+Work part_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision precision, const OpPart& part) {
+  Work work = work_of(graph, id, precision);
   if (part.partition == plan::Partition::whole) return work;
   const graph::Operator& op = graph.op(id);
   double read = 0;

@@ -166,11 +166,11 @@ void check_gradients(const std::vector<Slot>& slots, const std::vector<Buffer*>&
 
 }  // namespace
 
-Slots slots_of(const Operator& op, std::int64_t samples, Number number) {
+Slots slots_of(const Operator& op, std::int64_t samples, Precision precision) {
   if (samples < 1 || samples > kMostSamples)
     throw core::BadInput(
         fmt::format("operator '{}': {} samples are not from 1 to {}", op.name, samples, kMostSamples));
-  Slots slots = by_kind({samples, storage(number)}, op);
+  Slots slots = by_kind({samples, storage(precision)}, op);
   for (const Slot& slot : slots.inputs) check_size(op, slot);
   for (const Slot& slot : slots.parameters) check_size(op, slot);
   check_size(op, slots.output);

@@ -187,7 +187,7 @@ TEST_CASE("a kind, pass or number nobody measured is analytic") {
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 1e9, 2), 4).origin ==
         Origin::analytic);  // two bytes: bf16
   Calibration half = layer();
-  half.kernels[0].key.number = cluster::Precision::fp16;
+  half.kernels[0].key.precision = cluster::Precision::fp16;
   CHECK(forward(half, one(OpKind::linear, kLayer, 1e9, 2), 4).origin == Origin::measured);
   const auto whole =
       CalibratedCosts(layer()).estimate(one(OpKind::linear, kLayer, 1e9), core::OpId(0), kDevice, 4);

@@ -13,8 +13,10 @@ using kernels::Slot;
 using kernels::Slots;
 
 Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
-             kernels::Number number, std::uint64_t seed)
-    : backend_(backend), stream_(backend.make_stream()), kernel_(backend.make_kernel(op, samples, number)) {
+             kernels::Precision precision, std::uint64_t seed)
+    : backend_(backend),
+      stream_(backend.make_stream()),
+      kernel_(backend.make_kernel(op, samples, precision)) {
   const Slots& slots = kernel_->slots();
   buffers_.inputs = add(slots.inputs);
   buffers_.parameters = add(slots.parameters);

@@ -97,7 +97,7 @@ class Lazy final : public kernels::Backend {
   std::string name() const override { return "lazy"; }
   std::string place() const override { return "lazy " + std::to_string(number_); }
   std::vector<std::pair<std::string, std::string>> identity() const override { return host_->identity(); }
-  bool supports(kernels::Number number) const override { return host_->supports(number); }
+  bool supports(kernels::Precision precision) const override { return host_->supports(precision); }
   std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
     return host_->allocate(element, count);
   }
@@ -114,12 +114,12 @@ class Lazy final : public kernels::Backend {
     later(stream, [this, a = whole(to), b = whole(term)]() mutable { host_->add(a, b, *now_); });
   }
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                               kernels::Number number) override {
-    return std::make_unique<LazyKernel>(host_->make_kernel(op, samples, number), *now_);
+                                               kernels::Precision precision) override {
+    return std::make_unique<LazyKernel>(host_->make_kernel(op, samples, precision), *now_);
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               kernels::Number number) override {
-    return std::make_unique<LazyUpdate>(host_->make_update(rule, count, number), *now_);
+                                               kernels::Precision precision) override {
+    return std::make_unique<LazyUpdate>(host_->make_update(rule, count, precision), *now_);
   }
 
  private:

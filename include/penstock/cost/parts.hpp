@@ -13,6 +13,6 @@ namespace penstock::cost {
 std::optional<Shape> divided_shape(const graph::Operator& op, const OpPart& part);
 
 /// work_of, of the part; as AnalyticCosts counts parts.
-Work part_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision number, const OpPart& part);
+Work part_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision, const OpPart& part);
 
 }  // namespace penstock::cost

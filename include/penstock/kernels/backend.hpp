@@ -15,7 +15,7 @@
 #include "penstock/core/units.hpp"
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/graph/pass.hpp"
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 #include "penstock/kernels/update_rule.hpp"
 
 namespace penstock::kernels {
@@ -131,7 +131,7 @@ class Backend {
   virtual std::string place() const { return name(); }
   /// What a measurement depends on, as ("device", "..."), ("oneDNN", "2.6.3"), ("threads", "2").
   virtual std::vector<std::pair<std::string, std::string>> identity() const = 0;
-  virtual bool supports(Number number) const = 0;
+  virtual bool supports(Precision precision) const = 0;
 
   /// Throws BadInput when the device has no such room.
   virtual std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) = 0;
@@ -146,8 +146,9 @@ class Backend {
   /// Throws BadInput naming operator and extent where `shape` does not say what is to be computed, for kinds
   /// without a kernel, and for a precision the device lacks.
   virtual std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                              Number number) = 0;
-  virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) = 0;
+                                              Precision precision) = 0;
+  virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
+                                              Precision precision) = 0;
 
   /// By its vendor's library, among `ranks`, which this is one of. Null where there are none for these.
   /// Throws core::Error where the library fails. Ranks of other processes are null: all who host some then

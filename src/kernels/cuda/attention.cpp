@@ -57,7 +57,7 @@ void add_slots(Draft& draft, const Attention& a) {
 /// One product per sample and head.
 void multiply(Program& program, const Draft& draft, const Sizes& s, std::int64_t rows, std::int64_t inner,
               std::int64_t columns, Factor a, Factor b, Where c, float factor = 1) {
-  multiply(program, draft.libraries, draft.number,
+  multiply(program, draft.libraries, draft.precision,
            {.rows = rows, .inner = inner, .columns = columns, .batch = s.batch(), .factor = factor}, a, b, c);
 }
 

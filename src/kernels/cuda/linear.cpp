@@ -44,13 +44,13 @@ void build_linear(Draft& draft) {
 void build_matmul(Draft& draft) {
   const Product p = matmul(draft.op);
   const std::int64_t batch = draft.samples * p.batch;
-  multiply(draft.forward, draft.libraries, draft.number,
+  multiply(draft.forward, draft.libraries, draft.precision,
            {.rows = p.rows, .inner = p.inner, .columns = p.columns, .batch = batch}, {input(0)}, {input(1)},
            kOutput);
-  multiply(draft.input_gradient, draft.libraries, draft.number,
+  multiply(draft.input_gradient, draft.libraries, draft.precision,
            {.rows = p.rows, .inner = p.columns, .columns = p.inner, .batch = batch}, {kOutputGradient},
            {input(1), true}, input_gradient(0));
-  multiply(draft.input_gradient, draft.libraries, draft.number,
+  multiply(draft.input_gradient, draft.libraries, draft.precision,
            {.rows = p.inner, .inner = p.rows, .columns = p.columns, .batch = batch}, {input(0), true},
            {kOutputGradient}, input_gradient(1));
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "cuda/columns.hpp"
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "geometry.hpp"
 
 namespace penstock::kernels::cuda {
@@ -143,7 +143,7 @@ Tensors<T> tensors(const Program::Run& run, const Norm& n, std::int64_t samples)
 void forward_step(Program& program, const Norm& n, std::int64_t samples, Element element) {
   const Where partial = n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : Where{};
   program.call(n.batch ? "batch norm" : "layer norm", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       Tensors<T> t = tensors<T>(run, n, samples);
       t.scale = run.as<const float>(parameter(0));
@@ -159,7 +159,7 @@ void forward_step(Program& program, const Norm& n, std::int64_t samples, Element
 void input_gradient_step(Program& program, const Norm& n, std::int64_t samples, Element element) {
   const Where partial = n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : Where{};
   program.call(n.batch ? "batch norm gradient" : "layer norm gradient", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       Tensors<T> t = tensors<T>(run, n, samples);
       t.y_gradient = run.as<const T>(kOutputGradient);
@@ -177,7 +177,7 @@ void input_gradient_step(Program& program, const Norm& n, std::int64_t samples, 
 void layer_weight_gradient(Program& program, const Norm& n, std::int64_t samples, Element element) {
   const Where partial = columns_scratch(program, {samples * n.rows, n.channels});
   program.call("column sums", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       Tensors<T> t = tensors<T>(run, n, samples);
       t.y_gradient = run.as<const T>(kOutputGradient);

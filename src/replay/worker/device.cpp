@@ -8,7 +8,7 @@ namespace penstock::replay {
 
 kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
   auto& kernel = kernels_[{op.kind, op.shape, samples}];
-  if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, number_);
+  if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, precision_);
   return *kernel;
 }
 
@@ -18,10 +18,10 @@ Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Pl
       graph(problem.graph),
       setup(s),
       pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
-      wires(kernels::wire(problem.graph, s.number)),
+      wires(kernels::wire(problem.graph, s.precision)),
       division(problem.graph, plan, id, wires),
       stream(b.make_stream()),
-      kernels(b, s.number) {
+      kernels(b, s.precision) {
   if (grouped()) group_times.emplace(problem.cluster, division.group());
 }
 

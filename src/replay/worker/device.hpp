@@ -15,13 +15,14 @@ namespace penstock::replay {
 /// Operators of one shape share a kernel: a device runs one at a time.
 class Kernels {
  public:
-  Kernels(kernels::Backend& backend, kernels::Number number) : backend_(backend), number_(number) {}
+  Kernels(kernels::Backend& backend, kernels::Precision precision)
+      : backend_(backend), precision_(precision) {}
   kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
 
  private:
   using Key = std::tuple<graph::OpKind, std::vector<std::pair<std::string, std::int64_t>>, std::int64_t>;
   kernels::Backend& backend_;
-  kernels::Number number_;
+  kernels::Precision precision_;
   std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_;
 };
 

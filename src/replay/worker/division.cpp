@@ -314,7 +314,7 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
 bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
                    const plan::SharedParameters& shared) {
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
-  const auto wires = kernels::wire(graph, kernels::Number::fp32);
+  const auto wires = kernels::wire(graph, kernels::Precision::fp32);
   for (const core::StageId s : shared.stages) {
     const plan::Stage& stage = plan.stages[s.index()];
     if (stage.tensor_parallel != first.tensor_parallel) return false;
