@@ -6,7 +6,7 @@
 #include <set>
 
 #include "penstock/calibrate/precisions.hpp"
-#include "penstock/cost/parts.hpp"
+#include "penstock/cost/op_shard.hpp"
 #include "penstock/cost/sharding.hpp"
 
 namespace penstock::calibrate {
@@ -72,16 +72,16 @@ class Finder {
     for (const auto how : {plan::Partition::column, plan::Partition::row}) {
       if (op.kind == graph::OpKind::attention && how == plan::Partition::row) continue;
       if (op.kind == graph::OpKind::embedding && how == plan::Partition::column) continue;
-      const cost::OpPart part = cost::op_part(op, how, 1.0 / degree);
+      const cost::OpShard part = cost::op_shard(op, how, 1.0 / degree);
       if (cost::divided_shape(op, part)) note(graph, id, part, sizes);
     }
   }
 
-  void note(const graph::OpGraph& graph, core::OpId id, const cost::OpPart& part,
+  void note(const graph::OpGraph& graph, core::OpId id, const cost::OpShard& part,
             const std::vector<std::int64_t>& sizes) {
     graph::Operator op = graph.op(id);
     op.shape = cost::divided_shape(op, part).value_or(op.shape);
-    KernelItem item{op, cost::key_of(op, precision_), cost::part_work(graph, id, precision_, part), {}, 1};
+    KernelItem item{op, cost::key_of(op, precision_), cost::shard_work(graph, id, precision_, part), {}, 1};
     for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
     const double weight = reference_time(item);

@@ -14,7 +14,7 @@
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/crowding.hpp"
 #include "penstock/cost/leave_one_out.hpp"
-#include "penstock/cost/parts.hpp"
+#include "penstock/cost/op_shard.hpp"
 #include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
@@ -176,12 +176,12 @@ PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, doubl
 
 Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
                                     const cluster::DeviceType& device, std::int64_t samples,
-                                    const Shape& shape, const OpPart& part) const {
+                                    const Shape& shape, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const bool whole = part.partition == plan::Partition::whole;
   const Index::Ways& ways =
-      index_->ways({op.kind, precision, shape, part_work(graph, id, precision, part), !whole});
+      index_->ways({op.kind, precision, shape, shard_work(graph, id, precision, part), !whole});
   std::optional<OpTime> analytic;
   Estimate out;
   for (std::size_t i = 0; i < graph::kPasses; ++i) {
@@ -200,7 +200,7 @@ Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
 
 Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
                                    const cluster::DeviceType& device, std::int64_t samples,
-                                   const OpPart& part) const {
+                                   const OpShard& part) const {
   using plan::Partition;
   const Estimate whole = looked_up(graph, op, device, samples, graph.op(op).shape, {});
   if (part.partition == Partition::whole) return whole;
@@ -220,7 +220,7 @@ core::Bandwidth CalibratedCosts::rate_of(core::Bandwidth measured) const {
 }
 
 core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
-                                           const OpPart& part) const {
+                                           const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const std::int64_t parameters = graph.op(graph.owner(id)).parameters;  // of whom it is tied to
   if (parameters == 0 || op.gathered_parameters > 0) return {};
@@ -236,7 +236,7 @@ OpTime CalibratedCosts::op_time(const graph::OpGraph& graph, core::OpId op, cons
 
 OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
                                   const cluster::DeviceType& device, std::int64_t samples,
-                                  const OpPart& part) const {
+                                  const OpShard& part) const {
   OpTime time = estimate(graph, op, device, samples, part).time();
   time.weight_gradient += adding_time(graph, op, part);
   return time;
@@ -244,11 +244,11 @@ OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
 
 OpTime CalibratedCosts::memory_time(const graph::OpGraph& graph, core::OpId op,
                                     const cluster::DeviceType& device, std::int64_t samples,
-                                    const OpPart& part) const {
+                                    const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return memory_time(graph, op, device, samples_of(samples, part.part), {});
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
-  const Work work = part_work(graph, op, precision, part);
+  const Work work = shard_work(graph, op, precision, part);
   const core::Seconds moving = (work.moved * samples + work.weights) / calibration_.ceilings.copy;
   OpTime time = estimate(graph, op, device, samples, part).time();
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})

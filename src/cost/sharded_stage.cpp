@@ -111,7 +111,7 @@ OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<co
                   const Again& again, std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
-    const OpPart mine = op_part(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
+    const OpShard mine = op_shard(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
     OpTime time = operator_time(problem, id, type, samples, mine);
     if (contains(again.whole, id)) time.recompute = time.forward;
     if (contains(again.core, id)) time.recompute = core_forward(problem, id, type, samples, mine);
@@ -127,7 +127,7 @@ OpTime slower(const OpTime& a, const OpTime& b) {
 
 /// `cut` takes a device's part of bytes, or all of them.
 template <class Cut>
-BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, bool holds_whole,
+BackwardStep divided_step(BackwardStep step, Partition how, const OpShard& mine, bool holds_whole,
                           const Cut& cut) {
   const bool whole = how == Partition::whole, all_weights = how != Partition::column && how != Partition::row;
   step.gradient = cut(step.gradient, holds_whole);
@@ -353,7 +353,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   };
   const auto activations_of = [&](OpId id) {
     const graph::Operator& op = graph.op(id);
-    const OpPart mine = op_part(op, how.at(id), share);
+    const OpShard mine = op_shard(op, how.at(id), share);
     const Bytes output = std::min(op.output_bytes, op.saved_bytes);
     const bool whole = holds_whole(id);
     return Activations{cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
@@ -367,7 +367,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
-    const OpPart mine = op_part(op, how.at(id), share);
+    const OpShard mine = op_shard(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
     load.activations += activations_of(id).all;
     steps.push_back(

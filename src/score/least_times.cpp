@@ -119,7 +119,7 @@ void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const clust
   using plan::Partition;
   for (const Partition how : {Partition::batch, Partition::column, Partition::row, Partition::sequence})
     lower_passes(cell, cost::kernel_time(problem_, op, type, samples,
-                                         cost::op_part(problem_.graph.op(op), how, part)));
+                                         cost::op_shard(problem_.graph.op(op), how, part)));
 }
 
 void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {

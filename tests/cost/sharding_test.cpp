@@ -69,7 +69,7 @@ TEST_CASE("parts of an operator take at least as long together as the whole") {
       for (const Partition how : {Partition::batch, Partition::column, Partition::row}) {
         const auto whole = costs.op_time(g, OpId(1), type, samples);
         const auto part =
-            costs.part_time(g, OpId(1), type, samples, cost::op_part(g.op(OpId(1)), how, 1.0 / ways));
+            costs.part_time(g, OpId(1), type, samples, cost::op_shard(g.op(OpId(1)), how, 1.0 / ways));
         CHECK(part.forward.value() * ways >= whole.forward.value() * (1 - 1e-12));
         CHECK(part.backward().value() * ways >= whole.backward().value() * (1 - 1e-12));
         CHECK(part.forward <= whole.forward);
@@ -86,7 +86,7 @@ TEST_CASE("a part of any operator takes its part of the whole or longer, and no 
     const auto whole = costs.op_time(g, id, type, samples);
     cost::OpTime smaller;
     for (const double p : {0.125, 0.3, 0.5, 0.9, 1.0}) {
-      const auto part = costs.part_time(g, id, type, samples, cost::op_part(g.op(id), how, p));
+      const auto part = costs.part_time(g, id, type, samples, cost::op_shard(g.op(id), how, p));
       for (const auto pass :
            {&cost::OpTime::forward, &cost::OpTime::input_gradient, &cost::OpTime::weight_gradient})
         wrong += (part.*pass).value() < p * (whole.*pass).value() * (1 - 1e-12) || part.*pass < smaller.*pass;

@@ -62,7 +62,7 @@ Sum sum(const graph::OpGraph& graph, const planners::ShardedTimes& times, const 
     const OpId made(static_cast<std::size_t>(from)), reader(static_cast<std::size_t>(to));
     if (inside(made) == inside(reader)) continue;
     out.seconds += inside(made) ? times.output_time(made) : times.input_time(made, reader);
-    const auto part = cost::op_part(graph.op(made), whole.partition[made.index()], 0.5);
+    const auto part = cost::op_shard(graph.op(made), whole.partition[made.index()], 0.5);
     if (!part.whole_output || ++crossings[made.index()] > 1) out.whole_ends = false;
   }
   return out;

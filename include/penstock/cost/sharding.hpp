@@ -36,7 +36,7 @@ class GroupTimes {
 };
 
 /// What the cost model is asked about one device's part of an operator.
-OpPart op_part(const graph::Operator& op, plan::Partition partition, double part);
+OpShard op_shard(const graph::Operator& op, plan::Partition partition, double part);
 
 /// Of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);

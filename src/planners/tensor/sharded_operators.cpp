@@ -34,7 +34,7 @@ std::vector<plan::Partition> possible(const graph::Operator& op) {
   if (op.kind == OpKind::input) return {plan::Partition::whole};
   if (op.kind == OpKind::embedding) return {plan::Partition::row};
   if (op.kind == OpKind::attention) return {plan::Partition::column};
-  const bool mixes = cost::op_part(op, plan::Partition::column, 0.5).whole_input;
+  const bool mixes = cost::op_shard(op, plan::Partition::column, 0.5).whole_input;
   return {plan::Partition::column, mixes ? plan::Partition::row : plan::Partition::whole};
 }
 
@@ -86,8 +86,8 @@ std::vector<ShardedOperators::Way> ShardedOperators::ways(OpId id) const {
   return out;
 }
 
-cost::OpPart ShardedOperators::part(OpId id) const {
-  return cost::op_part(problem_.graph.op(id), layout_.partition[id.index()], 1.0 / degree_);
+cost::OpShard ShardedOperators::part(OpId id) const {
+  return cost::op_shard(problem_.graph.op(id), layout_.partition[id.index()], 1.0 / degree_);
 }
 
 std::vector<OpId> ShardedOperators::readers(OpId made) const {
@@ -126,7 +126,7 @@ ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t sampl
 
 ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
   const cost::Problem& problem = operators_.problem_;
-  const cost::OpPart part = cost::op_part(problem.graph.op(id), how, 1.0 / operators_.degree_);
+  const cost::OpShard part = cost::op_shard(problem.graph.op(id), how, 1.0 / operators_.degree_);
   Passes out;
   for (const std::size_t type : operators_.types_) {
     const auto time = cost::operator_time(problem, id, problem.cluster.types()[type], samples_, part);

@@ -28,7 +28,7 @@ class ShardedOperators {
   };
 
   std::vector<Way> ways(core::OpId id) const;
-  cost::OpPart part(core::OpId id) const;
+  cost::OpShard part(core::OpId id) const;
   std::vector<core::OpId> readers(core::OpId made) const;
   std::vector<core::OpId> whole_readers(core::OpId made) const;  ///< those that need all of it
   void find_groups();

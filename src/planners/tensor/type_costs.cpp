@@ -117,7 +117,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
   double update = 0;
   for (const std::size_t m : clock.members) {
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
-    const auto part = cost::op_part(problem_.graph.op(op), how, cost::part_of(stage_, m));
+    const auto part = cost::op_shard(problem_.graph.op(op), how, cost::part_of(stage_, m));
     const cost::OpTime here = cost::operator_time(problem_, op, type, samples_, part);
     compute.forward = std::max(compute.forward, here.forward);
     compute.input_gradient = std::max(compute.input_gradient, here.input_gradient);

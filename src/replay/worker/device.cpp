@@ -33,9 +33,9 @@ core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectiv
 }
 
 std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
-  const auto& [whole, cut] = division.weights(parameter);
-  return taken(cut.strip(division.member(), 1, whole.count()),
-               replay::first_weights(setup, parameter, whole));
+  const auto& [whole, sharding] = division.weights(parameter);
+  return values_of(sharding.shard(division.member(), 1, whole.count()),
+                   replay::first_weights(setup, parameter, whole));
 }
 
 Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {

@@ -42,7 +42,7 @@ struct Device {
   Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
          core::DeviceId device, const TrainingSetup& setup);
   const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
-  const Part& part(core::OpId id) const { return division.part(id); }
+  const OperatorShard& shard(core::OpId id) const { return division.shard(id); }
   bool grouped() const { return division.members() > 1; }
   /// Of collectives among its group.
   core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;

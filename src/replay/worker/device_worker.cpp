@@ -160,7 +160,7 @@ class KernelWorker : public DeviceWorker {
       if (stage.has(op)) {
         const std::vector<Lease> all = which(stage.weights());
         Buffers out;
-        for (const kernels::Parameter& parameter : device_.part(op).parameters)
+        for (const kernels::Parameter& parameter : device_.shard(op).parameters)
           out.push_back(all[stage.weights().place(parameter.owner)]);
         return out;
       }

@@ -16,16 +16,17 @@ namespace penstock::replay {
 struct InFlight {
   Samples samples;
   std::map<core::OpId, Lease> tensors;  ///< what operators of the stage made, and what entered it
-  std::map<std::pair<core::OpId, Cut>, Lease> recut;  ///< the same for readers that need them cut otherwise
+  std::map<std::pair<core::OpId, Sharding>, Lease>
+      resharded;                     ///< the same for readers that need them sharded otherwise
   std::map<core::OpId, Lease> sums;  ///< of parts of outputs, where something is applied to them
   std::map<core::OpId, std::vector<Lease>> saved, handed;
   std::set<std::size_t> rebuilt;  ///< segments that have been computed again
-  /// Of tensors, as their readers have them cut; sums of the terms that have come so far.
-  std::map<core::OpId, std::map<Cut, Lease>> gradients;
+  /// Of tensors, by the sharding that their readers want; sums of the terms that have come so far.
+  std::map<core::OpId, std::map<Sharding, Lease>> gradients;
 };
 
 /// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
-/// operators' in falling order, by falling slot within one; those of one cut before those of the next.
+/// operators' in falling order, by falling slot within one; those of one sharding before those of the next.
 ///
 /// Devices of a tensor-parallel group compute their parts (division.hpp) and talk to each other where
 /// layout::infer says so, which is what that takes in the time of the replay. What enters and leaves is
@@ -91,18 +92,20 @@ class StageRun {
   void weight_gradient(InFlight& state, core::OpId id, int version);
   void defer(InFlight& state);
   void go_before_sum(InFlight& state, core::OpId id);
-  void add_term(InFlight& state, core::OpId source, const Cut& cut, const Lease& term);
-  Lease settled(InFlight& state, core::OpId id, const Cut& cut);
+  void add_term(InFlight& state, core::OpId source, const Sharding& sharding, const Lease& term);
+  Lease settled(InFlight& state, core::OpId id, const Sharding& sharding);
   Lease own_gradient(InFlight& state, core::OpId id);
 
   bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
   bool runs_input_gradient(core::OpId id, std::int64_t samples);
   bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
   bool shows_part(core::OpId id) const;
-  Cut cut_of(core::OpId id) const { return own_.contains(id) ? device_.part(id).makes : Cut(); }
+  Sharding sharding_of(core::OpId id) const {
+    return own_.contains(id) ? device_.shard(id).makes : Sharding();
+  }
   layout::Placement placement_of(core::OpId id) const;
   Extent extent(const InFlight& state, core::OpId id) const;
-  void cut_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
+  void reshard_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
   Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
   kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< of the stage's samples
   kernels::Operands operands(const InFlight& state, core::OpId id, int version) const;

@@ -29,7 +29,7 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
     : device_(device), use_(std::move(use)), left_(use_.passes) {
   versions_[0];
   for (const core::OpId id : operators)
-    for (const kernels::Parameter& parameter : device.part(id).parameters)
+    for (const kernels::Parameter& parameter : device.shard(id).parameters)
       if (!places_.contains(parameter.owner)) add(parameter);
   gradients(0);
 }
