@@ -30,9 +30,9 @@ Intervals communication(const trace::Trace& trace, DeviceId device) {
 }
 
 /// One device against its row.
-class Row {
+class RankCheck {
  public:
-  Row(Evidence& evidence, std::size_t rank, std::size_t i)
+  RankCheck(Evidence& evidence, std::size_t rank, std::size_t i)
       : evidence_(evidence),
         passes_(evidence.asked.at({rank, i}).passes),
         reductions_(evidence.asked.at({rank, i}).reductions),
@@ -170,7 +170,7 @@ void check_groups(Evidence& evidence) {
 }  // namespace
 
 void check_compute(Evidence& evidence) {
-  for (const auto& [where, asked] : evidence.asked) Row(evidence, where.first, where.second).check();
+  for (const auto& [where, asked] : evidence.asked) RankCheck(evidence, where.first, where.second).check();
   for (std::size_t d = 0; d < evidence.ran.size(); ++d)
     if (!evidence.ran[d].empty() && evidence.trace.devices[d].stages.empty())
       evidence.violation("device {} computes without a stage", d);

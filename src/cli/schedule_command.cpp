@@ -113,7 +113,7 @@ Schedule make(const ScheduleFlags& flags, const PassCosts& full) {
 
 /// What a runtime executes, in the order torch.distributed.pipelining adds things.
 Schedule lowered(const Schedule& schedule) {
-  for (const schedule::Row& row : schedule.ranks)
+  for (const schedule::RankOrder& row : schedule.ranks)
     for (const schedule::Action& action : row)
       if (action.kind >= schedule::ActionKind::send_forward &&
           action.kind <= schedule::ActionKind::reduce_gradient)
@@ -126,7 +126,7 @@ Schedule lowered(const Schedule& schedule) {
 void check_used(const char* flag, const std::string& given, schedule::ActionKind kind,
                 const Schedule& schedule) {
   if (given.empty()) return;
-  for (const schedule::Row& row : schedule.ranks)
+  for (const schedule::RankOrder& row : schedule.ranks)
     for (const schedule::Action& action : row)
       if (action.kind == kind) return;
   throw core::BadInput(fmt::format("{} {}: the schedule has no such pass", flag, given));

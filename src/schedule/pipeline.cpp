@@ -136,8 +136,8 @@ Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pi
   sort_steps(pipeline, *this);
 }
 
-Row row_of(std::int32_t stage, const std::vector<Task>& tasks) {
-  Row row;
+RankOrder rank_order(std::int32_t stage, const std::vector<Task>& tasks) {
+  RankOrder row;
   for (const Task& task : tasks)
     row.push_back(task.phase == Phase::forward ? forward(stage, task.micro_batch)
                                                : backward(stage, task.micro_batch));

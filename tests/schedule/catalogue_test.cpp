@@ -32,14 +32,14 @@ std::vector<std::string> violations(const std::string& family, const ScheduleSha
 /// A schedule file without idle cells.
 std::string published(const std::string& path) {
   Schedule schedule = load_schedule(path);
-  for (Row& row : schedule.ranks)
+  for (RankOrder& row : schedule.ranks)
     std::erase_if(row, [](const Action& action) { return action.kind == ActionKind::idle; });
   return to_csv(schedule);
 }
 
 /// The rows of a schedule as one text without the messages and the like.
 std::string computations(Schedule schedule) {
-  for (Row& row : schedule.ranks)
+  for (RankOrder& row : schedule.ranks)
     std::erase_if(row, [](const Action& action) {
       return action.kind > ActionKind::backward && action.kind != ActionKind::overlapped;
     });

@@ -76,7 +76,7 @@ TEST_CASE("whatever is added, every family stays free of faults, with each pass 
     CAPTURE(family.name);
     CHECK(schedule_violations(lowered, micro_batches(made)) == std::vector<std::string>{});
     Schedule bare = lowered;
-    for (Row& row : bare.ranks)
+    for (RankOrder& row : bare.ranks)
       std::erase_if(row, [](const Action& a) {
         return a.kind >= ActionKind::send_forward && a.kind <= ActionKind::reduce_gradient;
       });

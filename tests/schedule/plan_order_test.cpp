@@ -163,7 +163,7 @@ TEST_CASE("order faults are found") {
   const auto p = one_stage(2, 1, 1, 1);
   const auto f0 = schedule::forward(0, 0), f1 = schedule::forward(0, 1), b0 = schedule::backward(0, 0),
              b1 = schedule::backward(0, 1);
-  const auto faulty = [&](const schedule::Row& order) {
+  const auto faulty = [&](const schedule::RankOrder& order) {
     return !schedule::order_violations(p, schedule::Schedule{{order}, {0}}).empty();
   };
   CHECK(!faulty({f0, b0, f1, b1}));

@@ -36,7 +36,7 @@ TEST_CASE("line ends of either kind, blanks around a cell, an idle rank") {
   const auto schedule = parse_schedule("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n \t", "g.csv");
   REQUIRE(schedule.ranks.size() == 3);
   CHECK(token(schedule.ranks[0][1]) == "0B0");
-  CHECK(schedule.ranks[1] == schedule::Row{{}});
+  CHECK(schedule.ranks[1] == schedule::RankOrder{{}});
 }
 
 TEST_CASE("bad cells are refused with line and cell") {

@@ -23,7 +23,7 @@ struct Task {
 std::string tokens(const std::vector<Task>& row);
 
 /// The row of one stage as actions of a schedule.
-Row row_of(std::int32_t stage, const std::vector<Task>& tasks);
+RankOrder rank_order(std::int32_t stage, const std::vector<Task>& tasks);
 
 /// Times of one micro-batch; none is negative.
 struct PipelineStage {
