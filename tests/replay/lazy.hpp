@@ -10,13 +10,13 @@
 namespace penstock::replay::test {
 
 /// All streams of all lazy devices.
-class LazyWorld {
+class LazyDevices {
  public:
-  explicit LazyWorld(std::uint64_t seed) : random_(seed) {}
-  LazyWorld(const LazyWorld&) = delete;
-  LazyWorld& operator=(const LazyWorld&) = delete;
+  explicit LazyDevices(std::uint64_t seed) : random_(seed) {}
+  LazyDevices(const LazyDevices&) = delete;
+  LazyDevices& operator=(const LazyDevices&) = delete;
   /// Lines wait for each other, and so hold each other.
-  ~LazyWorld() {
+  ~LazyDevices() {
     for (const auto& line : lines_) line->tasks.clear();
   }
 
@@ -60,24 +60,24 @@ class LazyWorld {
   std::vector<std::shared_ptr<Line>> lines_;
 };
 
-struct LazyMark final : kernels::Event {
-  explicit LazyMark(LazyWorld::Moment when) : moment(std::move(when)) {}
+struct LazyEvent final : kernels::Event {
+  explicit LazyEvent(LazyDevices::Moment when) : moment(std::move(when)) {}
   core::Seconds since(const kernels::Event&) const override { return core::Seconds(1); }
   bool reached() const override { return true; }
-  LazyWorld::Moment moment;
+  LazyDevices::Moment moment;
 };
 
 class LazyStream final : public kernels::Stream {
  public:
-  explicit LazyStream(LazyWorld& world) : world_(world), line_(world.line()) {}
+  explicit LazyStream(LazyDevices& devices) : devices_(devices), line_(devices.line()) {}
   void add(std::function<void()> work) { line_->tasks.push_back({std::move(work)}); }
   std::unique_ptr<kernels::Event> record_event() override {
-    return std::make_unique<LazyMark>(LazyWorld::Moment{line_, line_->tasks.size()});
+    return std::make_unique<LazyEvent>(LazyDevices::Moment{line_, line_->tasks.size()});
   }
   void wait(const kernels::Event& event) override {
-    line_->tasks.push_back({nullptr, dynamic_cast<const LazyMark&>(event).moment});
+    line_->tasks.push_back({nullptr, dynamic_cast<const LazyEvent&>(event).moment});
   }
-  void synchronise() override { world_.run(); }
+  void synchronise() override { devices_.run(); }
   void evict_caches() override {}
   std::function<void()> bundle(int copies, const std::function<void()>& body) override {
     return [copies, body] {
@@ -86,13 +86,13 @@ class LazyStream final : public kernels::Stream {
   }
 
  private:
-  LazyWorld& world_;
-  std::shared_ptr<LazyWorld::Line> line_;
+  LazyDevices& devices_;
+  std::shared_ptr<LazyDevices::Line> line_;
 };
 
 class Lazy final : public kernels::Backend {
  public:
-  Lazy(LazyWorld& world, std::size_t number) : world_(world), number_(number) {}
+  Lazy(LazyDevices& devices, std::size_t number) : devices_(devices), number_(number) {}
 
   std::string name() const override { return "lazy"; }
   std::string place() const override { return "lazy " + std::to_string(number_); }
@@ -101,7 +101,7 @@ class Lazy final : public kernels::Backend {
   std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
     return host_->allocate(element, count);
   }
-  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<LazyStream>(world_); }
+  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<LazyStream>(devices_); }
   void write(kernels::Buffer& to, std::span<const std::byte> bytes) override { host_->write(to, bytes); }
   void read(const kernels::Buffer& from, std::span<std::byte> bytes) override { host_->read(from, bytes); }
   void copy(kernels::Buffer& to, const kernels::Buffer& from, kernels::Stream& stream) override {
@@ -157,7 +157,7 @@ class Lazy final : public kernels::Backend {
     kernels::Stream& now;
   };
 
-  LazyWorld& world_;
+  LazyDevices& devices_;
   const std::size_t number_;
   std::unique_ptr<kernels::Backend> host_ = kernels::open_device("host", 1);
   std::unique_ptr<kernels::Stream> now_ = host_->make_stream();
