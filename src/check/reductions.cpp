@@ -157,7 +157,7 @@ class Rank {
     std::int64_t least = 0;
     for (const Reduction* reduction : reductions)
       for (const auto& group : reduction->moves.groups)
-        least += (reduction->moves.gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
+        least += (reduction->moves.all_gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
                  reduction->moves.bytes.value();
     const bool rounds = evidence_.options.collective == sim::Collective::halving_doubling;
     const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);

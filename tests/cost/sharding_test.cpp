@@ -256,7 +256,7 @@ TEST_CASE("with ZeRO, of several sets of gradients new weights are gathered afte
     std::string out;
     for (const auto& set : cost::reductions(problem, s, {{OpId(1)}, {OpId(0)}})) {
       for (const auto& r : set)
-        out += (r.gather ? "gather " : "reduce ") + std::to_string(r.bytes.value()) + " ";
+        out += (r.all_gather ? "gather " : "reduce ") + std::to_string(r.bytes.value()) + " ";
       out += "| ";
     }
     return out;

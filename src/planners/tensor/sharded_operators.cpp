@@ -71,8 +71,8 @@ ShardedOperators::ShardedOperators(const cost::Problem& problem, int degree)
 
 void ShardedOperators::find_groups() {
   for (const auto& group : groups_of(problem_.cluster, static_cast<std::size_t>(degree_))) {
-    add_new(reduce_, cost::all_reduce(problem_.cluster, group));
-    add_new(gather_, cost::all_gather(problem_.cluster, {&group, 1}));
+    add_new(all_reduce_, cost::all_reduce(problem_.cluster, group));
+    add_new(all_gather_, cost::all_gather(problem_.cluster, {&group, 1}));
   }
 }
 
@@ -139,14 +139,15 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
 /// The rule never exchanges: that takes operators divided by samples.
 double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
   double slowest = 0;
-  for (const auto& group : collective.kind == Kind::all_reduce ? operators_.reduce_ : operators_.gather_)
+  for (const auto& group :
+       collective.kind == Kind::all_reduce ? operators_.all_reduce_ : operators_.all_gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
   for (const std::size_t type : operators_.types_)  // a collective is launched too
     slowest = std::max(slowest, operators_.problem_.cluster.types()[type].runtime.one_kernel().value());
   return slowest;
 }
 
-double ShardedTimes::gathered(OpId made) const {
+double ShardedTimes::all_gather_time(OpId made) const {
   return seconds({Kind::all_gather, made, operators_.problem_.graph.op(made).output_bytes});
 }
 
@@ -173,14 +174,14 @@ ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
 /// In the whole model the first that needs all of a divided tensor gathers it for all others.
 double ShardedTimes::output_time(OpId made) const {
   const bool for_others = operators_.whole_readers(made).size() > 1;
-  return operators_.part(made).whole_output || for_others ? gathered(made) : 0;
+  return operators_.part(made).whole_output || for_others ? all_gather_time(made) : 0;
 }
 
 double ShardedTimes::input_time(OpId made, OpId reader) const {
   if (operators_.part(reader).whole_input) {
-    const bool gathers =
+    const bool all_gathers =
         !operators_.part(made).whole_output && operators_.whole_readers(made).front() == reader;
-    return gathers ? 0 : gathered(made);
+    return all_gathers ? 0 : all_gather_time(made);
   }
   return operators_.part(made).whole_output ? 0 : behind(reader);
 }
@@ -199,7 +200,7 @@ double ShardedTimes::behind(OpId reader) const {
     sum += excess_[id.index()];
     for (const Vertex v : graph.dag().predecessors(vertex(id)))
       if (const OpId made(static_cast<std::size_t>(v)); operators_.readers(made).size() > 1)
-        sum += gathered(made);
+        sum += all_gather_time(made);
     if (operators_.ways_[id.index()].size() == 1) continue;
     for (const OpId next : operators_.readers(id))
       if (!seen[next.index()]) {

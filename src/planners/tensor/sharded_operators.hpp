@@ -35,8 +35,8 @@ class ShardedOperators {
 
   const cost::Problem& problem_;
   int degree_;
-  std::vector<std::size_t> types_;                ///< of devices
-  std::vector<cost::AllReduce> reduce_, gather_;  ///< [group], equal ones once
+  std::vector<std::size_t> types_;                        ///< of devices
+  std::vector<cost::AllReduce> all_reduce_, all_gather_;  ///< [group], equal ones once
   layout::StageLayout layout_;
   std::vector<std::vector<Way>> ways_;  ///< [operator]
 };
@@ -71,7 +71,7 @@ class ShardedTimes {
  private:
   Passes compute(core::OpId id, plan::Partition how) const;
   double seconds(const layout::GroupCollective& collective) const;
-  double gathered(core::OpId made) const;
+  double all_gather_time(core::OpId made) const;
   double most_excess(core::OpId id) const;
   double behind(core::OpId reader) const;
 
