@@ -211,8 +211,8 @@ const Ran* Evidence::release(DeviceId device, StageId stage, std::int32_t m) con
 }
 
 bool Evidence::steady_messages() const {
-  return perfect() || (!options.imperfection->jitter.contains(TaskKind::transfer) &&
-                       !options.imperfection->jitter.contains(TaskKind::all_reduce));
+  return perfect() || (!options.perturbation->jitter.contains(TaskKind::transfer) &&
+                       !options.perturbation->jitter.contains(TaskKind::all_reduce));
 }
 
 }  // namespace penstock::check

@@ -12,7 +12,7 @@
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 namespace penstock::check {
 
@@ -97,7 +97,7 @@ class Evidence {
   const Ran* release(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   const Ran* find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const;
   void pair_up();  ///< once the passes are known to be those asked for
-  bool perfect() const { return options.imperfection == nullptr; }
+  bool perfect() const { return options.perturbation == nullptr; }
   /// Whether messages take the time that routes and sharing say.
   bool steady_messages() const;
 

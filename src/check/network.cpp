@@ -15,7 +15,7 @@ std::string in_words(const Span& span) {
 /// A message holds all links of its route from start to end, and takes what the route takes.
 void check_fifo(Evidence& evidence) {
   std::vector<std::vector<const Span*>> on(evidence.problem.cluster.links().size());
-  const bool whole = evidence.perfect() || evidence.options.imperfection->link_faults.empty();
+  const bool whole = evidence.perfect() || evidence.options.perturbation->link_faults.empty();
   for (const Span* span : evidence.moved) {
     const cluster::Route route = evidence.problem.cluster.route(span->device, span->peer);
     for (const std::size_t link : route.links) on[link].push_back(span);
@@ -91,10 +91,10 @@ class Fairness {
   }
 
   void add_faults() {
-    for (const auto& fault : evidence_.options.imperfection->link_faults)
+    for (const auto& fault : evidence_.options.perturbation->link_faults)
       for (const auto& left : fault.links) {
         events_.push_back({fault.at.value(), Event::capacity, left.link, per_ps(left.bandwidth)});
-        if (fault.restored != sim::Imperfection::kNever)
+        if (fault.restored != sim::Perturbation::kNever)
           events_.push_back({fault.restored.value(), Event::capacity, left.link, whole_[left.link]});
       }
   }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "imperfect_report.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -10,6 +9,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
+#include "perturbed_report.hpp"
 #include "plan_input.hpp"
 #include "plan_report.hpp"
 
@@ -25,7 +25,7 @@ struct SimulateFlags {
   CompressionFlags compression;
   BucketFlag bucket;
   SimulationFlags simulation;
-  ImperfectionFlags imperfection;
+  PerturbationFlags perturbation;
   int threads = 0;
   TimelineFlags timeline;
   ExplainFlags explain;
@@ -44,14 +44,14 @@ void verify(const cost::Problem& problem, const schedule::ScheduledPlan& schedul
 
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
-void check_combination(const SimulateFlags& flags, const std::optional<sim::Imperfection>& imperfection) {
+void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
-  if (flags.imperfection.runs > 1 && one)
+  if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
         "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
-  if (flags.imperfection.runs > 1 && imperfection->jitter.empty())
+  if (flags.perturbation.runs > 1 && perturbation->jitter.empty())
     throw core::BadInput("--runs: without jitter in the file every run is the same");
-  if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
+  if (flags.verify && perturbation && perturbation->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
@@ -74,14 +74,14 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
   const auto outcome = experiment::evaluate(
       problem, scheduled,
       experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options,
-      flags.verify || flags.timeline.given() || options.imperfection);
+      flags.verify || flags.timeline.given() || options.perturbation);
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
-  if (options.imperfection) {
-    warn_of_unmet(*options.imperfection, problem.cluster, *outcome.trace);
+  if (options.perturbation) {
+    warn_of_unmet(*options.perturbation, problem.cluster, *outcome.trace);
     const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));
-    beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
+    beside.perturbed = applied(flags.perturbation, *options.perturbation, perfect);
   }
   if (flags.explain.given()) beside.explained = explained(flags, problem, scheduled, options);
   const report::Screen screen = flags.wide.screen();
@@ -113,16 +113,16 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
       flags.allow_oom ? score::rule_violations(problem, plan) : score::violations(problem, plan);
   if (!violations.empty()) refuse(flags.file, violations);
 
-  const auto imperfection = flags.imperfection.load(cluster);
-  check_combination(flags, imperfection);
+  const auto perturbation = flags.perturbation.load(cluster);
+  check_combination(flags, perturbation);
   sim::SimulationOptions options = flags.simulation.options();
-  options.imperfection = imperfection ? &*imperfection : nullptr;
-  options.seed = flags.imperfection.seed;
+  options.perturbation = perturbation ? &*perturbation : nullptr;
+  options.seed = flags.perturbation.seed;
   const ThreadLimit limit(flags.threads);
   const auto scheduled = score::scheduled(problem, std::move(plan));
-  if (flags.imperfection.runs == 1) return one_run(flags, problem, scheduled, options);
+  if (flags.perturbation.runs == 1) return one_run(flags, problem, scheduled, options);
   const std::string runs =
-      runs_report(flags.imperfection, problem, scheduled, options, flags.json, session.stop());
+      runs_report(flags.perturbation, problem, scheduled, options, flags.json, session.stop());
   flags.json ? print(runs) : print_page(runs, flags.wide.screen());
   return core::ExitCode::done;
 }
@@ -141,7 +141,7 @@ void add_simulate(CLI::App& app, Action& action) {
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"
-      "  penstock simulate plan.yaml --imperfection experiments/imperfect/bad_day.yaml --runs 1000");
+      "  penstock simulate plan.yaml --perturbation experiments/imperfect/bad_day.yaml --runs 1000");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
@@ -156,7 +156,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->compression.add(*command);
   flags->bucket.add(*command);
   flags->simulation.add(*command);
-  flags->imperfection.add(*command);
+  flags->perturbation.add(*command);
   add_threads(*command, flags->threads);
   command->get_option("--threads")->needs(command->get_option("--runs"));
   command->add_flag(

@@ -21,7 +21,7 @@
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/explain.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "resolved.hpp"
 
@@ -218,7 +218,7 @@ class Teller {
     Judgement judged = judgement(file);
     judged.simulation.stop = stop_;
     Cell cell{plan.model, plan.cluster, {}, plan.training, {}};
-    cell.imperfection = judged.imperfection;
+    cell.perturbation = judged.perturbation;
     report::CellResult row = describe(cell);
     row.planner = plan.planner;
     row.setting = judged.setting;
@@ -227,9 +227,9 @@ class Teller {
     const auto costs = costs_.get(judged.costs);
     const cluster::Cluster cluster = cost::measured_by(*costs, load_cluster(head.cluster));
     const cost::Problem problem{graph, cluster, *costs, plan.training, judged.memory};
-    std::optional<sim::Imperfection> imperfection;
-    if (judged.imperfection) imperfection = sim::load_imperfection(*judged.imperfection, cluster);
-    judged.simulation.imperfection = imperfection ? &*imperfection : nullptr;
+    std::optional<sim::Perturbation> perturbation;
+    if (judged.perturbation) perturbation = sim::load_perturbation(*judged.perturbation, cluster);
+    judged.simulation.perturbation = perturbation ? &*perturbation : nullptr;
     return {found->second, simulated(problem, plan, judged.simulation, rows_[found->second]), ""};
   }
 

@@ -22,7 +22,7 @@
 #include "penstock/report/published_runs.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
 #include "penstock/schedule/schedule_violations.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "support/checkout.hpp"
 
 using namespace penstock;
@@ -96,11 +96,11 @@ TEST_CASE("every example of a cluster is read") {
     CHECK(cluster::parse_cluster(text, "cluster.md").size() > 0);
 }
 
-TEST_CASE("every example of an imperfection fits the cluster of its names") {
+TEST_CASE("every example of a perturbation fits the cluster of its names") {
   const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
-  for (const std::string& text : examples("imperfection")) {
-    const auto imperfection = sim::parse_imperfection(text, "imperfection.md", cluster);
-    CHECK(imperfection.jitter.size() == 3);
+  for (const std::string& text : examples("perturbation")) {
+    const auto perturbation = sim::parse_perturbation(text, "perturbation.md", cluster);
+    CHECK(perturbation.jitter.size() == 3);
   }
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("every key that a reader takes is told on its page") {
   const std::map<std::string, std::vector<std::string>> readers = {
       {"model", {"/src/graph/graph_file.cpp"}},
       {"cluster", {"/src/cluster/cluster_file.cpp"}},
-      {"imperfection", {"/src/sim/imperfection_file.cpp"}},
+      {"perturbation", {"/src/sim/perturbation_file.cpp"}},
       {"plan", {"/src/plan/plan_file.cpp"}},
       {"experiment",
        {"/src/experiment/spec.cpp", "/src/experiment/axes.cpp", "/src/experiment/claims_file.cpp",

@@ -124,9 +124,9 @@ TEST_CASE("devices of other nodes, and a world told to have no crowding, are not
 }
 
 TEST_CASE("the verifier notices passes that nobody slowed, and passes slowed for nothing") {
-  const Apart world({1, 2}, {1, 0.5}, two_devices(), {0, 0});
-  const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const schedule::ScheduledPlan scheduled{world.graph, world.plan};
+  const Apart scenario({1, 2}, {1, 0.5}, two_devices(), {0, 0});
+  const cost::Problem problem{scenario.graph, scenario.cluster, scenario.costs, scenario.plan.training};
+  const schedule::ScheduledPlan scheduled{scenario.graph, scenario.plan};
   sim::SimulationOptions crowded, apart;
   apart.crowding = false;
   CHECK(!check::trace_violations(problem, scheduled, sim::simulate(problem, scheduled, apart), crowded)

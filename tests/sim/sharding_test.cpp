@@ -8,7 +8,7 @@
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
@@ -209,9 +209,10 @@ TEST_CASE("a group whose devices jitter waits between pairs of overlapped passes
   auto plan = plan_of(8, {stage(0, 0, {0, 1}, 2, 1), stage(1, 1, {2, 3}, 2, 1), stage(2, 2, {2, 3}, 2, 1),
                           stage(3, 3, {0, 1}, 2, 1)});
   plan.schedule = "dualpipev";
-  const auto world = sim::parse_imperfection("jitter: {forward: {lognormal: 20%}}", "i.yaml", m.cluster);
+  const auto perturbation =
+      sim::parse_perturbation("jitter: {forward: {lognormal: 20%}}", "i.yaml", m.cluster);
   sim::SimulationOptions options;
-  options.imperfection = &world;
+  options.perturbation = &perturbation;
   CHECK(verified(m.problem(plan), plan, options) == std::vector<std::string>{});
 }
 

@@ -15,8 +15,8 @@ namespace penstock::check {
 /// code with the simulator: everything is worked out anew from plan, order and costs. Checked are
 ///  - compute: every device runs exactly the passes and steps of its order, in that order, one at a time,
 ///  pairs without a
-///    pause, each as long as its operators take (in a perfect world); nobody passes a barrier before all have
-///    come to it;
+///    pause, each as long as its operators take (where nothing is perturbed); nobody passes a barrier before
+///    all have come to it;
 ///  - messages: every replica gets its samples of every boundary, byte for byte, from whoever has computed
 ///  them, sent
 ///    no earlier than computed and than the receiver has room (one micro-batch ahead of what it may hold,

@@ -30,7 +30,7 @@ struct SearchSetting {
   std::optional<core::Seconds> time_limit;
   bool alone = false;  ///< no other search runs in this process: its memory is measured
   std::optional<core::Bytes> memory_limit{};        ///< of its memory, for a search that runs alone
-  const sim::Imperfection* imperfection = nullptr;  ///< the plan found runs in this world; the search is told
+  const sim::Perturbation* perturbation = nullptr;  ///< the plan found runs under it; the search is told
                                                     ///< nothing of it
   bool keep_trace = true;                           ///< the outcome has a trace, not its summary alone
 };
@@ -89,7 +89,7 @@ report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
-/// perfect world), simulation, memory. A trace is most of what a long run holds.
+/// unperturbed), simulation, memory. A trace is most of what a long run holds.
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace);
 
