@@ -1,5 +1,5 @@
 #pragma once
-// What a stage saves from the forward pass on, and what it keeps of a segment that it computes again.
+// Activations of a stage: those saved from the forward pass on, and those of a segment that it recomputes.
 
 #include <functional>
 
@@ -7,14 +7,15 @@
 
 namespace penstock::cost {
 
-/// What one device keeps of an operator for the backward pass, its output, and what its core keeps.
+/// Bytes that one device saves of an operator for the backward pass: all, its output, and those of its core.
 struct Activations {
   core::Bytes all, output, core;
 };
 using ActivationsOf = std::function<Activations(core::OpId)>;
 
-/// Sets `saved` and `activations`. Operators outside the segments save what they keep, those inside one the outputs
-/// that the stage reads outside of it, attention whose core is computed again all but what its core keeps.
+/// Sets `saved` and `activations`. An operator outside the segments saves all its activations, one inside a
+/// segment the outputs that the stage reads outside of it; attention whose core is recomputed saves all but
+/// the activations of the core.
 void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
                         const ActivationsOf& activations_of);
 
