@@ -80,7 +80,7 @@ void PerturbationFlags::add(CLI::App& command) {
                                     "slow devices, stragglers, jitter and link faults, such as "
                                     "experiments/imperfect/bad_day.yaml");
   option->type_name("FILE");
-  command.add_option("--seed", seed, "of the jitter; default: 0")
+  command.add_option("--seed", seed, "seed of the jitter; default: 0")
       ->check(seeds())
       ->type_name("N")
       ->needs(option);

@@ -181,9 +181,9 @@ void add_replay(CLI::App& app, Action& action) {
   flags->simulation.add(*command);
   flags->replay.add(*command);
   command
-      ->add_option(
-          "--losses", flags->losses,
-          "the loss of every mini-batch, warm-up included, as CSV; reading it takes time in what is measured")
+      ->add_option("--losses", flags->losses,
+                   "write the loss of every mini-batch, warm-up included, as CSV; reading it adds to the "
+                   "measured time")
       ->type_name("FILE.csv");
   command
       ->add_option("-o,--output", flags->folder,
@@ -191,8 +191,8 @@ void add_replay(CLI::App& app, Action& action) {
       ->type_name("DIR");
   command->add_flag(
       "--graph", flags->graph,
-      "on GPUs, beside: the iteration as one CUDA graph, without links' speeds and losses; a launch "
-      "per measured iteration");
+      "on GPUs, also run the iteration as one CUDA graph, without the speeds of links and losses; one "
+      "launch per measured iteration");
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

@@ -212,7 +212,8 @@ void add_schedule(CLI::App& app, Action& action) {
       "torch.distributed.pipelining loads\n"
       "it; beyond that 0R3 recomputes, 0EVICT3 and 0LOAD3 park an activation on the rank's partner, 0STEP is "
       "the\n"
-      "optimizer's, BARRIER waits for all ranks. A schedule with faults is refused, each told by rank and "
+      "optimizer's, BARRIER waits for all ranks. A schedule that breaks rules is refused; every violation "
+      "names rank and "
       "cell.\n\n"
       "Example:\n"
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --csv zbv.csv --svg zbv.svg");
@@ -227,7 +228,7 @@ void add_schedule(CLI::App& app, Action& action) {
   count("--chunks", flags->shape.chunks, "stages per rank; default: what the family usually has");
   count("--microbatches", flags->shape.micro_batches, "micro-batches per iteration");
   count("--group", flags->shape.group,
-        "micro-batches per round (interleaved), k (kfkb), micro-batches that are cut (sliced_1f1b), "
+        "micro-batches per round (interleaved), k (kfkb), micro-batches that are sliced (sliced_1f1b), "
         "pipelines per direction (chimera), micro-batches per update (pipedream_2bw)");
   add_times(*command, *flags);
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
@@ -236,7 +237,7 @@ void add_schedule(CLI::App& app, Action& action) {
   command->add_option("--csv", flags->csv, "write the schedule here")->type_name("FILE");
   command->add_flag(
       "--lower", flags->lower,
-      "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "
+      "lower to what a runtime executes: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "
       "weights, REDUCE_GRAD");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);

@@ -136,7 +136,8 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight "
       "gets the count that the\n"
-      "schedule needs. A plan that breaks a rule or does not fit in memory is refused with every fault in "
+      "schedule needs. A plan that breaks a rule or does not fit in memory is refused, with every violation "
+      "in "
       "words.\n\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
