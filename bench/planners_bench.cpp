@@ -86,7 +86,7 @@ graph::OpGraph bert_like_row() {
   core::Random random(1);
   for (std::size_t v = 0; v < 1000; ++v) {
     graph::Operator op = support::unit_op("v" + std::to_string(v), 3e8 * (0.5 + random.unit()), 1'300'000);
-    op.output_bytes = op.kept_bytes = core::Bytes(512 * 1024 * 4);
+    op.output_bytes = op.saved_bytes = core::Bytes(512 * 1024 * 4);
     builder.add(op);
     if (v > 0) builder.add_edge(core::OpId(v - 1), core::OpId(v));
   }

@@ -19,7 +19,7 @@ schedule::ScheduleShape large() {
 
 void count_tokens(benchmark::State& state, const schedule::Schedule& schedule) {
   std::size_t tokens = 0;
-  for (const schedule::Row& row : schedule.ranks) tokens += row.size();
+  for (const schedule::RankOrder& row : schedule.ranks) tokens += row.size();
   state.counters["tokens/s"] =
       benchmark::Counter(static_cast<double>(tokens), benchmark::Counter::kIsIterationInvariantRate);
 }

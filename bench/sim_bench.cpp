@@ -13,7 +13,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/tiny.hpp"
 
@@ -164,29 +164,29 @@ BENCHMARK_CAPTURE(uncontended, million, "goal 0.15 us/task")
     ->Args({1024, 256})
     ->Unit(benchmark::kMillisecond);
 
-/// The first of them in an imperfect world: every task's duration drawn, stragglers on every device.
-void imperfect(benchmark::State& state, const char* goal) {
+/// The first of them under a perturbation: every task's duration drawn, stragglers on every device.
+void perturbed(benchmark::State& state, const char* goal) {
   const Pipeline p = pipeline(8, 32768, 1, 1000);
-  sim::Imperfection world;
+  sim::Perturbation perturbation;
   for (const auto kind : {trace::TaskKind::forward, trace::TaskKind::backward, trace::TaskKind::transfer})
-    world.jitter[kind] = {sim::Distribution::lognormal, 0.05, {}};
+    perturbation.jitter[kind] = {sim::Distribution::lognormal, 0.05, {}};
   for (std::size_t d = 0; d < 8; ++d)
     for (std::int64_t w = 0; w < 100; ++w)
-      world.stragglers.push_back({d,
-                                  core::Picoseconds(w * 1'000'000'000'000),
-                                  core::Picoseconds(w * 1'000'000'000'000 + 500'000'000'000),
-                                  0.5,
-                                  {}});
+      perturbation.stragglers.push_back({d,
+                                         core::Picoseconds(w * 1'000'000'000'000),
+                                         core::Picoseconds(w * 1'000'000'000'000 + 500'000'000'000),
+                                         0.5,
+                                         {}});
   const cost::Problem problem = p.problem();
   const auto tasks = static_cast<double>(sim::task_count(problem, {problem.graph, p.plan, p.order}));
   for (auto _ : state)
     benchmark::DoNotOptimize(sim::simulate_time(problem, {problem.graph, p.plan, p.order},
-                                                {sim::NetworkModel::fifo, {}, &world, 1}));
+                                                {sim::NetworkModel::fifo, {}, &perturbation, 1}));
   state.counters["s/task"] =
       benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.SetLabel(goal);
 }
-BENCHMARK_CAPTURE(imperfect, jitter, "goal 0.2 us/task")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(perturbed, jitter, "goal 0.2 us/task")->Unit(benchmark::kMillisecond);
 
 void contended(benchmark::State& state, const char* goal) {
   const Pipeline p =

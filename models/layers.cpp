@@ -104,7 +104,8 @@ std::int64_t Tensor::elements() const {
 Layers::Layers(const std::string& model, int element_bytes)
     : builder_(model, element_bytes), element_bytes_(element_bytes) {}
 
-Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements) {
+Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape,
+                    std::int64_t saved_elements) {
   Tensor out{{}, std::move(shape), op.parameters > 0};
   const bool spare = graph::hands_over(op);
   std::vector<core::OpId> producers;
@@ -115,7 +116,7 @@ Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape,
     out.needs_gradient |= x.needs_gradient;
   }
   op.output_bytes = Bytes(out.elements() * element_bytes_);
-  op.kept_bytes = Bytes(kept_elements * element_bytes_);
+  op.saved_bytes = Bytes(saved_elements * element_bytes_);
   out.producer = builder_.add(std::move(op), producers);
   if (spare) spare_.insert(out.producer);
   return out;
@@ -128,7 +129,7 @@ Tensor Layers::input(const std::string& name, Shape shape) {
 
 Tensor Layers::indices(const std::string& name, std::int64_t count) {
   Operator op = named(name, OpKind::input, {{"elements", count}});
-  op.output_bytes = op.kept_bytes = Bytes(count * 8);
+  op.output_bytes = op.saved_bytes = Bytes(count * 8);
   return {builder_.add(std::move(op)), {count}, false};
 }
 
@@ -172,10 +173,10 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                   (key.width() + value.width() + (form.bias ? 2 : 0)) * shared;
   if (form.core != AttentionCore::counted)
     op.shape.emplace_back(form.core == AttentionCore::plain ? "plain" : "flash", 1);
-  const std::int64_t kept = queries * width + 2 * keys * shared +
-                            graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
-                            2 * queries * width;
-  return emit(std::move(op), {query, key, value}, query.shape, kept);
+  const std::int64_t saved = queries * width + 2 * keys * shared +
+                             graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
+                             2 * queries * width;
+  return emit(std::move(op), {query, key, value}, query.shape, saved);
 }
 
 Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p, Shape shape) {

@@ -121,7 +121,8 @@ class Layers {
   graph::OpGraph build() const { return builder_.build(); }
 
  private:
-  Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape, std::int64_t kept_elements);
+  Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape,
+              std::int64_t saved_elements);
   Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
               bool batch);
   Tensor pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,

@@ -59,7 +59,7 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
              gradient = backend.allocate(kernels::Element::fp32, count);
   kernels::write_random(backend, *weights, 1);
   kernels::write_random(backend, *gradient, 2);
-  const auto update = backend.make_update({}, count, kernels::Number::fp32);
+  const auto update = backend.make_update({}, count, kernels::Precision::fp32);
   std::int64_t step = 0;
   const cost::Timing timing = stopwatch.back_to_back([&] {
     update->run(*weights, *weights, *gradient, {}, ++step, stream);
@@ -70,10 +70,10 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
 }
 
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
-                           cluster::Precision number, std::int64_t largest) {
+                           cluster::Precision precision, std::int64_t largest) {
   double best = 0;
   for (std::int64_t n = kSmallestProduct; n <= largest; n *= 2) {
-    TimedKernel kernel(backend, stream, square_product(n), 1, number);
+    TimedKernel kernel(backend, stream, square_product(n), 1, precision);
     const double time = stopwatch.back_to_back([&] { kernel.run(graph::Pass::forward); }).median.value();
     const auto extent = static_cast<double>(n);
     best = std::max(best, 2 * extent * extent * extent / time);
@@ -102,8 +102,8 @@ core::Seconds Roofline::time(const cost::Work& work, graph::Pass pass, std::int6
   return std::max(computing, (work.moved * samples + work.weights) / copy);
 }
 
-Roofline roofline(const cost::Calibration& calibration, cluster::Precision number) {
-  return {calibration.ceilings.copy, calibration.ceilings.matmul[static_cast<std::size_t>(number)]};
+Roofline roofline(const cost::Calibration& calibration, cluster::Precision precision) {
+  return {calibration.ceilings.copy, calibration.ceilings.matmul[static_cast<std::size_t>(precision)]};
 }
 
 }  // namespace penstock::calibrate

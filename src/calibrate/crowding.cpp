@@ -50,7 +50,7 @@ const std::vector<Sample>& operators() {
 /// What one rank runs again and again.
 class Load {
  public:
-  Load(Rank& rank, const std::string& name, cluster::Precision number, core::Bytes memory) : rank_(rank) {
+  Load(Rank& rank, const std::string& name, cluster::Precision precision, core::Bytes memory) : rank_(rank) {
     const auto found = std::ranges::find(operators(), name, &Sample::name);
     if (found == operators().end()) {
       add_terms(memory);
@@ -60,7 +60,7 @@ class Load {
     op.name = name;
     op.kind = found->kind;
     op.shape = found->shape;
-    kernel_ = std::make_unique<TimedKernel>(*rank.backend, *rank.stream, op, found->samples, number);
+    kernel_ = std::make_unique<TimedKernel>(*rank.backend, *rank.stream, op, found->samples, precision);
     if (kernel_->operand_bytes() > memory) throw core::BadInput(name + ": its operands need more memory");
   }
   void run() {
@@ -122,13 +122,13 @@ std::vector<CrowdingCase> crowding_cases(int devices) {
   return corners;
 }
 
-cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked, cluster::Precision number,
-                                 core::Bandwidth copy, core::Bytes memory) {
-  Load own(bench.ranks[0], asked.kernel, number, memory);
+cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked,
+                                 cluster::Precision precision, core::Bandwidth copy, core::Bytes memory) {
+  Load own(bench.ranks[0], asked.kernel, precision, memory);
   std::vector<std::unique_ptr<Load>> loads;
   for (int n = 1; n <= asked.neighbours; ++n)
     loads.push_back(
-        std::make_unique<Load>(bench.ranks[static_cast<std::size_t>(n)], asked.beside, number, memory));
+        std::make_unique<Load>(bench.ranks[static_cast<std::size_t>(n)], asked.beside, precision, memory));
   Stopwatch stopwatch(*bench.ranks[0].stream, bench.clock, bench.rule, bench.stop);
   const Body body = [&own] { own.run(); };
   std::vector<double> alone, crowded, ratios;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "penstock/calibrate/numbers.hpp"
 #include "penstock/calibrate/operand_set.hpp"
+#include "penstock/calibrate/precisions.hpp"
 
 namespace penstock::calibrate {
 namespace {
@@ -20,8 +20,8 @@ struct TimedKernel::Parts {
 };
 
 TimedKernel::TimedKernel(kernels::Backend& backend, kernels::Stream& stream, const graph::Operator& op,
-                         std::int64_t samples, cluster::Precision number) {
-  auto kernel = backend.make_kernel(op, samples, number_of(number));
+                         std::int64_t samples, cluster::Precision precision) {
+  auto kernel = backend.make_kernel(op, samples, precision_of(precision));
   OperandSet operands(backend, op, kernel->slots(), kOperandSeed);
   parts_ = std::make_unique<Parts>(Parts{stream, samples, std::move(kernel), std::move(operands)});
   for (const graph::Pass pass : graph::kAllPasses)

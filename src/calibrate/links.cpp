@@ -168,9 +168,9 @@ cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes) {
 }
 
 cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t extent, core::Bytes bytes,
-                               cluster::Precision number) {
+                               cluster::Precision precision) {
   Rank &computing = bench.ranks[0], &copying = bench.ranks[1];
-  TimedKernel kernel(*computing.backend, *computing.stream, product(extent), 1, number);
+  TimedKernel kernel(*computing.backend, *computing.stream, product(extent), 1, precision);
   Copy copy(copying, bytes);
   const Body compute = [&] { kernel.run(graph::Pass::forward); };
   const Body compute_whole = [&] { compute(), computing.stream->synchronise(); };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "penstock/calibrate/numbers.hpp"
+#include "penstock/calibrate/precisions.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/kernels/graph_run.hpp"
@@ -38,7 +38,7 @@ const cost::KernelPoint* find_point(const cost::Calibration& calibration, const 
 }
 
 std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, const graph::OpGraph& graph,
-                                      std::int64_t samples, cluster::Precision number) {
+                                      std::int64_t samples, cluster::Precision precision) {
   KernelSums sums;
   const std::vector<bool> above = trained_above(graph);
   for (std::size_t v = 0; v < graph.size(); ++v) {
@@ -47,7 +47,7 @@ std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, cons
       const bool weighs = cost::has_pass(op, graph::Pass::weight_gradient);
       if (!cost::has_pass(op, pass) || (pass == graph::Pass::input_gradient && !above[v] && !weighs))
         continue;
-      const auto* point = find_point(calibration, cost::key_of(op, number), pass, samples);
+      const auto* point = find_point(calibration, cost::key_of(op, precision), pass, samples);
       if (point == nullptr) return std::nullopt;
       sums.cold += point->cold.median;
       sums.back_to_back += point->back_to_back.median;
@@ -58,19 +58,19 @@ std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, cons
 
 cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend& backend,
                           kernels::Stream& stream, Stopwatch& stopwatch, const NamedModel& model,
-                          std::int64_t samples, cluster::Precision number, core::Bytes memory) {
-  const auto sums = kernel_sums(calibration, model.graph, samples, number);
+                          std::int64_t samples, cluster::Precision precision, core::Bytes memory) {
+  const auto sums = kernel_sums(calibration, model.graph, samples, precision);
   if (!sums) throw core::BadInput("not all of its kernels are measured");
   const core::Bytes needed = kernels::GraphRun::bytes(model.graph, samples);
   if (needed > memory)
     throw core::BadInput(fmt::format("it takes {}, more than {}", core::show(needed), core::show(memory)));
-  kernels::GraphRun run(backend, model.graph, samples, number_of(number), kRunSeed);
+  kernels::GraphRun run(backend, model.graph, samples, precision_of(precision), kRunSeed);
   run.zero_tables(stream);
   const cost::Timing whole = stopwatch.unbundled([&] {
     run.forward(stream);
     run.backward(stream);
   });
-  return {model.name, model.parameters, samples, number, whole, sums->cold, sums->back_to_back};
+  return {model.name, model.parameters, samples, precision, whole, sums->cold, sums->back_to_back};
 }
 
 }  // namespace penstock::calibrate

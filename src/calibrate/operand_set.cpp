@@ -30,7 +30,7 @@ OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op, con
     operands_.parameters.push_back(random(slot));
     operands_.parameter_gradients.push_back(random(slot));
   }
-  for (const Slot& slot : slots.kept) operands_.kept.push_back(empty(slot));
+  for (const Slot& slot : slots.saved) operands_.saved.push_back(empty(slot));
   for (const Slot& slot : slots.handed) operands_.handed.push_back(empty(slot));
   operands_.output = empty(slots.output);
   operands_.output_gradient = random(slots.output);

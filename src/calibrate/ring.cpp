@@ -56,7 +56,7 @@ void Ring::reduce_step(int rank, int step) {
   finish(rank);
 }
 
-void Ring::gather_step(int rank, int step) {
+void Ring::all_gather_step(int rank, int step) {
   const int left = wrapped(rank - 1), part = wrapped(rank - step);
   Rank& me = ranks_[static_cast<std::size_t>(rank)];
   me.backend->copy(output(rank, part), output(left, part), *me.stream);
@@ -73,14 +73,14 @@ void Ring::scatter_phase(int rank) {
   for (int step = 0; step < team_.ranks() - 1; ++step) reduce_step(rank, step);
 }
 
-void Ring::gather_phase(int rank) {
-  for (int step = 0; step < team_.ranks() - 1; ++step) gather_step(rank, step);
+void Ring::all_gather_phase(int rank) {
+  for (int step = 0; step < team_.ranks() - 1; ++step) all_gather_step(rank, step);
 }
 
 void Ring::all_reduce() {
   team_.run([this](int rank) {
     scatter_phase(rank);
-    gather_phase(rank);
+    all_gather_phase(rank);
   });
 }
 
@@ -89,7 +89,7 @@ void Ring::reduce_scatter() {
 }
 
 void Ring::all_gather() {
-  team_.run([this](int rank) { gather_phase(rank); });
+  team_.run([this](int rank) { all_gather_phase(rank); });
 }
 
 }  // namespace penstock::calibrate

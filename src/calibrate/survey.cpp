@@ -6,7 +6,7 @@
 
 #include "penstock/calibrate/doubts.hpp"
 #include "penstock/calibrate/kernel_timing.hpp"
-#include "penstock/calibrate/numbers.hpp"
+#include "penstock/calibrate/precisions.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/kernels/graph_run.hpp"
 
@@ -65,9 +65,9 @@ void add_kernel_point(Calibration& calibration, const KernelItem& item, cost::Ke
     points.insert(place, std::move(point));
 }
 
-bool same_model(const cost::ModelSum& sum, const NamedModel& model, cluster::Precision number) {
+bool same_model(const cost::ModelSum& sum, const NamedModel& model, cluster::Precision precision) {
   return sum.model == model.name && sum.parameters == model.parameters && sum.samples == 1 &&
-         sum.number == number;
+         sum.precision == precision;
 }
 
 /// Of one transfer, roughly.
@@ -121,7 +121,7 @@ std::vector<Job> Survey::ceilings() {
 
 std::vector<Job> Survey::roofs() {
   kernels::Backend& backend = request_.backend;
-  const auto number = static_cast<std::size_t>(request_.number);
+  const auto precision = static_cast<std::size_t>(request_.precision);
   return {ceiling(
               "copy bandwidth", [](const Calibration& c) { return c.ceilings.copy.value() > 0; },
               [&](Calibration& c, Stopwatch& stopwatch) {
@@ -141,10 +141,10 @@ std::vector<Job> Survey::roofs() {
                 c.ceilings.update = update_bandwidth(backend, *stream_, stopwatch, bytes);
               }),
           ceiling(
-              fmt::format("{} matmul rate", name(request_.number)),
-              [=](const Calibration& c) { return c.ceilings.matmul[number].value() > 0; },
-              [&, number](Calibration& c, Stopwatch& stopwatch) {
-                c.ceilings.matmul[number] = matmul_rate(backend, *stream_, stopwatch, request_.number);
+              fmt::format("{} matmul rate", name(request_.precision)),
+              [=](const Calibration& c) { return c.ceilings.matmul[precision].value() > 0; },
+              [&, precision](Calibration& c, Stopwatch& stopwatch) {
+                c.ceilings.matmul[precision] = matmul_rate(backend, *stream_, stopwatch, request_.precision);
               }),
           ceiling(
               "launch overhead", [](const Calibration& c) { return c.launch_overhead.value() > 0; },
@@ -155,7 +155,7 @@ std::vector<Job> Survey::roofs() {
 
 void Survey::measure_kernel(const KernelItem& item, Calibration& calibration,
                             const std::function<bool(graph::Pass)>& wanted) {
-  TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.number);
+  TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.precision);
   timed([&](Stopwatch& stopwatch) {
     for (const graph::Pass pass : graph::kAllPasses)
       if (item.passes[static_cast<std::size_t>(pass)] && kernel.has(pass) && wanted(pass))
@@ -187,19 +187,19 @@ Job Survey::repeated_link(LinkKind kind, core::Bytes bytes, const Roofline& roof
 }
 
 Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
-  const cluster::Precision number = request_.number;
+  const cluster::Precision precision = request_.precision;
   const core::Bytes buffers = kernels::GraphRun::bytes(model.graph, 1);
   const core::Seconds once = model.graph.forward_flops() * 3 / roofline.matmul + buffers / roofline.copy;
   const core::Seconds estimate =
       buffers / core::Bandwidth(kSurveyFillRate) + sampling_time(once, request_.rule);
-  const auto done = [&model, number](const Calibration& c) {
+  const auto done = [&model, precision](const Calibration& c) {
     return std::ranges::any_of(c.models,
-                               [&](const cost::ModelSum& sum) { return same_model(sum, model, number); });
+                               [&](const cost::ModelSum& sum) { return same_model(sum, model, precision); });
   };
-  const auto run = [this, &model, number](Calibration& c) {
+  const auto run = [this, &model, precision](Calibration& c) {
     timed([&](Stopwatch& stopwatch) {
       c.models.push_back(
-          time_model(c, request_.backend, *stream_, stopwatch, model, 1, number, request_.memory));
+          time_model(c, request_.backend, *stream_, stopwatch, model, 1, precision, request_.memory));
     });
   };
   return {"model " + model.name, estimate, false, done, run};
@@ -239,7 +239,7 @@ Job Survey::overlap_job() {
           [](const Calibration& c) { return !c.overlap.empty(); },
           [this](Calibration& c) {
             c.overlap.push_back(
-                time_overlap(views(), kOverlapProduct, core::Bytes(kSharedCopy), request_.number));
+                time_overlap(views(), kOverlapProduct, core::Bytes(kSharedCopy), request_.precision));
           }};
 }
 
@@ -250,7 +250,7 @@ Job Survey::crowding_job(const CrowdingCase& asked) {
           [asked](const Calibration& c) { return has_test(c, asked); },
           [this, asked](Calibration& c) {
             const core::Bytes memory(request_.memory.value() / (4 * std::ssize(request_.peers)));
-            c.crowding.push_back(time_crowding(peers(), asked, request_.number, c.ceilings.copy, memory));
+            c.crowding.push_back(time_crowding(peers(), asked, request_.precision, c.ceilings.copy, memory));
           }};
 }
 
@@ -278,7 +278,7 @@ void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline, std::in
 
 std::vector<KernelItem> Survey::items(const Roofline& roofline) const {
   const WorkLimits limits{.most_samples = request_.most_samples, .memory = request_.memory};
-  return kernel_items(request_.models, request_.number, roofline, limits);
+  return kernel_items(request_.models, request_.precision, roofline, limits);
 }
 
 std::vector<Job> Survey::jobs(const Roofline& roofline) {
@@ -330,8 +330,8 @@ SamplingRule rule_within(core::Seconds budget, const SamplingRule& full,
 void refresh_model_sums(Calibration& calibration, const std::vector<NamedModel>& models) {
   for (cost::ModelSum& sum : calibration.models)
     for (const NamedModel& model : models) {
-      if (!same_model(sum, model, sum.number)) continue;
-      if (const auto sums = kernel_sums(calibration, model.graph, sum.samples, sum.number))
+      if (!same_model(sum, model, sum.precision)) continue;
+      if (const auto sums = kernel_sums(calibration, model.graph, sum.samples, sum.precision))
         sum.cold_sum = sums->cold, sum.back_to_back_sum = sums->back_to_back;
     }
 }

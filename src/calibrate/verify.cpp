@@ -39,7 +39,7 @@ std::vector<Recheck> choose_points(const cost::Calibration& calibration, std::si
 void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream,
              Stopwatch& stopwatch) {
   for (Recheck& point : points) {
-    TimedKernel kernel(backend, stream, operator_of(point.key), point.samples, point.key.number);
+    TimedKernel kernel(backend, stream, operator_of(point.key), point.samples, point.key.precision);
     point.now = stopwatch.back_to_back([&] { kernel.run(point.pass); });
   }
 }

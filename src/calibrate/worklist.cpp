@@ -5,8 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include "penstock/calibrate/numbers.hpp"
-#include "penstock/cost/parts.hpp"
+#include "penstock/calibrate/precisions.hpp"
+#include "penstock/cost/op_shard.hpp"
 #include "penstock/cost/sharding.hpp"
 
 namespace penstock::calibrate {
@@ -20,7 +20,7 @@ constexpr double kRunsToWarmUp = 4;
 /// A key with what the models do with it.
 struct Found {
   KernelItem item;
-  core::Bytes kept;              ///< per sample
+  core::Bytes saved;             ///< per sample
   double weight = 0;             ///< s on the reference device, one sample, all models
   std::set<std::int64_t> sizes;  ///< samples
 };
@@ -42,7 +42,8 @@ double reference_time(const KernelItem& item) {
 /// Gathers the kernels of all models.
 class Finder {
  public:
-  Finder(cluster::Precision number, std::int64_t most_samples) : number_(number), most_(most_samples) {}
+  Finder(cluster::Precision precision, std::int64_t most_samples)
+      : precision_(precision), most_(most_samples) {}
 
   void add(const NamedModel& model) {
     const auto sizes = model.samples.empty() ? batch_sizes(most_) : model.samples;
@@ -71,27 +72,27 @@ class Finder {
     for (const auto how : {plan::Partition::column, plan::Partition::row}) {
       if (op.kind == graph::OpKind::attention && how == plan::Partition::row) continue;
       if (op.kind == graph::OpKind::embedding && how == plan::Partition::column) continue;
-      const cost::OpPart part = cost::op_part(op, how, 1.0 / degree);
+      const cost::OpShard part = cost::op_shard(op, how, 1.0 / degree);
       if (cost::divided_shape(op, part)) note(graph, id, part, sizes);
     }
   }
 
-  void note(const graph::OpGraph& graph, core::OpId id, const cost::OpPart& part,
+  void note(const graph::OpGraph& graph, core::OpId id, const cost::OpShard& part,
             const std::vector<std::int64_t>& sizes) {
     graph::Operator op = graph.op(id);
     op.shape = cost::divided_shape(op, part).value_or(op.shape);
-    KernelItem item{op, cost::key_of(op, number_), cost::part_work(graph, id, number_, part), {}, 1};
+    KernelItem item{op, cost::key_of(op, precision_), cost::shard_work(graph, id, precision_, part), {}, 1};
     for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);
     const double weight = reference_time(item);
-    Found& entry = found_.try_emplace(item.key, Found{item, op.kept_bytes, 0, {1}}).first->second;
+    Found& entry = found_.try_emplace(item.key, Found{item, op.saved_bytes, 0, {1}}).first->second;
     join(entry.item.work, item.work);
     for (std::size_t i = 0; i < graph::kPasses; ++i) entry.item.passes[i] |= item.passes[i];
     entry.weight += weight;
     entry.sizes.insert(sizes.begin(), sizes.end());
   }
 
-  cluster::Precision number_;
+  cluster::Precision precision_;
   std::int64_t most_;
   std::map<cost::KernelKey, Found> found_;
 };
@@ -99,7 +100,7 @@ class Finder {
 /// Operands and their gradients, and what forward keeps.
 core::Bytes memory_of(const Found& found, std::int64_t samples) {
   const cost::Work& work = found.item.work;
-  return (work.moved * samples + work.weights) * 2 + found.kept * samples;
+  return (work.moved * samples + work.weights) * 2 + found.saved * samples;
 }
 
 bool allowed(const Found& found, std::int64_t samples, const Roofline& roofline, const WorkLimits& limits) {
@@ -131,9 +132,9 @@ std::vector<std::int64_t> batch_sizes(std::int64_t most) {
   return ends_first(sizes);
 }
 
-std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision number,
+std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits) {
-  Finder finder(number, limits.most_samples);
+  Finder finder(precision, limits.most_samples);
   for (const NamedModel& model : models) finder.add(model);
   const std::vector<Found> found = std::move(finder).found();
   std::vector<std::vector<std::int64_t>> sizes;

@@ -31,9 +31,9 @@ Intervals communication(const trace::Trace& trace, DeviceId device) {
 }
 
 /// One device against its row.
-class Row {
+class RankCheck {
  public:
-  Row(Evidence& evidence, std::size_t rank, std::size_t i)
+  RankCheck(Evidence& evidence, std::size_t rank, std::size_t i)
       : evidence_(evidence),
         passes_(evidence.asked.at({rank, i}).passes),
         reductions_(evidence.asked.at({rank, i}).reductions),
@@ -44,17 +44,18 @@ class Row {
 
   void check() {
     if (ran_.size() != passes_.size())
-      return evidence_.fault("device {} runs {} passes where its order has {}", device_.index(), ran_.size(),
-                             passes_.size());
+      return evidence_.violation("device {} runs {} passes where its order has {}", device_.index(),
+                                 ran_.size(), passes_.size());
     for (std::size_t p = 0; p < passes_.size(); ++p) {
       const Span& span = *ran_[p].span;
       if (span.kind != passes_[p].kind || span.stage != passes_[p].stage ||
           span.micro_batch != passes_[p].micro_batch)
-        return evidence_.fault("device {} leaves its order at pass {}", device_.index(), p);
+        return evidence_.violation("device {} leaves its order at pass {}", device_.index(), p);
       if (p > 0 && span.start < ran_[p - 1].span->end)
-        return evidence_.fault("device {} runs passes {} and {} at once", device_.index(), p - 1, p);
+        return evidence_.violation("device {} runs passes {} and {} at once", device_.index(), p - 1, p);
       if (passes_[p].joined && span.start > ran_[p - 1].span->end)
-        evidence_.fault("device {} pauses within the pair of passes {} and {}", device_.index(), p - 1, p);
+        evidence_.violation("device {} pauses within the pair of passes {} and {}", device_.index(), p - 1,
+                            p);
       if (evidence_.perfect()) check_duration(p);
     }
   }
@@ -96,8 +97,8 @@ class Row {
         static_cast<double>(std::ssize(evidence_.buckets(passes_[p].stage)) + 2 * work.changes);
     const auto took = static_cast<double>((span.end - span.start).value());
     if (pace_.known() ? std::abs(work.done - exact) > slack : took < exact - slack)
-      evidence_.fault("device {}: pass {} takes {} ps where its operators take {}", device_.index(), p,
-                      (span.end - span.start).value(), to_picoseconds(exact_seconds(p)).value());
+      evidence_.violation("device {}: pass {} takes {} ps where its operators take {}", device_.index(), p,
+                          (span.end - span.start).value(), to_picoseconds(exact_seconds(p)).value());
   }
 
   Evidence& evidence_;
@@ -117,9 +118,9 @@ void check_dependences(Evidence& evidence) {
       const auto after = [&](TaskKind kind) {
         const Ran* before = evidence.find(span.device, span.stage, kind, span.micro_batch);
         if (before && before->span->end > span.start)
-          evidence.fault("device {}: the {} of micro-batch {} on stage {} starts before its {} has ended",
-                         span.device.index(), name(span.kind), span.micro_batch, span.stage.index(),
-                         name(kind));
+          evidence.violation("device {}: the {} of micro-batch {} on stage {} starts before its {} has ended",
+                             span.device.index(), name(span.kind), span.micro_batch, span.stage.index(),
+                             name(kind));
       };
       if (span.kind == TaskKind::forward || span.kind == TaskKind::step) continue;
       after(TaskKind::forward);
@@ -147,7 +148,7 @@ void check_barriers(Evidence& evidence) {
   }
   for (std::size_t k = 0; k < barriers.size(); ++k)
     if (barriers[k].left && *barriers[k].left < barriers[k].came)
-      evidence.fault("barrier {} is left before all have come to it", k);
+      evidence.violation("barrier {} is left before all have come to it", k);
 }
 
 /// No device of a tensor-parallel group starts a pass before all have ended the one before; a pair is as one.
@@ -162,19 +163,19 @@ void check_groups(Evidence& evidence) {
       for (std::size_t i = first; !asked.passes[p].joined && i < first + size; ++i)
         if (evidence.ran[devices[where.second].index()][p].span->start <
             evidence.ran[devices[i].index()][p - 1].span->end)
-          return evidence.fault("device {} starts pass {} before its group is done with the one before",
-                                devices[where.second].index(), p);
+          return evidence.violation("device {} starts pass {} before its group is done with the one before",
+                                    devices[where.second].index(), p);
   }
 }
 
 }  // namespace
 
 void check_compute(Evidence& evidence) {
-  for (const auto& [where, asked] : evidence.asked) Row(evidence, where.first, where.second).check();
+  for (const auto& [where, asked] : evidence.asked) RankCheck(evidence, where.first, where.second).check();
   for (std::size_t d = 0; d < evidence.ran.size(); ++d)
     if (!evidence.ran[d].empty() && evidence.trace.devices[d].stages.empty())
-      evidence.fault("device {} computes without a stage", d);
-  if (!evidence.faults.empty()) return;
+      evidence.violation("device {} computes without a stage", d);
+  if (!evidence.violations.empty()) return;
   evidence.pair_up();
   check_dependences(evidence);
   check_barriers(evidence);

@@ -49,14 +49,15 @@ Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPla
       devices_(order.ranks.size()) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     devices_[static_cast<std::size_t>(order.rank_of_stage[s])] = plan.stages[s].devices;
-  if (trace.devices.size() != problem.cluster.size()) fault("the trace has {} devices", trace.devices.size());
+  if (trace.devices.size() != problem.cluster.size())
+    violation("the trace has {} devices", trace.devices.size());
   for (const Span& span : trace.spans) {
     if (!exists(span)) {
-      fault("a {} names a device or stage that does not exist", name(span.kind));
+      violation("a {} names a device or stage that does not exist", name(span.kind));
       continue;
     }
     if (span.start < Picoseconds(0) || span.end < span.start)
-      fault("a {} ends before it starts", name(span.kind));
+      violation("a {} ends before it starts", name(span.kind));
     if (trace::computes(span.kind))
       ran[span.device.index()].push_back({&span, span.start, span.end, nullptr});
     if (span.peer.valid()) moved.push_back(&span);
@@ -216,8 +217,8 @@ const Ran* Evidence::release(DeviceId device, StageId stage, std::int32_t m) con
 }
 
 bool Evidence::steady_messages() const {
-  return perfect() || (!options.imperfection->jitter.contains(TaskKind::transfer) &&
-                       !options.imperfection->jitter.contains(TaskKind::all_reduce));
+  return perfect() || (!options.perturbation->jitter.contains(TaskKind::transfer) &&
+                       !options.perturbation->jitter.contains(TaskKind::all_reduce));
 }
 
 }  // namespace penstock::check

@@ -9,10 +9,10 @@
 #include <tuple>
 #include <vector>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/plan/shared_parameters.hpp"
 #include "penstock/plan/stage_graph.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 namespace penstock::check {
 
@@ -97,15 +97,15 @@ class Evidence {
   const Ran* release(DeviceId device, StageId stage, std::int32_t micro_batch) const;
   const Ran* find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const;
   void pair_up();  ///< once the passes are known to be those asked for
-  bool perfect() const { return options.imperfection == nullptr; }
+  bool perfect() const { return options.perturbation == nullptr; }
   /// Whether messages take the time that routes and sharing say.
   bool steady_messages() const;
 
   template <class... Args>
-  void fault(fmt::format_string<Args...> text, Args&&... args) {
-    faults.push_back(fmt::format(text, std::forward<Args>(args)...));
+  void violation(fmt::format_string<Args...> text, Args&&... args) {
+    violations.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
-  std::vector<std::string> faults;
+  std::vector<std::string> violations;
 
  private:
   bool exists(const Span& span) const;

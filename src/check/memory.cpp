@@ -57,16 +57,17 @@ class StageOnDevice {
               *again = evidence_.find(device_, stage_, TaskKind::recompute, micro_batch);
     const cost::MemoryRule& rule = evidence_.problem.memory;
     const std::int64_t copies = rule.activation_copies * samples_;
-    const std::int64_t lasting = (load_.entering + load_.saved).value() * copies,
-                       kept = load_.kept.value() * copies + load_.statistics.value() * rule.activation_copies;
-    at(forward->first).activations += lasting + (again ? 0 : kept);
-    if (again) at(again->first).activations += kept;
-    at(release->last).activations -= lasting + kept;
+    const std::int64_t lasting = (load_.inputs + load_.saved).value() * copies,
+                       activations = load_.activations.value() * copies +
+                                     load_.statistics.value() * rule.activation_copies;
+    at(forward->first).activations += lasting + (again ? 0 : activations);
+    if (again) at(again->first).activations += activations;
+    at(release->last).activations -= lasting + activations;
     if (!rule.transient) return;
-    hold(arrival(*forward), forward->first, load_.entering.value() * samples_);
+    hold(arrival(*forward), forward->first, load_.inputs.value() * samples_);
     const Picoseconds gradient =
         late(*backward->span) ? arrived(*backward->span, again->first) : arrival(*backward);
-    hold(gradient, backward->last, load_.leaving.value() * samples_);
+    hold(gradient, backward->last, load_.outputs.value() * samples_);
     if (release->span->kind == TaskKind::weight_gradient)
       hold(backward->last, release->last, load_.deferred.at(samples_).value());
   }
@@ -113,15 +114,16 @@ void check_points(Evidence& evidence, std::size_t device) {
   const auto& points = evidence.trace.devices[device].memory;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (points[i].activations < Bytes(0) || points[i].buffers < Bytes(0))
-      evidence.fault("device {} holds a negative number of bytes at {} ps", device, points[i].time.value());
+      evidence.violation("device {} holds a negative number of bytes at {} ps", device,
+                         points[i].time.value());
     if (i > 0 && points[i].time <= points[i - 1].time)
-      evidence.fault("device {}: memory goes back in time", device);
+      evidence.violation("device {}: memory goes back in time", device);
   }
   if (points.empty()) return;
   if (points.back().activations != Bytes(0) || points.back().buffers != Bytes(0))
-    evidence.fault("device {} still holds bytes in the end", device);
+    evidence.violation("device {} still holds bytes in the end", device);
   if (evidence.trace.mini_batches == 1 && points.back().time > evidence.trace.iteration)
-    evidence.fault("device {}: memory changes after the iteration", device);
+    evidence.violation("device {}: memory changes after the iteration", device);
 }
 
 void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
@@ -131,7 +133,7 @@ void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
   const std::int64_t time = e == expected.end() ? f->first
                             : f == found.end()  ? e->first
                                                 : std::min(e->first, f->first);
-  evidence.fault("device {}: memory is not what passes and messages hold at {} ps", device, time);
+  evidence.violation("device {}: memory is not what passes and messages hold at {} ps", device, time);
 }
 
 }  // namespace

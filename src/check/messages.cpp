@@ -94,18 +94,18 @@ class Checker {
   void expect_part(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes, DeviceId sender,
                    DeviceId receiver) {
     const Ran* computes = (evidence_.*pass_of)(sender, from.first, from.second.micro_batch);
-    if (!computes) return evidence_.fault("stage {}: the order lacks a pass", from.first.index());
+    if (!computes) return evidence_.violation("stage {}: the order lacks a pass", from.first.index());
     Picoseconds first(INT64_MAX);  // of the group's passes that wait
     for (const DeviceId device : to.second.group) {
       const Ran* waits = (evidence_.*pass_of)(device, to.first, to.second.micro_batch);
-      if (!waits) return evidence_.fault("stage {}: the order lacks a pass", to.first.index());
+      if (!waits) return evidence_.violation("stage {}: the order lacks a pass", to.first.index());
       first = std::min(first, begin_of(*waits, device, to.first, to.second.micro_batch));
     }
     const Ran* waits = (evidence_.*pass_of)(receiver, to.first, to.second.micro_batch);
     if (bytes == 0 || sender == receiver) {  // nothing moves
       if (first < computes->last)
-        evidence_.fault("device {} starts a {} pass before device {} is done", receiver.index(),
-                        name(waits->span->kind), sender.index());
+        evidence_.violation("device {} starts a {} pass before device {} is done", receiver.index(),
+                            name(waits->span->kind), sender.index());
       return;
     }
     messages_[{sender, receiver, from.first, from.second.micro_batch, bytes}].needs.push_back(
@@ -132,8 +132,8 @@ class Checker {
     const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(),
                                          to.index(), micro_batch, bytes);
     if (messages.sent.size() != messages.needs.size())
-      return evidence_.fault("{}: {} messages where {} are needed", what, messages.sent.size(),
-                             messages.needs.size());
+      return evidence_.violation("{}: {} messages where {} are needed", what, messages.sent.size(),
+                                 messages.needs.size());
     std::stable_sort(messages.needs.begin(), messages.needs.end(),
                      [](const Need& a, const Need& b) { return a.ready() < b.ready(); });
     std::stable_sort(messages.sent.begin(), messages.sent.end(),
@@ -143,13 +143,13 @@ class Checker {
 
   void check(const std::string& what, const Span& sent, const Need& need) {
     if (sent.start < need.computed)
-      evidence_.fault("{}: sent before it is computed", what);
+      evidence_.violation("{}: sent before it is computed", what);
     else if (sent.start < need.open)
-      evidence_.fault("{}: sent before its receiver has room", what);
-    if (sent.end > need.used) evidence_.fault("{}: arrives after it is used", what);
+      evidence_.violation("{}: sent before its receiver has room", what);
+    if (sent.end > need.used) evidence_.violation("{}: arrives after it is used", what);
     const core::Seconds alone = evidence_.problem.cluster.route(sent.device, sent.peer).time(sent.bytes);
     if (evidence_.steady_messages() && sent.end - sent.start + Picoseconds(1) < core::to_picoseconds(alone))
-      evidence_.fault("{}: faster than its route", what);
+      evidence_.violation("{}: faster than its route", what);
     Picoseconds& arrival = evidence_.arrival.try_emplace(need.pass->span, sent.start).first->second;
     arrival = std::min(arrival, sent.start);
   }

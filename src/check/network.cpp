@@ -15,14 +15,14 @@ std::string in_words(const Span& span) {
 /// A message holds all links of its route from start to end, and takes what the route takes.
 void check_fifo(Evidence& evidence) {
   std::vector<std::vector<const Span*>> on(evidence.problem.cluster.links().size());
-  const bool whole = evidence.perfect() || evidence.options.imperfection->link_faults.empty();
+  const bool whole = evidence.perfect() || evidence.options.perturbation->link_faults.empty();
   for (const Span* span : evidence.moved) {
     const cluster::Route route = evidence.problem.cluster.route(span->device, span->peer);
     for (const std::size_t link : route.links) on[link].push_back(span);
     const std::int64_t late =
         (span->end - span->start).value() - core::to_picoseconds(route.time(span->bytes)).value();
     if (whole && evidence.steady_messages() && std::abs(late) > 1)
-      evidence.fault("{}: takes {} ps more than its route", in_words(*span), late);
+      evidence.violation("{}: takes {} ps more than its route", in_words(*span), late);
   }
   for (std::size_t l = 0; l < on.size(); ++l) {
     std::stable_sort(on[l].begin(), on[l].end(), [](const Span* a, const Span* b) {
@@ -30,8 +30,8 @@ void check_fifo(Evidence& evidence) {
     });
     for (std::size_t i = 1; i < on[l].size(); ++i)
       if (on[l][i]->start < on[l][i - 1]->end)
-        evidence.fault("link {} carries two messages at once: {}, and {}", l, in_words(*on[l][i - 1]),
-                       in_words(*on[l][i]));
+        evidence.violation("link {} carries two messages at once: {}, and {}", l, in_words(*on[l][i - 1]),
+                           in_words(*on[l][i]));
   }
 }
 
@@ -81,20 +81,20 @@ class Fairness {
     const std::int64_t flows_from = span.start.value() + core::to_picoseconds(route.latency).value();
     if (span.bytes.value() == 0) {
       if (flows_from != span.end.value())
-        evidence_.fault("{}: nothing takes more than the latency", in_words(span));
+        evidence_.violation("{}: nothing takes more than the latency", in_words(span));
       return;
     }
-    if (flows_from >= span.end.value()) return evidence_.fault("{}: faster than latency", in_words(span));
+    if (flows_from >= span.end.value()) return evidence_.violation("{}: faster than latency", in_words(span));
     events_.push_back({flows_from, Event::start, flows_.size()});
     events_.push_back({span.end.value(), Event::end, flows_.size()});
     flows_.push_back({&span, route.links});
   }
 
   void add_faults() {
-    for (const auto& fault : evidence_.options.imperfection->link_faults)
+    for (const auto& fault : evidence_.options.perturbation->link_faults)
       for (const auto& left : fault.links) {
         events_.push_back({fault.at.value(), Event::capacity, left.link, per_ps(left.bandwidth)});
-        if (fault.restored != sim::Imperfection::kNever)
+        if (fault.restored != sim::Perturbation::kNever)
           events_.push_back({fault.restored.value(), Event::capacity, left.link, whole_[left.link]});
       }
   }
@@ -141,15 +141,15 @@ class Fairness {
     const auto bytes = static_cast<double>(flow.span->bytes.value());
     const double rounding = 1e-9 * bytes + 1e-6;
     if (flow.delivered < bytes - 0.002 * most - rounding)
-      evidence_.fault("{}: arrives when its links have carried {:.1f} bytes", in_words(*flow.span),
-                      flow.delivered);
+      evidence_.violation("{}: arrives when its links have carried {:.1f} bytes", in_words(*flow.span),
+                          flow.delivered);
     if (flow.delivered > bytes + most + rounding)
-      evidence_.fault("{}: ends late, its links could have carried {:.1f} bytes", in_words(*flow.span),
-                      flow.delivered);
+      evidence_.violation("{}: ends late, its links could have carried {:.1f} bytes", in_words(*flow.span),
+                          flow.delivered);
   }
 
   Evidence& evidence_;
-  std::vector<double> capacity_, whole_;  ///< [link], bytes per ps: now, and without faults
+  std::vector<double> capacity_, whole_;  ///< [link], bytes per ps: now, and without link faults
   std::vector<double> left_;              ///< [link] not given to settled flows
   std::vector<int> open_;                 ///< [link] flows not settled
   std::vector<Flow> flows_;

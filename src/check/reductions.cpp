@@ -57,7 +57,7 @@ class Rank {
   void check() {
     for (const auto& [stage, spans] : seen_)
       if (!members(spans))
-        return evidence_.fault("an all-reduce of stage {} leaves its replicas", stage.index());
+        return evidence_.violation("an all-reduce of stage {} leaves its replicas", stage.index());
     for (const StageId stage : stages())
       if (!(travels_ ? deal_messages(stage) : deal_spans(stage))) return;
     std::vector<Picoseconds> reduced(group_.size());  // [replica] end of the one before
@@ -108,14 +108,14 @@ class Rank {
       const Bytes found = std::accumulate(mine.begin(), mine.end(), Bytes(),
                                           [](Bytes s, const Span* span) { return s + span->bytes; });
       if (found != sum(reductions) || mine.size() != reductions.size()) {
-        evidence_.fault("device {} reduces {} bytes of {}", device.index(), found.value(),
-                        sum(reductions).value());
+        evidence_.violation("device {} reduces {} bytes of {}", device.index(), found.value(),
+                            sum(reductions).value());
         return false;
       }
       for (std::size_t k = 0; k < mine.size(); ++k) reductions[k]->spans.push_back(mine[k]);
     }
     if (seen_[stage].size() != group_.size() * reductions.size()) {
-      evidence_.fault("stage {} reduces on {} devices", stage.index(), seen_[stage].size());
+      evidence_.violation("stage {} reduces on {} devices", stage.index(), seen_[stage].size());
       return false;
     }
     return true;
@@ -139,8 +139,8 @@ class Rank {
     for (const Span* span : seen_[stage]) between[{span->device, span->peer}].push_back(span);
     for (const auto& [ends, spans] : between) {
       if (spans.size() % reductions.size() != 0) {
-        evidence_.fault("stage {}: {} messages from device {} to {} in {} all-reduces", stage.index(),
-                        spans.size(), ends.first.index(), ends.second.index(), reductions.size());
+        evidence_.violation("stage {}: {} messages from device {} to {} in {} all-reduces", stage.index(),
+                            spans.size(), ends.first.index(), ends.second.index(), reductions.size());
         return false;
       }
       const std::size_t each = spans.size() / reductions.size();
@@ -157,13 +157,13 @@ class Rank {
     std::int64_t least = 0;
     for (const Reduction* reduction : reductions)
       for (const auto& group : reduction->moves.groups)
-        least += (reduction->moves.gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
+        least += (reduction->moves.all_gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
                  reduction->moves.bytes.value();
     const bool rounds = evidence_.options.collective == sim::Collective::halving_doubling;
     const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);
     if (moved >= least && moved <= most) return true;
-    evidence_.fault("the all-reduces of stage {} move {} bytes where {} are due", stage.index(), moved,
-                    least);
+    evidence_.violation("the all-reduces of stage {} move {} bytes where {} are due", stage.index(), moved,
+                        least);
     return false;
   }
 
@@ -205,10 +205,10 @@ class Rank {
     for (std::size_t a = 0; !travels_ && a < group_.size(); ++a)
       ready = std::max(ready, computed(reduction, a));
     if (first < ready)
-      evidence_.fault("device {} reduces gradients that are still computed", device.index());
+      evidence_.violation("device {} reduces gradients that are still computed", device.index());
     else if (first < before)
-      evidence_.fault("device {} reduces stage {} before it is done with the all-reduce before",
-                      device.index(), reduction.stage.index());
+      evidence_.violation("device {} reduces stage {} before it is done with the all-reduce before",
+                          device.index(), reduction.stage.index());
   }
 
   void check_messages(Reduction& reduction) {
@@ -220,8 +220,8 @@ class Rank {
       for (const Span* span : reduction.spans)
         if (std::find(group.begin(), group.end(), span->device) != group.end()) own.push_back(span);
       if (own.empty() || !stays(own, group) || !reaches_all(own, group))
-        return evidence_.fault("all-reduce {} of stage {} does not bring all gradients to all replicas",
-                               reduction.number, reduction.stage.index());
+        return evidence_.violation("all-reduce {} of stage {} does not bring all gradients to all replicas",
+                                   reduction.number, reduction.stage.index());
     }
   }
 
@@ -229,12 +229,12 @@ class Rank {
     const Span& one = *reduction.spans.front();
     for (const Span* span : reduction.spans)
       if (span->start != one.start || span->end != one.end || span->bytes != reduction.moves.bytes)
-        return evidence_.fault("all-reduce {} of stage {} is not one", reduction.number,
-                               reduction.stage.index());
+        return evidence_.violation("all-reduce {} of stage {} is not one", reduction.number,
+                                   reduction.stage.index());
     const auto exact = core::to_picoseconds(cost::time(evidence_.problem.cluster, reduction.moves));
     if (evidence_.steady_messages() && std::abs((one.end - one.start - exact).value()) > 1)
-      evidence_.fault("all-reduce {} of stage {} takes {} ps where {} are due", reduction.number,
-                      reduction.stage.index(), (one.end - one.start).value(), exact.value());
+      evidence_.violation("all-reduce {} of stage {} takes {} ps where {} are due", reduction.number,
+                          reduction.stage.index(), (one.end - one.start).value(), exact.value());
   }
 
   /// When a replica has the result.
@@ -249,8 +249,8 @@ class Rank {
     if (reduction.step == 0) return;
     for (std::size_t a = 0; a < group_.size(); ++a)
       if (pass(a, reduction.step).span->start < end(reduction, a))
-        evidence_.fault("device {} updates stage {} before its gradients are reduced", group_[a].index(),
-                        reduction.stage.index());
+        evidence_.violation("device {} updates stage {} before its gradients are reduced", group_[a].index(),
+                            reduction.stage.index());
   }
 
   Evidence& evidence_;

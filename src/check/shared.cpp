@@ -25,7 +25,7 @@ class Sum {
 
   void check(bool travels) {
     travels ? check_messages() : check_closed();
-    for (std::size_t a = 0; a < members_.size() && evidence_.faults.empty(); ++a)
+    for (std::size_t a = 0; a < members_.size() && evidence_.violations.empty(); ++a)
       check_device(members_[a], travels);
   }
 
@@ -34,23 +34,23 @@ class Sum {
     const auto exact = core::to_picoseconds(cost::time(evidence_.problem.cluster, moves_));
     for (const DeviceId device : members_)
       if (std::count_if(spans_.begin(), spans_.end(), [&](auto s) { return s->device == device; }) != 1)
-        return evidence_.fault("device {} does not sum the parameters of stage {} once", device.index(),
-                               home_);
+        return evidence_.violation("device {} does not sum the parameters of stage {} once", device.index(),
+                                   home_);
     const Span& one = *spans_.front();
     for (const Span* span : spans_)
       if (span->start != one.start || span->end != one.end || span->bytes != moves_.bytes ||
           span->peer.valid())
-        return evidence_.fault("the sum of parameters of stage {} among stages is not one", home_);
+        return evidence_.violation("the sum of parameters of stage {} among stages is not one", home_);
     if (spans_.size() != members_.size())
-      return evidence_.fault("{} devices sum the parameters of stage {} where {} share them", spans_.size(),
-                             home_, members_.size());
+      return evidence_.violation("{} devices sum the parameters of stage {} where {} share them",
+                                 spans_.size(), home_, members_.size());
     if (evidence_.steady_messages() && std::abs((one.end - one.start - exact).value()) > 1)
-      evidence_.fault("the sum of parameters of stage {} takes {} ps where {} are due", home_,
-                      (one.end - one.start).value(), exact.value());
+      evidence_.violation("the sum of parameters of stage {} takes {} ps where {} are due", home_,
+                          (one.end - one.start).value(), exact.value());
     for (const DeviceId device : members_)
       if (one.start < computed(device))
-        return evidence_.fault("the sum of parameters of stage {} starts before device {} has its part",
-                               home_, device.index());
+        return evidence_.violation("the sum of parameters of stage {} starts before device {} has its part",
+                                   home_, device.index());
   }
 
   void check_messages() {
@@ -64,14 +64,14 @@ class Sum {
       const std::int64_t least = 2 * (static_cast<std::int64_t>(group.size()) - 1) * moves_.bytes.value();
       const bool rounds = evidence_.options.collective == sim::Collective::halving_doubling;
       if (moved < least || moved > least + (rounds ? static_cast<std::int64_t>(own.size()) : 0))
-        return evidence_.fault("the sum of parameters of stage {} moves {} bytes where {} are due", home_,
-                               moved, least);
+        return evidence_.violation("the sum of parameters of stage {} moves {} bytes where {} are due", home_,
+                                   moved, least);
       if (own.empty() || !reaches_all(own, group))
-        return evidence_.fault("the sum of parameters of stage {} does not reach all", home_);
+        return evidence_.violation("the sum of parameters of stage {} does not reach all", home_);
       seen += own.size();
     }
     if (seen != spans_.size())
-      evidence_.fault("the sum of parameters of stage {} leaves the devices that share them", home_);
+      evidence_.violation("the sum of parameters of stage {} leaves the devices that share them", home_);
   }
 
   static bool inside(const std::vector<DeviceId>& group, DeviceId device) {
@@ -101,12 +101,12 @@ class Sum {
       if ((travels ? span->peer : span->device) == device) last = std::max(last, span->end);
     }
     if (first < computed(device))
-      return evidence_.fault("device {} sums shared parameters of stage {} that it still computes",
-                             device.index(), home_);
+      return evidence_.violation("device {} sums shared parameters of stage {} that it still computes",
+                                 device.index(), home_);
     for (const StageId stage : plan::stages_on(shared_, evidence_.plan, device))
       if (const Ran* step = evidence_.find(device, stage, TaskKind::step, -1); step && step->first < last)
-        evidence_.fault("device {} updates stage {} before what it shares is summed", device.index(),
-                        stage.index());
+        evidence_.violation("device {} updates stage {} before what it shares is summed", device.index(),
+                            stage.index());
   }
 
   Evidence& evidence_;
@@ -130,7 +130,7 @@ void check_shared(Evidence& evidence) {
       due[plan::home(shared, evidence.plan)].push_back(&shared);
   for (const auto& [stage, spans] : seen)
     if (!due.contains(stage))
-      return evidence.fault("stage {} sums parameters that no other stage uses", stage.index());
+      return evidence.violation("stage {} sums parameters that no other stage uses", stage.index());
   for (const auto& [stage, list] : due)
     if (list.size() == 1)
       Sum(evidence, *list.front(), seen[stage])

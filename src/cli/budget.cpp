@@ -28,8 +28,8 @@ void add_budget(CLI::App& command, std::string& budget) {
   command
       .add_option(
           "--budget", budget,
-          "when this time is over, the command ends as with Ctrl-C, with exit code 31: what is finished "
-          "stays, and the same command goes on. Default: none")
+          "time for the command, which then ends as with Ctrl-C, with exit code 31: finished results stay, "
+          "and the same command resumes. Default: none")
       ->type_name("TIME");
 }
 

@@ -65,15 +65,16 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
       "  penstock plan --model bert --cluster four.yaml --costs host.yaml --mini-batch 16");
   auto flags = std::make_shared<CalibrateClusterFlags>();
   command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
-  command->add_option("--devices", flags->devices, "how many")
+  command->add_option("--devices", flags->devices, "number of devices")
       ->required()
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
-  command->add_option("--bandwidth", flags->bandwidth, "of each device's link, each way")->type_name("B");
-  command->add_option("--latency", flags->latency, "of a message")->type_name("T");
+  command->add_option("--bandwidth", flags->bandwidth, "bandwidth of each device's link, each way")
+      ->type_name("B");
+  command->add_option("--latency", flags->latency, "latency of a message")->type_name("T");
   command
       ->add_option("--launches", flags->launches,
-                   "how GPUs are handed kernels: eager, graph, or free: at no cost; hosts are not")
+                   "how hosts launch kernels on GPUs: eager, graph, or free (at no cost); no effect on hosts")
       ->capture_default_str()
       ->type_name("HOW")
       ->check(one_of({"eager", "graph", "free"}));

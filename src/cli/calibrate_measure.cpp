@@ -29,7 +29,7 @@ constexpr int kMostRepeats = 3;                         ///< of what is noisy
 constexpr std::size_t kMostRanks = 4, kMostPeers = 16;  ///< of collectives, on the host and elsewhere
 
 struct CalibrateMeasureFlags {
-  std::string device = "host", number = "fp32", budget, output;
+  std::string device = "host", precision = "fp32", budget, output;
   std::vector<std::string> models, parameters;
   std::string experiment;
   int threads = 0;
@@ -212,8 +212,8 @@ class Measuring {
     return report(outcome, repeated, flags_, survey.rejected(), calibrate::doubts(calibration_));
   }
 
-  cluster::Precision number() const { return cluster::precision(flags_.number); }
-  calibrate::Roofline roofline() const { return calibrate::roofline(calibration_, number()); }
+  cluster::Precision precision() const { return cluster::precision(flags_.precision); }
+  calibrate::Roofline roofline() const { return calibrate::roofline(calibration_, precision()); }
 
   std::optional<core::Seconds> end() const {
     return budget_ ? std::optional(start_ + *budget_) : std::nullopt;
@@ -245,7 +245,7 @@ class Measuring {
             .neighbours = !host || calibration_.identity.threads == 1,
             .clock = *clock_,
             .models = models_,
-            .number = number(),
+            .precision = precision(),
             .memory = usable_memory(calibration_.identity),
             .rule = rule,
             .rounds = flags_.rounds,
@@ -291,7 +291,7 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       "then all kernels again in further rounds, of whose medians the median counts; last, up to three "
       "times, "
       "what is noisy.\n"
-      "With --experiment the models, batch sizes and tensor-parallel parts of kernels are those that its "
+      "With --experiment the models, batch sizes and tensor-parallel shards of kernels are those that its "
       "plans "
       "may run.\n"
       "The file is whole at any time; after Ctrl-C, or when the budget is over, the same command goes on. "
@@ -305,15 +305,17 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       "  penstock calibrate verify host.yaml");
   calibrate
       .add_option("--device", flags->device,
-                  "what to measure: host, cuda:0 and so on, or cuda:0/4: one of its four equal partitions")
+                  "device to measure: host, cuda:0 and so on, or cuda:0/4: one of its four equal partitions")
       ->capture_default_str()
       ->type_name("NAME");
-  auto* models = calibrate
-                     .add_option("--models", flags->models,
-                                 "whose kernels: networks of the zoo, or model files; default: the whole zoo")
-                     ->delimiter(',')
-                     ->type_name("NAME|FILE,...")
-                     ->check(model_or_file());
+  auto* models =
+      calibrate
+          .add_option(
+              "--models", flags->models,
+              "models whose kernels to measure: networks of the zoo, or model files; default: the whole zoo")
+          ->delimiter(',')
+          ->type_name("NAME|FILE,...")
+          ->check(model_or_file());
   auto* parameters = calibrate
                          .add_option("-p,--parameter", flags->parameters,
                                      "a parameter of the one model that --models names; may be repeated")
@@ -325,23 +327,24 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
       ->type_name("FILE")
       ->excludes(models)
       ->excludes(parameters);
-  calibrate.add_option("--number", flags->number, "format of numbers: fp32, tf32, bf16, fp16")
+  calibrate
+      .add_option("--precision,--number", flags->precision, "precision of kernels: fp32, tf32, bf16, fp16")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"fp32", "tf32", "bf16", "fp16"}));
-  calibrate.add_option("--threads", flags->threads, "of the host's kernels; default: one per processor")
+  calibrate
+      .add_option("--threads", flags->threads, "threads of the host's kernels; default: one per processor")
       ->check(CLI::Range(1, 1 << 10).description(""))
       ->type_name("N");
   calibrate
       .add_option("--rounds", flags->rounds,
-                  "how often each kernel is visited; the time of one visit is divided among them")
+                  "visits of each kernel; the time of one visit is divided among them")
       ->check(CLI::Range(1, 100).description(""))
       ->capture_default_str()
       ->type_name("N");
   calibrate
-      .add_option(
-          "--budget", flags->budget,
-          "how long it may take, such as 5m: timings get shorter, then the less valuable are left out")
+      .add_option("--budget", flags->budget,
+                  "time for all of it, such as 5m: timings get shorter, then the less valuable are left out")
       ->type_name("TIME");
   calibrate.add_flag("--plan", flags->plan, "only list what would be measured, and how long that takes");
   calibrate

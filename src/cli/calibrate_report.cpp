@@ -137,8 +137,8 @@ std::string models(const Calibration& c, const report::Screen& screen) {
     const auto beside = [&](core::Seconds sum) {
       return fmt::format("{} ({})", show(sum), report::difference(sum / run.whole.median - 1));
     };
-    table.add({words(run), std::to_string(run.samples), std::string(name(run.number)), show(run.whole.median),
-               beside(run.cold_sum), beside(run.back_to_back_sum),
+    table.add({words(run), std::to_string(run.samples), std::string(name(run.precision)),
+               show(run.whole.median), beside(run.cold_sum), beside(run.back_to_back_sum),
                beside(cost::at_share(run.cold_sum, run.back_to_back_sum, share)), beside(held_out[i].sum)});
   }
   return "\n" + table.text(screen);

@@ -98,7 +98,7 @@ Json model_json(const cost::ModelSum& sum) {
   return {{"model", sum.model},
           {"parameters", sum.parameters},
           {"samples", sum.samples},
-          {"number", name(sum.number)},
+          {"number", name(sum.precision)},
           {"whole_s", sum.whole.median.value()},
           {"cold_sum_s", sum.cold_sum.value()},
           {"back_to_back_sum_s", sum.back_to_back_sum.value()}};

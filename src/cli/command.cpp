@@ -52,21 +52,21 @@ std::string runtime_names() {
 }  // namespace
 
 void ClusterFlags::add(CLI::App& command, bool required) {
-  auto* cluster = command
-                      .add_option("--cluster", file,
-                                  "one that is built in (penstock clusters), or a cluster file (.yaml)")
-                      ->type_name("NAME|FILE")
-                      ->check(suggest(cluster_names()));
+  auto* cluster =
+      command
+          .add_option("--cluster", file, "a built-in cluster (penstock clusters), or a cluster file (.yaml)")
+          ->type_name("NAME|FILE")
+          ->check(suggest(cluster_names()));
   if (required) cluster->required();
   command
       .add_option("--devices", devices,
-                  required ? "how many of its devices take part, the first ones; default: all"
-                           : "how many of its devices take part; default: as many as the plan says")
+                  required ? "number of its devices that take part, the first ones; default: all"
+                           : "number of its devices that take part; default: as many as the plan says")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command
       .add_option("--runtime", runtime,
-                  "what hosts take to hand work to devices: " + runtime_names() +
+                  "time that hosts take to launch work on devices: " + runtime_names() +
                       ", or a time of your own, 5us/kernel or 50us/task; default: as " +
                       (required ? "the cluster's file says" : "the plan says, or the cluster's file"))
       ->check([](const std::string& text) -> std::string {
@@ -145,17 +145,16 @@ std::shared_ptr<const cost::CostModel> CostFlags::load(const cluster::Cluster& c
 
 void SimulationFlags::add(CLI::App& command) {
   command
-      .add_option(
-          "--network", network,
-          "how simulated transfers use a link: fair, sharing it max-min; or fifo, one after the other")
+      .add_option("--network", network,
+                  "how simulated transfers use a link: fair (shared max-min) or fifo (one after the other)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"fair", "fifo"}));
   command
-      .add_option("--collective", collective,
-                  "how gradients are reduced: closed_form, in that time and over no link; or message by "
-                  "message over the "
-                  "network: automatic, ring, tree, halving_doubling, hierarchical")
+      .add_option(
+          "--collective", collective,
+          "how gradients are reduced: closed_form (the time of a formula, off the links), or by messages "
+          "over the network: automatic, ring, tree, halving_doubling, hierarchical")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"closed_form", "automatic", "ring", "tree", "halving_doubling", "hierarchical"}));
@@ -200,8 +199,8 @@ void CompressionFlags::apply(plan::Compression& compression) const {
 void BucketFlag::add(CLI::App& command) {
   command
       .add_option("--bucket", text,
-                  "gradients of so many bytes are reduced together while the last backward pass runs on; 0B: "
-                  "all after it; default: 25MiB, or what the plan says")
+                  "bytes of gradients that are reduced together while the last backward pass runs; 0B: all "
+                  "gradients after the pass; default: 25MiB, or what the plan says")
       ->type_name("BYTES");
 }
 
@@ -217,9 +216,9 @@ void PrecisionFlag::add(CLI::App& command) {
   command
       .add_option(
           "--precision", name,
-          "fp32; bf16, all of it; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
-          "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16 with bf16 gradients of a pass "
-          "besides; default: everything in the model's numbers")
+          "fp32 or bf16: everything; mixed_bf16: bf16 weights, the rest in fp32, with master weights; "
+          "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16, but gradients of a pass in "
+          "bf16; default: everything in the precision of the model")
       ->type_name("NAME")
       ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16"}));
 }
@@ -232,9 +231,8 @@ plan::ModelRef PrecisionFlag::apply(plan::Training& training, plan::ModelRef mod
 void TimeLimitFlag::add(CLI::App& command) {
   command
       .add_option("--time-limit", text,
-                  "when it is over a planner returns its best plan so far, marked as such; default: none. "
-                  "Results then "
-                  "depend on the machine")
+                  "time of a search, after which a planner returns its best plan so far, marked as such; "
+                  "default: none. Results then depend on the machine")
       ->type_name("TIME");
 }
 
@@ -250,7 +248,7 @@ void MemoryLimitFlag::add(CLI::App& command) {
   command
       .add_option(
           "--memory-limit", text,
-          "when this process has grown by so much during a search, the planner returns its best plan so far, "
+          "growth of this process during a search, beyond which the planner returns its best plan so far, "
           "marked as such; or none")
       ->capture_default_str()
       ->type_name("BYTES");

@@ -241,7 +241,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->type_name("b");
   command
       ->add_option("--choose-by", flags->choose_by,
-                   "simulation or estimate: how planners that try several plans pick one")
+                   "what picks the best of several plans of a planner: simulation or estimate")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));

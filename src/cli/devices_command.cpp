@@ -28,10 +28,10 @@ std::string details_of(const std::vector<std::pair<std::string, std::string>>& i
 }
 
 std::vector<std::string> numbers_of(const kernels::Backend& backend) {
-  using kernels::Number;
+  using kernels::Precision;
   std::vector<std::string> out;
-  for (const Number number : {Number::fp32, Number::tf32, Number::bf16, Number::fp16})
-    if (backend.supports(number)) out.emplace_back(kernels::name(number));
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16})
+    if (backend.supports(precision)) out.emplace_back(kernels::name(precision));
   return out;
 }
 

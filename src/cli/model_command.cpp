@@ -39,7 +39,7 @@ std::string operator_table(const graph::OpGraph& graph, const report::Screen& sc
       inputs += (inputs.empty() ? "" : " ") + graph.op(operand).name;
     table.add({op.name, std::string(name(op.kind)), std::to_string(op.parameters),
                fmt::format("{:.2f}", op.forward_flops.value() * 1e-6), core::show(op.output_bytes),
-               core::show(op.kept_bytes), inputs});
+               core::show(op.saved_bytes), inputs});
   }
   return table.text(screen) + "\n";
 }

@@ -113,7 +113,7 @@ void add_plan(CLI::App& app, Action& action) {
   auto flags = std::make_shared<PlanFlags>();
   flags->model.add(*command, true);
   flags->cluster.add(*command, true);
-  command->add_option("--planner", flags->planner, "who searches (penstock planners)")
+  command->add_option("--planner", flags->planner, "planner that searches (penstock planners)")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of(planner_names()));
@@ -146,17 +146,17 @@ void add_plan(CLI::App& app, Action& action) {
       ->check(samples())
       ->type_name("b");
   command->add_flag("--per-stage-micro-batch", flags->search.per_stage_micro_batch,
-                    "let every stage choose its own size");
+                    "let every stage have a size of its own");
   command->add_option("--k", flags->search.k, "k of the kFkB schedule")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("K")
       ->capture_default_str();
   command->add_flag("--any-degree", flags->search.any_degree,
-                    "replica counts of any size, not only powers of two");
+                    "try replica counts of any size, not only powers of two");
   command
       ->add_option("--choose-by", flags->choose_by,
-                   "simulation or estimate: how the best micro-batch size is picked. The estimate, a "
-                   "closed formula, is faster")
+                   "what picks the best micro-batch size: simulation or estimate. The estimate, a closed "
+                   "formula, is faster")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));

@@ -24,9 +24,9 @@ void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std:
   }
 }
 
-void refuse(const std::string& file, const std::vector<std::string>& faults) {
+void refuse(const std::string& file, const std::vector<std::string>& violations) {
   std::string message = file + ": the plan is not valid";
-  for (const std::string& fault : faults) message += "\n  " + fault;
+  for (const std::string& violation : violations) message += "\n  " + violation;
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 

@@ -14,7 +14,7 @@ plan::PlanHead head_of(const std::string& text, const std::string& file, const M
 /// Fills in what the schedule holds in flight where the plan does not say.
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std::string& file);
 
-/// Throws an invalid-plan error that lists the faults.
-[[noreturn]] void refuse(const std::string& file, const std::vector<std::string>& faults);
+/// Throws an invalid-plan error that lists the violations.
+[[noreturn]] void refuse(const std::string& file, const std::vector<std::string>& violations);
 
 }  // namespace penstock::cli

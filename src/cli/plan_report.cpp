@@ -76,10 +76,10 @@ std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan
                      show(to_seconds(most)));
 }
 
-/// In a perfect world only: in another devices may be faster than their type.
+/// Without a perturbation only: with one devices may be faster than their type.
 std::optional<score::PlanBound> order_bound(const cost::Problem& problem, const plan::Plan& plan,
                                             const sim::SimulationOptions& simulation) {
-  if (simulation.imperfection) return {};
+  if (simulation.perturbation) return {};
   return score::lower_bound(problem, plan, experiment::reduction(simulation));
 }
 
@@ -230,10 +230,10 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
     table.add(std::move(cells));
   }
   const auto& row = outcome.row;
-  const auto& imperfect = beside.imperfect;
-  const std::string world =
-      imperfect ? fmt::format("{}, seed {}: {}; iteration in a perfect world {}\n", imperfect->file,
-                              imperfect->seed, imperfect->what, show(imperfect->perfect))
+  const auto& perturbed = beside.perturbed;
+  const std::string perturbation =
+      perturbed ? fmt::format("{}, seed {}: {}; iteration without it {}\n", perturbed->file, perturbed->seed,
+                              perturbed->what, show(perturbed->perfect))
                 : "";
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
@@ -242,8 +242,9 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
-      costs_line(problem, outcome), world, bound_line(problem, outcome, simulation), any_plan_line(row, plan),
-      search_line(row), beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
+      costs_line(problem, outcome), perturbation, bound_line(problem, outcome, simulation),
+      any_plan_line(row, plan), search_line(row),
+      beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
 }
 
 std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
@@ -274,11 +275,11 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                                 {"peak_memory_bytes", *row.peak_memory_bytes},
                                 {"costs", row.costs},
                                 {"origins", origins_json(problem, plan)}};
-  if (const auto& imperfect = beside.imperfect)
-    out.update({{"imperfection", imperfect->file},
-                {"applied", imperfect->what},
-                {"seed", imperfect->seed},
-                {"perfect_iteration_s", imperfect->perfect.value()}});
+  if (const auto& perturbed = beside.perturbed)
+    out.update({{"imperfection", perturbed->file},
+                {"applied", perturbed->what},
+                {"seed", perturbed->seed},
+                {"perfect_iteration_s", perturbed->perfect.value()}});
   if (row.search_s)
     out.update({{"search_s", *row.search_s},
                 {"judging_s", or_null(row.judging_s)},

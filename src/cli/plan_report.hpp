@@ -21,17 +21,17 @@ struct TimelineFlags {
 };
 
 /// What a simulation met beside the plan.
-struct AppliedImperfection {
+struct AppliedPerturbation {
   std::string file;
   std::string what;  ///< in words
   std::uint64_t seed = 0;
   core::Seconds perfect;  ///< iteration without it
 };
-using MaybeImperfect = std::optional<AppliedImperfection>;
+using MaybePerturbed = std::optional<AppliedPerturbation>;
 
 /// What `simulate` prints beside the plan.
 struct Beside {
-  MaybeImperfect imperfect;
+  MaybePerturbed perturbed;
   std::optional<ExplainedRun> explained;
 };
 

@@ -8,7 +8,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/statistics.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/report/trace_comparison.hpp"
@@ -113,12 +113,13 @@ core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
   const cluster::Cluster cluster = experiment::load_cluster(head.cluster);
   plan::Plan plan = plan::parse_plan(text, flags.file, graph);
   plan.cluster = head.cluster;
-  if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
-    refuse(flags.file, faults);
+  if (const auto violations = plan::structural_violations(graph, cluster, plan); !violations.empty())
+    refuse(flags.file, violations);
   const auto costs = flags.costs.load(cluster);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
-  if (const auto faults = score::faults(problem, plan); !faults.empty()) refuse(flags.file, faults);
+  if (const auto violations = score::violations(problem, plan); !violations.empty())
+    refuse(flags.file, violations);
 
   experiment::ReplaySetting setting = flags.replay.setting();
   setting.training.losses = !flags.losses.empty();
@@ -180,9 +181,9 @@ void add_replay(CLI::App& app, Action& action) {
   flags->simulation.add(*command);
   flags->replay.add(*command);
   command
-      ->add_option(
-          "--losses", flags->losses,
-          "the loss of every mini-batch, warm-up included, as CSV; reading it takes time in what is measured")
+      ->add_option("--losses", flags->losses,
+                   "write the loss of every mini-batch, warm-up included, as CSV; reading it adds to the "
+                   "measured time")
       ->type_name("FILE.csv");
   command
       ->add_option("-o,--output", flags->folder,
@@ -190,8 +191,8 @@ void add_replay(CLI::App& app, Action& action) {
       ->type_name("DIR");
   command->add_flag(
       "--graph", flags->graph,
-      "on GPUs, beside: the iteration as one CUDA graph, without links' speeds and losses; a launch "
-      "per measured iteration");
+      "on GPUs, also run the iteration as one CUDA graph, without the speeds of links and losses; one "
+      "launch per measured iteration");
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });

@@ -29,34 +29,34 @@ CLI::Validator learning_rate() {
 void ReplayFlags::add(CLI::App& command) {
   constexpr int kMost = 10'000;
   command
-      .add_option(
-          "--device", device,
-          "what executes: host; cuda:0 and so on; cuda:0/4, a partition of four for each device of the "
-          "plan; or cuda, a GPU for each, or an equal partition of one")
+      .add_option("--device", device,
+                  "device that executes: host; cuda:0 and so on; cuda:0/4, a partition of four for each "
+                  "device of the "
+                  "plan; or cuda, a GPU for each, or an equal partition of one")
       ->capture_default_str()
       ->type_name("NAME");
-  command.add_option("--iterations", iterations, "how many are measured")
+  command.add_option("--iterations", iterations, "iterations to measure")
       ->capture_default_str()
       ->check(CLI::Range(1, kMost).description(""))
       ->type_name("N");
-  command.add_option("--warm-up", warm_up, "how many run before, unmeasured")
+  command.add_option("--warm-up", warm_up, "iterations before these, not measured")
       ->capture_default_str()
       ->check(CLI::Range(0, kMost).description(""))
       ->type_name("N");
   auto* together = command.add_flag(
       "--concurrent", concurrent,
-      "devices side by side, a thread each; default where each has a processor, GPU or partition");
+      "run devices side by side, one thread each; default where each has a processor, GPU or partition");
   auto* apart = command.add_flag(
       "--sequential", sequential,
-      "one device at a time, and the iteration put together from what the tasks took; default elsewhere");
+      "run one device at a time and put the iteration together from the measured tasks (sequential "
+      "emulation); default elsewhere");
   apart->excludes(together);
   command
-      .add_flag(
-          "--no-throttle", no_throttle,
-          "side by side, messages go as fast as memory does, not as the cluster's links; the simulation "
-          "keeps to the links")
+      .add_flag("--no-throttle", no_throttle,
+                "with --concurrent, send messages at the speed of memory instead of the cluster's links; the "
+                "simulation keeps to the links")
       ->excludes(apart);
-  command.add_option("--seed", seed, "of weights, samples and targets")
+  command.add_option("--seed", seed, "seed of weights, samples and targets")
       ->capture_default_str()
       ->check(seeds())
       ->type_name("S");

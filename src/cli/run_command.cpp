@@ -160,7 +160,7 @@ core::ExitCode run(const RunFlags& flags, const Session& session) {
 
 void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "run", "Run an experiment file: plan and simulate every cell of its grid, write a results folder.");
+      "run", "Run an experiment file: plan and simulate all of its cells, write a results folder.");
   auto flags = std::make_shared<RunFlags>();
   command->footer(
       "Cells run in parallel. Finished ones stay in the cache: the same cell, of the same build of penstock, "
@@ -189,8 +189,7 @@ void add_run(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--set", flags->overrides,
-          "a value in the file is another one, by its dotted path (models.0.mini_batch=[64]); may be "
-          "repeated")
+          "replace the value at this dotted path of the file (models.0.mini_batch=[64]); may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("-o,--output", flags->folder, "results folder; default: out/<experiment>")
@@ -201,8 +200,8 @@ void add_run(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--only", flags->only,
-          "run some cells, those with these values of axes (model=mmt,devices=8); repeated: or those. "
-          "Rows of others stay as far as they are cached")
+          "run only the cells with these values of axes (model=mmt,devices=8); repeated: those too. Cached "
+          "rows of other cells stay")
       ->type_name("AXIS=VALUE,...")
       ->allow_extra_args(false);
   add_budget(*command, flags->budget);

@@ -11,7 +11,7 @@
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/lowering.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "penstock/sim/schedule_trace.hpp"
 #include "schedule_report.hpp"
 
@@ -93,10 +93,10 @@ Schedule load(const ScheduleFlags& flags) {
   const Schedule schedule = schedule::load_schedule(flags.name);
   check_file_shape(flags, schedule);
   const int count = flags.shape.micro_batches > 0 ? flags.shape.micro_batches : micro_batches(schedule);
-  const auto faults = schedule::schedule_faults(schedule, count);
-  if (faults.empty()) return schedule;
+  const auto violations = schedule::schedule_violations(schedule, count);
+  if (violations.empty()) return schedule;
   std::string message = flags.name + ": the schedule is not valid";
-  for (const std::string& fault : faults) message += "\n  " + fault;
+  for (const std::string& violation : violations) message += "\n  " + violation;
   throw core::Error(core::ExitCode::invalid_plan, message);
 }
 
@@ -113,7 +113,7 @@ Schedule make(const ScheduleFlags& flags, const PassCosts& full) {
 
 /// What a runtime executes, in the order torch.distributed.pipelining adds things.
 Schedule lowered(const Schedule& schedule) {
-  for (const schedule::Row& row : schedule.ranks)
+  for (const schedule::RankOrder& row : schedule.ranks)
     for (const schedule::Action& action : row)
       if (action.kind >= schedule::ActionKind::send_forward &&
           action.kind <= schedule::ActionKind::reduce_gradient)
@@ -126,7 +126,7 @@ Schedule lowered(const Schedule& schedule) {
 void check_used(const char* flag, const std::string& given, schedule::ActionKind kind,
                 const Schedule& schedule) {
   if (given.empty()) return;
-  for (const schedule::Row& row : schedule.ranks)
+  for (const schedule::RankOrder& row : schedule.ranks)
     for (const schedule::Action& action : row)
       if (action.kind == kind) return;
   throw core::BadInput(fmt::format("{} {}: the schedule has no such pass", flag, given));
@@ -212,7 +212,8 @@ void add_schedule(CLI::App& app, Action& action) {
       "torch.distributed.pipelining loads\n"
       "it; beyond that 0R3 recomputes, 0EVICT3 and 0LOAD3 park an activation on the rank's partner, 0STEP is "
       "the\n"
-      "optimizer's, BARRIER waits for all ranks. A schedule with faults is refused, each told by rank and "
+      "optimizer's, BARRIER waits for all ranks. A schedule that breaks rules is refused; every violation "
+      "names rank and "
       "cell.\n\n"
       "Example:\n"
       "  penstock schedule zbv --ranks 4 --microbatches 8 --latency 0.1 --csv zbv.csv --svg zbv.svg");
@@ -227,7 +228,7 @@ void add_schedule(CLI::App& app, Action& action) {
   count("--chunks", flags->shape.chunks, "stages per rank; default: what the family usually has");
   count("--microbatches", flags->shape.micro_batches, "micro-batches per iteration");
   count("--group", flags->shape.group,
-        "micro-batches per round (interleaved), k (kfkb), micro-batches that are cut (sliced_1f1b), "
+        "micro-batches per round (interleaved), k (kfkb), micro-batches that are sliced (sliced_1f1b), "
         "pipelines per direction (chimera), micro-batches per update (pipedream_2bw)");
   add_times(*command, *flags);
   command->add_option("--memory-limit", flags->shape.memory_limit, "full-stage activations a rank may hold")
@@ -236,7 +237,7 @@ void add_schedule(CLI::App& app, Action& action) {
   command->add_option("--csv", flags->csv, "write the schedule here")->type_name("FILE");
   command->add_flag(
       "--lower", flags->lower,
-      "as a runtime executes it: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "
+      "lower to what a runtime executes: whole backwards, SEND and RECV, UNSHARD and RESHARD of sharded "
       "weights, REDUCE_GRAD");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);

@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "imperfect_report.hpp"
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
+#include "perturbed_report.hpp"
 #include "plan_input.hpp"
 #include "plan_report.hpp"
 
@@ -25,7 +25,7 @@ struct SimulateFlags {
   CompressionFlags compression;
   BucketFlag bucket;
   SimulationFlags simulation;
-  ImperfectionFlags imperfection;
+  PerturbationFlags perturbation;
   int threads = 0;
   TimelineFlags timeline;
   ExplainFlags explain;
@@ -37,21 +37,21 @@ struct SimulateFlags {
 
 void verify(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
             const sim::SimulationOptions& options) {
-  const auto faults = check::trace_faults(problem, scheduled, trace, options);
-  if (!faults.empty())
-    throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + faults.front());
+  const auto violations = check::trace_violations(problem, scheduled, trace, options);
+  if (!violations.empty())
+    throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + violations.front());
 }
 
 /// What shows or checks one run does not go with many; the verifier knows what routes allow, not their
 /// jitter.
-void check_combination(const SimulateFlags& flags, const std::optional<sim::Imperfection>& imperfection) {
+void check_combination(const SimulateFlags& flags, const std::optional<sim::Perturbation>& perturbation) {
   const bool one = flags.verify || flags.explain.given() || flags.allow_oom || flags.timeline.given();
-  if (flags.imperfection.runs > 1 && one)
+  if (flags.perturbation.runs > 1 && one)
     throw core::BadInput(
         "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run");
-  if (flags.imperfection.runs > 1 && imperfection->jitter.empty())
+  if (flags.perturbation.runs > 1 && perturbation->jitter.empty())
     throw core::BadInput("--runs: without jitter in the file every run is the same");
-  if (flags.verify && imperfection && imperfection->jitter.contains(trace::TaskKind::transfer))
+  if (flags.verify && perturbation && perturbation->jitter.contains(trace::TaskKind::transfer))
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
@@ -74,14 +74,14 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
   const auto outcome = experiment::evaluate(
       problem, scheduled,
       experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options,
-      flags.verify || flags.timeline.given() || options.imperfection);
+      flags.verify || flags.timeline.given() || options.perturbation);
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   Beside beside;
-  if (options.imperfection) {
-    warn_of_unmet(*options.imperfection, problem.cluster, *outcome.trace);
+  if (options.perturbation) {
+    warn_of_unmet(*options.perturbation, problem.cluster, *outcome.trace);
     const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));
-    beside.imperfect = applied(flags.imperfection, *options.imperfection, perfect);
+    beside.perturbed = applied(flags.perturbation, *options.perturbation, perfect);
   }
   if (flags.explain.given()) beside.explained = explained(flags, problem, scheduled, options);
   const report::Screen screen = flags.wide.screen();
@@ -105,23 +105,24 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   flags.compression.apply(plan.training.compression);
   flags.bucket.apply(plan.training);
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
-  if (const auto faults = plan::structural_faults(graph, cluster, plan); !faults.empty())
-    refuse(flags.file, faults);
+  if (const auto violations = plan::structural_violations(graph, cluster, plan); !violations.empty())
+    refuse(flags.file, violations);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
   derive_in_flight(problem, plan, flags.file);
-  const auto faults = flags.allow_oom ? score::rule_faults(problem, plan) : score::faults(problem, plan);
-  if (!faults.empty()) refuse(flags.file, faults);
+  const auto violations =
+      flags.allow_oom ? score::rule_violations(problem, plan) : score::violations(problem, plan);
+  if (!violations.empty()) refuse(flags.file, violations);
 
-  const auto imperfection = flags.imperfection.load(cluster);
-  check_combination(flags, imperfection);
+  const auto perturbation = flags.perturbation.load(cluster);
+  check_combination(flags, perturbation);
   sim::SimulationOptions options = flags.simulation.options();
-  options.imperfection = imperfection ? &*imperfection : nullptr;
-  options.seed = flags.imperfection.seed;
+  options.perturbation = perturbation ? &*perturbation : nullptr;
+  options.seed = flags.perturbation.seed;
   const ThreadLimit limit(flags.threads);
   const auto scheduled = score::scheduled(problem, std::move(plan));
-  if (flags.imperfection.runs == 1) return one_run(flags, problem, scheduled, options);
+  if (flags.perturbation.runs == 1) return one_run(flags, problem, scheduled, options);
   const std::string runs =
-      runs_report(flags.imperfection, problem, scheduled, options, flags.json, session.stop());
+      runs_report(flags.perturbation, problem, scheduled, options, flags.json, session.stop());
   flags.json ? print(runs) : print_page(runs, flags.wide.screen());
   return core::ExitCode::done;
 }
@@ -135,12 +136,13 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Model, cluster and compression are those the plan names, unless given here. A stage without in_flight "
       "gets the count that the\n"
-      "schedule needs. A plan that breaks a rule or does not fit in memory is refused with every fault in "
+      "schedule needs. A plan that breaks a rule or does not fit in memory is refused, with every violation "
+      "in "
       "words.\n\n"
       "Example:\n"
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"
-      "  penstock simulate plan.yaml --imperfection experiments/imperfect/bad_day.yaml --runs 1000");
+      "  penstock simulate plan.yaml --perturbation experiments/imperfect/bad_day.yaml --runs 1000");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
@@ -155,7 +157,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->compression.add(*command);
   flags->bucket.add(*command);
   flags->simulation.add(*command);
-  flags->imperfection.add(*command);
+  flags->perturbation.add(*command);
   add_threads(*command, flags->threads);
   command->get_option("--threads")->needs(command->get_option("--runs"));
   command->add_flag(

@@ -147,8 +147,8 @@ void add_validate(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--only", flags->only,
-          "replay some plans, those of cells with these values of axes (model=mmt,devices=2); repeated: "
-          "or those. What is measured of others stays")
+          "replay only plans of cells with these values of axes (model=mmt,devices=2); repeated: those too. "
+          "Measured rows of other plans stay")
       ->type_name("AXIS=VALUE,...")
       ->allow_extra_args(false);
   add_budget(*command, flags->budget);

@@ -58,25 +58,25 @@ void Routes::number_core() {
   std::size_t count = 0;
   for (std::size_t p = 0; p < holds_.size(); ++p)
     if (holds_[p].depth == 0) holds_[p].core_index = count++;
-  leaving_.resize(count);
-  entering_.resize(count);
+  outgoing_.resize(count);
+  incoming_.resize(count);
   for (std::size_t l = 0; l < links_.size(); ++l) {
     const Hold &from = holds_[links_[l].from], &to = holds_[links_[l].to];
     if (from.depth > 0 || to.depth > 0) continue;
-    leaving_[from.core_index].push_back(l);
-    entering_[to.core_index].push_back(l);
+    outgoing_[from.core_index].push_back(l);
+    incoming_[to.core_index].push_back(l);
   }
   rows_.resize(count);
   made_ = std::make_unique<std::once_flag[]>(count);  // NOLINT(modernize-avoid-c-arrays)
 }
 
 Routes::Row Routes::search(std::size_t root, bool backward) const {
-  Row last(leaving_.size(), -1);
+  Row last(outgoing_.size(), -1);
   std::deque<std::size_t> frontier{root};
   while (!frontier.empty()) {
     const std::size_t at = holds_[frontier.front()].core_index;
     frontier.pop_front();
-    for (const std::size_t l : backward ? entering_[at] : leaving_[at]) {
+    for (const std::size_t l : backward ? incoming_[at] : outgoing_[at]) {
       const std::size_t next = backward ? links_[l].from : links_[l].to;
       std::int32_t& link = last[holds_[next].core_index];
       if (next == root || link >= 0) continue;

@@ -47,9 +47,9 @@ class Routes {
   bool reaches(std::size_t from, std::size_t to) const;
 
   std::vector<Ends> links_;
-  std::vector<Hold> holds_;                                   ///< [point]
-  std::vector<std::vector<std::size_t>> leaving_, entering_;  ///< [core point] links within the core
-  mutable std::vector<Row> rows_;                             ///< [core point] made when first asked for
+  std::vector<Hold> holds_;                                    ///< [point]
+  std::vector<std::vector<std::size_t>> outgoing_, incoming_;  ///< [core point] links within the core
+  mutable std::vector<Row> rows_;                              ///< [core point] made when first asked for
   mutable std::unique_ptr<std::once_flag[]> made_;  // NOLINT(modernize-avoid-c-arrays): flags do not move
 };
 

@@ -103,7 +103,7 @@ OpTime AnalyticCosts::softmax_time(const graph::OpGraph& graph, core::OpId id,
 }
 
 OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                                std::int64_t samples, const OpPart& part) const {
+                                std::int64_t samples, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const double n = static_cast<double>(samples) * part.part,
                queries = static_cast<double>(extent(op, "queries")),
@@ -124,7 +124,7 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
 
 Seconds AnalyticCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
                                     const cluster::DeviceType& device, std::int64_t samples,
-                                    const OpPart& part) const {
+                                    const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return core_time(graph, id, device, samples_of(samples, part.part), {}).forward;
   return core_time(graph, id, device, samples, part).forward;
@@ -136,7 +136,7 @@ OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const 
 }
 
 OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                                std::int64_t samples, const OpPart& part) const {
+                                std::int64_t samples, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return {};
   if (part.partition == plan::Partition::batch)

@@ -14,7 +14,7 @@
 #include "penstock/cost/cold_share.hpp"
 #include "penstock/cost/crowding.hpp"
 #include "penstock/cost/leave_one_out.hpp"
-#include "penstock/cost/parts.hpp"
+#include "penstock/cost/op_shard.hpp"
 #include "penstock/graph/ties.hpp"
 
 namespace penstock::cost {
@@ -45,20 +45,21 @@ core::Bytes share_of(core::Bytes bytes, double share) {
 /// What the way to an estimate depends on.
 struct WayKey {
   OpKind kind;
-  Precision number;
+  Precision precision;
   Shape shape;
   Work work;
   bool divided;
 };
 
 bool operator==(const WayKey& a, const WayKey& b) {
-  return a.kind == b.kind && a.number == b.number && a.divided == b.divided && a.work.flops == b.work.flops &&
-         a.work.moved == b.work.moved && a.work.weights == b.work.weights && a.shape == b.shape;
+  return a.kind == b.kind && a.precision == b.precision && a.divided == b.divided &&
+         a.work.flops == b.work.flops && a.work.moved == b.work.moved && a.work.weights == b.work.weights &&
+         a.shape == b.shape;
 }
 
 struct WayHash {
   std::size_t operator()(const WayKey& key) const {
-    std::size_t out = static_cast<std::size_t>(key.kind) * 31 + static_cast<std::size_t>(key.number);
+    std::size_t out = static_cast<std::size_t>(key.kind) * 31 + static_cast<std::size_t>(key.precision);
     const auto mix = [&out](std::int64_t value) {
       out = (out ^ static_cast<std::size_t>(value)) * 0x9e3779b97f4a7c15u, out ^= out >> 29;
     };
@@ -127,8 +128,8 @@ struct CalibratedCosts::Index {
     }
     Ways ways;
     for (std::size_t i = 0; i < graph::kPasses; ++i)
-      ways[i] =
-          curves.way({{key.kind, key.shape, key.number}, key.work, static_cast<graph::Pass>(i), key.divided});
+      ways[i] = curves.way(
+          {{key.kind, key.shape, key.precision}, key.work, static_cast<graph::Pass>(i), key.divided});
     const std::unique_lock writing(mutex);
     return known.try_emplace(key, std::move(ways)).first->second;  // which does not move
   }
@@ -175,12 +176,12 @@ PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, doubl
 
 Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
                                     const cluster::DeviceType& device, std::int64_t samples,
-                                    const Shape& shape, const OpPart& part) const {
+                                    const Shape& shape, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
-  const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const bool whole = part.partition == plan::Partition::whole;
   const Index::Ways& ways =
-      index_->ways({op.kind, number, shape, part_work(graph, id, number, part), !whole});
+      index_->ways({op.kind, precision, shape, shard_work(graph, id, precision, part), !whole});
   std::optional<OpTime> analytic;
   Estimate out;
   for (std::size_t i = 0; i < graph::kPasses; ++i) {
@@ -199,7 +200,7 @@ Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
 
 Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
                                    const cluster::DeviceType& device, std::int64_t samples,
-                                   const OpPart& part) const {
+                                   const OpShard& part) const {
   using plan::Partition;
   const Estimate whole = looked_up(graph, op, device, samples, graph.op(op).shape, {});
   if (part.partition == Partition::whole) return whole;
@@ -219,7 +220,7 @@ core::Bandwidth CalibratedCosts::rate_of(core::Bandwidth measured) const {
 }
 
 core::Seconds CalibratedCosts::adding_time(const graph::OpGraph& graph, core::OpId id,
-                                           const OpPart& part) const {
+                                           const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const std::int64_t parameters = graph.op(graph.owner(id)).parameters;  // of whom it is tied to
   if (parameters == 0 || op.gathered_parameters > 0) return {};
@@ -235,7 +236,7 @@ OpTime CalibratedCosts::op_time(const graph::OpGraph& graph, core::OpId op, cons
 
 OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
                                   const cluster::DeviceType& device, std::int64_t samples,
-                                  const OpPart& part) const {
+                                  const OpShard& part) const {
   OpTime time = estimate(graph, op, device, samples, part).time();
   time.weight_gradient += adding_time(graph, op, part);
   return time;
@@ -243,11 +244,11 @@ OpTime CalibratedCosts::part_time(const graph::OpGraph& graph, core::OpId op,
 
 OpTime CalibratedCosts::memory_time(const graph::OpGraph& graph, core::OpId op,
                                     const cluster::DeviceType& device, std::int64_t samples,
-                                    const OpPart& part) const {
+                                    const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return memory_time(graph, op, device, samples_of(samples, part.part), {});
-  const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
-  const Work work = part_work(graph, op, number, part);
+  const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const Work work = shard_work(graph, op, precision, part);
   const core::Seconds moving = (work.moved * samples + work.weights) / calibration_.ceilings.copy;
   OpTime time = estimate(graph, op, device, samples, part).time();
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
@@ -265,8 +266,8 @@ core::Seconds CalibratedCosts::step_time(core::Bytes weights, const plan::Traini
 
 Scratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) const {
   Scratch out = plain_scratch(graph, id);
-  const Precision number = graph.element_bytes() >= 4 ? index_->four : index_->two;
-  const auto found = index_->scratch.find(key_of(graph.op(id), number));
+  const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
+  const auto found = index_->scratch.find(key_of(graph.op(id), precision));
   if (found == index_->scratch.end()) return out;
   const auto measured = [&](graph::Pass pass) { return found->second[static_cast<std::size_t>(pass)]; };
   out.input_gradient = measured(graph::Pass::input_gradient).value_or(out.input_gradient);

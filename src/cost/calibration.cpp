@@ -15,8 +15,8 @@ constexpr std::string_view kLinkNames[] = {"device_copy", "host_to_device", "dev
 constexpr std::string_view kFoldNames[] = {"samples_inside", "samples_frontier", "shape_inside",
                                            "shape_frontier"};
 
-double element_bytes(Precision number) {
-  return number == Precision::bf16 || number == Precision::fp16 ? 2 : 4;
+double element_bytes(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::fp16 ? 2 : 4;
 }
 
 }  // namespace
@@ -35,11 +35,11 @@ Fold fold(std::string_view name) {
   return static_cast<Fold>(core::index_of(name, kFoldNames, "fold"));
 }
 
-KernelKey key_of(const graph::Operator& op, Precision number) {
-  return {op.kind, op.shape, number};
+KernelKey key_of(const graph::Operator& op, Precision precision) {
+  return {op.kind, op.shape, precision};
 }
 
-Work work_of(const graph::OpGraph& graph, core::OpId id, Precision number) {
+Work work_of(const graph::OpGraph& graph, core::OpId id, Precision precision) {
   const graph::Operator& op = graph.op(id);
   std::int64_t moved = op.output_bytes.value();
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
@@ -47,7 +47,7 @@ Work work_of(const graph::OpGraph& graph, core::OpId id, Precision number) {
   moved += op.gathered_parameters * graph.element_bytes();
   const std::int64_t weights = op.gathered_parameters > 0 ? 0 : op.parameters * graph.element_bytes();
   const auto scaled = [&](std::int64_t bytes) {
-    const double share = element_bytes(number) / graph.element_bytes();
+    const double share = element_bytes(precision) / graph.element_bytes();
     return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes) * share));
   };
   return {

@@ -73,7 +73,7 @@ std::string text(const MeasuredKernel& kernel) {
   const Work& work = kernel.work;
   std::string out = fmt::format(
       "- kind: {}\n  number: {}\n  shape: {}\n  work: {{flops: [{}, {}, {}], moved: {}, weights: {}}}\n",
-      name(kernel.key.kind), name(kernel.key.number), text(kernel.key.shape), work.flops[0].value(),
+      name(kernel.key.kind), name(kernel.key.precision), text(kernel.key.shape), work.flops[0].value(),
       work.flops[1].value(), work.flops[2].value(), text(work.moved), text(work.weights));
   const KernelPoint* before = nullptr;
   for (const KernelPoint& point : kernel.points) {
@@ -123,7 +123,7 @@ std::string text(const ModelSum& sum) {
   return fmt::format(
       "- {{model: {}, parameters: {}, samples: {}, number: {}, whole: {}, cold_sum: {}, back_to_back_sum: "
       "{}}}\n",
-      quoted(sum.model), quoted_map(sum.parameters), sum.samples, name(sum.number), text(sum.whole),
+      quoted(sum.model), quoted_map(sum.parameters), sum.samples, name(sum.precision), text(sum.whole),
       text(sum.cold_sum), text(sum.back_to_back_sum));
 }
 

@@ -17,7 +17,7 @@ std::int64_t samples_of(std::int64_t samples, double part) {
 }
 
 OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                            std::int64_t samples, const OpPart& part) const {
+                            std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::whole) return op_time(graph, op, device, samples);
   if (part.partition == plan::Partition::batch)
     return op_time(graph, op, device, samples_of(samples, part.part));
@@ -27,7 +27,7 @@ OpTime CostModel::part_time(const graph::OpGraph& graph, core::OpId op, const cl
 
 core::Seconds CostModel::core_forward(const graph::OpGraph& graph, core::OpId op,
                                       const cluster::DeviceType& device, std::int64_t samples,
-                                      const OpPart& part) const {
+                                      const OpShard& part) const {
   return part_time(graph, op, device, samples, part).forward * graph::core_share(graph.op(op));
 }
 
@@ -42,7 +42,7 @@ Scratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {
 }
 
 OpTime CostModel::memory_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType&, std::int64_t,
-                              const OpPart&) const {
+                              const OpShard&) const {
   return {};
 }
 

@@ -11,12 +11,12 @@ namespace penstock::cost {
 namespace {
 
 /// What one device of a stage runs of each of its operators.
-std::vector<OpPart> parts(const graph::OpGraph& graph, const plan::Stage& stage) {
-  std::vector<OpPart> out(stage.operators.size());
+std::vector<OpShard> parts(const graph::OpGraph& graph, const plan::Stage& stage) {
+  std::vector<OpShard> out(stage.operators.size());
   if (stage.tensor_parallel == 1) return out;
   const auto how = layout::infer(graph, stage).partition;
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = op_part(graph.op(stage.operators[i]), how[i], part_of(stage, 0));
+    out[i] = op_shard(graph.op(stage.operators[i]), how[i], part_of(stage, 0));
   return out;
 }
 

@@ -19,7 +19,7 @@ class TimesAt final : public CostModel {
     return part_time(graph, op, device, samples, {});
   }
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) const override {
+                   std::int64_t samples, const OpShard& part) const override {
     const OpTime time = costs_.part_time(graph, op, device, samples, part),
                  moving = costs_.memory_time(graph, op, device, samples, part);
     return {at_level(time.forward, moving.forward), at_level(time.input_gradient, moving.input_gradient),

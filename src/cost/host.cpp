@@ -67,7 +67,7 @@ int unfused(const graph::Operator& op, std::int64_t matrices) {
 }
 
 /// Matrices of scores on one device.
-std::int64_t matrices_of(const graph::Operator& op, std::int64_t samples, const OpPart& part) {
+std::int64_t matrices_of(const graph::Operator& op, std::int64_t samples, const OpShard& part) {
   return std::llround(static_cast<double>(extent(op, "heads")) * part.part) * samples;
 }
 
@@ -97,7 +97,7 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
 }
 
 OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) {
+                   std::int64_t samples, const OpShard& part) {
   const core::Seconds each = device.runtime.per_kernel;
   if (each == core::Seconds(0)) return {};
   const Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part));
@@ -110,7 +110,7 @@ int core_launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
 }
 
 core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                               std::int64_t samples, const OpPart& part) {
+                               std::int64_t samples, const OpShard& part) {
   return device.runtime.per_kernel * core_launches(graph, id, matrices_of(graph.op(id), samples, part));
 }
 

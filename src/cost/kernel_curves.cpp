@@ -185,7 +185,7 @@ void merge(std::vector<KernelCurve::Point>& points) {
 /// `way` has its work; curves are of the key's kind and number, and of one pass.
 std::optional<Way> completed(Way way, const KernelKey& key, bool divided, const Curves& curves) {
   if (curves.empty()) return std::nullopt;
-  way.number = key.number;
+  way.precision = key.precision;
   way.own = own_curve(way, key, divided, curves);
   if (!divided) find_sequences(way, key, curves);
   way.neighbours = nearest(key, way.work, curves);
@@ -249,7 +249,7 @@ KernelCurves::KernelCurves(const Calibration& calibration, double cold_share)
 std::vector<const KernelCurve*> KernelCurves::alike(const KernelKey& key, graph::Pass pass) const {
   Curves out;
   for (const KernelCurve& curve : curves_)
-    if (curve.key.kind == key.kind && curve.key.number == key.number && curve.pass == pass)
+    if (curve.key.kind == key.kind && curve.key.precision == key.precision && curve.pass == pass)
       out.push_back(&curve);
   return out;
 }
@@ -301,25 +301,25 @@ Predicted KernelCurves::predict(const Way& way, double samples) const {
     logarithm += weight * std::log(roofline(*curve, units) / on(*curve, units).seconds);
     covered |= curve->covers(units);
   }
-  const double seconds = roofline(way.work, units, way.number) / std::exp(logarithm);
+  const double seconds = roofline(way.work, units, way.precision) / std::exp(logarithm);
   return {seconds, seconds, seconds, way.inside && covered ? Fold::shape_inside : Fold::shape_frontier,
           false};
 }
 
-bool KernelCurves::knows(cluster::Precision number) const {
+bool KernelCurves::knows(cluster::Precision precision) const {
   return std::any_of(curves_.begin(), curves_.end(),
-                     [&](const KernelCurve& c) { return c.key.number == number; });
+                     [&](const KernelCurve& c) { return c.key.precision == precision; });
 }
 
-double KernelCurves::roofline(const UnitWork& work, double units, cluster::Precision number) const {
+double KernelCurves::roofline(const UnitWork& work, double units, cluster::Precision precision) const {
   constexpr double kLeast = 1e-12;  // s: so that utilisation is above zero
-  const double rate = rates_[static_cast<std::size_t>(number)];
+  const double rate = rates_[static_cast<std::size_t>(precision)];
   const double computing = rate > 0 ? work.flops * units / rate : 0;
   return std::max(launch_ + std::max(computing, (work.moved * units + work.weights) / copy_), kLeast);
 }
 
 double KernelCurves::roofline(const KernelCurve& curve, double units) const {
-  return roofline(curve.work, units, curve.key.number);
+  return roofline(curve.work, units, curve.key.precision);
 }
 
 }  // namespace penstock::cost

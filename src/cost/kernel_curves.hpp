@@ -57,7 +57,7 @@ struct Way {
   };
   double units = 1;  ///< of one sample
   UnitWork work;
-  cluster::Precision number = cluster::Precision::fp32;
+  cluster::Precision precision = cluster::Precision::fp32;
   const KernelCurve* own = nullptr;      ///< same shape and work
   const KernelCurve* shorter = nullptr;  ///< the same attention over the next sequences below and above
   const KernelCurve* longer = nullptr;
@@ -83,12 +83,12 @@ class KernelCurves {
   Predicted on(const KernelCurve& curve, double units) const;
 
   const std::vector<KernelCurve>& curves() const { return curves_; }
-  bool knows(cluster::Precision number) const;
+  bool knows(cluster::Precision precision) const;
 
  private:
   std::vector<const KernelCurve*> alike(const KernelKey& key,
                                         graph::Pass pass) const;  ///< of kind, number and pass
-  double roofline(const UnitWork& work, double units, cluster::Precision number) const;
+  double roofline(const UnitWork& work, double units, cluster::Precision precision) const;
   double roofline(const KernelCurve& curve, double units) const;
   double launch_, copy_;
   std::array<double, cluster::kPrecisions> rates_{};

@@ -162,7 +162,7 @@ PassEstimate TableCosts::product(double m, double n, double k) const {
   return exactly(Seconds(product_flops(m, n, k) / rate.value), rate.origin);
 }
 
-Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpPart& part) const {
+Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpShard& part) const {
   const double tokens = static_cast<double>(extent(op, "rows", 1)) * samples;
   double in = static_cast<double>(extent(op, "in")), out = static_cast<double>(extent(op, "out"));
   (part.partition == plan::Partition::row ? in : out) *= part.part;
@@ -171,7 +171,7 @@ Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpP
            graph::weighs(op) ? product(in, out, tokens) : PassEstimate{}}};
 }
 
-Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpPart& part) const {
+Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
   const double tokens = static_cast<double>(extent(op, "queries")) * samples,
                wide = static_cast<double>(extent(op, "hidden")), mine = wide * part.part,
                together =
@@ -200,7 +200,7 @@ Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, cons
 }
 
 Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                          std::int64_t samples, const OpPart& part) const {
+                          std::int64_t samples, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   if (extent(op, "plain") > 0) return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
   if (extent(op, "flash") == 0 || attention_rates_.empty())
@@ -218,7 +218,7 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
 }
 
 Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                              std::int64_t samples, const OpPart& part) const {
+                              std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
@@ -239,7 +239,7 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
 
 Seconds TableCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
                                  const cluster::DeviceType& device, std::int64_t samples,
-                                 const OpPart& part) const {
+                                 const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return core_forward(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
@@ -269,7 +269,7 @@ OpTime TableCosts::op_time(const graph::OpGraph& graph, core::OpId id, const clu
 }
 
 OpTime TableCosts::part_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                             std::int64_t samples, const OpPart& part) const {
+                             std::int64_t samples, const OpShard& part) const {
   return estimate(graph, id, device, samples, part).time();
 }
 

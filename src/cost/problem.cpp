@@ -7,7 +7,7 @@
 namespace penstock::cost {
 
 OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) {
+                   std::int64_t samples, const OpShard& part) {
   OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
     *pass = *pass * device.kernel_slowdown;
@@ -19,14 +19,14 @@ core::Seconds update_time(const Problem& problem, core::Bytes weights, const clu
 }
 
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
-                     std::int64_t samples, const OpPart& part) {
+                     std::int64_t samples, const OpShard& part) {
   return handed_over(problem.graph, op, device,
                      launched(kernel_time(problem, op, device, samples, part),
                               launch_time(problem.graph, op, device, samples, part)));
 }
 
 core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
-                           std::int64_t samples, const OpPart& part) {
+                           std::int64_t samples, const OpShard& part) {
   const core::Seconds kernels =
       problem.costs.core_forward(problem.graph, op, device, samples, part) * device.kernel_slowdown;
   return std::max(kernels, core_launch_time(problem.graph, op, device, samples, part)) +

@@ -95,7 +95,7 @@ PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch) {
 }  // namespace
 
 Estimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                                std::int64_t samples, const OpPart& part) const {
+                                std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
   if (part.partition != plan::Partition::whole)

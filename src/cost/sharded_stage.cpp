@@ -4,7 +4,7 @@
 #include <set>
 
 #include "add_weights.hpp"
-#include "divide_kept.hpp"
+#include "divide_activations.hpp"
 #include "penstock/cost/backward_sweep.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/attention_core.hpp"
@@ -79,16 +79,16 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
                   const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
   if (stage.zero < 2 || stage.replicas() < 2) return out;
-  const AllReduce gather = all_gather(problem.cluster, replica_groups(stage));
+  const AllReduce gathering = all_gather(problem.cluster, replica_groups(stage));
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
   out.count = layers.size();
   for (const OpId id : operators) {
     OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
-    sent.weight_gradient += gather.time(problem.training.sent_gradients(weights));
+    sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
     if (stage.zero < 3) continue;
-    const Seconds time = gather.time(weights);
+    const Seconds time = gathering.time(weights);
     const bool recomputed = contains(again.whole, id),
                by_layer = stage.recompute.of == Recomputation::Of::layers;
     sent.forward += time;
@@ -110,7 +110,7 @@ OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<co
                   const Again& again, std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
-    const OpPart mine = op_part(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
+    const OpShard mine = op_shard(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
     OpTime time = operator_time(problem, id, type, samples, mine);
     if (contains(again.whole, id)) time.recompute = time.forward;
     if (contains(again.core, id)) time.recompute = core_forward(problem, id, type, samples, mine);
@@ -126,7 +126,7 @@ OpTime slower(const OpTime& a, const OpTime& b) {
 
 /// `cut` takes a device's part of bytes, or all of them.
 template <class Cut>
-BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, bool holds_whole,
+BackwardStep divided_step(BackwardStep step, Partition how, const OpShard& mine, bool holds_whole,
                           const Cut& cut) {
   const bool whole = how == Partition::whole, all_weights = how != Partition::column && how != Partition::row;
   step.gradient = cut(step.gradient, holds_whole);
@@ -141,38 +141,38 @@ BackwardStep divided_step(BackwardStep step, Partition how, const OpPart& mine, 
 template <class Whole, class Cut>
 void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
                        const std::map<OpId, Partition>& how, const Whole& holds_whole, const Cut& cut) {
-  std::map<OpId, bool> entering;  // whether someone needs it otherwise
-  load.leaving = Bytes(0);
+  std::map<OpId, bool> inputs;  // whether someone needs it otherwise
+  load.outputs = Bytes(0);
   for (const OpId id : stage.operators) {
     for (const graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
       if (const OpId producer(static_cast<std::size_t>(v)); !how.contains(producer))
-        entering[producer] |= layout::rule(graph.op(id), how.at(id)).reads != layout::Placement::shard_tokens;
+        inputs[producer] |= layout::rule(graph.op(id), how.at(id)).reads != layout::Placement::shard_tokens;
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
     if (std::ranges::any_of(
             readers, [&](graph::Vertex v) { return !how.contains(OpId(static_cast<std::size_t>(v))); }))
-      load.leaving += cut(graph.op(id).output_bytes, holds_whole(id));
+      load.outputs += cut(graph.op(id).output_bytes, holds_whole(id));
   }
-  load.entering = Bytes(0);
-  for (const auto& [producer, whole] : entering) load.entering += cut(graph.op(producer).output_bytes, whole);
+  load.inputs = Bytes(0);
+  for (const auto& [producer, whole] : inputs) load.inputs += cut(graph.op(producer).output_bytes, whole);
 }
 
 }  // namespace
 
-GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group, bool exchanges) {
+GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId> group, bool all_to_alls) {
   const std::vector<Devices> one = {{group.begin(), group.end()}};
-  reduce_ = all_reduce(cluster, one);
-  gather_ = all_gather(cluster, one);
-  if (exchanges) exchange_ = all_to_all(cluster, group);
-  if (exchanges) exchanged_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
+  all_reduce_ = all_reduce(cluster, one);
+  all_gather_ = all_gather(cluster, one);
+  if (all_to_alls) all_to_all_ = all_to_all(cluster, group);
+  if (all_to_alls) measured_all_to_all_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
 }
 
 /// An exchange's bytes are those of all devices, what was measured those of one.
 GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
   using Kind = layout::GroupCollective::Kind;
   const Bytes bytes = collective.bytes * samples;
-  if (collective.kind == Kind::all_reduce) return {reduce_.measured, bytes};
-  if (collective.kind == Kind::all_gather) return {gather_.measured, bytes};
-  return {exchanged_, Bytes(bytes.value() / std::max<std::int64_t>(1, exchanged_.ranks))};
+  if (collective.kind == Kind::all_reduce) return {all_reduce_.measured, bytes};
+  if (collective.kind == Kind::all_gather) return {all_gather_.measured, bytes};
+  return {measured_all_to_all_, Bytes(bytes.value() / std::max<std::int64_t>(1, measured_all_to_all_.ranks))};
 }
 
 Origin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_t samples) const {
@@ -183,11 +183,11 @@ Origin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_
 
 Seconds GroupTimes::time(const layout::GroupCollective& collective, std::int64_t samples) const {
   const Bytes bytes = collective.bytes * samples;
-  if (collective.kind == layout::GroupCollective::Kind::all_reduce) return reduce_.time(bytes);
-  if (collective.kind == layout::GroupCollective::Kind::all_gather) return gather_.time(bytes);
-  const Asked exchange = asked(collective, samples);
-  const auto found = exchange.measured.find(exchange.bytes);
-  return found ? found->time : Seconds(exchange_.at(bytes));
+  if (collective.kind == layout::GroupCollective::Kind::all_reduce) return all_reduce_.time(bytes);
+  if (collective.kind == layout::GroupCollective::Kind::all_gather) return all_gather_.time(bytes);
+  const Asked all_to_all_asked = asked(collective, samples);
+  const auto found = all_to_all_asked.measured.find(all_to_all_asked.bytes);
+  return found ? found->time : Seconds(all_to_all_.at(bytes));
 }
 
 OpTime StageTime::total() const {
@@ -217,7 +217,7 @@ void ReplicaTimes::divide() {
       const auto found = asked.find(c.op);
       if (found == asked.end()) continue;
       for (const std::size_t p : found->second) (parts_[p].*list).push_back(c);
-      exchanges_ = exchanges_ || c.kind == layout::GroupCollective::Kind::all_to_all;
+      all_to_alls_ = all_to_alls_ || c.kind == layout::GroupCollective::Kind::all_to_all;
     }
   };
   deal(divided.collectives.forward, &Part::forward);
@@ -239,7 +239,7 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
   return out;
 }
 
-OpTime ReplicaTimes::speak(const Part& part, const Speakers& who) const {
+OpTime ReplicaTimes::collectives_of(const Part& part, const CollectiveSetting& who) const {
   OpTime out;
   const auto launched = [&](const layout::GroupCollective& c) {
     return std::max(who.group.time(c, who.samples), who.launch);
@@ -253,12 +253,12 @@ OpTime ReplicaTimes::speak(const Part& part, const Speakers& who) const {
 }
 
 /// Of as many kinds of groups as a cluster has, which are few.
-const std::vector<OpTime>& ReplicaTimes::spoken(const Speakers& who) {
-  for (const auto& [known, times] : spoken_)
+const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSetting& who) {
+  for (const auto& [known, times] : known_collectives_)
     if (known == who) return times;
   std::vector<OpTime> times;
-  for (const Part& part : parts_) times.push_back(speak(part, who));
-  return spoken_.emplace_back(who, std::move(times)).second;
+  for (const Part& part : parts_) times.push_back(collectives_of(part, who));
+  return known_collectives_.emplace_back(who, std::move(times)).second;
 }
 
 std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
@@ -272,8 +272,8 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   std::vector<StageTime> out = known->second;
   Seconds launch;  // of the slowest host
   for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).runtime.one_kernel());
-  const auto& collectives = spoken(
-      {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, exchanges_),
+  const auto& collectives = collective_times(
+      {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, all_to_alls_),
        samples, launch});
   for (std::size_t p = 0; p < out.size(); ++p) {
     out[p].collectives = collectives[p];
@@ -334,9 +334,10 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   if (stage.tensor_parallel == 1) {
     travelling([&](OpId id) { return problem.graph.parameter_bytes(id); });
     if (!in_parts) return load;
-    divide_kept(load, problem.graph, stage, [&](OpId id) {
+    divide_activations(load, problem.graph, stage, [&](OpId id) {
       const graph::Operator& op = problem.graph.op(id);
-      return Kept{op.kept_bytes, op.output_bytes, graph::core_bytes(op, problem.graph.element_bytes())};
+      return Activations{op.saved_bytes, op.output_bytes,
+                         graph::core_bytes(op, problem.graph.element_bytes())};
     });
     load.statistics = divided_statistics(problem.graph, stage,
                                          [&](OpId id) { return batch_statistics(problem.graph.op(id)); });
@@ -347,27 +348,27 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   const double share = part_of(stage, member);
   const auto cut = [&](Bytes bytes, bool whole) { return whole ? bytes : rounded_up(bytes, share); };
   const auto holds_whole = [&](OpId id) {
-    return layout::kept(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
+    return layout::saved_placement(graph.op(id), how.at(id), stage) == layout::Placement::replicate;
   };
-  const auto kept_of = [&](OpId id) {
+  const auto activations_of = [&](OpId id) {
     const graph::Operator& op = graph.op(id);
-    const OpPart mine = op_part(op, how.at(id), share);
-    const Bytes output = std::min(op.output_bytes, op.kept_bytes);
+    const OpShard mine = op_shard(op, how.at(id), share);
+    const Bytes output = std::min(op.output_bytes, op.saved_bytes);
     const bool whole = holds_whole(id);
-    return Kept{cut(output, whole) + cut(op.kept_bytes - output, mine.partition == Partition::whole),
-                cut(op.output_bytes, whole),
-                cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
+    return Activations{cut(output, whole) + cut(op.saved_bytes - output, mine.partition == Partition::whole),
+                       cut(op.output_bytes, whole),
+                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole)};
   };
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
   };
-  load.parameters = load.kept = load.largest = load.fresh = Bytes(0);
+  load.parameters = load.activations = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
-    const OpPart mine = op_part(op, how.at(id), share);
+    const OpShard mine = op_shard(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
-    load.kept += kept_of(id).all;
+    load.activations += activations_of(id).all;
     steps.push_back(
         divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));
   }
@@ -382,7 +383,7 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   load.statistics = Bytes(0);
   for (const OpId id : stage.operators) load.statistics += statistics_of(id);
   if (!in_parts) return load;
-  divide_kept(load, graph, stage, kept_of);
+  divide_activations(load, graph, stage, activations_of);
   load.statistics = divided_statistics(graph, stage, statistics_of);
   return load;
 }
@@ -419,7 +420,7 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
 
 /// `gathers_later`: with ZeRO 1 and 2, without the new weights.
 std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     const SummedWeights& weights, bool gathers_later) {
+                                     const SummedWeights& weights, bool all_gathers_later) {
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
@@ -427,11 +428,11 @@ std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& 
   if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
     if (stage.zero == 0)
       out.push_back({replica_groups(stage), gradients(own), false});
-    else if (stage.zero == 1 && gathers_later)  // scattered, which takes as long as to gather
+    else if (stage.zero == 1 && all_gathers_later)  // scattered, which takes as long as to gather
       out.push_back({replica_groups(stage), gradients(own), true});
     else if (stage.zero == 1)
       out.push_back({replica_groups(stage), Bytes((gradients(own).value() + own.value() + 1) / 2), false});
-    else if (!gathers_later)
+    else if (!all_gathers_later)
       out.push_back({replica_groups(stage), own, true});
   }
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
@@ -472,10 +473,10 @@ Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
 }
 
 Seconds ReductionTimes::time(const Reduction& reduction) {
-  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.gather});
+  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
   if (fresh)
-    known->second =
-        reduction.gather ? all_gather(cluster_, reduction.groups) : all_reduce(cluster_, reduction.groups);
+    known->second = reduction.all_gather ? all_gather(cluster_, reduction.groups)
+                                         : all_reduce(cluster_, reduction.groups);
   return known->second.time(reduction.bytes);
 }
 

@@ -4,7 +4,7 @@
 
 namespace penstock::cost {
 
-OpPart op_part(const graph::Operator& op, plan::Partition how, double part) {
+OpShard op_shard(const graph::Operator& op, plan::Partition how, double part) {
   using layout::Placement;
   if (how == plan::Partition::whole) return {};
   // A part of the tokens is as many numbers as that part of the features.

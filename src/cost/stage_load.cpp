@@ -37,13 +37,13 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index()))) {
       const OpId producer(static_cast<std::size_t>(v));
       if (!inside.contains(producer) && received.insert(producer).second)
-        load.entering += graph.op(producer).output_bytes;
+        load.inputs += graph.op(producer).output_bytes;
     }
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
     if (std::any_of(readers.begin(), readers.end(),
                     [&](graph::Vertex v) { return !inside.contains(OpId(static_cast<std::size_t>(v))); }))
-      load.leaving += op.output_bytes;
-    load.kept += op.kept_bytes;
+      load.outputs += op.output_bytes;
+    load.activations += op.saved_bytes;
     load.statistics += batch_statistics(op);
     add_weights(load, graph.parameter_bytes(id), is_table(op));
     steps.push_back(backward_step(graph, costs, id));
@@ -69,7 +69,7 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
   if (rule.optimizer_state)
     at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
   at(memory, MemoryKind::activations) =
-      (load.kept * whole.value_or(in_flight) + (load.saved + load.entering) * in_flight) *
+      (load.activations * whole.value_or(in_flight) + (load.saved + load.inputs) * in_flight) *
           (rule.activation_copies * samples) +
       load.statistics * (rule.activation_copies * whole.value_or(in_flight));
   if (rule.transient) {
@@ -77,7 +77,7 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
     at(memory, MemoryKind::workspace) = load.workspace.at(samples) +
                                         (stage >= 2 ? load.largest - load.fresh : Bytes(0)) +
                                         load.largest * (stage >= 3 ? 2 : 0);
-    at(memory, MemoryKind::buffers) = (load.entering + load.leaving * 2) * samples;
+    at(memory, MemoryKind::buffers) = (load.inputs + load.outputs * 2) * samples;
   }
   return memory;
 }

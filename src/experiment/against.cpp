@@ -17,7 +17,7 @@
 #include "penstock/cost/coverage.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/published_problem.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -38,9 +38,9 @@ class Stated {
       : run_(run), cluster_(whole.first(run.devices)), costs_(costs), stated_(published_problem(run)) {
     const cost::Problem problem = on(cluster_);
     score::derive_in_flight(problem, stated_.plan);
-    const auto faults = plan::structural_faults(stated_.graph, cluster_, stated_.plan);
-    if (!faults.empty())
-      throw core::BadInput(fmt::format("line {}: run {}: {}", run.line, run.id, faults.front()));
+    const auto violations = plan::structural_violations(stated_.graph, cluster_, stated_.plan);
+    if (!violations.empty())
+      throw core::BadInput(fmt::format("line {}: run {}: {}", run.line, run.id, violations.front()));
   }
 
   const PublishedRun& run() const { return run_; }

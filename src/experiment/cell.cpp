@@ -17,7 +17,7 @@
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 
 namespace penstock::experiment {
@@ -28,10 +28,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view kOutOfMemory = "out of memory: ";
 
 void check(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto faults = score::faults(problem, plan);
-  if (!faults.empty())
+  const auto violations = score::violations(problem, plan);
+  if (!violations.empty())
     throw core::Error(core::ExitCode::internal,
-                      "planner " + plan.planner + " made an invalid plan: " + faults.front());
+                      "planner " + plan.planner + " made an invalid plan: " + violations.front());
 }
 
 /// Calls planners' evaluations and counts their seconds, over all threads.
@@ -112,14 +112,14 @@ void run_in_order(const cost::Problem& problem, plan::Plan& plan, const std::str
   } catch (const core::BadInput& e) {
     throw core::Infeasible(e.what());
   }
-  const auto faults = score::faults(problem, plan);
-  if (!faults.empty()) throw core::Infeasible(faults.front());
+  const auto violations = score::violations(problem, plan);
+  if (!violations.empty()) throw core::Infeasible(violations.front());
 }
 
-/// Nothing in an imperfect world: there devices may be faster than their type.
+/// Nothing where the scenario has a perturbation: there devices may be faster than their type.
 std::optional<double> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                   const sim::SimulationOptions& simulation) {
-  if (simulation.imperfection) return std::nullopt;
+  if (simulation.perturbation) return std::nullopt;
   return score::bound_for(problem, plan, reduction(simulation)).time.value();
 }
 
@@ -158,10 +158,10 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   found.plan.planner = row.planner;
   check(problem, found.plan);
   if (!cell.schedule.empty()) run_in_order(problem, found.plan, cell.schedule, row);
-  sim::SimulationOptions world = setting.simulation;
-  if (setting.imperfection) world.imperfection = setting.imperfection;
+  sim::SimulationOptions options = setting.simulation;
+  if (setting.perturbation) options.perturbation = setting.perturbation;
   CellOutcome out =
-      evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, world, setting.keep_trace);
+      evaluate(problem, score::scheduled(problem, std::move(found.plan)), row, options, setting.keep_trace);
   if (!found.complete)
     out.row.status =
         fmt::format("{}: the best plan found until then", stop.memory_full() ? "memory full" : "timed out");
@@ -227,7 +227,7 @@ report::CellResult describe(const Cell& cell) {
   report::CellResult row;
   row.model = cell.model.name;
   for (const auto& [key, value] : cell.model.parameters) row.model += " " + key + "=" + value;
-  row.cluster = world_name(cell);
+  row.cluster = scenario_name(cell);
   row.devices = cell.cluster.devices;
   row.planner = planners::written(cell.planner);
   row.mini_batch = cell.training.mini_batch;
@@ -294,9 +294,9 @@ CellOutcome run_cell_into(report::CellResult& row, const Spec& spec, const Cell&
   setting.options.any_degree = cell.search.any_degree;
   setting.options.k = cell.search.k;
   setting.options.judge_by_estimate = !spec.choose_by_simulation;
-  std::optional<sim::Imperfection> imperfection;
-  if (cell.imperfection) imperfection = spec.inputs->imperfection(*cell.imperfection, cell.cluster);
-  setting.imperfection = imperfection ? &*imperfection : nullptr;
+  std::optional<sim::Perturbation> perturbation;
+  if (cell.perturbation) perturbation = spec.inputs->perturbation(*cell.perturbation, cell.cluster);
+  setting.perturbation = perturbation ? &*perturbation : nullptr;
   setting.memory_limit = spec.memory_limit;
   setting.alone = spec.memory_limit.has_value();
   return try_search_into(row, problem, cell, setting, stop);

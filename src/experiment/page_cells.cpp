@@ -15,13 +15,13 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/report/cell_data.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
 #include "penstock/sim/explain.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "resolved.hpp"
 
@@ -109,12 +109,12 @@ void add_path(const sim::Explanation& explanation, report::CellData& out) {
 }
 
 void check(const cost::Problem& problem, plan::Plan& plan) {
-  const auto refuse = [](const std::vector<std::string>& faults) {
-    if (!faults.empty()) throw core::Error(core::ExitCode::invalid_plan, faults.front());
+  const auto refuse = [](const std::vector<std::string>& violations) {
+    if (!violations.empty()) throw core::Error(core::ExitCode::invalid_plan, violations.front());
   };
-  refuse(plan::structural_faults(problem.graph, problem.cluster, plan));
+  refuse(plan::structural_violations(problem.graph, problem.cluster, plan));
   score::derive_in_flight(problem, plan);
-  refuse(score::rule_faults(problem, plan));
+  refuse(score::rule_violations(problem, plan));
 }
 
 std::vector<std::string> names(const graph::OpGraph& graph) {
@@ -218,7 +218,7 @@ class Teller {
     Judgement judged = judgement(file);
     judged.simulation.stop = stop_;
     Cell cell{plan.model, plan.cluster, {}, plan.training, {}};
-    cell.imperfection = judged.imperfection;
+    cell.perturbation = judged.perturbation;
     report::CellResult row = describe(cell);
     row.planner = plan.planner;
     row.setting = judged.setting;
@@ -227,9 +227,9 @@ class Teller {
     const auto costs = costs_.get(judged.costs);
     const cluster::Cluster cluster = cost::measured_by(*costs, load_cluster(head.cluster));
     const cost::Problem problem{graph, cluster, *costs, plan.training, judged.memory};
-    std::optional<sim::Imperfection> imperfection;
-    if (judged.imperfection) imperfection = sim::load_imperfection(*judged.imperfection, cluster);
-    judged.simulation.imperfection = imperfection ? &*imperfection : nullptr;
+    std::optional<sim::Perturbation> perturbation;
+    if (judged.perturbation) perturbation = sim::load_perturbation(*judged.perturbation, cluster);
+    judged.simulation.perturbation = perturbation ? &*perturbation : nullptr;
     return {found->second, simulated(problem, plan, judged.simulation, rows_[found->second]), ""};
   }
 

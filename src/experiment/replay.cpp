@@ -114,9 +114,10 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   if (setting.options.processes != nullptr && setting.options.processes->rank() > 0) return out;
   cost::Problem in_one = problem;  // a replay reduces a stage's gradients after its last pass
   in_one.training.bucket = core::Bytes(0);
-  sim::SimulationOptions world = simulation;
-  if (manner == replay::Manner::sequential) world.crowding = false;  // one device at a time has no neighbours
-  out.simulated = sim::simulate(in_one, scheduled, world);
+  sim::SimulationOptions options = simulation;
+  if (manner == replay::Manner::sequential)
+    options.crowding = false;  // one device at a time has no neighbours
+  out.simulated = sim::simulate(in_one, scheduled, options);
   out.comparison = trace::compare(out.measured.trace, out.simulated);
   out.row = row_of(problem, plan, out);
   return out;

@@ -123,7 +123,7 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
   const Snapshot& inputs = *spec.inputs;
   const OrderedJson out = object(
       "program", program, "model", model(inputs, cell.model), "cluster", cluster(inputs, cell.cluster),
-      "imperfection", file_or(inputs, cell.imperfection, {}), "costs",
+      "imperfection", file_or(inputs, cell.perturbation, {}), "costs",
       file_or(inputs, spec.costs, "analytic"), "planner",
       object("name", cell.planner.name, "options", cell.planner.options), "search", search(cell.search),
       "schedule", schedule(inputs, cell.schedule), "training", training(cell.training), "micro_batch",

@@ -8,7 +8,7 @@
 
 namespace penstock::experiment {
 
-/// JSON: the program, model, cluster, its imperfection, costs and schedule with the digests of their
+/// JSON: the program, model, cluster, its perturbation, costs and schedule with the digests of their
 /// content, planner and its search, training, simulation, memory rule and limits, defaults written out. Equal
 /// texts, equal results: a cell's entry in the cache is found by its digest. Of the spec's inputs. Throws
 /// BadInput.
@@ -24,7 +24,7 @@ struct Judgement {
   sim::SimulationOptions simulation;
   cost::MemoryRule memory;
   std::string setting;
-  std::optional<std::string> imperfection{};  ///< file
+  std::optional<std::string> perturbation{};  ///< file
 };
 /// Reads resolved_for's text, paths as its folder finds them (core::path_from). Throws BadInput naming the
 /// file and the key.

@@ -16,7 +16,7 @@ using core::Yaml;
 
 Values values_of(const Cell& cell) {
   Values out = {{"model", fs::path(cell.model.name).stem().string()},
-                {"cluster", world_name(cell)},
+                {"cluster", scenario_name(cell)},
                 {"devices", std::to_string(cell.cluster.devices)},
                 {"mini_batch", std::to_string(cell.training.mini_batch)},
                 {"planner", planners::written(cell.planner)}};

@@ -13,7 +13,7 @@
 #include "penstock/cost/profile.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/graph/graph_file.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 namespace penstock::experiment {
 namespace {
@@ -114,8 +114,8 @@ std::shared_ptr<const cost::CostModel> Snapshot::costs(const std::optional<std::
   return memory_->costs.get(*path, [&] { return parse_costs(memory_->file(*path).text, *path); });
 }
 
-sim::Imperfection Snapshot::imperfection(const std::string& path, const plan::ClusterRef& ref) const {
-  return sim::parse_imperfection(memory_->file(path).text, path, cluster(ref));
+sim::Perturbation Snapshot::perturbation(const std::string& path, const plan::ClusterRef& ref) const {
+  return sim::parse_perturbation(memory_->file(path).text, path, cluster(ref));
 }
 
 std::string Snapshot::digest(const std::string& path) const {

@@ -18,9 +18,9 @@
 #include "penstock/experiment/cell.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/shapes.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/planners/planner.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "selection.hpp"
 
 namespace penstock::experiment {
@@ -83,25 +83,28 @@ void check_names(const Yaml& root, const Spec& spec) {
                             cell_name(cell)));
 }
 
-/// A cluster, and the file of what is not as it should be there.
-struct World {
+/// A cluster, and the file of the perturbation under which plans run there.
+struct Scenario {
   plan::ClusterRef cluster;
-  std::optional<std::string> imperfection;
+  std::optional<std::string> perturbation;
 };
 
 /// It must go with all the device counts.
-std::optional<std::string> read_imperfection(const Yaml& node, const fs::path& folder,
+std::optional<std::string> read_perturbation(const Yaml& node, const fs::path& folder,
                                              const std::vector<plan::ClusterRef>& clusters,
                                              const Snapshot& inputs) {
-  const auto file = node.find("imperfection");
+  auto file = node.find("perturbation");
+  const auto old = node.find("imperfection");  // what the key was called before
+  if (file && old) old->fail("give either perturbation or imperfection, its old name");
+  if (old) file = old;
   if (!file) return std::nullopt;
   const std::string path = (folder / file->text()).lexically_normal().string();
-  for (const plan::ClusterRef& ref : clusters) at_node(*file, [&] { inputs.imperfection(path, ref); });
+  for (const plan::ClusterRef& ref : clusters) at_node(*file, [&] { inputs.perturbation(path, ref); });
   return path;
 }
 
 std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder, const Snapshot& inputs) {
-  node.only({"name", "file", "devices", "imperfection"});
+  node.only({"name", "file", "devices", "perturbation", "imperfection"});
   const auto name = node.find("name");
   if (name.has_value() == node.find("file").has_value()) node.fail("give either name or file");
   const std::string path =
@@ -119,12 +122,12 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
   return out;
 }
 
-std::vector<World> read_worlds(const Yaml& root, const fs::path& folder, const Snapshot& inputs) {
-  std::vector<World> out;
+std::vector<Scenario> read_scenarios(const Yaml& root, const fs::path& folder, const Snapshot& inputs) {
+  std::vector<Scenario> out;
   for (const Yaml& node : root.at("clusters").items()) {
     const auto clusters = read_cluster(node, folder, inputs);
-    const auto imperfection = read_imperfection(node, folder, clusters, inputs);
-    for (const auto& cluster : clusters) out.push_back({cluster, imperfection});
+    const auto perturbation = read_perturbation(node, folder, clusters, inputs);
+    for (const auto& cluster : clusters) out.push_back({cluster, perturbation});
   }
   return out;
 }
@@ -159,18 +162,18 @@ void check_samples(const Yaml& node, const ModelAxis& axis, int devices) {
           .fail(fmt::format("{} on each of {} devices are more than {}", size, devices, kMostSamples));
 }
 
-void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
+void add_cells(Spec& spec, const ModelAxis& axis, const Scenario& scenario,
                const std::vector<planners::PlannerChoice>& planners, const std::vector<Cell>& settings) {
   for (std::int64_t size : axis.mini_batches)
     for (const Cell& setting : settings)
       for (const planners::PlannerChoice& planner : planners) {
         Cell cell = setting;
         cell.model = in_numbers_of(setting.training, axis.model);
-        cell.cluster.name = world.cluster.name;
-        cell.cluster.devices = world.cluster.devices;
-        cell.imperfection = world.imperfection;
+        cell.cluster.name = scenario.cluster.name;
+        cell.cluster.devices = scenario.cluster.devices;
+        cell.perturbation = scenario.perturbation;
         cell.planner = planner;
-        cell.training.mini_batch = axis.per_device ? size * world.cluster.devices : size;
+        cell.training.mini_batch = axis.per_device ? size * scenario.cluster.devices : size;
         spec.cells.push_back(std::move(cell));
       }
 }
@@ -178,14 +181,14 @@ void add_cells(Spec& spec, const ModelAxis& axis, const World& world,
 void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
                const std::vector<planners::PlannerChoice>& planners) {
   const auto settings = read_axes(root, folder);
-  const std::vector<World> worlds = read_worlds(root, folder, *spec.inputs);
+  const std::vector<Scenario> scenarios = read_scenarios(root, folder, *spec.inputs);
   for (const Yaml& node : root.at("models").items()) {
     const ModelAxis axis = read_model(node, folder, *spec.inputs);
-    for (const World& world : worlds) {
-      check_samples(node, axis, world.cluster.devices);
+    for (const Scenario& scenario : scenarios) {
+      check_samples(node, axis, scenario.cluster.devices);
       if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
         root.fail(fmt::format("more than {} cells", kMostCells));
-      add_cells(spec, axis, world, planners, settings);
+      add_cells(spec, axis, scenario, planners, settings);
     }
   }
   check_names(root, spec);
@@ -203,8 +206,8 @@ report::Rows rows_to_come(const Spec& spec) {
 /// Model files come in numbers of their own.
 void check_precision(const Yaml& root, const Spec& spec) {
   for (const Cell& cell : spec.cells)
-    if (const auto fault = plan::precision_fault(spec.inputs->model(cell.model), cell.training))
-      root.at("precision").fail(cell.model.name + ": " + *fault);
+    if (const auto violation = plan::precision_violation(spec.inputs->model(cell.model), cell.training))
+      root.at("precision").fail(cell.model.name + ": " + *violation);
 }
 
 /// Pinned sizes.
@@ -301,9 +304,9 @@ Spec load_grid(const std::string& path) {
   return parse(core::read_file(path), path, {}, Costs::ignored);
 }
 
-std::string world_name(const Cell& cell) {
+std::string scenario_name(const Cell& cell) {
   const std::string cluster = fs::path(cell.cluster.name).stem().string();
-  return cell.imperfection ? cluster + "~" + fs::path(*cell.imperfection).stem().string() : cluster;
+  return cell.perturbation ? cluster + "~" + fs::path(*cell.perturbation).stem().string() : cluster;
 }
 
 std::string setting_text(const Cell& cell) {
@@ -315,7 +318,7 @@ std::string setting_text(const Cell& cell) {
 
 std::string cell_name(const Cell& cell) {
   std::string name =
-      fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(), world_name(cell),
+      fmt::format("{}-{}-{}-{}-{}", fs::path(cell.model.name).stem().string(), scenario_name(cell),
                   cell.cluster.devices, planners::written(cell.planner), cell.training.mini_batch);
   for (const auto& [key, value] : cell.model.parameters) name += fmt::format("-{}_{}", key, value);
   for (const auto& [key, value] : cell.setting) name += fmt::format("-{}_{}", key, value);

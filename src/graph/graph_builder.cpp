@@ -63,7 +63,7 @@ void check_operator(const std::string& model, const Operator& op) {
   const auto bad_flops = [](core::Flops f) { return !std::isfinite(f.value()) || f.value() < 0; };
   const char* fault = nullptr;
   if (op.name.empty()) fault = "has no name";
-  if (op.output_bytes.value() < 0 || op.kept_bytes.value() < 0) fault = "has a negative size";
+  if (op.output_bytes.value() < 0 || op.saved_bytes.value() < 0) fault = "has a negative size";
   if (op.parameters < 0 || op.gathered_parameters < 0) fault = "has a negative number of parameters";
   if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) ||
       bad_flops(op.weight_gradient_flops))

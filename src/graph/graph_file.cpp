@@ -32,7 +32,7 @@ OrderedJson to_json(const OpGraph& graph, OpId id) {
                      {"parameters", op.parameters},
                      {"gathered_parameters", op.gathered_parameters},
                      {"output_bytes", op.output_bytes.value()},
-                     {"kept_bytes", op.kept_bytes.value()}};
+                     {"kept_bytes", op.saved_bytes.value()}};
   if (!op.parameters_of.empty()) out["parameters_of"] = op.parameters_of;
   return out;
 }
@@ -115,7 +115,7 @@ Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   op.parameters = count(yaml, "parameters");
   op.gathered_parameters = count(yaml, "gathered_parameters");
   op.output_bytes = core::Bytes(count(yaml, "output_bytes"));
-  op.kept_bytes = core::Bytes(count(yaml, "kept_bytes"));
+  op.saved_bytes = core::Bytes(count(yaml, "kept_bytes"));
   return op;
 }
 

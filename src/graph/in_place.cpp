@@ -14,7 +14,7 @@ bool hands_over(const Operator& op) {
 std::optional<core::OpId> lies_on(const OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   const auto sources = graph.dag().predecessors(static_cast<Vertex>(id.index()));
-  if (op.kept_bytes.value() > 0 || sources.empty()) return {};
+  if (op.saved_bytes.value() > 0 || sources.empty()) return {};
   const auto number = [](Vertex v) { return core::OpId(static_cast<std::size_t>(v)); };
   if (op.kind != OpKind::elementwise) return number(sources.front());
   for (auto v = sources.rbegin(); v != sources.rend(); ++v)

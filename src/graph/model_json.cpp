@@ -95,7 +95,7 @@ class SaxReader : public Json::json_sax_t {
     if (key_ == "parameters") return op().parameters = value, true;
     if (key_ == "gathered_parameters") return op().gathered_parameters = value, true;
     if (key_ == "output_bytes") return op().output_bytes = core::Bytes(value), true;
-    if (key_ == "kept_bytes") return op().kept_bytes = core::Bytes(value), true;
+    if (key_ == "kept_bytes") return op().saved_bytes = core::Bytes(value), true;
     return work(static_cast<double>(value));
   }
 

@@ -180,7 +180,7 @@ Operator to_operator(const PipedreamGraph& graph, std::size_t v, std::int64_t sa
   op.kind = graph.is_input(v) ? OpKind::input : OpKind::profiled;
   op.parameters = static_cast<std::int64_t>(count);
   op.output_bytes = per_sample(node.activation_bytes, samples);
-  op.kept_bytes = graph.is_input(v) ? core::Bytes(0) : op.output_bytes;
+  op.saved_bytes = graph.is_input(v) ? core::Bytes(0) : op.output_bytes;
   return op;
 }
 

@@ -240,7 +240,7 @@ OpGraph op_graph_of(const PiperWorkload& workload, const std::string& name) {
     op.kind = OpKind::profiled;
     op.parameters = std::llround(least.weights / 4);
     op.output_bytes = core::Bytes(std::llround(output[v]));
-    op.kept_bytes = core::Bytes(std::llround(least.configurations.front().per_micro_batch));
+    op.saved_bytes = core::Bytes(std::llround(least.configurations.front().per_micro_batch));
     builder.add(std::move(op));
   }
   for (const PiperEdge& edge : workload.edges)

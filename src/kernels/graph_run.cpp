@@ -39,13 +39,13 @@ struct Node {
 /// Construction goes once down the graph, making kernels, outputs and parameters, and once up, giving
 /// gradients their places.
 struct GraphRun::Parts {
-  Parts(Backend& b, const graph::OpGraph& g, std::int64_t n, Number number_, std::uint64_t seed_)
+  Parts(Backend& b, const graph::OpGraph& g, std::int64_t n, Precision precision_, std::uint64_t seed_)
       : backend(b),
         graph(g),
         samples(n),
-        number(number_),
+        precision(precision_),
         seed(seed_),
-        wires(wire(g, number_)),
+        wires(wire(g, precision_)),
         nodes(g.size()) {
     for (std::size_t v = 0; v < g.size(); ++v) go_down(OpId(v));
     for (std::size_t v = g.size(); v-- > 0;) go_up(OpId(v));
@@ -80,7 +80,7 @@ struct GraphRun::Parts {
   Backend& backend;
   const graph::OpGraph& graph;
   std::int64_t samples;
-  Number number;
+  Precision precision;
   std::uint64_t seed;
   std::vector<Wire> wires;
   std::vector<std::unique_ptr<Buffer>> buffers;
@@ -118,7 +118,7 @@ void GraphRun::Parts::add_view(OpId id) {
     return;
   }
   view.part = true;
-  view.kernel = backend.make_kernel(joining(graph.op(id), leading, all), samples, number);
+  view.kernel = backend.make_kernel(joining(graph.op(id), leading, all), samples, precision);
   view.output = make(view.kernel->slots().inputs[0]);
   view.operands.inputs = {view.output, make(view.kernel->slots().inputs[1])};
   view.operands.output = view.operands.output_gradient = whole;
@@ -127,10 +127,10 @@ void GraphRun::Parts::add_view(OpId id) {
 
 void GraphRun::Parts::add_kernel(OpId id) {
   Node& n = node(id);
-  n.kernel = backend.make_kernel(graph.op(id), samples, number);
+  n.kernel = backend.make_kernel(graph.op(id), samples, precision);
   const Slots& slots = n.kernel->slots();
   for (const OpId source : n.sources) n.operands.inputs.push_back(node(source).output);
-  for (const Slot& slot : slots.kept) n.operands.kept.push_back(make(slot));
+  for (const Slot& slot : slots.saved) n.operands.saved.push_back(make(slot));
   for (const Slot& slot : slots.handed) n.operands.handed.push_back(make(slot));
   n.passes_on |= !slots.handed.empty();
   n.output = n.operands.output = make(slots.output);
@@ -203,9 +203,9 @@ void GraphRun::Parts::gradients_of_parameters(Node& n) {
   }
 }
 
-GraphRun::GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Number number,
+GraphRun::GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Precision precision,
                    std::uint64_t seed)
-    : parts_(std::make_unique<Parts>(backend, graph, samples, number, seed)) {}
+    : parts_(std::make_unique<Parts>(backend, graph, samples, precision, seed)) {}
 
 GraphRun::~GraphRun() = default;
 
@@ -263,7 +263,7 @@ core::Bytes GraphRun::bytes(const graph::OpGraph& graph, std::int64_t samples) {
   core::Bytes fixed, per_sample;
   for (const Operator& op : graph.operators()) {
     fixed += core::Bytes(op.parameters * graph.element_bytes() * 2);
-    per_sample += op.output_bytes * 3 + op.kept_bytes;
+    per_sample += op.output_bytes * 3 + op.saved_bytes;
   }
   return fixed + per_sample * samples;
 }

@@ -166,11 +166,11 @@ void check_gradients(const std::vector<Slot>& slots, const std::vector<Buffer*>&
 
 }  // namespace
 
-Slots slots_of(const Operator& op, std::int64_t samples, Number number) {
+Slots slots_of(const Operator& op, std::int64_t samples, Precision precision) {
   if (samples < 1 || samples > kMostSamples)
     throw core::BadInput(
         fmt::format("operator '{}': {} samples are not from 1 to {}", op.name, samples, kMostSamples));
-  Slots slots = by_kind({samples, storage(number)}, op);
+  Slots slots = by_kind({samples, storage(precision)}, op);
   for (const Slot& slot : slots.inputs) check_size(op, slot);
   for (const Slot& slot : slots.parameters) check_size(op, slot);
   check_size(op, slots.output);
@@ -187,7 +187,7 @@ void check(const Slots& slots, graph::Pass pass, const Operands& operands) {
   core::require(has_pass(slots, pass), "a kernel has the pass it is asked to run");
   check(slots.inputs, operands.inputs);
   core::require(fits(slots.output, operands.output), "a buffer fits the output");
-  check(slots.kept, operands.kept);
+  check(slots.saved, operands.saved);
   if (pass != graph::Pass::weight_gradient) check(slots.parameters, operands.parameters);
   if (pass == graph::Pass::forward) return;
   core::require(fits(slots.output, operands.output_gradient), "a buffer fits the output gradient");

@@ -5,9 +5,9 @@
 
 namespace penstock::kernels {
 
-/// Inputs, parameters and output; what is kept and handed on is the backend's own. Norms hold their
+/// Inputs, parameters and output; what is saved and handed on is the backend's own. Norms hold their
 /// parameters in fp32 whatever the number. Throws BadInput as make_kernel does.
-Slots slots_of(const graph::Operator& op, std::int64_t samples, Number number);
+Slots slots_of(const graph::Operator& op, std::int64_t samples, Precision precision);
 
 /// Whether an operator with these slots has the pass.
 bool has_pass(const Slots& slots, graph::Pass pass);

@@ -8,8 +8,8 @@ Buffer* find(const Operands& operands, Where where) {
       return operands.inputs[where.index];
     case Where::Role::parameter:
       return operands.parameters[where.index];
-    case Where::Role::kept:
-      return operands.kept[where.index];
+    case Where::Role::saved:
+      return operands.saved[where.index];
     case Where::Role::handed:
       return operands.handed[where.index];
     case Where::Role::output:

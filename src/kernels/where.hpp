@@ -13,7 +13,7 @@ struct Where {
   enum class Role : std::uint8_t {
     input,
     parameter,
-    kept,
+    saved,
     handed,
     output,
     input_gradient,
@@ -31,8 +31,8 @@ inline Where input(std::size_t i) {
 inline Where parameter(std::size_t i) {
   return {Where::Role::parameter, i};
 }
-inline Where kept(std::size_t i) {
-  return {Where::Role::kept, i};
+inline Where saved(std::size_t i) {
+  return {Where::Role::saved, i};
 }
 inline Where handed(std::size_t i) {
   return {Where::Role::handed, i};

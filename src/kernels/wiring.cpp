@@ -26,8 +26,8 @@ std::int64_t needed(const Operator& op, const std::string& name) {
 
 class Builder {
  public:
-  Builder(const graph::OpGraph& graph, Number number)
-      : graph_(graph), number_(number), wires_(graph.size()) {}
+  Builder(const graph::OpGraph& graph, Precision precision)
+      : graph_(graph), precision_(precision), wires_(graph.size()) {}
 
   std::vector<Wire> build() {
     for (std::size_t v = 0; v < graph_.size(); ++v) add(OpId(v));
@@ -57,7 +57,7 @@ class Builder {
 
   void add_input(OpId id) {
     wire(id).rows = rows_pointed_at(id);
-    wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(number_),
+    wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(precision_),
                      needed(graph_.op(id), "elements")};
   }
   /// Read through views too.
@@ -83,7 +83,7 @@ class Builder {
   }
 
   void add_kernel(OpId id) {
-    const Slots slots = slots_of(graph_.op(id), 1, number_);
+    const Slots slots = slots_of(graph_.op(id), 1, precision_);
     wire(id).sources = graph_.operands_ordered() ? in_order(id, slots.inputs) : match(id, slots.inputs);
     wire(id).made = {slots.output.element, slots.output.count()};
     for (std::size_t i = 0; i < slots.parameters.size(); ++i) add_parameter(id, i, slots.parameters[i]);
@@ -138,14 +138,14 @@ class Builder {
   static bool alike(const Slot& a, const Slot& b) { return a.count() == b.count() && a.element == b.element; }
 
   const graph::OpGraph& graph_;
-  Number number_;
+  Precision precision_;
   std::vector<Wire> wires_;
 };
 
 }  // namespace
 
-std::vector<Wire> wire(const graph::OpGraph& graph, Number number) {
-  return Builder(graph, number).build();
+std::vector<Wire> wire(const graph::OpGraph& graph, Precision precision) {
+  return Builder(graph, precision).build();
 }
 
 bool is_view(const Operator& op) {

@@ -23,7 +23,7 @@ class Inference {
       const auto chosen = stage_.partition.find(id);
       const Partition how = chosen != stage_.partition.end() ? chosen->second : usual(id);
       out_.partition.push_back(how);
-      placed_[id] = kept(op, how, stage_);
+      placed_[id] = saved_placement(op, how, stage_);
       // Partial sums are added up, and what is read is placed as it is needed.
       out_.collectives.add(sums_of(id, how));
       for (const OpId producer : producers(id)) place(id, producer, rule(op, how).reads);
@@ -114,7 +114,7 @@ class Inference {
 
 }  // namespace
 
-Placement kept(const graph::Operator& op, Partition how, const plan::Stage& stage) {
+Placement saved_placement(const graph::Operator& op, Partition how, const plan::Stage& stage) {
   const Rule asked = rule(op, how);
   return asked.partial_output && stage.sequence_parallel ? Placement::shard_tokens : asked.makes;
 }

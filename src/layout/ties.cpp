@@ -17,7 +17,7 @@ struct Use {
 
 }  // namespace
 
-std::vector<std::string> tie_faults(const graph::OpGraph& graph, const plan::Plan& plan) {
+std::vector<std::string> tie_violations(const graph::OpGraph& graph, const plan::Plan& plan) {
   std::vector<std::string> out;
   const auto rank_of_stage = plan::rank_of_stage(plan);
   std::map<std::pair<std::int32_t, OpId>, Use> first;  // by rank and owner

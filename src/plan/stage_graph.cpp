@@ -12,7 +12,7 @@ using core::OpId;
 using core::StageId;
 
 StageGraph::StageGraph(const graph::OpGraph& graph, const Plan& plan)
-    : stage_of_(graph.size()), leaving_(plan.stages.size()), entering_(plan.stages.size()) {
+    : stage_of_(graph.size()), outgoing_(plan.stages.size()), incoming_(plan.stages.size()) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (OpId op : plan.stages[s].operators) stage_of_[op.index()] = StageId(s);
 
@@ -29,8 +29,8 @@ StageGraph::StageGraph(const graph::OpGraph& graph, const Plan& plan)
 
   for (const auto& [ends, size] : bytes) {
     core::require(ends.first < ends.second, "stages are listed producers first");
-    leaving_[ends.first.index()].push_back(boundaries_.size());
-    entering_[ends.second.index()].push_back(boundaries_.size());
+    outgoing_[ends.first.index()].push_back(boundaries_.size());
+    incoming_[ends.second.index()].push_back(boundaries_.size());
     boundaries_.push_back({ends.first, ends.second, size});
   }
 }

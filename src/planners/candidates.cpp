@@ -12,7 +12,7 @@ namespace penstock::planners {
 using core::Bytes;
 
 bool fits(const cost::Problem& problem, const plan::Plan& plan) {
-  return score::stage_faults(problem, plan).empty() && score::memory_faults(problem, plan).empty();
+  return score::stage_violations(problem, plan).empty() && score::memory_violations(problem, plan).empty();
 }
 
 Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {
@@ -25,11 +25,11 @@ Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 void fail_on(const cost::Problem& problem, const plan::Plan& plan) {
-  const auto faults = score::faults(problem, plan);
-  core::require(!faults.empty(), "a plan without faults is a plan");
-  if (const auto rules = score::rule_faults(problem, plan); !rules.empty())
+  const auto violations = score::violations(problem, plan);
+  core::require(!violations.empty(), "a plan without faults is a plan");
+  if (const auto rules = score::rule_violations(problem, plan); !rules.empty())
     throw core::Infeasible("no plan keeps the rules: " + rules.front());
-  throw core::Infeasible("no plan fits: even with the least memory " + faults.front());
+  throw core::Infeasible("no plan fits: even with the least memory " + violations.front());
 }
 
 namespace {

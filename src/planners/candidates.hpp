@@ -29,7 +29,7 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
                       core::StopToken stop);
 
 /// The fastest, the first of equals. Throws LimitHit where a limit left none, else Infeasible with the
-/// fault of the plan that needs least memory.
+/// violation of the plan that needs least memory.
 Candidate& winner(const cost::Problem& problem, std::vector<Candidate>& found, core::StopToken stop);
 bool in_time(const std::vector<Candidate>& found);
 

@@ -66,7 +66,7 @@ void refuse_k(const SearchOptions& options, const char* planner);
 double judged_seconds(const cost::Problem& problem, const SearchOptions& options, const plan::Plan& plan);
 /// The fastest valid plan, the first of equals; all rows are cut and judged in parallel, those not reached at
 /// the deadline left out. Of more rows than `most_evaluated` only those of least score::estimate are judged
-/// by options.evaluate. Throws Infeasible with the fault of the row that needs least memory, or `none`
+/// by options.evaluate. Throws Infeasible with the violation of the row that needs least memory, or `none`
 /// where there is no row at all; LimitHit when a limit left no plan.
 SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,

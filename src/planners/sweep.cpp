@@ -12,7 +12,7 @@
 #include "own_options.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/series_parallelize.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/schedule/in_flight_search.hpp"
 #include "penstock/score/validate.hpp"
 
@@ -22,7 +22,7 @@ using core::BadInput;
 
 namespace {
 
-/// In few enough passes: see plan::structural_faults.
+/// In few enough passes: see plan::structural_violations.
 bool handled(const cost::Problem& problem, std::int64_t size) {
   return 2 * (problem.training.mini_batch / size) * static_cast<std::int64_t>(problem.cluster.size()) <=
          plan::kMostPasses;
@@ -35,9 +35,10 @@ void check_divides(const cost::Problem& problem, std::int64_t size) {
 }
 
 void check_options(const cost::Problem& problem, const SearchOptions& options) {
-  if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
-    throw BadInput(*fault);
-  if (const auto fault = plan::precision_fault(problem.graph, problem.training)) throw BadInput(*fault);
+  if (const auto violation = plan::mini_batch_violation(problem.graph, problem.training.mini_batch))
+    throw BadInput(*violation);
+  if (const auto violation = plan::precision_violation(problem.graph, problem.training))
+    throw BadInput(*violation);
   if (options.micro_batch && options.pipeline_micro_batch)
     throw BadInput("micro_batch and pipeline_micro_batch pin the same thing: give one of them");
 }
@@ -262,7 +263,7 @@ class Sweep {
                        bottleneck->seconds_per_sample, 0};
     if (!bottleneck->complete) {
       late_ = true;
-      if (!score::faults(problem_, out.plan).empty()) return std::nullopt;
+      if (!score::violations(problem_, out.plan).empty()) return std::nullopt;
     }
     if (hopeless(out.plan)) return std::nullopt;
     judge(out, search.choices.k);

@@ -106,7 +106,7 @@ class Lowering {
 
  private:
   void drop_needless(std::size_t rank) {
-    schedule::Row& row = rows_[rank];
+    schedule::RankOrder& row = rows_[rank];
     std::size_t kept = 0;
     for (std::size_t p = 0; p < row.size(); ++p) {
       if (needless(graph_, plan_, out_.shared, row[p])) continue;
@@ -136,7 +136,7 @@ class Lowering {
     }
   }
 
-  const schedule::Row& row(std::size_t stage) const {
+  const schedule::RankOrder& row(std::size_t stage) const {
     return rows_[static_cast<std::size_t>(order_.rank_of_stage[stage])];
   }
   std::size_t end_of(std::size_t stage) const {
@@ -291,7 +291,7 @@ class Lowering {
   const schedule::Schedule& order_;
   const plan::StageGraph& stages_;
   const bool in_turn_;
-  std::vector<schedule::Row> rows_;  ///< [rank]
+  std::vector<schedule::RankOrder> rows_;  ///< [rank]
   schedule::WeightsUsed versions_;
   std::vector<std::vector<std::int32_t>> shared_;  ///< [rank][position]: Instruction::shared
   std::vector<Places> places_;                     ///< [stage]

@@ -12,7 +12,7 @@ namespace {
 
 using schedule::Action;
 using schedule::ActionKind;
-using schedule::Row;
+using schedule::RankOrder;
 
 bool runs(ActionKind kind) {
   return kind == ActionKind::forward || kind == ActionKind::backward || kind == ActionKind::input_gradient ||
@@ -31,10 +31,10 @@ std::int32_t& slot(std::vector<std::int32_t>& list, std::int32_t micro_batch) {
 
 }  // namespace
 
-std::vector<Row> plain_rows(const schedule::Schedule& order) {
-  std::vector<Row> out;
-  for (const Row& row : order.ranks) {
-    Row& plain = out.emplace_back();
+std::vector<RankOrder> plain_rows(const schedule::Schedule& order) {
+  std::vector<RankOrder> out;
+  for (const RankOrder& row : order.ranks) {
+    RankOrder& plain = out.emplace_back();
     for (const Action& action : row)
       for (const Action& part : parts(action)) {
         if (part.kind == ActionKind::idle) continue;
@@ -59,7 +59,7 @@ bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
   return !weigh(stage.operators) && graph::borrowed(graph, stage.operators).empty();
 }
 
-std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::size_t from) {
+std::size_t place_of(const plan::SharedParameters& shared, const RankOrder& row, std::size_t from) {
   std::size_t updated = row.size();
   for (std::size_t p = row.size(); p-- > 0;) {
     const Action& action = row[p];
@@ -76,7 +76,7 @@ std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::
   return from;
 }
 
-Places places(const Row& row, std::int32_t stage, bool late) {
+Places places(const RankOrder& row, std::int32_t stage, bool late) {
   Places out;
   std::vector<std::int32_t> forwards, backwards, releases;  // micro-batches in the order of the row
   std::size_t most = 0;                                     // held at once

@@ -11,7 +11,7 @@
 namespace penstock::replay {
 
 /// Without what is idle, pairs taken apart. Throws BadInput for passes that are not replayed.
-std::vector<schedule::Row> plain_rows(const schedule::Schedule& order);
+std::vector<schedule::RankOrder> plain_rows(const schedule::Schedule& order);
 
 /// Nothing is updated where there are no weights, nor reduced where there are none but shared ones, or where
 /// every device has its own (plan::reduces_gradients).
@@ -20,7 +20,7 @@ bool needless(const graph::OpGraph& graph, const plan::Plan& plan,
 
 /// Where the sum of `shared` stands in a row: after the row's last REDUCE_GRAD and the last gradient of the
 /// stages that share, not before `from`. Throws BadInput where one of these is updated before.
-std::size_t place_of(const plan::SharedParameters& shared, const schedule::Row& row, std::size_t from);
+std::size_t place_of(const plan::SharedParameters& shared, const schedule::RankOrder& row, std::size_t from);
 
 /// Where the passes of one stage stand in its row, by micro-batch as the row counts them.
 struct Places {
@@ -33,6 +33,6 @@ struct Places {
   /// use.
   std::vector<std::int32_t> room_forward, room_backward;
 };
-Places places(const schedule::Row& row, std::int32_t stage, bool late);
+Places places(const schedule::RankOrder& row, std::int32_t stage, bool late);
 
 }  // namespace penstock::replay

@@ -20,7 +20,7 @@ std::int64_t replicas_downstream(const plan::Plan& plan, const plan::StageGraph&
   for (std::size_t t = s; t < below.size(); ++t) {
     if (!below[t]) continue;
     replicas += plan.stages[t].replicas();
-    for (std::size_t b : stages.leaving(core::StageId(t))) below[stages.boundaries()[b].to.index()] = true;
+    for (std::size_t b : stages.outgoing(core::StageId(t))) below[stages.boundaries()[b].to.index()] = true;
   }
   return replicas;
 }
@@ -28,7 +28,7 @@ std::int64_t replicas_downstream(const plan::Plan& plan, const plan::StageGraph&
 std::int64_t demanded_by_successors(const plan::Plan& plan, const plan::StageGraph& stages, std::size_t s,
                                     InFlight rule) {
   std::int64_t held = pace(plan.stages[s]).run();
-  for (std::size_t b : stages.leaving(core::StageId(s))) {
+  for (std::size_t b : stages.outgoing(core::StageId(s))) {
     const plan::Stage& next = plan.stages[stages.boundaries()[b].to.index()];
     held = std::max(held, demanded_in_flight(pace(plan.stages[s]), next.in_flight, pace(next), rule));
   }

@@ -9,8 +9,8 @@
 namespace penstock::schedule {
 namespace {
 
-Row merged(const Row& row) {
-  Row out;
+RankOrder merged(const RankOrder& row) {
+  RankOrder out;
   for (const Action& action : row) {
     if (action.kind == ActionKind::idle) continue;
     if (!out.empty() && action.kind == ActionKind::weight_gradient &&
@@ -35,7 +35,7 @@ std::pair<Action, Action> message(const Schedule& schedule, const Action& part) 
           {ahead ? ActionKind::receive_forward : ActionKind::receive_backward, to, part.micro_batch}};
 }
 
-void append(const Schedule& schedule, const Action& action, std::size_t rank, std::vector<Row>& rows) {
+void append(const Schedule& schedule, const Action& action, std::size_t rank, std::vector<RankOrder>& rows) {
   if (action.kind == ActionKind::idle) return;
   rows[rank].push_back(action);
   for (const Action& part : parts(action)) {
@@ -48,7 +48,7 @@ void append(const Schedule& schedule, const Action& action, std::size_t rank, st
 }
 
 /// The first `count` different stages that the row runs from `cell` on, in order of first use.
-std::vector<std::int32_t> upcoming(const Row& row, std::size_t cell, std::size_t count) {
+std::vector<std::int32_t> upcoming(const RankOrder& row, std::size_t cell, std::size_t count) {
   std::vector<std::int32_t> out;
   for (; cell < row.size() && out.size() < count; ++cell)
     for (const Action& part : parts(row[cell]))
@@ -57,8 +57,8 @@ std::vector<std::int32_t> upcoming(const Row& row, std::size_t cell, std::size_t
   return out;
 }
 
-Row with_unshards(const Row& row, std::size_t window) {
-  Row out;
+RankOrder with_unshards(const RankOrder& row, std::size_t window) {
+  RankOrder out;
   std::set<std::int32_t> whole;  // the stages unsharded now
   for (std::size_t c = 0; c <= row.size(); ++c) {
     const std::vector<std::int32_t> next = upcoming(row, c, window);
@@ -74,8 +74,8 @@ Row with_unshards(const Row& row, std::size_t window) {
   return out;
 }
 
-Row with_reductions(const Row& row, int micro_batches) {
-  Row out;
+RankOrder with_reductions(const RankOrder& row, int micro_batches) {
+  RankOrder out;
   std::map<std::int32_t, int> done;
   for (const Action& action : row) {
     out.push_back(action);
@@ -88,7 +88,7 @@ Row with_reductions(const Row& row, int micro_batches) {
 }
 
 Schedule without_idle(Schedule schedule) {
-  for (Row& row : schedule.ranks)
+  for (RankOrder& row : schedule.ranks)
     std::erase_if(row, [](const Action& action) { return action.kind == ActionKind::idle; });
   return schedule;
 }
@@ -97,25 +97,25 @@ Schedule without_idle(Schedule schedule) {
 
 Schedule merge_backwards(const Schedule& schedule) {
   Schedule out = schedule;
-  for (Row& row : out.ranks) row = merged(row);
+  for (RankOrder& row : out.ranks) row = merged(row);
   return out;
 }
 
 Schedule add_unshards(const Schedule& schedule, std::size_t window) {
   Schedule out = without_idle(schedule);
-  for (Row& row : out.ranks) row = with_unshards(row, window);
+  for (RankOrder& row : out.ranks) row = with_unshards(row, window);
   return out;
 }
 
 Schedule add_reductions(const Schedule& schedule) {
   Schedule out = schedule;
-  for (Row& row : out.ranks) row = with_reductions(row, micro_batches(schedule));
+  for (RankOrder& row : out.ranks) row = with_reductions(row, micro_batches(schedule));
   return out;
 }
 
 Schedule add_messages(const Schedule& schedule) {
   Schedule out = schedule;
-  for (Row& row : out.ranks) row.clear();
+  for (RankOrder& row : out.ranks) row.clear();
   Progress progress(schedule);
   for (bool moved = true; moved;) {
     moved = false;

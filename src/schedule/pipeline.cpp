@@ -16,7 +16,7 @@ bool negative(Picoseconds t) {
   return t < Picoseconds(0);
 }
 
-std::string stage_fault(const Pipeline& pipeline) {
+std::string stage_violation(const Pipeline& pipeline) {
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const PipelineStage& stage = pipeline.stages[s];
     if (negative(stage.forward) || negative(stage.backward) || negative(stage.after) || negative(stage.early))
@@ -43,7 +43,7 @@ std::string link_fault(const Pipeline& pipeline) {
 }
 
 /// No schedule lasts longer than all tasks one after the other.
-std::string clock_fault(const Pipeline& pipeline) {
+std::string clock_violation(const Pipeline& pipeline) {
   constexpr double kClock = 9e18;
   const auto number = [](Picoseconds t) { return static_cast<double>(t.value()); };
   double once = 0, after = 0;
@@ -100,28 +100,28 @@ void connect_steps(const Pipeline& pipeline, Unrolled& out) {
 
 /// Every stage, then its outgoing links; backwards the same in reverse.
 void sort_steps(const Pipeline& pipeline, Unrolled& out) {
-  std::vector<std::vector<std::size_t>> leaving(pipeline.stages.size());
+  std::vector<std::vector<std::size_t>> outgoing(pipeline.stages.size());
   for (std::size_t e = 0; e < pipeline.links.size(); ++e)
-    leaving[static_cast<std::size_t>(pipeline.links[e].from)].push_back(pipeline.stages.size() + e);
-  for (std::size_t s = 0; s < leaving.size(); ++s) {
+    outgoing[static_cast<std::size_t>(pipeline.links[e].from)].push_back(pipeline.stages.size() + e);
+  for (std::size_t s = 0; s < outgoing.size(); ++s) {
     out.topological.push_back(out.forward(s));
-    for (const std::size_t link : leaving[s]) out.topological.push_back(out.forward(link));
+    for (const std::size_t link : outgoing[s]) out.topological.push_back(out.forward(link));
   }
   for (std::size_t i = out.sites; i-- > 0;) out.topological.push_back(out.backward(out.topological[i]));
 }
 
 }  // namespace
 
-std::string fault(const Pipeline& pipeline) {
+std::string violation(const Pipeline& pipeline) {
   if (pipeline.stages.empty()) return "a pipeline has at least one stage";
   if (pipeline.micro_batches < 1) return fmt::format("{} micro-batches", pipeline.micro_batches);
-  for (const auto& look : {stage_fault, link_fault, clock_fault})
+  for (const auto& look : {stage_violation, link_fault, clock_violation})
     if (std::string found = look(pipeline); !found.empty()) return found;
   return "";
 }
 
 void check_runnable(const Pipeline& pipeline) {
-  if (const std::string found = fault(pipeline); !found.empty()) throw core::BadInput(found);
+  if (const std::string found = violation(pipeline); !found.empty()) throw core::BadInput(found);
   const std::size_t sites = pipeline.stages.size() + pipeline.links.size();
   if (2.0 * static_cast<double>(sites) * pipeline.micro_batches > static_cast<double>(plan::kMostPasses))
     throw core::Error(core::ExitCode::limit,
@@ -130,14 +130,14 @@ void check_runnable(const Pipeline& pipeline) {
 }
 
 Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pipeline.links.size()) {
-  if (const std::string found = fault(pipeline); !found.empty()) throw core::BadInput(found);
+  if (const std::string found = violation(pipeline); !found.empty()) throw core::BadInput(found);
   place_steps(pipeline, *this);
   connect_steps(pipeline, *this);
   sort_steps(pipeline, *this);
 }
 
-Row row_of(std::int32_t stage, const std::vector<Task>& tasks) {
-  Row row;
+RankOrder rank_order(std::int32_t stage, const std::vector<Task>& tasks) {
+  RankOrder row;
   for (const Task& task : tasks)
     row.push_back(task.phase == Phase::forward ? forward(stage, task.micro_batch)
                                                : backward(stage, task.micro_batch));

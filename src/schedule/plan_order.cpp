@@ -7,7 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 
 namespace penstock::schedule {
 namespace {
@@ -25,8 +25,8 @@ std::int32_t per_mini_batch(const Plan& plan, const Stage& stage) {
   return static_cast<std::int32_t>(plan.training.mini_batch / stage.micro_batch / turns);
 }
 
-Row fill_drain(std::int32_t stage, std::int32_t count) {
-  Row out;
+RankOrder fill_drain(std::int32_t stage, std::int32_t count) {
+  RankOrder out;
   for (std::int32_t m = 0; m < count; ++m) out.push_back(forward(stage, m));
   for (std::int32_t m = 0; m < count; ++m) out.push_back(backward(stage, m));
   return out;
@@ -34,8 +34,8 @@ Row fill_drain(std::int32_t stage, std::int32_t count) {
 
 /// `held` forwards to warm up, then runs of k backwards and k forwards until the forwards are spent. With
 /// fewer than k in flight the runs are as long as that allows.
-Row k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t held, std::int32_t k) {
-  Row out;
+RankOrder k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t held, std::int32_t k) {
+  RankOrder out;
   std::int32_t forwards = 0, backwards = 0;
   while (forwards < std::min(held, count)) out.push_back(forward(stage, forwards++));
   while (backwards < count) {
@@ -49,7 +49,7 @@ Row k_forward_k_backward(std::int32_t stage, std::int32_t count, std::int32_t he
 
 /// Of what is dropped from a schedule only that which changes nothing may go unsaid.
 void check_passes(const Plan& plan, const Schedule& schedule) {
-  for (const Row& row : schedule.ranks)
+  for (const RankOrder& row : schedule.ranks)
     for (const Action& action : row) {
       if (action.kind == ActionKind::evict || action.kind == ActionKind::load)
         throw core::BadInput(plan.schedule +
@@ -123,8 +123,8 @@ Schedule family_rows(const Plan& plan, const PassCosts& costs) {
 Schedule file_rows(const Plan& plan) {
   refuse_k(plan);
   Schedule schedule = load_schedule(plan.schedule);
-  if (const auto faults = schedule_faults(schedule, uniform_micro_batches(plan)); !faults.empty())
-    throw core::BadInput(plan.schedule + ": " + faults.front());
+  if (const auto violations = schedule_violations(schedule, uniform_micro_batches(plan)); !violations.empty())
+    throw core::BadInput(plan.schedule + ": " + violations.front());
   check_placement(plan, schedule, plan::rank_of_stage(plan));
   return schedule;
 }
@@ -153,7 +153,7 @@ class Updates {
     for (std::size_t s = 0; s < left_.size(); ++s) left_[s] = per_mini_batch(plan, plan.stages[s]);
   }
 
-  Row added(const Row& row) {
+  RankOrder added(const RankOrder& row) {
     out_.clear();
     for (const Action& action : row) {
       if (!computes(action)) continue;
@@ -211,11 +211,11 @@ class Updates {
   std::vector<std::int32_t> left_;     ///< [stage] backward passes until the mini-batch is through
   std::vector<std::int32_t> waiting_;  ///< [stage] updates whose step is still to be placed
   std::vector<std::int32_t> placed_;   ///< [stage] steps so far
-  Row out_;
+  RankOrder out_;
 };
 
 /// What is wrong with one stage's passes, in the order of the row; empty when nothing is.
-std::string first_fault(const Row& row, std::int32_t s, std::int32_t count, std::int64_t most) {
+std::string first_violation(const RankOrder& row, std::int32_t s, std::int32_t count, std::int64_t most) {
   std::vector<bool> begun(static_cast<std::size_t>(count)), ended(begun);
   std::int64_t held = 0;
   for (const Action& action : row)
@@ -237,7 +237,7 @@ std::string first_fault(const Row& row, std::int32_t s, std::int32_t count, std:
 /// The most micro-batches of each stage between this pass and the end of their backward pass.
 std::vector<std::int32_t> most_between(ActionKind begin, const Schedule& order) {
   std::vector<std::int32_t> held(order.rank_of_stage.size()), most(held);
-  for (const Row& row : order.ranks)
+  for (const RankOrder& row : order.ranks)
     for (const Action& action : row)
       for (const Action& part : parts(action)) {
         if (part.stage < 0) continue;
@@ -269,7 +269,7 @@ std::int64_t mini_batches(const Plan& plan) {
 
 Schedule with_updates(const Plan& plan, Schedule computations) {
   Updates updates(plan);
-  for (Row& row : computations.ranks) row = updates.added(row);
+  for (RankOrder& row : computations.ranks) row = updates.added(row);
   return computations;
 }
 
@@ -288,16 +288,17 @@ bool by_cost(const Plan& plan) {
                      [&](const Family& family) { return family.searched && family.name == plan.schedule; });
 }
 
-std::vector<std::string> order_faults(const Plan& plan, const Schedule& order) {
-  std::vector<std::string> faults;
+std::vector<std::string> order_violations(const Plan& plan, const Schedule& order) {
+  std::vector<std::string> violations;
   for (std::int32_t s = 0; s < order.stages(); ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
     const auto count = static_cast<std::int32_t>(per_mini_batch(plan, stage) * mini_batches(plan));
-    const Row& row = order.ranks[static_cast<std::size_t>(order.rank_of_stage[static_cast<std::size_t>(s)])];
-    const std::string fault = first_fault(row, s, count, stage.in_flight / stage.micro_batch);
-    if (!fault.empty()) faults.push_back(fmt::format("stage {}: {}", s, fault));
+    const RankOrder& row =
+        order.ranks[static_cast<std::size_t>(order.rank_of_stage[static_cast<std::size_t>(s)])];
+    const std::string violation = first_violation(row, s, count, stage.in_flight / stage.micro_batch);
+    if (!violation.empty()) violations.push_back(fmt::format("stage {}: {}", s, violation));
   }
-  return faults;
+  return violations;
 }
 
 std::vector<std::int32_t> most_held(const Schedule& order) {

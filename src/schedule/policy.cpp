@@ -26,7 +26,7 @@ class Run {
   Run(const PolicySetting& setting, const Policy& policy)
       : setting_(setting),
         policy_(policy),
-        schedule_{std::vector<Row>(static_cast<std::size_t>(setting.ranks)), setting.rank_of_stage},
+        schedule_{std::vector<RankOrder>(static_cast<std::size_t>(setting.ranks)), setting.rank_of_stage},
         workers_(schedule_.ranks.size()) {
     for (int m = 0; m < setting.micro_batches; ++m) enqueue(forward(0, m), Picoseconds(0), 0);
   }

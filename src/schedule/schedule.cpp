@@ -33,7 +33,7 @@ Parts parts(const Action& action) {
 
 int micro_batches(const Schedule& schedule) {
   int most = -1;
-  for (const Row& row : schedule.ranks)
+  for (const RankOrder& row : schedule.ranks)
     for (const Action& action : row) most = std::max({most, action.micro_batch, action.backward_micro_batch});
   return most + 1;
 }

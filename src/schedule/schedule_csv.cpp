@@ -98,7 +98,7 @@ Schedule parse_schedule(std::string_view text, const std::string& file) {
   Schedule schedule;
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   for (const std::string_view line : split(text, '\n')) {
-    Row& row = schedule.ranks.emplace_back();
+    RankOrder& row = schedule.ranks.emplace_back();
     for (const std::string_view cell : split(line, ',')) {
       const core::Place place{file, static_cast<int>(schedule.ranks.size()),
                               fmt::format("cell {}", row.size())};
@@ -116,7 +116,7 @@ Schedule load_schedule(const std::string& file) {
 
 std::string to_csv(const Schedule& schedule) {
   std::string out;
-  for (const Row& row : schedule.ranks) {
+  for (const RankOrder& row : schedule.ranks) {
     std::vector<std::string> cells;
     for (const Action& action : row) cells.push_back(token(action));
     out += fmt::format("{}\n", fmt::join(cells, ","));

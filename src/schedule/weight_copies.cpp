@@ -12,7 +12,7 @@ namespace {
 /// Follows a row of one stage.
 class Holder {
  public:
-  Holder(const Row& row, const std::vector<std::int32_t>& used, std::int64_t per_update)
+  Holder(const RankOrder& row, const std::vector<std::int32_t>& used, std::int64_t per_update)
       : row_(row), used_(used), per_update_(per_update) {
     for (const std::int32_t version : used)
       if (version >= 0) ++left_[version];
@@ -42,7 +42,7 @@ class Holder {
     most_ = std::max(most_, static_cast<int>(versions + std::max<std::int64_t>(1, begun - made_)));
   }
 
-  const Row& row_;
+  const RankOrder& row_;
   const std::vector<std::int32_t>& used_;
   const std::int64_t per_update_;
   std::map<std::int32_t, int> left_;  ///< [version] passes to come that use it

@@ -22,15 +22,15 @@ bool ends_gradient(ActionKind kind) {
 }
 
 template <class Visit>
-void each_part(const Row& row, Visit visit) {
+void each_part(const RankOrder& row, Visit visit) {
   for (std::size_t c = 0; c < row.size(); ++c)
     for (const Action& part : parts(row[c])) visit(c, part);
 }
 
 /// Ranks that run a stage, by stage.
-std::map<std::int32_t, int> replicas(const std::vector<Row>& rows) {
+std::map<std::int32_t, int> replicas(const std::vector<RankOrder>& rows) {
   std::map<std::int32_t, int> out;
-  for (const Row& row : rows) {
+  for (const RankOrder& row : rows) {
     std::map<std::int32_t, bool> named;
     each_part(row, [&](std::size_t, const Action& part) {
       if (part.kind == ActionKind::forward && !std::exchange(named[part.stage], true)) ++out[part.stage];
@@ -39,9 +39,9 @@ std::map<std::int32_t, int> replicas(const std::vector<Row>& rows) {
   return out;
 }
 
-Entries entries(const std::vector<Row>& rows, int first_stage_replicas, std::int64_t per_update) {
+Entries entries(const std::vector<RankOrder>& rows, int first_stage_replicas, std::int64_t per_update) {
   Entries out;
-  for (const Row& row : rows) {
+  for (const RankOrder& row : rows) {
     std::int64_t done = 0;
     each_part(row, [&](std::size_t, const Action& part) {
       if (part.stage != 0) return;
@@ -105,7 +105,7 @@ class Stage {
 
 class VersionFollower {
  public:
-  VersionFollower(const std::vector<Row>& rows, const WeightPolicy& policy, int per_update)
+  VersionFollower(const std::vector<RankOrder>& rows, const WeightPolicy& policy, int per_update)
       : rows_(rows),
         policy_(policy),
         per_update_(policy.flush ? std::numeric_limits<std::int32_t>::max() : per_update),
@@ -130,7 +130,7 @@ class VersionFollower {
   }
 
  private:
-  std::map<std::int32_t, Stage> stages_of(const Row& row) {
+  std::map<std::int32_t, Stage> stages_of(const RankOrder& row) {
     std::map<std::int32_t, std::vector<std::int64_t>> planned;
     each_part(row, [&](std::size_t, const Action& part) {
       if (part.kind != ActionKind::forward) return;
@@ -167,15 +167,15 @@ class VersionFollower {
                     rank, cell, token(rows_[rank][cell]), use.version, stage.newest()));
   }
 
-  const std::vector<Row>& rows_;
+  const std::vector<RankOrder>& rows_;
   const WeightPolicy& policy_;
   std::int64_t per_update_;
   std::map<std::int32_t, int> replicas_;
   Entries entries_;
 };
 
-Row round_robin_row(int stage, int replicas, int replica, int warm_up, int micro_batches) {
-  Row row;
+RankOrder round_robin_order(int stage, int replicas, int replica, int warm_up, int micro_batches) {
+  RankOrder row;
   int f = replica;
   const auto next_forward = [&] {
     if (f < micro_batches) row.push_back(forward(stage, f));
@@ -219,7 +219,8 @@ const WeightPolicy& weight_policy(std::string_view name) {
   throw core::BadInput(fmt::format("unknown weight policy '{}'; {}", name, core::did_you_mean(name, names)));
 }
 
-WeightVersions weight_versions(const std::vector<Row>& rows, const WeightPolicy& policy, int per_update) {
+WeightVersions weight_versions(const std::vector<RankOrder>& rows, const WeightPolicy& policy,
+                               int per_update) {
   if (per_update < 1) throw core::BadInput("an update needs at least one micro-batch");
   VersionFollower follower(rows, policy, per_update);
   WeightVersions out;
@@ -227,7 +228,7 @@ WeightVersions weight_versions(const std::vector<Row>& rows, const WeightPolicy&
   return out;
 }
 
-std::vector<Row> round_robin_rows(const std::vector<int>& replicas, int micro_batches) {
+std::vector<RankOrder> round_robin_orders(const std::vector<int>& replicas, int micro_batches) {
   int ranks = 0, earlier = 0;
   for (const int count : replicas) {
     if (count < 1 || micro_batches % count != 0)
@@ -235,11 +236,11 @@ std::vector<Row> round_robin_rows(const std::vector<int>& replicas, int micro_ba
           fmt::format("{} micro-batches do not go evenly to {} replicas", micro_batches, count));
     ranks += count;
   }
-  std::vector<Row> out;
+  std::vector<RankOrder> out;
   for (std::size_t s = 0; s < replicas.size(); earlier += replicas[s++])
     for (int r = 0; r < replicas[s]; ++r)
-      out.push_back(round_robin_row(static_cast<int>(s), replicas[s], r, (ranks - 1 - earlier) / replicas[s],
-                                    micro_batches));
+      out.push_back(round_robin_order(static_cast<int>(s), replicas[s], r,
+                                      (ranks - 1 - earlier) / replicas[s], micro_batches));
   return out;
 }
 

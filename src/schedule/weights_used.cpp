@@ -12,7 +12,7 @@ namespace penstock::schedule {
 namespace {
 
 /// Updates that a micro-batch, numbered among all, met in the first stage.
-std::map<std::int64_t, std::int32_t> entries(const Row& row, std::int64_t replicas) {
+std::map<std::int64_t, std::int32_t> entries(const RankOrder& row, std::int64_t replicas) {
   std::map<std::int64_t, std::int32_t> out;
   std::int32_t made = 0;
   for (const Action& action : row) {
@@ -26,12 +26,13 @@ std::map<std::int64_t, std::int32_t> entries(const Row& row, std::int64_t replic
 
 class StageFollower {
  public:
-  StageFollower(const plan::Plan& plan, const Row& first_stage) : plan_(plan), policy_(weight_policy(plan)) {
+  StageFollower(const plan::Plan& plan, const RankOrder& first_stage)
+      : plan_(plan), policy_(weight_policy(plan)) {
     if (policy_.forward == ForwardWeights::as_entered)
       entered_ = entries(first_stage, plan.stages.front().replicas());
   }
 
-  std::vector<std::int32_t> follow(std::size_t rank, const Row& row, std::size_t replica) const {
+  std::vector<std::int32_t> follow(std::size_t rank, const RankOrder& row, std::size_t replica) const {
     std::map<std::int32_t, Stage> stages;
     std::vector<std::int32_t> used(row.size(), -1);
     for (std::size_t p = 0; p < row.size(); ++p) {
@@ -79,7 +80,7 @@ class StageFollower {
 
 }  // namespace
 
-WeightsUsed weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
+WeightsUsed weights_used(const plan::Plan& plan, const std::vector<RankOrder>& rows,
                          const std::vector<std::int32_t>& rank_of_stage) {
   const StageFollower follower(plan, rows[static_cast<std::size_t>(rank_of_stage.front())]);
   std::vector<std::size_t> replicas(rows.size(), 1);

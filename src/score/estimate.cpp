@@ -73,10 +73,10 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
   if (stage.tensor_parallel == 1 && stage.zero == 0) return terms;
   const cost::Affine& link = network.link[reach(stage)];
-  const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
+  const double messages = (load.inputs.value() > 0) + (load.outputs.value() > 0);
   const double share =
       static_cast<double>(plan::samples_per_device(samples, replicas)) / stage.tensor_parallel;
-  const double moved = static_cast<double>((load.entering + load.leaving).value()) * share;
+  const double moved = static_cast<double>((load.inputs + load.outputs).value()) * share;
   terms.communication = (messages * link.latency + moved * link.per_byte) / static_cast<double>(samples);
   const core::Bytes weights(load.parameters.value() / stage.tensor_parallel);
   terms.reduce =
@@ -130,9 +130,9 @@ core::Seconds exposed(core::Seconds reduce, Bytes weights, Bytes bucket, core::S
 StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch) {
   const auto b = static_cast<double>(micro_batch);
-  const double messages = (load.entering.value() > 0) + (load.leaving.value() > 0);
+  const double messages = (load.inputs.value() > 0) + (load.outputs.value() > 0);
   const std::int64_t share = cost::samples_per_device(micro_batch, replicas);
-  const double moved = static_cast<double>((load.entering.value() + load.leaving.value()) * share);
+  const double moved = static_cast<double>((load.inputs.value() + load.outputs.value()) * share);
   const cost::Affine& link = network.link[static_cast<std::size_t>(replicas)];
   StageTerms terms;
   terms.compute = compute.value() / b;
@@ -162,13 +162,13 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
     return moved > 0 ? 2 * (link.latency + moved * link.per_byte) : 0;
   };
   for (std::size_t s = 0; s < tps.size(); ++s)
-    for (std::size_t e : stages.leaving(core::StageId(s))) {
+    for (std::size_t e : stages.outgoing(core::StageId(s))) {
       const plan::Boundary& boundary = stages.boundaries()[e];
       double& next = until[boundary.to.index()];
       next = std::max(next, until[s] + once[s] + there_and_back(s, boundary));
     }
   for (std::size_t s = tps.size(); s-- > 0;)
-    for (std::size_t e : stages.leaving(core::StageId(s))) {
+    for (std::size_t e : stages.outgoing(core::StageId(s))) {
       const plan::Boundary& boundary = stages.boundaries()[e];
       const std::size_t next = boundary.to.index();
       since[s] = std::max(since[s], there_and_back(s, boundary) + once[next] + since[next]);

@@ -77,7 +77,7 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
           mine.all[plan::Mesh(stage).coordinate(d, plan::MeshDim::data)] * static_cast<double>(count);
       device.passes += 4 * count + static_cast<std::int64_t>(stage.operators.size() + 4 * plan.stages.size());
     }
-    for (const std::size_t e : stages.leaving(core::StageId(s))) {
+    for (const std::size_t e : stages.outgoing(core::StageId(s))) {
       const std::size_t next = stages.boundaries()[e].to.index();
       head[next] = std::max(head[next], head[s] + mine.forward);
       tail[next] = std::max(tail[next], tail[s] + mine.backward);

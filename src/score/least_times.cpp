@@ -97,14 +97,14 @@ bool LeastTimesTable::fits(const cost::StageLoad& load, std::int64_t samples, co
 
 cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
   cost::StageLoad load = cost::stage_load(problem_, {&op, 1});
-  load.entering = load.leaving = core::Bytes(0);  // its neighbours may be in the same stage
+  load.inputs = load.outputs = core::Bytes(0);  // its neighbours may be in the same stage
   if (problem_.graph.op(op).parameters == 0)
     load.parameters = load.largest = load.fresh = core::Bytes(0);  // so may be what it is tied to
   const auto all = static_cast<std::int64_t>(problem_.cluster.size());
   const std::int64_t weights = family_ == PlanFamily::replicated ? 1 : all,
                      tensors = family_ == PlanFamily::tensor_parallel ? all : 1;
   load.parameters = core::Bytes(load.parameters.value() / weights);
-  load.kept = core::Bytes(load.kept.value() / tensors);
+  load.activations = core::Bytes(load.activations.value() / tensors);
   load.workspace = {};
   const cost::Envelope least = cost::least_workspace(problem_.graph, problem_.costs, op);
   for (const cost::Line& line : least.lines())
@@ -119,7 +119,7 @@ void LeastTimesTable::lower_to_part(LeastTimes& cell, core::OpId op, const clust
   using plan::Partition;
   for (const Partition how : {Partition::batch, Partition::column, Partition::row, Partition::sequence})
     lower_passes(cell, cost::kernel_time(problem_, op, type, samples,
-                                         cost::op_part(problem_.graph.op(op), how, part)));
+                                         cost::op_shard(problem_.graph.op(op), how, part)));
 }
 
 void LeastTimesTable::fill(std::size_t op, const std::vector<Share>& shares) {

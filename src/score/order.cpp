@@ -19,7 +19,7 @@ schedule::Schedule listed(const cost::Problem& problem, const plan::Plan& plan) 
   const auto order = schedule::list_order(pipeline_of(problem, plan)).order;
   schedule::Schedule made{{}, plan::rank_of_stage(plan)};
   for (std::int32_t s = 0; s < made.stages(); ++s)
-    made.ranks.push_back(schedule::row_of(s, order[static_cast<std::size_t>(s)]));
+    made.ranks.push_back(schedule::rank_order(s, order[static_cast<std::size_t>(s)]));
   return schedule::with_updates(plan, std::move(made));
 }
 

@@ -14,7 +14,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 
 namespace penstock::score {
 namespace {
@@ -175,11 +175,12 @@ class ProblemBoundSearch {
     for (std::size_t op = 0; op < size(); ++op) {
       const LeastTimes& least = times_.over_all(op);
       const graph::Operator& known = problem_.graph.op(core::OpId(op));
-      const Bytes core = std::min(known.kept_bytes, graph::core_bytes(known, problem_.graph.element_bytes()));
-      const auto bytes = [&](Bytes kept) {
-        return samples_ * static_cast<double>(kept.value() * problem_.memory.activation_copies);
+      const Bytes core =
+          std::min(known.saved_bytes, graph::core_bytes(known, problem_.graph.element_bytes()));
+      const auto bytes = [&](Bytes activations) {
+        return samples_ * static_cast<double>(activations.value() * problem_.memory.activation_copies);
       };
-      byte_seconds += bytes(known.kept_bytes - core) * (least.forward + least.input_gradient) +
+      byte_seconds += bytes(known.saved_bytes - core) * (least.forward + least.input_gradient) +
                       bytes(core) * least.input_gradient;
     }
     return byte_seconds > 0
@@ -256,8 +257,8 @@ const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
 }
 
 ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family) {
-  if (const auto fault = plan::mini_batch_fault(problem.graph, problem.training.mini_batch))
-    throw core::BadInput(*fault);
+  if (const auto violation = plan::mini_batch_violation(problem.graph, problem.training.mini_batch))
+    throw core::BadInput(*violation);
   return ProblemBoundSearch(problem, reduction, family).all();
 }
 

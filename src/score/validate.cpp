@@ -9,7 +9,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/layout/ties.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/score/order.hpp"
 
@@ -74,10 +74,10 @@ std::vector<RankMemory> by_rank(const cost::Problem& problem, const plan::Plan& 
   return ranks;
 }
 
-std::vector<std::string> order_faults(const cost::Problem& problem, const plan::Plan& judged) {
+std::vector<std::string> order_violations(const cost::Problem& problem, const plan::Plan& judged) {
   try {
     (void)schedule::weight_copies(judged);  // whether there is an order that its weights allow
-    return schedule::order_faults(judged, order_of(problem, judged));
+    return schedule::order_violations(judged, order_of(problem, judged));
   } catch (const core::BadInput& e) {
     return {e.what()};
   }
@@ -85,17 +85,17 @@ std::vector<std::string> order_faults(const cost::Problem& problem, const plan::
 
 }  // namespace
 
-std::vector<std::string> stage_faults(const cost::Problem& problem, const plan::Plan& judged) {
-  auto out = plan::structural_faults(problem.graph, problem.cluster, judged);
-  return out.empty() ? layout::tie_faults(problem.graph, judged) : out;
+std::vector<std::string> stage_violations(const cost::Problem& problem, const plan::Plan& judged) {
+  auto out = plan::structural_violations(problem.graph, problem.cluster, judged);
+  return out.empty() ? layout::tie_violations(problem.graph, judged) : out;
 }
 
-std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged) {
-  auto out = stage_faults(problem, judged);
-  return out.empty() ? order_faults(problem, judged) : out;
+std::vector<std::string> rule_violations(const cost::Problem& problem, const plan::Plan& judged) {
+  auto out = stage_violations(problem, judged);
+  return out.empty() ? order_violations(problem, judged) : out;
 }
 
-std::vector<std::string> memory_faults(const cost::Problem& problem, const plan::Plan& judged) {
+std::vector<std::string> memory_violations(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<std::string> out;
   for (const RankMemory& rank : by_rank(problem, judged)) {
     for (core::DeviceId d : judged.stages[rank.stages.front()].devices) {
@@ -110,16 +110,17 @@ std::vector<std::string> memory_faults(const cost::Problem& problem, const plan:
   return out;
 }
 
-std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged) {
-  if (auto out = plan::structural_faults(problem.graph, problem.cluster, judged); !out.empty()) return out;
-  auto out = layout::tie_faults(problem.graph, judged);
-  const auto order = order_faults(problem, judged);
+std::vector<std::string> violations(const cost::Problem& problem, const plan::Plan& judged) {
+  if (auto out = plan::structural_violations(problem.graph, problem.cluster, judged); !out.empty())
+    return out;
+  auto out = layout::tie_violations(problem.graph, judged);
+  const auto order = order_violations(problem, judged);
   out.insert(out.end(), order.begin(), order.end());
   try {
-    const auto memory = memory_faults(problem, judged);
+    const auto memory = memory_violations(problem, judged);
     out.insert(out.end(), memory.begin(), memory.end());
-  } catch (
-      const core::BadInput&) {  // nobody knows what an order holds that cannot be made; order_faults says why
+  } catch (const core::BadInput&) {  // nobody knows what an order holds that cannot be made; order_violations
+                                     // says why
   }
   return out;
 }

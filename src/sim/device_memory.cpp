@@ -76,11 +76,11 @@ class StageOnDevice {
                 std::int32_t device, const Times& times, const Arrivals& arrivals)
       : stage_(stage), device_(device), times_(times), arrivals_(arrivals), transient_(rule.transient) {
     const std::int64_t samples = stage.share(device / stage.group);
-    kept_ = (load.kept * samples + load.statistics).value() * rule.activation_copies;
+    activations_ = (load.activations * samples + load.statistics).value() * rule.activation_copies;
     saved_ = load.saved.value() * rule.activation_copies * samples;
-    entering_ = load.entering.value() * rule.activation_copies * samples;
-    received_ = load.entering.value() * samples;
-    gradients_ = load.leaving.value() * samples;
+    inputs_ = load.inputs.value() * rule.activation_copies * samples;
+    received_ = load.inputs.value() * samples;
+    gradients_ = load.outputs.value() * samples;
     deferred_ = load.deferred.at(samples).value();
   }
 
@@ -101,9 +101,9 @@ class StageOnDevice {
   /// A micro-batch that is recomputed keeps what is saved and what entered the stage alone until then.
   void add_activations(std::size_t m, std::vector<MemoryChange>& changes) const {
     const bool again = m < stage_.recompute.size() && stage_.recompute[m] >= 0;
-    changes.push_back({start(stage_.forward[m].first), entering_ + saved_ + (again ? 0 : kept_), 0});
-    if (again) changes.push_back({start(stage_.recompute[m]), kept_, 0});
-    changes.push_back({end(stage_.release[m]), -entering_ - saved_ - kept_, 0});
+    changes.push_back({start(stage_.forward[m].first), inputs_ + saved_ + (again ? 0 : activations_), 0});
+    if (again) changes.push_back({start(stage_.recompute[m]), activations_, 0});
+    changes.push_back({end(stage_.release[m]), -inputs_ - saved_ - activations_, 0});
   }
   void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
     const std::int32_t forward = stage_.forward[m].first;
@@ -121,7 +121,7 @@ class StageOnDevice {
   const Times& times_;
   const Arrivals& arrivals_;
   bool transient_;
-  std::int64_t kept_, saved_, entering_, received_, gradients_, deferred_;  ///< bytes per micro-batch
+  std::int64_t activations_, saved_, inputs_, received_, gradients_, deferred_;  ///< bytes per micro-batch
 };
 
 plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage,

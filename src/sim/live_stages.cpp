@@ -11,7 +11,7 @@ namespace {
 using core::Picoseconds;
 using schedule::Action;
 using schedule::ActionKind;
-using schedule::Row;
+using schedule::RankOrder;
 
 struct LiveChange {
   Picoseconds time;
@@ -24,9 +24,9 @@ struct Effect {
   Changes own, partner;
 };
 
-class RowEffect {
+class OrderEffect {
  public:
-  RowEffect(const Row& row, std::int32_t halves) : halves_(halves) {
+  OrderEffect(const RankOrder& row, std::int32_t halves) : halves_(halves) {
     for (const Action& action : row)
       if (action.kind == ActionKind::recompute) recomputed_.emplace(action.stage, action.micro_batch);
   }
@@ -55,8 +55,8 @@ class RowEffect {
 };
 
 /// A pair's forward begins before its backward ends, so both of its micro-batches live at once.
-Effect effect(const Row& row, const std::vector<Interval>& times, std::int32_t halves) {
-  RowEffect out(row, halves);
+Effect effect(const RankOrder& row, const std::vector<Interval>& times, std::int32_t halves) {
+  OrderEffect out(row, halves);
   for (std::size_t c = 0; c < row.size(); ++c)
     for (const Action& part : schedule::parts(row[c])) out.add(part, times[c]);
   return std::move(out).finish();

@@ -107,7 +107,7 @@ struct Span {
   Picoseconds start, end, busy;
 };
 
-Span span(const schedule::Row& row, const std::vector<Interval>& times) {
+Span span(const schedule::RankOrder& row, const std::vector<Interval>& times) {
   Span out;
   bool begun = false;
   for (std::size_t c = 0; c < row.size(); ++c) {
@@ -124,7 +124,7 @@ Span span(const schedule::Row& row, const std::vector<Interval>& times) {
 
 ScheduleTimes simulate_schedule(const Schedule& schedule, const PassCosts& costs) {
   ScheduleTimes out;
-  for (const schedule::Row& row : schedule.ranks) out.times.emplace_back(row.size());
+  for (const schedule::RankOrder& row : schedule.ranks) out.times.emplace_back(row.size());
   Clock clock(schedule, costs);
   for (const schedule::Cell& cell : schedule::run_order(schedule))
     out.times[static_cast<std::size_t>(cell.rank)][static_cast<std::size_t>(cell.position)] = clock.run(cell);

@@ -43,8 +43,8 @@ double slowest_sum(const score::Estimate& estimate) {
 
 void check_result(const cost::Problem& problem, const planners::SearchResult& found, double expected,
                   const planners::SearchOptions& options) {
-  const auto faults = score::faults(problem, found.plan);
-  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  const auto violations = score::violations(problem, found.plan);
+  CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
   CHECK(found.bottleneck == support::near(expected, 1e-9));
   const auto stages = plan::StageGraph(problem.graph, found.plan);
   const auto estimate = score::estimate(problem, found.plan, stages);

@@ -290,7 +290,7 @@ TEST_CASE(
     score::derive_in_flight(chain.problem(), chain.plan);
     const auto listed = list_order(score::pipeline_of(chain.problem(), chain.plan));
     const schedule::Schedule order = score::order_of(chain.problem(), chain.plan);
-    CHECK(score::faults(chain.problem(), chain.plan).empty());
+    CHECK(score::violations(chain.problem(), chain.plan).empty());
     const Picoseconds least = score::lower_bound(chain.problem(), chain.plan)->time;
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       const Picoseconds simulated =

@@ -14,7 +14,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
@@ -145,9 +145,9 @@ std::optional<plan::Plan> random_plan(core::Random& random, const cost::Problem&
     plan.stages.push_back(std::move(stage));
   }
   try {
-    if (!plan::structural_faults(problem.graph, problem.cluster, plan).empty()) return std::nullopt;
+    if (!plan::structural_violations(problem.graph, problem.cluster, plan).empty()) return std::nullopt;
     score::derive_in_flight(problem, plan);
-    if (!score::faults(problem, plan).empty()) return std::nullopt;
+    if (!score::violations(problem, plan).empty()) return std::nullopt;
   } catch (const core::BadInput&) {  // the schedule does not take these stages
     return std::nullopt;
   }

@@ -11,7 +11,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/plan_pipeline.hpp"
@@ -174,9 +174,9 @@ class Draw {
 
   bool valid(plan::Plan& plan) const {
     try {
-      if (!plan::structural_faults(problem_.graph, problem_.cluster, plan).empty()) return false;
+      if (!plan::structural_violations(problem_.graph, problem_.cluster, plan).empty()) return false;
       score::derive_in_flight(problem_, plan);
-      return score::faults(problem_, plan).empty();
+      return score::violations(problem_, plan).empty();
     } catch (const core::BadInput&) {  // the schedule does not take these stages
       return false;
     }

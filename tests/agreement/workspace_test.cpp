@@ -32,7 +32,7 @@ std::vector<cost::KernelPoint> points(kernels::Backend& host, const graph::Opera
   std::vector<cost::KernelPoint> out;
   for (const auto pass : {graph::Pass::forward, graph::Pass::input_gradient, graph::Pass::weight_gradient})
     for (const std::int64_t samples : std::set{std::int64_t{1}, most}) {
-      const auto kernel = host.make_kernel(op, samples, kernels::Number::fp32);
+      const auto kernel = host.make_kernel(op, samples, kernels::Precision::fp32);
       if (!kernel->has(pass)) continue;
       out.push_back(support::point(static_cast<graph::Pass>(pass), samples, 1));
       out.back().workspace = kernel->workspace(pass);

@@ -42,7 +42,7 @@ TEST_CASE("a pass is timed cold and back to back, with the library's choice") {
 
 TEST_CASE("operands are random, and row numbers lie within their table") {
   const auto host = kernels::open_device("host", 1);
-  const auto kernel = host->make_kernel(embedding(), 40, kernels::Number::fp32);
+  const auto kernel = host->make_kernel(embedding(), 40, kernels::Precision::fp32);
   const calibrate::OperandSet set(*host, embedding(), kernel->slots(), 3);
   int zeros = 0;
   for (const double value : read_values(*host, *set.operands().parameters[0])) zeros += value == 0;

@@ -113,7 +113,7 @@ struct Backend : kernels::Backend {
   std::vector<std::pair<std::string, std::string>> identity() const override {
     return {{"device", "script"}};
   }
-  bool supports(kernels::Number) const override { return true; }
+  bool supports(kernels::Precision) const override { return true; }
   std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
     return std::make_unique<Buffer>(element, count);
   }
@@ -128,13 +128,13 @@ struct Backend : kernels::Backend {
   void zero(kernels::Buffer&, kernels::Stream&) override {}
   void add(kernels::Buffer&, const kernels::Buffer&, kernels::Stream&) override { script.run(); }
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                               kernels::Number) override {
+                                               kernels::Precision) override {
     if (op.kind == graph::OpKind::softmax) throw core::BadInput("no softmax here");
     if (op.kind != graph::OpKind::linear) return std::make_unique<Kernel>(script, samples);
     return std::make_unique<Kernel>(script, samples, op.shape[1].second, op.shape[2].second);
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule&, std::int64_t,
-                                               kernels::Number) override {
+                                               kernels::Precision) override {
     return std::make_unique<Update>(script);
   }
   Script& script;

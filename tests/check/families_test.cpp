@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/explain.hpp"
@@ -36,8 +36,8 @@ support::CrowdedCosts crowded(const support::RandomPlan& c, std::uint64_t seed) 
   return {c.costs, table, share};
 }
 
-/// As many seeds, devices crowded: no fault, and no time below the bound that knows nothing of it. How often
-/// crowding made the iteration longer.
+/// As many seeds, devices crowded: no violation, and no time below the bound that knows nothing of it. How
+/// often crowding made the iteration longer.
 int judged_crowded(std::uint64_t first, std::uint64_t last, int most_group) {
   int longer = 0;
   for (std::uint64_t seed = first; seed < last; ++seed) {
@@ -47,7 +47,8 @@ int judged_crowded(std::uint64_t first, std::uint64_t last, int most_group) {
     INFO(c.plan.schedule, " ", seed);
     const auto scheduled = score::scheduled(problem, c.plan);
     const auto trace = sim::simulate(problem, scheduled, c.options);
-    for (const auto& fault : check::trace_faults(problem, scheduled, trace, c.options)) FAIL_CHECK(fault);
+    for (const auto& violation : check::trace_violations(problem, scheduled, trace, c.options))
+      FAIL_CHECK(violation);
     if (trace.mini_batches == 1)
       CHECK(score::least_iteration(problem, c.plan) <= to_seconds(trace.iteration));
     check_path(sim::explain(problem, scheduled, c.options, 0));
@@ -58,7 +59,7 @@ int judged_crowded(std::uint64_t first, std::uint64_t last, int most_group) {
   return longer;
 }
 
-/// How many of the seeds gave a trace; every one must be without fault, and its path must tile it.
+/// How many of the seeds gave a trace; every one must be without violation, and its path must tile it.
 int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
   int traces = 0;
   for (std::uint64_t seed = first; seed < last; ++seed) {
@@ -68,9 +69,9 @@ int judged(std::uint64_t first, std::uint64_t last, int most_group = 1) {
     const auto order = score::order_of(c.problem(), c.plan);
     INFO(name(options.network), " ", name(options.collective), " ", c.plan.training.bucket.value());
     const auto trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options);
-    for (const auto& fault :
-         check::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, trace, options))
-      FAIL_CHECK(fault);
+    for (const auto& violation :
+         check::trace_violations(c.problem(), {c.problem().graph, c.plan, order}, trace, options))
+      FAIL_CHECK(violation);
     check_path(sim::explain(c.problem(), {c.problem().graph, c.plan, order}, options, 0));
     ++traces;
   }

@@ -1,4 +1,4 @@
-// The judge finds what is wrong: one planted fault of every kind.
+// The judge finds what is wrong: one planted violation of every kind.
 
 #include "support/planted.hpp"
 
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -32,7 +32,7 @@ constexpr std::int64_t kMillisecond = 1'000'000'000;  // ps
 
 /// A chain of one operator of 1 kB and 1 kB of weights per stage; F takes `seconds` per sample, B as long;
 /// cables of 1 kB/s.
-struct World {
+struct Scenario {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   support::FixedCosts costs;
@@ -40,8 +40,8 @@ struct World {
   schedule::Schedule order;
   sim::SimulationOptions options;
 
-  World(const std::string& schedule, const std::vector<std::vector<std::size_t>>& devices,
-        const std::vector<double>& seconds, std::int64_t mini_batch, sim::SimulationOptions simulated = {})
+  Scenario(const std::string& schedule, const std::vector<std::vector<std::size_t>>& devices,
+           const std::vector<double>& seconds, std::int64_t mini_batch, sim::SimulationOptions simulated = {})
       : graph(chain(devices.size())),
         cluster(support::tiny_cluster(8, 1 << 30, 1000)),
         costs(seconds, seconds),
@@ -66,17 +66,19 @@ struct World {
     return builder.build();
   }
 
-  /// Whether the trace is without fault as it is, and has one with `text` after the change.
+  /// Whether the trace is without violation as it is, and has one with `text` after the change.
   void finds(const std::string& text, const std::function<void(trace::Trace&)>& change) const {
     const cost::Problem problem{graph, cluster, costs, plan.training};
     trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-    for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
-      FAIL_CHECK(fault);
+    for (const auto& violation :
+         check::trace_violations(problem, {problem.graph, plan, order}, trace, options))
+      FAIL_CHECK(violation);
     change(trace);
-    const auto faults = check::trace_faults(problem, {problem.graph, plan, order}, trace, options);
-    const bool found = std::any_of(faults.begin(), faults.end(),
-                                   [&](const auto& fault) { return fault.find(text) != std::string::npos; });
-    const std::string first = faults.empty() ? "no fault" : faults.front();
+    const auto violations = check::trace_violations(problem, {problem.graph, plan, order}, trace, options);
+    const bool found = std::any_of(violations.begin(), violations.end(), [&](const auto& violation) {
+      return violation.find(text) != std::string::npos;
+    });
+    const std::string first = violations.empty() ? "no fault" : violations.front();
     CHECK_MESSAGE(found, text, " was planted, found was: ", first);
   }
 };
@@ -84,19 +86,20 @@ struct World {
 }  // namespace
 
 TEST_CASE("a pass that takes another time than its operators is found") {
-  const World world("1f1b", {{0}, {1}}, {1, 3}, 4);
-  world.finds("device 0: pass 0 takes", [](auto& t) { span(t, TaskKind::forward, 0).end -= Picoseconds(2); });
+  const Scenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
+  scenario.finds("device 0: pass 0 takes",
+                 [](auto& t) { span(t, TaskKind::forward, 0).end -= Picoseconds(2); });
 }
 
 TEST_CASE("spans of devices and stages that do not exist, or have nothing to do, are found") {
-  const World world("1f1b", {{0}, {1}}, {1, 3}, 4);
+  const Scenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
   const std::string text = "names a device or stage that does not exist";
-  world.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).device = DeviceId(8); });
-  world.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).stage = core::StageId(2); });
-  world.finds(text, [](auto& t) { span(t, TaskKind::transfer, 0).peer = DeviceId(0); });
-  world.finds(text, [](auto& t) { span(t, TaskKind::transfer, 0).peer = DeviceId(); });
-  world.finds("the trace has 7 devices", [](auto& t) { t.devices.pop_back(); });
-  world.finds("device 5 computes without a stage", [](auto& t) {
+  scenario.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).device = DeviceId(8); });
+  scenario.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).stage = core::StageId(2); });
+  scenario.finds(text, [](auto& t) { span(t, TaskKind::transfer, 0).peer = DeviceId(0); });
+  scenario.finds(text, [](auto& t) { span(t, TaskKind::transfer, 0).peer = DeviceId(); });
+  scenario.finds("the trace has 7 devices", [](auto& t) { t.devices.pop_back(); });
+  scenario.finds("device 5 computes without a stage", [](auto& t) {
     t.spans.push_back(span(t, TaskKind::forward, 0));
     t.spans.back().device = DeviceId(5);
   });
@@ -105,49 +108,49 @@ TEST_CASE("spans of devices and stages that do not exist, or have nothing to do,
 TEST_CASE("a transfer to a receiver without room is found") {
   // Stage 1 is slow, holds one micro-batch and has room for one more: the third waits for its first backward
   // pass. On the way back stage 0 is slow, and has room for two gradients.
-  World ahead("1f1b", {{0}, {1}}, {1, 10}, 4);
+  Scenario ahead("1f1b", {{0}, {1}}, {1, 10}, 4);
   ahead.plan.stages[0].in_flight = 4;
   ahead.order = schedule::plan_order(ahead.plan);
   ahead.finds("sent before its receiver has room",
               [](auto& t) { shift(span(t, TaskKind::transfer, 0, 2), -kMillisecond); });
-  World back("gpipe", {{0}, {1}}, {10, 1}, 4);
+  Scenario back("gpipe", {{0}, {1}}, {10, 1}, 4);
   back.finds("sent before its receiver has room",
              [](auto& t) { shift(span(t, TaskKind::transfer, 1, 3), -kMillisecond); });
 }
 
 TEST_CASE("bytes that links cannot have carried by then, or long before, are found") {
   // Two replicas send to device 2 at once, over its cable: each gets half of it.
-  const World shared("1f1b", {{0, 1}, {2}}, {1, 1}, 8);
+  const Scenario shared("1f1b", {{0, 1}, {2}}, {1, 1}, 8);
   shared.finds("arrives when its links have carried",
                [](auto& t) { span(t, TaskKind::transfer, 0).end -= Picoseconds(kMillisecond); });
-  const World slow("1f1b", {{0}, {1}}, {1, 10}, 4);
+  const Scenario slow("1f1b", {{0}, {1}}, {1, 10}, 4);
   slow.finds("ends late",
              [](auto& t) { span(t, TaskKind::transfer, 0, 1).end += Picoseconds(kMillisecond); });
 }
 
 TEST_CASE("two messages on one fifo link, and one that takes its time, are found") {
-  const World world("1f1b", {{0, 1}, {2}}, {1, 1}, 8, {NetworkModel::fifo});
-  world.finds("carries two messages at once",
-              [](auto& t) { shift(span(t, TaskKind::transfer, 1), -kMillisecond); });
-  const World slow("1f1b", {{0}, {1}}, {1, 10}, 4, {NetworkModel::fifo});
+  const Scenario scenario("1f1b", {{0, 1}, {2}}, {1, 1}, 8, {NetworkModel::fifo});
+  scenario.finds("carries two messages at once",
+                 [](auto& t) { shift(span(t, TaskKind::transfer, 1), -kMillisecond); });
+  const Scenario slow("1f1b", {{0}, {1}}, {1, 10}, 4, {NetworkModel::fifo});
   slow.finds("ps more than its route",
              [](auto& t) { span(t, TaskKind::transfer, 0, 1).end += Picoseconds(kMillisecond); });
 }
 
 TEST_CASE("faults of all-reduces that travel are found") {
-  const World world("1f1b", {{0, 1, 2}}, {1}, 3, {NetworkModel::fair, Collective::ring});
-  world.finds("the all-reduces of stage 0 move", [](auto& t) {
+  const Scenario scenario("1f1b", {{0, 1, 2}}, {1}, 3, {NetworkModel::fair, Collective::ring});
+  scenario.finds("the all-reduces of stage 0 move", [](auto& t) {
     t.spans.erase(t.spans.begin() + (&span(t, TaskKind::all_reduce, 0) - t.spans.data()));
   });
-  world.finds("the all-reduces of stage 0 move",
-              [](auto& t) { span(t, TaskKind::all_reduce, 1).bytes += Bytes(1); });
-  world.finds("leaves its replicas", [](auto& t) { span(t, TaskKind::all_reduce, 0).peer = DeviceId(5); });
-  world.finds("reduces gradients that are still computed",
-              [](auto& t) { shift(span(t, TaskKind::all_reduce, 0), -kMillisecond); });
-  world.finds("updates stage 0 before its gradients are reduced",
-              [](auto& t) { shift(span(t, TaskKind::step, 0), -kMillisecond); });
+  scenario.finds("the all-reduces of stage 0 move",
+                 [](auto& t) { span(t, TaskKind::all_reduce, 1).bytes += Bytes(1); });
+  scenario.finds("leaves its replicas", [](auto& t) { span(t, TaskKind::all_reduce, 0).peer = DeviceId(5); });
+  scenario.finds("reduces gradients that are still computed",
+                 [](auto& t) { shift(span(t, TaskKind::all_reduce, 0), -kMillisecond); });
+  scenario.finds("updates stage 0 before its gradients are reduced",
+                 [](auto& t) { shift(span(t, TaskKind::step, 0), -kMillisecond); });
   // All messages at once: nobody has anything but its own to send.
-  world.finds("does not bring all gradients to all replicas", [](auto& t) {
+  scenario.finds("does not bring all gradients to all replicas", [](auto& t) {
     const Picoseconds start = span(t, TaskKind::all_reduce, 0).start;
     for (Span& s : t.spans)
       if (s.kind == TaskKind::all_reduce) s.start = start;
@@ -155,18 +158,18 @@ TEST_CASE("faults of all-reduces that travel are found") {
 }
 
 TEST_CASE("faults of all-reduces in closed form are found") {
-  const World world("1f1b", {{0, 1}}, {1}, 2);
-  world.finds("all-reduce 0 of stage 0 is not one",
-              [](auto& t) { shift(span(t, TaskKind::all_reduce, 1), 1); });
-  world.finds("all-reduce 0 of stage 0 takes", [](auto& t) {
+  const Scenario scenario("1f1b", {{0, 1}}, {1}, 2);
+  scenario.finds("all-reduce 0 of stage 0 is not one",
+                 [](auto& t) { shift(span(t, TaskKind::all_reduce, 1), 1); });
+  scenario.finds("all-reduce 0 of stage 0 takes", [](auto& t) {
     for (const std::size_t d : {0, 1}) span(t, TaskKind::all_reduce, d).end -= Picoseconds(2);
   });
 }
 
 TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in its place") {
-  const World stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4, {NetworkModel::fair, Collective::ring});
+  const Scenario stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4, {NetworkModel::fair, Collective::ring});
   stream.finds("a later mini-batch adds", [](auto& t) { t.iteration += Picoseconds(1); });
-  const World closed("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4);
+  const Scenario closed("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4);
   closed.finds("bytes of", [](auto& t) {
     t.spans.erase(t.spans.begin() + (&span(t, TaskKind::all_reduce, 0) - t.spans.data()));
   });
@@ -182,54 +185,56 @@ TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in it
 
 TEST_CASE("an early bucket may be reduced while the last pass runs, not before its own gradients are there") {
   // Two operators with a bucket each: the backward pass takes 2 s, the first bucket is there after one.
-  World world("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, Collective::ring});
-  world.plan.training.bucket = Bytes(1);
-  world.graph = World::chain(2);
-  world.costs = support::FixedCosts::uniform(2, 1, 1);
-  world.plan.stages[0].operators = {OpId(0), OpId(1)};
-  world.finds("reduces gradients that are still computed",
-              [](auto& t) { shift(span(t, TaskKind::all_reduce, 0), -kMillisecond); });
+  Scenario scenario("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, Collective::ring});
+  scenario.plan.training.bucket = Bytes(1);
+  scenario.graph = Scenario::chain(2);
+  scenario.costs = support::FixedCosts::uniform(2, 1, 1);
+  scenario.plan.stages[0].operators = {OpId(0), OpId(1)};
+  scenario.finds("reduces gradients that are still computed",
+                 [](auto& t) { shift(span(t, TaskKind::all_reduce, 0), -kMillisecond); });
   // Backward passes of half a second per operator: the second bucket is there at 1 s, the first is reduced
   // by 1.5 s.
-  world.costs = support::FixedCosts::uniform(2, 1, 0.5);
-  world.finds("before it is done with the all-reduce before",
-              [](auto& t) { shift(span(t, TaskKind::all_reduce, 0, 2), -kMillisecond); });
+  scenario.costs = support::FixedCosts::uniform(2, 1, 0.5);
+  scenario.finds("before it is done with the all-reduce before",
+                 [](auto& t) { shift(span(t, TaskKind::all_reduce, 0, 2), -kMillisecond); });
 }
 
 TEST_CASE("orders that compute with what is not there are found") {
-  World world("1f1b", {{0}}, {1}, 1);
+  Scenario scenario("1f1b", {{0}}, {1}, 1);
   using schedule::ActionKind;
   const auto with = [&](std::vector<ActionKind> passes) {
-    world.order.ranks[0].clear();
+    scenario.order.ranks[0].clear();
     for (const ActionKind kind : passes)
-      world.order.ranks[0].push_back({kind, 0, kind == ActionKind::step ? -1 : 0});
-    return world;
+      scenario.order.ranks[0].push_back({kind, 0, kind == ActionKind::step ? -1 : 0});
+    return scenario;
   };
-  const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const auto first_fault = [&](std::vector<ActionKind> passes) {
+  const cost::Problem problem{scenario.graph, scenario.cluster, scenario.costs, scenario.plan.training};
+  const auto first_violation = [&](std::vector<ActionKind> passes) {
     const auto order = with(passes).order;
-    const auto faults = check::trace_faults(problem, {problem.graph, world.plan, order},
-                                            sim::simulate(problem, {problem.graph, world.plan, order}));
-    return faults.empty() ? "none" : faults.front();
+    const auto violations =
+        check::trace_violations(problem, {problem.graph, scenario.plan, order},
+                                sim::simulate(problem, {problem.graph, scenario.plan, order}));
+    return violations.empty() ? "none" : violations.front();
   };
-  CHECK(first_fault({ActionKind::forward, ActionKind::input_gradient, ActionKind::weight_gradient,
-                     ActionKind::step}) == "none");
+  CHECK(first_violation({ActionKind::forward, ActionKind::input_gradient, ActionKind::weight_gradient,
+                         ActionKind::step}) == "none");
   CHECK(
-      first_fault(
+      first_violation(
           {ActionKind::forward, ActionKind::weight_gradient, ActionKind::input_gradient, ActionKind::step}) ==
       "device 0: the weight gradient of micro-batch 0 on stage 0 starts before its input gradient has ended");
-  CHECK(first_fault({ActionKind::forward, ActionKind::recompute, ActionKind::backward, ActionKind::step}) ==
-        "none");
-  CHECK(first_fault({ActionKind::forward, ActionKind::backward, ActionKind::recompute, ActionKind::step}) ==
-        "device 0: the backward of micro-batch 0 on stage 0 starts before its recompute has ended");
+  CHECK(first_violation(
+            {ActionKind::forward, ActionKind::recompute, ActionKind::backward, ActionKind::step}) == "none");
+  CHECK(
+      first_violation({ActionKind::forward, ActionKind::backward, ActionKind::recompute, ActionKind::step}) ==
+      "device 0: the backward of micro-batch 0 on stage 0 starts before its recompute has ended");
 }
 
 TEST_CASE("a pause within a pair is found") {
-  const World world("dualpipev", {{0}, {1}, {1}, {0}}, {1, 1, 1, 1}, 6);
-  world.finds("pauses within the pair", [&](auto& t) {
+  const Scenario scenario("dualpipev", {{0}, {1}, {1}, {0}}, {1, 1, 1, 1}, 6);
+  scenario.finds("pauses within the pair", [&](auto& t) {
     // Device 0's first pair: its backward begins a picosecond late, and is as much shorter.
     int position = 0;
-    for (const auto& action : world.order.ranks[0]) {
+    for (const auto& action : scenario.order.ranks[0]) {
       if (action.kind == schedule::ActionKind::overlapped) break;
       ++position;
     }
@@ -241,29 +246,29 @@ TEST_CASE("a pause within a pair is found") {
 TEST_CASE("leaving a barrier early is found") {
   // A barrier after all forwards, kept, and one that nobody has kept: device 0 comes to it when it has done
   // everything, and device 1 begins behind it.
-  World world("gpipe", {{0}, {1}}, {1, 5}, 2);
+  Scenario scenario("gpipe", {{0}, {1}}, {1, 5}, 2);
   const schedule::Action barrier{schedule::ActionKind::barrier};
   const auto with = [&](std::ptrdiff_t first, std::ptrdiff_t second) {
-    schedule::Schedule order = world.order;
+    schedule::Schedule order = scenario.order;
     order.ranks[0].insert(order.ranks[0].begin() + first, barrier);
     order.ranks[1].insert(order.ranks[1].begin() + second, barrier);
     return order;
   };
-  const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const auto trace = sim::simulate(problem, {problem.graph, world.plan, with(2, 2)});
-  CHECK(check::trace_faults(problem, {problem.graph, world.plan, with(2, 2)}, trace) ==
+  const cost::Problem problem{scenario.graph, scenario.cluster, scenario.costs, scenario.plan.training};
+  const auto trace = sim::simulate(problem, {problem.graph, scenario.plan, with(2, 2)});
+  CHECK(check::trace_violations(problem, {problem.graph, scenario.plan, with(2, 2)}, trace) ==
         std::vector<std::string>{});
-  CHECK(check::trace_faults(problem, {problem.graph, world.plan, with(5, 0)}, trace) ==
+  CHECK(check::trace_violations(problem, {problem.graph, scenario.plan, with(5, 0)}, trace) ==
         std::vector<std::string>{"barrier 0 is left before all have come to it"});
 }
 
 TEST_CASE("memory that passes and messages do not explain is found") {
-  const World world("1f1b", {{0}, {1}}, {1, 3}, 4);
+  const Scenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
   const std::string text = "memory is not what passes and messages hold";
-  world.finds(text, [](auto& t) { t.devices[1].memory[1].buffers += Bytes(1); });
-  world.finds(text, [](auto& t) { t.devices[0].memory[0].activations += Bytes(1); });
-  world.finds(text, [](auto& t) { t.devices[1].memory[1].time += Picoseconds(1); });
-  world.finds(text, [](auto& t) {
+  scenario.finds(text, [](auto& t) { t.devices[1].memory[1].buffers += Bytes(1); });
+  scenario.finds(text, [](auto& t) { t.devices[0].memory[0].activations += Bytes(1); });
+  scenario.finds(text, [](auto& t) { t.devices[1].memory[1].time += Picoseconds(1); });
+  scenario.finds(text, [](auto& t) {
     auto& points = t.devices[0].memory;
     points.erase(points.begin() + 1);
   });

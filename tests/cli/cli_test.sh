@@ -108,7 +108,7 @@ sed 's/16GiB/340MiB/' "$clusters/summit.yaml" >just.yaml
 expect 0 "samples/s" "$penstock" simulate plan.yaml --cluster just.yaml --allow-oom
 expect 0 '"device_peaks"' "$penstock" simulate plan.yaml --json
 
-# An imperfect world: one run, many runs on any number of threads, what the plan never meets.
+# A perturbation: one run, many runs on any number of threads, what the plan never meets.
 cat >day.yaml <<YAML
 devices: [{device: node0.1, speed: 0.5}]
 stragglers:
@@ -116,31 +116,31 @@ stragglers:
 jitter: {forward: {lognormal: 5%}, transfer: {uniform: 10%}}
 links: [{from: node0, to: network, at: 5ms, bandwidth: 10%, restored: 9ms}]
 YAML
-imperfect=("$penstock" simulate plan.yaml --network fair --imperfection day.yaml --seed 3)
-expect 0 "day.yaml, seed 3: 1 slow device, 1 straggler, jitter (forward lognormal 5%, transfer uniform 10%), 1 link fault; iteration in a perfect world" "${imperfect[@]}"
-expect 0 "warning: day.yaml:3: stragglers[0]: the device computes nothing" "${imperfect[@]}"
-expect 0 '"perfect_iteration_s"' "${imperfect[@]}" --json
-expect 0 "day.yaml, seeds 3 to 22: " "${imperfect[@]}" --runs 20
-"${imperfect[@]}" --runs 20 --json -j 1 >one.json 2>one.err
-"${imperfect[@]}" --runs 20 --json -j 3 >three.json 2>three.err
+perturbed=("$penstock" simulate plan.yaml --network fair --perturbation day.yaml --seed 3)
+expect 0 "day.yaml, seed 3: 1 slow device, 1 straggler, jitter (forward lognormal 5%, transfer uniform 10%), 1 link fault; iteration without it" "${perturbed[@]}"
+expect 0 "warning: day.yaml:3: stragglers[0]: the device computes nothing" "${perturbed[@]}"
+expect 0 '"perfect_iteration_s"' "${perturbed[@]}" --json
+expect 0 "day.yaml, seeds 3 to 22: " "${perturbed[@]}" --runs 20
+"${perturbed[@]}" --runs 20 --json -j 1 >one.json 2>one.err
+"${perturbed[@]}" --runs 20 --json -j 3 >three.json 2>three.err
 cmp one.json three.json && cmp one.err three.err || { echo "FAILED: threads show in runs"; failures=$((failures + 1)); }
 expect 0 '"p99"' cat one.json
 # A row is of one run: the least time has the greatest rate.
-"${imperfect[@]}" --runs 20 2>/dev/null | awk '$1 == "min" { least = $4 } $1 == "max" { most = $4 } END { exit !(least > most) }' ||
+"${perturbed[@]}" --runs 20 2>/dev/null | awk '$1 == "min" { least = $4 } $1 == "max" { most = $4 } END { exit !(least > most) }' ||
   { echo "FAILED: the fastest run is not the one with the greatest rate"; failures=$((failures + 1)); }
-expect 11 "--verify: a transfer's jitter" "${imperfect[@]}" --verify
-expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${imperfect[@]}" --runs 2 --svg bad.svg
-expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --imperfection <(sed '/jitter/d' day.yaml) --runs 2
-expect 10 "requires --imperfection" "$penstock" simulate plan.yaml --seed 3
-expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${imperfect[@]}" --seed -1
-expect 10 "--seed: Value 18446744073709551616 not in range" "${imperfect[@]}" --seed 18446744073709551616
-expect 0 "day.yaml, seeds 4611686018427387904 to 4611686018427387905: " "$penstock" simulate plan.yaml --imperfection day.yaml \
+expect 11 "--verify: a transfer's jitter" "${perturbed[@]}" --verify
+expect 11 "--runs: --svg, --perfetto, --verify, --explain and --allow-oom go with a single run" "${perturbed[@]}" --runs 2 --svg bad.svg
+expect 11 "without jitter in the file every run is the same" "$penstock" simulate plan.yaml --perturbation <(sed '/jitter/d' day.yaml) --runs 2
+expect 10 "requires --perturbation" "$penstock" simulate plan.yaml --seed 3
+expect 10 "--seed: Value -1 not in range 0 to 4611686018427387904" "${perturbed[@]}" --seed -1
+expect 10 "--seed: Value 18446744073709551616 not in range" "${perturbed[@]}" --seed 18446744073709551616
+expect 0 "day.yaml, seeds 4611686018427387904 to 4611686018427387905: " "$penstock" simulate plan.yaml --perturbation day.yaml \
   --seed 4611686018427387904 --runs 2
 sed 's/bandwidth: 10%, restored: 9ms/bandwidth: down/' day.yaml >down.yaml
-expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and never restored, but the transfer of" "$penstock" simulate plan.yaml --imperfection down.yaml --svg bad.svg
+expect 11 "down.yaml:5: links[0]: node0 to network is down from 5.00 ms on and never restored, but the transfer of" "$penstock" simulate plan.yaml --perturbation down.yaml --svg bad.svg
 sed 's/node0.1/node0.7/' day.yaml >noone.yaml
-expect 11 "noone.yaml:1: devices[0].device: no device is named 'node0.7'" "$penstock" simulate plan.yaml --imperfection noone.yaml --svg bad.svg
-expect 0 "samples/s" "$penstock" simulate plan.yaml --imperfection "$clusters/../imperfect/bad_day.yaml" --runs 3
+expect 11 "noone.yaml:1: devices[0].device: no device is named 'node0.7'" "$penstock" simulate plan.yaml --perturbation noone.yaml --svg bad.svg
+expect 0 "samples/s" "$penstock" simulate plan.yaml --imperfection "$clusters/../imperfect/bad_day.yaml" --runs 3  # its old name
 
 expect 0 "no plan for this problem takes less than" "${plan[@]}" --pipeline-micro-batch 4
 expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
@@ -336,7 +336,7 @@ expect 11 "t1.yaml: the costs are a calibration of Maker T1 16GB, but cluster su
 foreign="costs: calibration of Maker T1 16GB, foreign to v100"
 expect 0 "$foreign" "${calibrated[@]}" --cluster "$clusters/summit.yaml" --allow-foreign -o foreign.yaml
 expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-foreign
-expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-foreign --imperfection day.yaml --runs 2
+expect 0 "$foreign" "$penstock" simulate foreign.yaml --costs t1.yaml --allow-foreign --perturbation day.yaml --runs 2
 expect 0 "$foreign" "$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 4 --mini-batch 32 --planners spp --costs t1.yaml --allow-foreign
 expect 10 "--allow-foreign requires --costs" "$penstock" plan --model case_study --cluster t1_cluster.yaml --mini-batch 8 --allow-foreign
 printf 'experiment: foreign\nmodels: [{name: case_study, mini_batch: [32]}]\nclusters: [{file: %s, devices: [4]}]\nplanners: [spp]\ncosts: t1.yaml\n' "$clusters/summit.yaml" >foreign_run.yaml

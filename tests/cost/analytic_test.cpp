@@ -25,7 +25,7 @@ graph::OpGraph dense() {
   y.kind = graph::OpKind::linear;
   y.forward_flops = y.input_gradient_flops = y.weight_gradient_flops = core::Flops(2.0 * 1024 * 1024);
   y.parameters = 1024 * 1024;
-  y.output_bytes = y.kept_bytes = core::Bytes(4096);
+  y.output_bytes = y.saved_bytes = core::Bytes(4096);
   b.add(y, {b.add(x)});
   return b.build();
 }
@@ -148,6 +148,6 @@ TEST_CASE(
     const double cast = half ? 6 : 0, each = 1024e3 / (0.83 * 900e9);
     CHECK(time.forward.value() == support::near(5e-6 + (32 + cast) * each));
     CHECK(time.backward().value() == support::near(5e-6 + (8 + cast) * each));
-    CHECK(graph.op(loss).kept_bytes == core::Bytes(4 * 1'024'000));
+    CHECK(graph.op(loss).saved_bytes == core::Bytes(4 * 1'024'000));
   }
 }

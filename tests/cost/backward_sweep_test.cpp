@@ -34,7 +34,7 @@ graph::Operator sized(const std::string& name, OpKind kind, std::int64_t bytes, 
   graph::Operator op;
   op.name = name;
   op.kind = kind;
-  op.output_bytes = op.kept_bytes = Bytes(bytes);
+  op.output_bytes = op.saved_bytes = Bytes(bytes);
   op.parameters = parameters;
   op.input_gradient_flops = core::Flops(1);
   op.weight_gradient_flops = core::Flops(parameters > 0 ? 1 : 0);

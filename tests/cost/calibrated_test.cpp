@@ -39,7 +39,7 @@ const cluster::DeviceType kDevice{"T1", core::Bytes(1 << 30), core::Bandwidth(1e
                                   1,    core::Seconds(0)};
 
 PassEstimate forward(const Calibration& calibration, const graph::OpGraph& graph, std::int64_t samples,
-                     const OpPart& part = {}) {
+                     const OpShard& part = {}) {
   return CalibratedCosts(calibration)
       .estimate(graph, core::OpId(0), kDevice, samples, part)[graph::Pass::forward];
 }
@@ -187,7 +187,7 @@ TEST_CASE("a kind, pass or number nobody measured is analytic") {
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 1e9, 2), 4).origin ==
         Origin::analytic);  // two bytes: bf16
   Calibration half = layer();
-  half.kernels[0].key.number = cluster::Precision::fp16;
+  half.kernels[0].key.precision = cluster::Precision::fp16;
   CHECK(forward(half, one(OpKind::linear, kLayer, 1e9, 2), 4).origin == Origin::measured);
   const auto whole =
       CalibratedCosts(layer()).estimate(one(OpKind::linear, kLayer, 1e9), core::OpId(0), kDevice, 4);
@@ -214,7 +214,7 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
   // Half of 50 outputs was not measured: at the utilisation of 50, half of 6 ms. Were 25 outputs measured at
   // 1 or 20 ms, half of the layer would take no less than 3 and no more than 6 ms.
   const auto layer50 = one(OpKind::linear, kLayer, 1e9);
-  const OpPart half{plan::Partition::column, 0.5, true, false};
+  const OpShard half{plan::Partition::column, 0.5, true, false};
   CHECK(forward(layer(), layer50, 4, half).time.value() == support::near(3e-3));
   for (const auto& [measured, expected] : {std::pair{1e-3, 3e-3}, {4e-3, 4e-3}, {20e-3, 6e-3}}) {
     Calibration more = layer();
@@ -260,7 +260,7 @@ TEST_CASE("training adds gradients up beside its kernels") {
     return builder.build();
   };
   const CalibratedCosts costs(layer());
-  const auto more = [&](const graph::OpGraph& graph, const OpPart& part) {
+  const auto more = [&](const graph::OpGraph& graph, const OpShard& part) {
     const auto time = costs.part_time(graph, core::OpId(0), kDevice, 4, part);
     const auto kernel = costs.estimate(graph, core::OpId(0), kDevice, 4, part).time();
     CHECK(time.forward == kernel.forward);

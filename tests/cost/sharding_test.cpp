@@ -51,8 +51,8 @@ TEST_CASE("a device of a group keeps its part of weights and of divided tensors"
   const auto cluster = support::tiny_cluster(2);
   const cost::AnalyticCosts costs;
   const auto load = cost::stage_load({g, cluster, costs, {4}}, stage(0, 1, 2, 2));
-  CHECK(load.parameters == Bytes(4000));  // half of 8 kB
-  CHECK(load.kept == Bytes(500 + 1000));  // a's output divided, b's whole
+  CHECK(load.parameters == Bytes(4000));         // half of 8 kB
+  CHECK(load.activations == Bytes(500 + 1000));  // a's output divided, b's whole
   // b's: the gradient of its whole output and half of its input's; half of its weights' while the former
   // stand.
   CHECK(load.workspace.at(4) == Bytes(4 * (1000 + 500) + 2000));
@@ -69,7 +69,7 @@ TEST_CASE("parts of an operator take at least as long together as the whole") {
       for (const Partition how : {Partition::batch, Partition::column, Partition::row}) {
         const auto whole = costs.op_time(g, OpId(1), type, samples);
         const auto part =
-            costs.part_time(g, OpId(1), type, samples, cost::op_part(g.op(OpId(1)), how, 1.0 / ways));
+            costs.part_time(g, OpId(1), type, samples, cost::op_shard(g.op(OpId(1)), how, 1.0 / ways));
         CHECK(part.forward.value() * ways >= whole.forward.value() * (1 - 1e-12));
         CHECK(part.backward().value() * ways >= whole.backward().value() * (1 - 1e-12));
         CHECK(part.forward <= whole.forward);
@@ -86,7 +86,7 @@ TEST_CASE("a part of any operator takes its part of the whole or longer, and no 
     const auto whole = costs.op_time(g, id, type, samples);
     cost::OpTime smaller;
     for (const double p : {0.125, 0.3, 0.5, 0.9, 1.0}) {
-      const auto part = costs.part_time(g, id, type, samples, cost::op_part(g.op(id), how, p));
+      const auto part = costs.part_time(g, id, type, samples, cost::op_shard(g.op(id), how, p));
       for (const auto pass :
            {&cost::OpTime::forward, &cost::OpTime::input_gradient, &cost::OpTime::weight_gradient})
         wrong += (part.*pass).value() < p * (whole.*pass).value() * (1 - 1e-12) || part.*pass < smaller.*pass;
@@ -229,9 +229,10 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
   CHECK(bytes(tokens.collectives.backward) == bytes(heads.collectives.backward) - crossing);
 
   const auto whole = cost::stage_load(problem, by_heads.operators);
-  const auto kept = cost::stage_load(problem, by_tokens).kept;
-  CHECK(kept.value() == support::near(static_cast<double>(whole.kept.value()) / 4, 1e-3));
-  CHECK(cost::stage_load(problem, by_heads).kept.value() > 1.3 * static_cast<double>(kept.value()));
+  const auto activations = cost::stage_load(problem, by_tokens).activations;
+  CHECK(activations.value() == support::near(static_cast<double>(whole.activations.value()) / 4, 1e-3));
+  CHECK(cost::stage_load(problem, by_heads).activations.value() >
+        1.3 * static_cast<double>(activations.value()));
   CHECK(cost::held_weights(graph, by_tokens, 0) == cost::held_weights(graph, by_heads, 0));
   CHECK(cost::stage_time(problem, by_tokens, 8).compute.total() <
         cost::stage_time(problem, by_heads, 8).compute.total());
@@ -255,7 +256,7 @@ TEST_CASE("with ZeRO, of several sets of gradients new weights are gathered afte
     std::string out;
     for (const auto& set : cost::reductions(problem, s, {{OpId(1)}, {OpId(0)}})) {
       for (const auto& r : set)
-        out += (r.gather ? "gather " : "reduce ") + std::to_string(r.bytes.value()) + " ";
+        out += (r.all_gather ? "gather " : "reduce ") + std::to_string(r.bytes.value()) + " ";
       out += "| ";
     }
     return out;
@@ -278,10 +279,10 @@ TEST_CASE("by tokens, what enters stays in parts where only such operators read 
     if (graph.op(OpId(v)).name.starts_with("layer1.")) s.operators.emplace_back(v);
   for (std::size_t d = 0; d < 4; ++d) s.devices.emplace_back(d);
   s.tensor_parallel = 4;
-  const Bytes whole = cost::stage_load(problem, s).entering, left = cost::stage_load(problem, s).leaving;
+  const Bytes whole = cost::stage_load(problem, s).inputs, left = cost::stage_load(problem, s).outputs;
   s.sequence_parallel = true;
-  CHECK(cost::stage_load(problem, s).entering * 4 == whole);
-  CHECK(cost::stage_load(problem, s).leaving * 4 == left);
+  CHECK(cost::stage_load(problem, s).inputs * 4 == whole);
+  CHECK(cost::stage_load(problem, s).outputs * 4 == left);
   s.operators.erase(s.operators.begin());  // without the norm: attention reads what it made, whole
-  CHECK(cost::stage_load(problem, s).entering > whole);
+  CHECK(cost::stage_load(problem, s).inputs > whole);
 }

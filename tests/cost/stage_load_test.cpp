@@ -16,9 +16,9 @@ TEST_CASE("a stage's load counts each tensor once") {
   const auto g = support::tiny_graph(5, {{0, 1}, {0, 3}, {1, 3}, {3, 4}, {2, 4}});
   const std::vector<OpId> stage{OpId(1), OpId(3)};
   const auto load = cost::stage_load(g, cost::AnalyticCosts(), stage);
-  CHECK(load.entering == Bytes(1000));
-  CHECK(load.leaving == Bytes(1000));
-  CHECK(load.kept == Bytes(2000));
+  CHECK(load.inputs == Bytes(1000));
+  CHECK(load.outputs == Bytes(1000));
+  CHECK(load.activations == Bytes(2000));
   // While b runs: its own gradient, a's from d, and another term of that. d's lies in a buffer.
   CHECK(load.workspace.at(2) == Bytes(2 * 3000));
 }

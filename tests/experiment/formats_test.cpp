@@ -17,12 +17,12 @@
 #include "penstock/experiment/schedule_study.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/graph/graph_file.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/report/published_runs.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "support/checkout.hpp"
 
 using namespace penstock;
@@ -96,11 +96,11 @@ TEST_CASE("every example of a cluster is read") {
     CHECK(cluster::parse_cluster(text, "cluster.md").size() > 0);
 }
 
-TEST_CASE("every example of an imperfection fits the cluster of its names") {
+TEST_CASE("every example of a perturbation fits the cluster of its names") {
   const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
-  for (const std::string& text : examples("imperfection")) {
-    const auto imperfection = sim::parse_imperfection(text, "imperfection.md", cluster);
-    CHECK(imperfection.jitter.size() == 3);
+  for (const std::string& text : examples("perturbation")) {
+    const auto perturbation = sim::parse_perturbation(text, "perturbation.md", cluster);
+    CHECK(perturbation.jitter.size() == 3);
   }
 }
 
@@ -110,10 +110,11 @@ TEST_CASE("every example of a plan is valid") {
     const auto graph = experiment::load_model(head.model);
     const auto plan = plan::parse_plan(text, kPlace, graph);
     const auto cluster = cluster::load_cluster(head.cluster.name);
-    std::string faults;
-    for (const auto& fault : plan::structural_faults(graph, cluster.first(head.cluster.devices), plan))
-      faults += fault + "\n";
-    CHECK_MESSAGE(faults.empty(), faults);
+    std::string violations;
+    for (const auto& violation :
+         plan::structural_violations(graph, cluster.first(head.cluster.devices), plan))
+      violations += violation + "\n";
+    CHECK_MESSAGE(violations.empty(), violations);
   }
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("every example of a schedule runs") {
   for (const std::string& text : examples("schedule")) {
     const auto schedule = schedule::parse_schedule(text, "schedule.md");
     CHECK(schedule.ranks.size() == 2);
-    CHECK(schedule::schedule_faults(schedule, 2).empty());
+    CHECK(schedule::schedule_violations(schedule, 2).empty());
   }
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("every key that a reader takes is told on its page") {
   const std::map<std::string, std::vector<std::string>> readers = {
       {"model", {"/src/graph/graph_file.cpp"}},
       {"cluster", {"/src/cluster/cluster_file.cpp"}},
-      {"imperfection", {"/src/sim/imperfection_file.cpp"}},
+      {"perturbation", {"/src/sim/perturbation_file.cpp"}},
       {"plan", {"/src/plan/plan_file.cpp"}},
       {"experiment",
        {"/src/experiment/spec.cpp", "/src/experiment/axes.cpp", "/src/experiment/claims_file.cpp",

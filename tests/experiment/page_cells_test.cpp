@@ -132,11 +132,11 @@ TEST_CASE("each plan is simulated as its own cell was, and finds the row of its 
   }
 }
 
-TEST_CASE("a plan in an imperfect world is drawn as it ran there") {
-  const support::Scratch scratch("page_imperfect");
+TEST_CASE("a plan under a perturbation is drawn as it ran there") {
+  const support::Scratch scratch("page_perturbed");
   experiment::Spec spec = small_spec();
   for (experiment::Cell& cell : spec.cells)
-    cell.imperfection = support::checkout("/experiments/imperfect/slow_device.yaml");
+    cell.perturbation = support::checkout("/experiments/imperfect/slow_device.yaml");
   const auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
   REQUIRE(rows[0].cluster == "summit~slow_device");
   for (const auto& cell : experiment::page_cells(scratch.path("out"), rows, {})) {

@@ -158,7 +158,7 @@ TEST_CASE("whatever decides a cell's result decides whether it is found again") 
   decides([](auto& s) { s.cells[0].search.k = 2; });
   decides([](auto& s) { s.cells[0].schedule = "gpipe"; });
   decides([&](auto& s) { s.cells[0].schedule = scratch.path("order.csv"); });
-  decides([&](auto& s) { s.cells[0].imperfection = scratch.path("slow.yaml"); });
+  decides([&](auto& s) { s.cells[0].perturbation = scratch.path("slow.yaml"); });
   decides([](auto& s) { s.cells[0].simulation.network = sim::NetworkModel::fifo; });
   decides([](auto& s) { s.cells[0].simulation.collective = sim::Collective::ring; });
   decides([](auto& s) { s.cells[0].training.bucket = core::Bytes(1); });

@@ -237,13 +237,13 @@ TEST_CASE("a plan runs in another order, and a family that cannot is a row that 
   CHECK(experiment::run_cell(spec, cell, costs, {}).row.status.starts_with("infeasible: "));
 }
 
-TEST_CASE("a plan for a perfect world runs in the other one; the search is told nothing of it") {
-  const support::Scratch scratch("run_world");
+TEST_CASE("the search is told nothing of the perturbation under which its plan runs") {
+  const support::Scratch scratch("run_perturbed");
   core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
   auto spec = small_spec();
   const cost::AnalyticCosts costs;
   const auto perfect = experiment::run_cell(spec, spec.cells[0], costs, {});
-  spec.cells[0].imperfection = scratch.path("slow.yaml");
+  spec.cells[0].perturbation = scratch.path("slow.yaml");
   const auto slow = experiment::run_cell(spec, spec.cells[0], costs, {});
   CHECK(slow.row.cluster == "summit~slow");
   CHECK(slow.plan->stages.size() == perfect.plan->stages.size());

@@ -172,7 +172,7 @@ TEST_CASE("bad experiment files are refused with line and key before anything ru
             .starts_with("e.yaml:7: planer: unknown key; did you mean 'planners'?"));
 }
 
-TEST_CASE("micro-batch sizes, searches and schedules are axes; worlds go with clusters") {
+TEST_CASE("micro-batch sizes, searches and schedules are axes; perturbations go with clusters") {
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   const auto spec =
       experiment::parse_spec(text(models,
@@ -196,8 +196,11 @@ TEST_CASE("micro-batch sizes, searches and schedules are axes; worlds go with cl
   CHECK(fault_of(text(models, "planners: [spp]\nsearch: [{k: 0}]\n"))
             .starts_with("e.yaml:7: search[0].k: expected a whole number"));
   CHECK(fault_of("experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster +
-                 ", devices: [4], imperfection: none.yaml}\nplanners: [spp]\n")
-            .starts_with("e.yaml:5: clusters[0].imperfection:"));
+                 ", devices: [4], perturbation: none.yaml}\nplanners: [spp]\n")
+            .starts_with("e.yaml:5: clusters[0].perturbation:"));
+  CHECK(fault_of("experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " + kCluster +
+                 ", devices: [4], perturbation: a.yaml, imperfection: b.yaml}\nplanners: [spp]\n")
+            .starts_with("e.yaml:5: clusters[0].imperfection: give either perturbation or imperfection"));
 }
 
 TEST_CASE("claims are read, and those about what will not be there are refused") {

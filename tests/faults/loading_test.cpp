@@ -14,7 +14,7 @@
 #include "penstock/report/results.hpp"
 #include "penstock/report/validation.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "refusals.hpp"
 #include "support/checkout.hpp"
 #include "support/tiny.hpp"
@@ -56,16 +56,16 @@ TEST_CASE("models") {
   });
 }
 
-TEST_CASE("clusters and imperfections") {
+TEST_CASE("clusters and perturbations") {
   refuse_each([] {
     const auto cluster = cluster::load_cluster(seed("cluster_file/mixed.yaml"));
     return fmt::format("{} {}", cluster.name(), cluster.size());
   });
   const auto cluster = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   refuse_each([&] {
-    const auto world =
-        sim::load_imperfection(support::checkout("/experiments/imperfect/bad_day.yaml"), cluster);
-    return fmt::format("{} {}", world.slow_devices.size(), world.link_faults.size());
+    const auto perturbation =
+        sim::load_perturbation(support::checkout("/experiments/imperfect/bad_day.yaml"), cluster);
+    return fmt::format("{} {}", perturbation.slow_devices.size(), perturbation.link_faults.size());
   });
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("tables and timelines") {
   refuse_each([&] { return report::comparison(rows, "graphpipe", true); });
   refuse_each([&] { return report::to_markdown(rows) + report::to_latex(rows); });
   refuse_each([&] { return report::to_svg(*found.trace); });
-  const support::Scratch scratch("planning_faults");
+  const support::Scratch scratch("planning_violations");
   refuse_each([&] {
     report::write_perfetto(scratch.path("t.pftrace"), *found.trace, nullptr);
     return std::string("written");

@@ -62,7 +62,7 @@ Disturbed disturbed(const experiment::Spec& spec, const std::string& folder, std
 
 TEST_CASE("a run that a file call failed goes on later as if nothing had been") {
   const experiment::Spec spec = tiny_spec();
-  const support::Scratch scratch("run_faults");
+  const support::Scratch scratch("run_violations");
   const std::string peaceful = scratch.path("peaceful");
   experiment::run(spec, {peaceful, {}, {}}, {});
   const auto expected = lasting_files(peaceful);

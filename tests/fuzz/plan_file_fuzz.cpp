@@ -5,8 +5,8 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string written = plan::to_yaml(diamond, read);
-  const plan::Plan again = plan::parse_plan(written, "fuzz", diamond);  // a refusal here is a fault
+  const plan::Plan again = plan::parse_plan(written, "fuzz", diamond);  // a refusal here is a violation
   core::require(plan::to_yaml(diamond, again) == written, "a plan reads back to the same text");
-  plan::structural_faults(diamond, three, read);
+  plan::structural_violations(diamond, three, read);
   return 0;
 }

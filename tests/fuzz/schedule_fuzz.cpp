@@ -1,5 +1,5 @@
 // Whatever the bytes, a schedule is read or refused; what is read is written and read again; what has no
-// faults runs to its end, and has none either when its stages are gathered and its gradients reduced.
+// violations runs to its end, and has none either when its stages are gathered and its gradients reduced.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/lowering.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "penstock/schedule/weight_versions.hpp"
 #include "penstock/sim/schedule_times.hpp"
 
@@ -23,12 +23,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   core::require(schedule::parse_schedule(to_csv(schedule), "fuzz") == schedule,
                 "a schedule reads back the same");
-  if (!schedule_faults(schedule, micro_batches(schedule)).empty()) return 0;
+  if (!schedule_violations(schedule, micro_batches(schedule)).empty()) return 0;
   core::require(sim::simulate_schedule(schedule, {}).makespan.value() > 0,
                 "a schedule without faults takes time");
   core::require(unit_steps(schedule) > 0, "a schedule without faults takes steps");
   const schedule::Schedule lowered = add_reductions(add_unshards(schedule));
-  core::require(schedule_faults(lowered, micro_batches(schedule)).empty(), "lowering makes no faults");
+  core::require(schedule_violations(lowered, micro_batches(schedule)).empty(), "lowering makes no faults");
   const auto weights = weight_versions(schedule.ranks, schedule::weight_policy("stashing"));
   core::require(weights.held.size() == schedule.ranks.size(), "every rank holds weights");
   return 0;

@@ -36,7 +36,7 @@ OpGraph random_model(std::uint64_t seed) {
     op.parameters = v == 0 || random.chance(0.8) ? random.between(1, 1 << 30) : 0;
     op.gathered_parameters = random.between(0, 9);
     op.output_bytes = core::Bytes(random.between(0, 1 << 30));
-    op.kept_bytes = core::Bytes(1'000'000'000'000'000);
+    op.saved_bytes = core::Bytes(1'000'000'000'000'000);
     std::vector<OpId> inputs;
     for (auto p : dag.predecessors(static_cast<graph::Vertex>(v)))
       inputs.insert(inputs.begin(), OpId(static_cast<std::size_t>(p)));
@@ -52,7 +52,7 @@ bool same(const Operator& a, const Operator& b) {
          a.input_gradient_flops == b.input_gradient_flops &&
          a.weight_gradient_flops == b.weight_gradient_flops && a.parameters == b.parameters &&
          a.parameters_of == b.parameters_of && a.gathered_parameters == b.gathered_parameters &&
-         a.output_bytes == b.output_bytes && a.kept_bytes == b.kept_bytes;
+         a.output_bytes == b.output_bytes && a.saved_bytes == b.saved_bytes;
 }
 
 void check_same(const OpGraph& a, const OpGraph& b) {

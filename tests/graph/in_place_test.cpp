@@ -40,9 +40,9 @@ TEST_CASE("a sum lies on its latest term that nobody else reads and no gradient 
   CHECK(net.spent(wide));
   const graph::OpGraph graph = net.build();
   CHECK(under(graph, "residual") == "wide");
-  CHECK(graph.op(named(graph, "residual")).kept_bytes == core::Bytes(0));
+  CHECK(graph.op(named(graph, "residual")).saved_bytes == core::Bytes(0));
   CHECK(under(graph, "kept") == "-");
-  CHECK(graph.op(named(graph, "kept")).kept_bytes == core::Bytes(4 * 4 * 8));
+  CHECK(graph.op(named(graph, "kept")).saved_bytes == core::Bytes(4 * 4 * 8));
   CHECK(under(graph, "twice") == "-");
   CHECK(under(graph, "wide") == "-");
 }
@@ -71,7 +71,7 @@ TEST_CASE("of a Transformer's layer the sums keep nothing: what they add is free
     const auto graph = models::build(model, {{"layers", "1"}});
     for (std::size_t v = 0; v < graph.size(); ++v) {
       const graph::Operator& op = graph.op(core::OpId(v));
-      if (op.name.starts_with("layer0.add")) CHECK(op.kept_bytes == core::Bytes(0));
+      if (op.name.starts_with("layer0.add")) CHECK(op.saved_bytes == core::Bytes(0));
     }
   }
 }

@@ -123,10 +123,10 @@ TEST_CASE("as a model: inputs first, sizes per sample rounded up, weights as num
   REQUIRE(model.size() == 3);
   CHECK(model.op(OpId(0)).name == "n1");
   CHECK(model.op(OpId(0)).kind == graph::OpKind::input);
-  CHECK(model.op(OpId(0)).kept_bytes == core::Bytes(0));
+  CHECK(model.op(OpId(0)).saved_bytes == core::Bytes(0));
   CHECK(model.op(OpId(1)).kind == graph::OpKind::profiled);
   CHECK(model.op(OpId(1)).output_bytes == core::Bytes(9));  // 808 / 100
-  CHECK(model.op(OpId(1)).kept_bytes == core::Bytes(9));
+  CHECK(model.op(OpId(1)).saved_bytes == core::Bytes(9));
   CHECK(model.op(OpId(1)).parameters == 100);  // 400 bytes of fp32
   CHECK(model.dag().has_edge(1, 2));
 }

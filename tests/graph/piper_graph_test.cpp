@@ -96,7 +96,7 @@ TEST_CASE("piper workload: repeated names get their ids, and become a model") {
   const auto model = op_graph_of(workload, "two");
   CHECK(model.parameters() == 3);  // (4 + 8) / 4
   CHECK(model.op(core::OpId(0)).output_bytes == core::Bytes(6));
-  CHECK(model.op(core::OpId(0)).kept_bytes == core::Bytes(5));
+  CHECK(model.op(core::OpId(0)).saved_bytes == core::Bytes(5));
   CHECK(parse_graph(to_json(model), "again").size() == 2);
 }
 

@@ -55,7 +55,7 @@ Table parse_table(const std::string& readme) {
   return table;
 }
 
-/// "src/plan/faults.cpp" -> plan, "include/penstock/plan/plan.hpp" -> plan, "models/gpt.cpp" -> models.
+/// "src/plan/violations.cpp" -> plan, "include/penstock/plan/plan.hpp" -> plan, "models/gpt.cpp" -> models.
 std::string room_of(const std::string& path) {
   static const std::regex place(R"((?:src/|include/penstock/)([^/]+)/.*|(models)/.*)");
   std::smatch part;
@@ -138,7 +138,7 @@ TEST_CASE("the verbs are blind to each other, and the simulator to the closed fo
 }
 
 TEST_CASE("the verifier is blind: of sim it includes what a run is told, of layout nothing") {
-  static const std::regex seen(R"x(#include "penstock/(layout/.*|sim/(?!options|imperfection).*)")x");
+  static const std::regex seen(R"x(#include "penstock/(layout/.*|sim/(?!options|perturbation).*)")x");
   std::size_t files = 0;
   for (const char* folder : {"/src/check", "/include/penstock/check"})
     for (const auto& entry : fs::directory_iterator(kSource + folder)) {

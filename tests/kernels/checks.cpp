@@ -50,12 +50,12 @@ struct Run {
 };
 
 /// `steps` steps on random parameters, into another buffer and back, which comes to the same as in place.
-Run run(Backend& backend, const kernels::UpdateRule& rule, Number number, int steps) {
+Run run(Backend& backend, const kernels::UpdateRule& rule, Precision precision, int steps) {
   const auto stream = backend.make_stream();
-  const auto update = backend.make_update(rule, kCount, number);
-  const auto w = backend.allocate(kernels::storage(number), kCount),
-             other = backend.allocate(kernels::storage(number), kCount),
-             g = backend.allocate(kernels::storage(number), kCount);
+  const auto update = backend.make_update(rule, kCount, precision);
+  const auto w = backend.allocate(kernels::storage(precision), kCount),
+             other = backend.allocate(kernels::storage(precision), kCount),
+             g = backend.allocate(kernels::storage(precision), kCount);
   kernels::write_random(backend, *w, 3);
   kernels::write_random(backend, *g, 4);
   Run result{kernels::read_values(backend, *w), kernels::read_values(backend, *g), {}};
@@ -82,7 +82,7 @@ Run run(Backend& backend, const kernels::UpdateRule& rule, Number number, int st
 void check_rules(Backend& backend) {
   for (const Kind kind : {Kind::sgd, Kind::momentum, Kind::adam}) {
     const kernels::UpdateRule rule{.kind = kind, .rate = 0.01f};
-    const Run r = run(backend, rule, Number::fp32, 5);
+    const Run r = run(backend, rule, Precision::fp32, 5);
     CHECK(distance(r.after, r.before) > 1e-3);
     CHECK(distance(r.after, expected(rule, r.before, r.gradient, 5)) < 1e-6);
   }
@@ -90,16 +90,16 @@ void check_rules(Backend& backend) {
 
 /// 400 steps of 1e-4 times a gradient below 1: each is lost in the 8 or 11 bits of a parameter near 1, all
 /// are not.
-void check_master(Backend& backend, Number number) {
+void check_master(Backend& backend, Precision precision) {
   const kernels::UpdateRule rule{.kind = Kind::sgd, .rate = 1e-4f};
-  const Run r = run(backend, rule, number, 400);
+  const Run r = run(backend, rule, precision, 400);
   CHECK(distance(r.after, expected(rule, r.before, r.gradient, 400)) < 4e-3);
   CHECK(distance(r.after, r.before) > 1e-2);
 }
 
 /// m = 0.1 g, v = 0.001 g^2; corrected: g and g^2, so that w moves by rate g / |g|.
 void check_first_step_of_adam(Backend& backend) {
-  const Run r = run(backend, {.kind = Kind::adam, .rate = 0.5f}, Number::fp32, 1);
+  const Run r = run(backend, {.kind = Kind::adam, .rate = 0.5f}, Precision::fp32, 1);
   for (std::size_t i = 0; i < r.after.size(); ++i)
     CHECK(std::abs(r.after[i] - r.before[i]) == support::near(0.5, 1e-4));
 }
@@ -107,22 +107,23 @@ void check_first_step_of_adam(Backend& backend) {
 }  // namespace
 
 /// Mantissas have 24 bits in fp32, 11 in fp16 and in the factors of tf32, 8 in bf16.
-double tolerance(Number number) {
-  switch (number) {
-    case Number::fp32:
+double tolerance(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
       return 2e-6;
-    case Number::bf16:
+    case Precision::bf16:
       return 3e-2;
     default:
       return 4e-3;
   }
 }
 
-void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Number number, double most) {
+void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Precision precision,
+                  double most) {
   CAPTURE(op.name);
   CAPTURE(samples);
-  CAPTURE(kernels::name(number));
-  Trial trial(backend, op, samples, number, 100 + static_cast<std::uint64_t>(samples));
+  CAPTURE(kernels::name(precision));
+  Trial trial(backend, op, samples, precision, 100 + static_cast<std::uint64_t>(samples));
   trial.run_all();
   const auto operands = trial.operands();
   CHECK(distance(trial.output(), reference::forward(op, samples, operands)) <= most);
@@ -133,8 +134,8 @@ void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Nu
   compare(found.parameters, expected.parameters, least, most);
 }
 
-std::vector<Values> results(Backend& backend, const Operator& op, Number number) {
-  Trial trial(backend, op, 3, number, 5);
+std::vector<Values> results(Backend& backend, const Operator& op, Precision precision) {
+  Trial trial(backend, op, 3, precision, 5);
   trial.run_all();
   std::vector<Values> all = {trial.output()};
   for (const Values& values : trial.gradients().inputs) all.push_back(values);
@@ -145,7 +146,7 @@ std::vector<Values> results(Backend& backend, const Operator& op, Number number)
 void check_tables_are_added_to(Backend& backend) {
   for (const Operator& op : kernel_cases()) {
     if (op.kind != graph::OpKind::embedding) continue;
-    Trial trial(backend, op, 3, Number::fp32, 5);
+    Trial trial(backend, op, 3, Precision::fp32, 5);
     trial.run_all();
     const auto once = trial.gradients().parameters[0];
     trial.run(graph::Pass::weight_gradient);
@@ -158,7 +159,7 @@ void check_tables_are_added_to(Backend& backend) {
 void check_missing_rows(Backend& backend) {
   for (const Operator& op : kernel_cases()) {
     if (op.kind != graph::OpKind::embedding) continue;
-    Trial table(backend, op, 1, Number::fp32, 1);
+    Trial table(backend, op, 1, Precision::fp32, 1);
     const double end = op.name.find("part") == std::string::npos ? 7 : 16;
     for (const auto& [row, missing] : {std::pair{end - 1, false}, {end, true}, {0.0, false}, {-1.0, true}}) {
       CAPTURE(row);
@@ -173,7 +174,7 @@ void check_missing_rows(Backend& backend) {
 }
 
 void check_misfits(Backend& backend) {
-  Trial trial(backend, kernel_cases().front(), 1, Number::fp32, 1);
+  Trial trial(backend, kernel_cases().front(), 1, Precision::fp32, 1);
   std::swap(trial.buffers().inputs[0], trial.buffers().output);
   CHECK_THROWS_AS(trial.run(graph::Pass::forward), core::Error);
 }
@@ -181,7 +182,7 @@ void check_misfits(Backend& backend) {
 void check_shared_buffers(Backend& backend) {
   for (const Operator& op : kernel_cases()) {
     if (op.name != "sum") continue;
-    Trial trial(backend, op, 1, Number::fp32, 1);
+    Trial trial(backend, op, 1, Precision::fp32, 1);
     auto& buffers = trial.buffers();
     buffers.inputs[1] = buffers.inputs[2] = buffers.inputs[0];
     buffers.input_gradients = {buffers.output_gradient, buffers.output_gradient, buffers.input_gradients[2]};
@@ -193,10 +194,10 @@ void check_shared_buffers(Backend& backend) {
   }
 }
 
-void check_algorithms(Backend& backend, Number number) {
+void check_algorithms(Backend& backend, Precision precision) {
   for (const Operator& op : kernel_cases()) {
     CAPTURE(op.name);
-    const auto kernel = backend.make_kernel(op, 1, number);
+    const auto kernel = backend.make_kernel(op, 1, precision);
     for (const graph::Pass pass :
          {graph::Pass::forward, graph::Pass::input_gradient, graph::Pass::weight_gradient}) {
       CHECK(kernel->algorithm(pass).empty() != kernel->has(pass));
@@ -228,8 +229,8 @@ void check_stream(Backend& backend) {
 void check_updates(Backend& backend) {
   check_rules(backend);
   check_first_step_of_adam(backend);
-  for (const Number number : {Number::bf16, Number::fp16})
-    if (backend.supports(number)) check_master(backend, number);
+  for (const Precision precision : {Precision::bf16, Precision::fp16})
+    if (backend.supports(precision)) check_master(backend, precision);
 }
 
 }  // namespace penstock::test

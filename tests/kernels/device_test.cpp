@@ -16,11 +16,11 @@
 #include "support/skip.hpp"
 
 using namespace penstock;
-using kernels::Number;
+using kernels::Precision;
 
 namespace {
 
-constexpr Number kNumbers[] = {Number::fp32, Number::tf32, Number::bf16, Number::fp16};
+constexpr Precision kPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
 
 /// And half of each.
 std::vector<std::string> devices() {
@@ -32,8 +32,8 @@ std::vector<std::string> devices() {
 
 /// An algorithm of the library's choice may lose a digit of fp32, as Winograd's does; never the three of
 /// tf32.
-double tolerance(Number number) {
-  return number == Number::fp32 ? 4e-5 : test::tolerance(number);
+double tolerance(Precision precision) {
+  return precision == Precision::fp32 ? 4e-5 : test::tolerance(precision);
 }
 
 /// body(backend) on each device.
@@ -50,16 +50,17 @@ void on_each(const Body& body) {
 TEST_CASE("kernels agree with float64 in every number format") {
   on_each([](kernels::Backend& backend) {
     for (const graph::Operator& op : test::kernel_cases())
-      for (const Number number : kNumbers)
+      for (const Precision precision : kPrecisions)
         for (const std::int64_t samples : {1, 3})
-          test::check_kernel(backend, op, samples, number, tolerance(number));
+          test::check_kernel(backend, op, samples, precision, tolerance(precision));
   });
 }
 
 TEST_CASE("sizes that fill tiles and teams agree, too") {
   on_each([](kernels::Backend& backend) {
     for (const graph::Operator& op : test::larger_kernel_cases())
-      for (const Number number : kNumbers) test::check_kernel(backend, op, 2, number, tolerance(number));
+      for (const Precision precision : kPrecisions)
+        test::check_kernel(backend, op, 2, precision, tolerance(precision));
   });
 }
 
@@ -67,8 +68,8 @@ TEST_CASE("a second run gives the same bits") {
   on_each([](kernels::Backend& backend) {
     for (const graph::Operator& op : test::larger_kernel_cases()) {
       CAPTURE(op.name);
-      for (const Number number : {Number::fp32, Number::bf16})
-        CHECK(test::results(backend, op, number) == test::results(backend, op, number));
+      for (const Precision precision : {Precision::fp32, Precision::bf16})
+        CHECK(test::results(backend, op, precision) == test::results(backend, op, precision));
     }
   });
 }
@@ -93,7 +94,7 @@ TEST_CASE("caches are evicted, once and again, in a bundle too") {
 }
 
 TEST_CASE("kernels tell their algorithm and workspace") {
-  on_each([](kernels::Backend& backend) { test::check_algorithms(backend, Number::fp16); });
+  on_each([](kernels::Backend& backend) { test::check_algorithms(backend, Precision::fp16); });
 }
 
 TEST_CASE("optimizers step by their rules") {

@@ -28,7 +28,7 @@ std::string objection(OpKind kind, Extents extents, const Extents& changes, std:
   op.kind = kind;
   op.shape.assign(extents.begin(), extents.end());
   try {
-    kernels::slots_of(op, samples, kernels::Number::fp32);
+    kernels::slots_of(op, samples, kernels::Precision::fp32);
   } catch (const core::BadInput& e) {
     return e.what();
   }

@@ -68,7 +68,7 @@ double slope(Host& host, const graph::OpGraph& graph, GraphRun& run, Buffer& par
 /// Every parameter's gradient, along itself, is the loss's slope. Returns how many were looked at.
 int check_gradients(const graph::OpGraph& graph, std::int64_t samples) {
   Host host;
-  GraphRun run(*host.backend, graph, samples, kernels::Number::fp32, 7);
+  GraphRun run(*host.backend, graph, samples, kernels::Precision::fp32, 7);
   run.zero_tables(*host.stream);
   loss(host, graph, run);
   run.backward(*host.stream);
@@ -131,7 +131,7 @@ TEST_CASE("cross attention of a translator is what the reference makes of decode
                                                        {"source_length", "3"},
                                                        {"target_length", "3"}});
   Host host;
-  GraphRun run(*host.backend, graph, 2, kernels::Number::fp32, 7);
+  GraphRun run(*host.backend, graph, 2, kernels::Precision::fp32, 7);
   run.forward(*host.stream);
   const auto named = [&](const std::string& name) {
     std::size_t v = 0;
@@ -156,7 +156,7 @@ TEST_CASE("tied operators share parameters and add to one gradient") {
   const graph::OpGraph graph = net.build();
   CHECK(check_gradients(graph, 2) == 4);  // table, weights, bias, and the table again
   Host host;
-  const GraphRun run(*host.backend, graph, 2, kernels::Number::fp32, 1);
+  const GraphRun run(*host.backend, graph, 2, kernels::Precision::fp32, 1);
   CHECK(run.parameters(core::OpId(1)) == run.parameters(core::OpId(3)));
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("only what training needs is run") {
   net.activation("after", net.linear("a", relu, 4), models::Activation::relu);
   const graph::OpGraph graph = net.build();
   Host host;
-  const GraphRun run(*host.backend, graph, 1, kernels::Number::fp32, 1);
+  const GraphRun run(*host.backend, graph, 1, kernels::Precision::fp32, 1);
   CHECK_FALSE(run.runs(core::OpId(0), graph::Pass::forward));         // an input
   CHECK_FALSE(run.runs(core::OpId(1), graph::Pass::input_gradient));  // nobody trains above
   CHECK_FALSE(run.runs(core::OpId(2), graph::Pass::input_gradient));
@@ -207,6 +207,6 @@ TEST_CASE("operands that fit nowhere are refused") {
   }
   const graph::OpGraph broken = builder.build();
   Host host;
-  CHECK_THROWS_WITH_AS(GraphRun(*host.backend, broken, 1, kernels::Number::fp32, 1),
+  CHECK_THROWS_WITH_AS(GraphRun(*host.backend, broken, 1, kernels::Precision::fp32, 1),
                        "operator 'b': the output of 'a' has not the 5 elements of x", core::BadInput);
 }

@@ -14,7 +14,7 @@
 #include "support/skip.hpp"
 
 using namespace penstock;
-using kernels::Number;
+using kernels::Precision;
 using test::check_kernel;
 using test::Trial;
 
@@ -22,7 +22,7 @@ namespace {
 
 /// All results of a kernel, with this many threads.
 std::vector<reference::Values> results(const graph::Operator& op, int threads) {
-  return test::results(*kernels::open_device("host", threads), op, Number::fp32);
+  return test::results(*kernels::open_device("host", threads), op, Precision::fp32);
 }
 
 /// Threads that wait for each other are slow on a busy machine.
@@ -51,7 +51,7 @@ std::ptrdiff_t helpers(int threads) {
   std::ptrdiff_t before = 0, after = 0;
   std::thread([&] {
     const auto host = kernels::open_device("host", threads);
-    Trial trial(*host, dense(64, 512, 512), 1, Number::fp32, 1);
+    Trial trial(*host, dense(64, 512, 512), 1, Precision::fp32, 1);
     before = threads_alive();
     trial.run_all();
     after = threads_alive();
@@ -64,22 +64,22 @@ std::ptrdiff_t helpers(int threads) {
 TEST_CASE("host kernels agree with float64") {
   const auto host = kernels::open_device("host", 1);
   for (const graph::Operator& op : test::kernel_cases())
-    for (const std::int64_t samples : {1, 3}) check_kernel(*host, op, samples, Number::fp32);
+    for (const std::int64_t samples : {1, 3}) check_kernel(*host, op, samples, Precision::fp32);
 }
 
 TEST_CASE("host kernels in bf16 agree to its precision where the processor has it") {
   const auto host = kernels::open_device("host", 1);
-  if (!host->supports(Number::bf16)) {
+  if (!host->supports(Precision::bf16)) {
     support::skip("no AVX-512");
     return;
   }
-  for (const graph::Operator& op : test::kernel_cases()) check_kernel(*host, op, 3, Number::bf16);
+  for (const graph::Operator& op : test::kernel_cases()) check_kernel(*host, op, 3, Precision::bf16);
 }
 
 TEST_CASE("two threads agree with float64, and a second run gives the same bits") {
   const auto host = kernels::open_device("host", 2);
   for (const graph::Operator& op : one_of_each_kind()) {
-    check_kernel(*host, op, 3, Number::fp32);
+    check_kernel(*host, op, 3, Precision::fp32);
     CHECK(results(op, 2) == results(op, 2));
   }
 }
@@ -99,26 +99,26 @@ TEST_CASE("a kernel uses as many threads as it was told") {
 
 TEST_CASE("what the host cannot do is refused by name") {
   const auto host = kernels::open_device("host", 1);
-  const auto message = [&](graph::OpKind kind, Number number) {
+  const auto message = [&](graph::OpKind kind, Precision precision) {
     graph::Operator op = dense(1, 2, 3);
     op.kind = kind;
     try {
-      host->make_kernel(op, 1, number);
+      host->make_kernel(op, 1, precision);
     } catch (const core::BadInput& e) {
       return std::string(e.what());
     }
     return std::string("made");
   };
   using graph::OpKind;
-  CHECK(message(OpKind::linear, Number::fp32) == "made");
-  CHECK(message(OpKind::linear, Number::fp16).find("not in fp16") != std::string::npos);
-  CHECK(message(OpKind::linear, Number::tf32).find("not in tf32") != std::string::npos);
+  CHECK(message(OpKind::linear, Precision::fp32) == "made");
+  CHECK(message(OpKind::linear, Precision::fp16).find("not in fp16") != std::string::npos);
+  CHECK(message(OpKind::linear, Precision::tf32).find("not in tf32") != std::string::npos);
   for (const OpKind kind : {OpKind::input, OpKind::reshape, OpKind::profiled}) {
     CHECK_FALSE(kernels::has_kernel(kind));
-    CHECK(message(kind, Number::fp32) ==
+    CHECK(message(kind, Precision::fp32) ==
           "operator 'dense': kind " + std::string(graph::name(kind)) + " has no kernel");
   }
-  CHECK(message(OpKind::pool, Number::fp32) ==
+  CHECK(message(OpKind::pool, Precision::fp32) ==
         "operator 'dense' (pool): shape: channels: is missing, and a kernel needs it");
   CHECK_THROWS_WITH_AS(kernels::open_device("hots"), "unknown device 'hots'; did you mean 'host'?",
                        core::BadInput);
@@ -135,7 +135,7 @@ TEST_CASE("a sum may leave the gradient where it is, and take one tensor twice")
 }
 
 TEST_CASE("kernels tell their algorithm and workspace") {
-  test::check_algorithms(*kernels::open_device("host", 1), Number::fp32);
+  test::check_algorithms(*kernels::open_device("host", 1), Precision::fp32);
 }
 
 TEST_CASE("the sum of buffers, copies, events and bundles") {

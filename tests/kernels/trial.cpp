@@ -13,12 +13,14 @@ using kernels::Slot;
 using kernels::Slots;
 
 Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
-             kernels::Number number, std::uint64_t seed)
-    : backend_(backend), stream_(backend.make_stream()), kernel_(backend.make_kernel(op, samples, number)) {
+             kernels::Precision precision, std::uint64_t seed)
+    : backend_(backend),
+      stream_(backend.make_stream()),
+      kernel_(backend.make_kernel(op, samples, precision)) {
   const Slots& slots = kernel_->slots();
   buffers_.inputs = add(slots.inputs);
   buffers_.parameters = add(slots.parameters);
-  buffers_.kept = add(slots.kept);
+  buffers_.saved = add(slots.saved);
   buffers_.handed = add(slots.handed);
   buffers_.output = add(slots.output);
   buffers_.output_gradient = add(slots.output);

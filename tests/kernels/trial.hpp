@@ -14,8 +14,8 @@ namespace penstock::test {
 /// gradients that are added to, which start as zeros.
 class Trial {
  public:
-  Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples, kernels::Number number,
-        std::uint64_t seed);
+  Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
+        kernels::Precision precision, std::uint64_t seed);
 
   kernels::Kernel& kernel() { return *kernel_; }
   kernels::Operands& buffers() { return buffers_; }

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <numeric>
 
+#include "cuda/elements.hpp"
 #include "cuda/function.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "cuda/product.hpp"
 #include "cuda/sort.hpp"
 #include "cuda/update.hpp"
@@ -68,11 +68,11 @@ void multiply_plainly(const ProductSizes& s, const Stacked<const T>& first, cons
 
 }  // namespace
 
-void multiply(Program& program, Libraries&, Number number, const ProductSizes& sizes, Factor a, Factor b,
-              Where c, Where bias) {
+void multiply(Program& program, Libraries&, Precision precision, const ProductSizes& sizes, Factor a,
+              Factor b, Where c, Where bias) {
   const Asked how = asked(sizes, a.transposed, b.transposed);
   program.call("plain product", [=](const Program::Run& run) {
-    with_number(storage(number), [&](auto zero) {
+    with_element(storage(precision), [&](auto zero) {
       using T = decltype(zero);
       multiply_plainly<T>(sizes, {run.as<const T>(b.where), how.first},
                           {run.as<const T>(a.where), how.second}, {run.as<T>(c), how.result},
@@ -123,8 +123,8 @@ Queue queue_of(Stream& stream) {
 }
 
 struct TwinKernel : Kernel {
-  TwinKernel(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries)
-      : passes(op, samples, number, libraries) {}
+  TwinKernel(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries)
+      : passes(op, samples, precision, libraries) {}
   const Slots& slots() const override { return passes.slots(); }
   bool has(graph::Pass pass) const override { return has_pass(passes.slots(), pass); }
   void run(graph::Pass pass, const Operands& operands, Stream& stream) override {
@@ -153,7 +153,7 @@ struct TwinUpdate : Update {
 struct TwinBackend : Backend {
   std::string name() const override { return "twin"; }
   std::vector<std::pair<std::string, std::string>> identity() const override { return {}; }
-  bool supports(Number) const override { return true; }
+  bool supports(Precision) const override { return true; }
   std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override {
     return std::make_unique<TwinBuffer>(element, count);
   }
@@ -174,11 +174,12 @@ struct TwinBackend : Backend {
     add_elements(queue_of(stream), to.element(), to.count(), to.data(), term.data());
   }
   std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                      Number number) override {
-    return std::make_unique<TwinKernel>(op, samples, number, libraries);
+                                      Precision precision) override {
+    return std::make_unique<TwinKernel>(op, samples, precision, libraries);
   }
-  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) override {
-    return std::make_unique<TwinUpdate>(rule, count, storage(number));
+  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
+                                      Precision precision) override {
+    return std::make_unique<TwinUpdate>(rule, count, storage(precision));
   }
   Libraries libraries;
 };

@@ -8,7 +8,7 @@
 #include "kernels/checks.hpp"
 
 using namespace penstock;
-using kernels::Number;
+using kernels::Precision;
 
 namespace {
 
@@ -22,14 +22,14 @@ std::vector<graph::Operator> without_convolution(std::vector<graph::Operator> ca
 TEST_CASE("steps and kernels agree with float64 in every number format") {
   const auto twin = test::open_twin();
   for (const graph::Operator& op : without_convolution(test::kernel_cases()))
-    for (const Number number : {Number::fp32, Number::bf16, Number::fp16})
-      for (const std::int64_t samples : {1, 3}) test::check_kernel(*twin, op, samples, number);
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16})
+      for (const std::int64_t samples : {1, 3}) test::check_kernel(*twin, op, samples, precision);
 }
 
 TEST_CASE("sums of several pieces and sweeps agree, too") {
   const auto twin = test::open_twin();
   for (const graph::Operator& op : without_convolution(test::larger_kernel_cases()))
-    test::check_kernel(*twin, op, 2, Number::fp32);
+    test::check_kernel(*twin, op, 2, Precision::fp32);
 }
 
 TEST_CASE("tables, shared buffers, misfits and streams keep the contract") {

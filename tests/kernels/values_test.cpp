@@ -65,9 +65,9 @@ TEST_CASE("poison is not a number, random values are not zeros, and the same by 
 }
 
 TEST_CASE("number formats have names") {
-  for (const auto n :
-       {kernels::Number::fp32, kernels::Number::tf32, kernels::Number::bf16, kernels::Number::fp16})
-    CHECK(kernels::number(kernels::name(n)) == n);
-  CHECK_THROWS_AS(kernels::number("fp8"), core::BadInput);
-  CHECK(kernels::storage(kernels::Number::tf32) == Element::fp32);
+  for (const auto n : {kernels::Precision::fp32, kernels::Precision::tf32, kernels::Precision::bf16,
+                       kernels::Precision::fp16})
+    CHECK(kernels::precision(kernels::name(n)) == n);
+  CHECK_THROWS_AS(kernels::precision("fp8"), core::BadInput);
+  CHECK(kernels::storage(kernels::Precision::tf32) == Element::fp32);
 }

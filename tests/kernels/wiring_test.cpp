@@ -17,7 +17,7 @@
 using namespace penstock;
 using core::OpId;
 using kernels::Element;
-using kernels::Number;
+using kernels::Precision;
 using models::Activation;
 using models::Layers;
 
@@ -26,7 +26,7 @@ TEST_CASE("a tied operator's parameters are its owner's; pointers know their tab
   Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
   net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.parameters_of = "table"});
-  const auto wires = kernels::wire(net.build(), Number::bf16);
+  const auto wires = kernels::wire(net.build(), Precision::bf16);
   CHECK(wires[0].rows == 11);
   CHECK(wires[0].made.element == Element::int64);
   CHECK_FALSE(wires[0].trains);
@@ -47,16 +47,16 @@ TEST_CASE("operands stand in their order; in a file without, told apart by size,
   const auto b = net.input("b", {3});
   net.concat("all", {b, wide, a});
   const auto graph = net.build();
-  CHECK(kernels::wire(graph, Number::fp32)[3].sources == std::vector<OpId>{OpId(2), OpId(1), OpId(0)});
+  CHECK(kernels::wire(graph, Precision::fp32)[3].sources == std::vector<OpId>{OpId(2), OpId(1), OpId(0)});
   std::string file = graph::to_json(graph);
   file.replace(file.find("\"version\": 2"), 12, "\"version\": 1");
   const auto old = graph::parse_graph(file, "old.json");
-  CHECK(kernels::wire(old, Number::fp32)[3].sources == std::vector<OpId>{OpId(0), OpId(1), OpId(2)});
+  CHECK(kernels::wire(old, Precision::fp32)[3].sources == std::vector<OpId>{OpId(0), OpId(1), OpId(2)});
 }
 
 TEST_CASE("cross attention asks with the decoder's tokens, also where the encoder has as many") {
   const auto graph = models::build("encoder_decoder", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}});
-  const auto wires = kernels::wire(graph, Number::fp32);
+  const auto wires = kernels::wire(graph, Precision::fp32);
   const auto named = [&](const std::string& name) {
     for (std::size_t v = 0; v < graph.size(); ++v)
       if (graph.op(OpId(v)).name == name) return OpId(v);
@@ -80,7 +80,7 @@ TEST_CASE("operands that are too many, too few or of another size are refused") 
     for (const auto& op : inputs.operators()) builder.add(op);
     builder.add(sum, operands);
     try {
-      kernels::wire(builder.build(), Number::fp32);
+      kernels::wire(builder.build(), Precision::fp32);
     } catch (const core::BadInput& error) {
       return error.what();
     }
@@ -92,7 +92,7 @@ TEST_CASE("operands that are too many, too few or of another size are refused") 
 }
 
 TEST_CASE("what has no kernel, and a view of more than there is, are refused") {
-  CHECK_THROWS_WITH_AS(kernels::wire(support::tiny_graph(1, {}), Number::fp32),
+  CHECK_THROWS_WITH_AS(kernels::wire(support::tiny_graph(1, {}), Precision::fp32),
                        "operator 'a': kind profiled has no kernel", core::BadInput);
   graph::GraphBuilder builder("view");
   graph::Operator op = support::unit_op("x");
@@ -103,7 +103,7 @@ TEST_CASE("what has no kernel, and a view of more than there is, are refused") {
   op.kind = graph::OpKind::reshape;
   op.shape = {{"elements", 4}};
   builder.add(op, {x});
-  CHECK_THROWS_WITH_AS(kernels::wire(builder.build(), Number::fp32),
+  CHECK_THROWS_WITH_AS(kernels::wire(builder.build(), Precision::fp32),
                        "operator 'more' shows more than there is", core::BadInput);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("activations work in place where nobody needs what was there") {
   const auto gelu = net.activation("gelu", net.activation("relu1", relu, Activation::relu), Activation::gelu);
   net.activation("tanh", net.add("sum", {relu, gelu}), Activation::tanh);
   const graph::OpGraph graph = net.build();
-  const auto wires = kernels::wire(graph, Number::fp32);
+  const auto wires = kernels::wire(graph, Precision::fp32);
   std::vector<std::string> in_place;
   for (std::size_t v = 0; v < graph.size(); ++v)
     if (works_in_place(graph, wires, OpId(v))) in_place.push_back(graph.op(OpId(v)).name);

@@ -97,7 +97,7 @@ TEST_CASE("kernels refuse Llama's operators by name, and say which extent they d
   for (const auto& op : graph.operators()) {
     if (!kernels::has_kernel(op.kind)) continue;
     try {
-      kernels::slots_of(op, 1, kernels::Number::fp32);
+      kernels::slots_of(op, 1, kernels::Precision::fp32);
     } catch (const core::BadInput& e) {
       CHECK(std::string(e.what()).ends_with("no kernel computes it"));
       CHECK(std::string(e.what()).starts_with("operator '" + op.name + "'"));
@@ -117,7 +117,7 @@ TEST_CASE("operands of every operator of the zoo are as many as its graph counts
       const auto& op = g.op(core::OpId(i));
       CAPTURE(op.name);
       if (kernels::has_kernel(op.kind))
-        compare(g, core::OpId(i), kernels::slots_of(op, 1, kernels::Number::fp32));
+        compare(g, core::OpId(i), kernels::slots_of(op, 1, kernels::Precision::fp32));
     }
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE("the host prepares every operator of the zoo") {
     for (const auto& op : g.operators())
       if (kernels::has_kernel(op.kind) && seen.emplace(op.kind, op.shape).second) {
         CAPTURE(op.name);
-        CHECK_NOTHROW(host->make_kernel(op, 1, kernels::Number::fp32));
+        CHECK_NOTHROW(host->make_kernel(op, 1, kernels::Precision::fp32));
       }
   }
 }

@@ -48,21 +48,21 @@ TEST_CASE("a tied head: table and head by vocabulary have one shard, both by col
   const OpId table = named(graph, "token.embedding"), head = named(graph, "head");
   REQUIRE(graph.owner(head) == table);
   auto plan = on_two(graph);
-  CHECK(layout::tie_faults(graph, plan)
+  CHECK(layout::tie_violations(graph, plan)
             .empty());  // Megatron-LM's rule: rows of the table are columns of the head
   CHECK(layout::weight_axis(graph, plan.stages[0], table) == WeightAxis::first);
   plan.stages[0].partition = {{table, Partition::column}, {head, Partition::column}};
-  const auto faults = layout::tie_faults(graph, plan);
-  REQUIRE(faults.size() == 1);
+  const auto violations = layout::tie_violations(graph, plan);
+  REQUIRE(violations.size() == 1);
   CHECK(
-      faults[0] ==
+      violations[0] ==
       "stage 0: operators 'token.embedding' and 'head' share parameters, and want different shards of them");
   plan.stages[0].partition = {{table, Partition::column}, {head, Partition::row}};
-  CHECK(layout::tie_faults(graph, plan).empty());
+  CHECK(layout::tie_violations(graph, plan).empty());
   plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::column}};
-  CHECK(layout::tie_faults(graph, plan).size() == 1);
+  CHECK(layout::tie_violations(graph, plan).size() == 1);
   plan.stages[0].partition = {{table, Partition::whole}, {head, Partition::batch}};  // both have all of it
-  CHECK(layout::tie_faults(graph, plan).empty());
+  CHECK(layout::tie_violations(graph, plan).empty());
 }
 
 TEST_CASE("the judge refuses such a plan, and accpar makes none") {
@@ -71,11 +71,11 @@ TEST_CASE("the judge refuses such a plan, and accpar makes none") {
   const cost::AnalyticCosts costs;
   auto plan = on_two(graph);
   const cost::Problem problem{graph, cluster, costs, plan.training};
-  CHECK(score::rule_faults(problem, plan).empty());
+  CHECK(score::rule_violations(problem, plan).empty());
   plan.stages[0].partition = {{named(graph, "token.embedding"), Partition::column},
                               {named(graph, "head"), Partition::column}};
-  CHECK(score::rule_faults(problem, plan).size() == 1);
-  CHECK(score::stage_faults(problem, plan) == score::rule_faults(problem, plan));
+  CHECK(score::rule_violations(problem, plan).size() == 1);
+  CHECK(score::stage_violations(problem, plan) == score::rule_violations(problem, plan));
   const auto found = planners::planner("accpar").plan(problem, {}, {});
-  CHECK(score::faults(problem, found.plan).empty());
+  CHECK(score::violations(problem, found.plan).empty());
 }

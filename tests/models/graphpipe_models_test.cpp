@@ -54,7 +54,7 @@ TEST_CASE("one MMT layer keeps 14 MiB for each sample") {
   // concat: 4 x (1 + 8 x 14) + 4 MiB.
   const auto g = build("mmt");
   Bytes sum;
-  for (const auto& op : g.operators()) sum += op.kept_bytes;
+  for (const auto& op : g.operators()) sum += op.saved_bytes;
   MESSAGE("kept bytes of one MMT sample: ", core::show(sum));
   CHECK(sum == Bytes((4LL * (1 + 8 * 14) + 4) << 20));
 }

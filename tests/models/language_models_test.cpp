@@ -40,13 +40,13 @@ TEST_CASE("splitting attention changes neither parameters nor matrix FLOPs") {
 }
 
 TEST_CASE("split and fused attention keep the same tensors") {
-  const auto kept = [](const graph::OpGraph& g) {
+  const auto saved = [](const graph::OpGraph& g) {
     core::Bytes sum;
-    for (const auto& op : g.operators()) sum += op.kept_bytes;
+    for (const auto& op : g.operators()) sum += op.saved_bytes;
     return sum;
   };
   // The split form also holds the scores before the softmax, 12 layers x 12 heads x 512 x 512 numbers.
-  const auto split = kept(build("bert")), fused = kept(build("bert", {{"attention", "fused"}}));
+  const auto split = saved(build("bert")), fused = saved(build("bert", {{"attention", "fused"}}));
   CHECK(split - fused == core::Bytes(12LL * 12 * 512 * 512 * 4));
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("grouped queries: keys and values are as wide as their heads") {
     if (op.kind == graph::OpKind::attention) {
       CHECK(graph::shared_width(op) == 16);
       // Query, keys, values, context and output; and what the shares of 8 heads were divided by.
-      CHECK(op.kept_bytes.value() == 4 * 8 * (64 + 16 + 16 + 64 + 64 + 8));
+      CHECK(op.saved_bytes.value() == 4 * 8 * (64 + 16 + 16 + 64 + 64 + 8));
     }
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("a dense layer costs 2 x in x out, and nothing backward to a plain inp
   CHECK(op(g, 1).input_gradient_flops == Flops(0));
   CHECK(op(g, 1).weight_gradient_flops == Flops(30));
   CHECK(op(g, 1).output_bytes == Bytes(20));
-  CHECK(op(g, 1).kept_bytes == Bytes(20));
+  CHECK(op(g, 1).saved_bytes == Bytes(20));
   CHECK(op(g, 2).input_gradient_flops == Flops(20));
   CHECK(op(g, 2).parameters == 5 * 2 + 2);
 }
@@ -45,7 +45,7 @@ TEST_CASE("attention keeps projections, probabilities, context and output") {
   const auto g = net.build();
   CHECK(op(g, 0).output_bytes == Bytes(kMiB));
   CHECK(op(g, 1).output_bytes == Bytes(kMiB));
-  CHECK(op(g, 1).kept_bytes == Bytes(9 * kMiB));
+  CHECK(op(g, 1).saved_bytes == Bytes(9 * kMiB));
   CHECK(op(g, 1).parameters == 4 * 1024 * 1024);
   CHECK(g.dag().edge_count() == 1);
 }
@@ -71,7 +71,7 @@ TEST_CASE("cross attention weighs queries against the keys of another tensor") {
   const Tensor y = net.attention("a", q, memory, memory, 2);
   CHECK(y.shape == models::Shape{2, 4});
   const auto g = net.build();
-  CHECK(op(g, 2).kept_bytes == Bytes(4 * (8 + 24 + 12 + 16)));
+  CHECK(op(g, 2).saved_bytes == Bytes(4 * (8 + 24 + 12 + 16)));
   CHECK(op(g, 2).forward_flops == Flops(2 * (8 * 4 + 12 * 4 + 12 * 4 + 8 * 4) + 2 * 2 * 2 * 3 * 4));
 }
 
@@ -110,12 +110,12 @@ TEST_CASE("views and in-place activations keep nothing of their own") {
   const Tensor x = net.linear("l", net.input("x", {2, 3}), 4);
   net.activation("gelu", net.activation("relu", net.flatten("flat", x), Activation::relu), Activation::gelu);
   const auto g = net.build();
-  CHECK(op(g, 2).kept_bytes == Bytes(0));
+  CHECK(op(g, 2).saved_bytes == Bytes(0));
   CHECK(op(g, 2).shape == std::vector<std::pair<std::string, std::int64_t>>{{"elements", 8}});
   CHECK(op(g, 2).output_bytes == Bytes(32));
   CHECK(op(g, 2).forward_flops == Flops(0));
-  CHECK(op(g, 3).kept_bytes == Bytes(0));
-  CHECK(op(g, 4).kept_bytes == Bytes(32));
+  CHECK(op(g, 3).saved_bytes == Bytes(0));
+  CHECK(op(g, 4).saved_bytes == Bytes(32));
 }
 
 TEST_CASE("sums, concats and norms") {
@@ -129,7 +129,7 @@ TEST_CASE("sums, concats and norms") {
   const auto g = net.build();
   CHECK(op(g, 3).forward_flops == Flops(6));
   CHECK(op(g, 4).parameters == 2 * 3);
-  CHECK(op(g, 4).kept_bytes == Bytes(4 * (6 + 2 * 2)));  // output, mean and deviation of two rows
+  CHECK(op(g, 4).saved_bytes == Bytes(4 * (6 + 2 * 2)));  // output, mean and deviation of two rows
 }
 
 TEST_CASE("a matrix product costs its forward work once per operand that needs a gradient") {

@@ -23,9 +23,9 @@ TEST_CASE("a mesh of three replicas of two devices: a group holds all coordinate
   CHECK(mesh.coordinate(3, MeshDim::tensor) == 1);
   CHECK(mesh.groups(MeshDim::data) == std::vector<Devices>{{DeviceId(4), DeviceId(0), DeviceId(6)},
                                                            {DeviceId(5), DeviceId(1), DeviceId(7)}});
-  CHECK(mesh.groups(MeshDim::tensor) ==
-        std::vector<Devices>{
-            {DeviceId(4), DeviceId(5)}, {DeviceId(0), DeviceId(1)}, {DeviceId(6), DeviceId(7)}});
+  CHECK(mesh.groups(MeshDim::tensor) == std::vector<Devices>{{DeviceId(4), DeviceId(5)},
+                                                             {DeviceId(0), DeviceId(1)},
+                                                             {DeviceId(6), DeviceId(7)}});
   const auto replica = mesh.replica(2);
   CHECK(Devices(replica.begin(), replica.end()) == Devices{DeviceId(6), DeviceId(7)});
 }

@@ -5,8 +5,8 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/yaml.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 
 using namespace penstock;
 using cluster::Precision;
@@ -102,7 +102,7 @@ TEST_CASE("weights have the size of the model's numbers") {
   const auto whole = models::build("transformer"),
              half = models::build("transformer", {{"element_bytes", "2"}});
   const auto mixed = adam(plan::mixed_precision("mixed_bf16"));
-  CHECK_FALSE(plan::precision_fault(half, mixed));
-  CHECK(plan::precision_fault(whole, mixed) == "weights in bf16 have 2 bytes, the model's numbers 4");
-  CHECK_FALSE(plan::precision_fault(whole, adam({})));
+  CHECK_FALSE(plan::precision_violation(half, mixed));
+  CHECK(plan::precision_violation(whole, mixed) == "weights in bf16 have 2 bytes, the model's numbers 4");
+  CHECK_FALSE(plan::precision_violation(whole, adam({})));
 }

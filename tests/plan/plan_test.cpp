@@ -2,9 +2,9 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/violations.hpp"
 #include "support/scratch.hpp"
 #include "support/tiny.hpp"
 
@@ -30,9 +30,9 @@ Plan diamond_plan() {
   return p;
 }
 
-bool mentions(const std::vector<std::string>& faults, const std::string& words) {
-  for (const auto& fault : faults)
-    if (fault.find(words) != std::string::npos) return true;
+bool mentions(const std::vector<std::string>& violations, const std::string& words) {
+  for (const auto& violation : violations)
+    if (violation.find(words) != std::string::npos) return true;
   return false;
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a plan file keeps tensor parallelism, ZeRO and compression") {
   CHECK(back.training.bucket == core::Bytes(1 << 20));
   CHECK(back.cluster.runtime == "20us/task");
   CHECK(back.training.compression.gradients == 0.25);
-  CHECK(plan::structural_faults(g, support::tiny_cluster(4), back).empty());
+  CHECK(plan::structural_violations(g, support::tiny_cluster(4), back).empty());
 }
 
 TEST_CASE("numbers of a plan file have bounds") {
@@ -127,7 +127,7 @@ TEST_CASE("numbers of a plan file have bounds") {
   written.stages[0].zero = 3;
   written.training.compression = {1, 0.5};
   const std::string text = plan::to_yaml(g, written);
-  const auto fault = [&](const std::string& from, const std::string& to) {
+  const auto violation = [&](const std::string& from, const std::string& to) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
     try {
@@ -137,12 +137,12 @@ TEST_CASE("numbers of a plan file have bounds") {
     }
     return std::string("none");
   };
-  CHECK(fault("zero: 3", "zero: 3") == "none");
-  CHECK(fault("zero: 3", "zero: 4") ==
+  CHECK(violation("zero: 3", "zero: 3") == "none");
+  CHECK(violation("zero: 3", "zero: 4") ==
         "p.yaml:15: stages[0].zero: expected a whole number from 0 to 3, found '4'");
-  CHECK(fault("gradients: 1,", "gradients: 0,").find("expected a ratio above 0 and at most 1") !=
+  CHECK(violation("gradients: 1,", "gradients: 0,").find("expected a ratio above 0 and at most 1") !=
         std::string::npos);
-  CHECK(fault("gradients: 1,", "gradients: 1.1,").find("at most 1") != std::string::npos);
+  CHECK(violation("gradients: 1,", "gradients: 1.1,").find("at most 1") != std::string::npos);
 }
 
 TEST_CASE("partitions are read by their names and by those of older files") {
@@ -155,47 +155,47 @@ TEST_CASE("partitions are read by their names and by those of older files") {
 
 TEST_CASE("sharding that cannot be is a fault") {
   const auto g = diamond();
-  const auto faults = [&](const auto& change) {
+  const auto violations = [&](const auto& change) {
     Plan p = diamond_plan();
     p.stages[2].devices = {DeviceId(2), DeviceId(3)};
     change(p);
-    return plan::structural_faults(g, support::tiny_cluster(4), p);
+    return plan::structural_violations(g, support::tiny_cluster(4), p);
   };
-  CHECK(faults([](Plan&) {}).empty());
-  CHECK(mentions(faults([](Plan& p) { p.stages[2].tensor_parallel = 3; }),
+  CHECK(violations([](Plan&) {}).empty());
+  CHECK(mentions(violations([](Plan& p) { p.stages[2].tensor_parallel = 3; }),
                  "no whole number of tensor-parallel groups of 3"));
-  CHECK(mentions(faults([](Plan& p) {
+  CHECK(mentions(violations([](Plan& p) {
                    p.stages[2].shares = {1, 1};
                  }),
                  "one number above zero for each of 1 devices"));
-  CHECK(mentions(faults([](Plan& p) {
+  CHECK(mentions(violations([](Plan& p) {
                    p.stages[2].tensor_parallel = 2;
                    p.stages[2].shares = {1, 0};
                  }),
                  "one number above zero for each of 2 devices"));
-  CHECK(faults([](Plan& p) {
+  CHECK(violations([](Plan& p) {
           p.stages[2].in_flight = p.stages[2].micro_batch = 2;  // a sample for each of two replicas
         }).empty());
-  CHECK(mentions(faults([](Plan& p) {
+  CHECK(mentions(violations([](Plan& p) {
                    p.stages[2].partition = {{OpId(0), plan::Partition::row}};
                  }),
                  "another stage"));
-  CHECK(mentions(faults([](Plan& p) {
+  CHECK(mentions(violations([](Plan& p) {
                    p.stages[2].partition = {{OpId(3), plan::Partition::row}};
                  }),
                  "over groups of one device"));
-  CHECK(mentions(faults([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
-  CHECK(mentions(faults([](Plan& p) { p.stages[2].sequence_parallel = true; }),
+  CHECK(mentions(violations([](Plan& p) { p.stages[2].zero = 4; }), "stages 0 to 3, not 4"));
+  CHECK(mentions(violations([](Plan& p) { p.stages[2].sequence_parallel = true; }),
                  "stage 2: `sequence_parallel` divides tokens over groups of one device"));
-  CHECK(mentions(faults([](Plan& p) {
+  CHECK(mentions(violations([](Plan& p) {
                    p.cluster.devices = 4;
                    p.stages[2].devices = {DeviceId(2), DeviceId(3)};
                    p.stages[2].tensor_parallel = 2;
                    p.stages[2].partition = {{OpId(3), plan::Partition::sequence}};
                  }),
                  "it is not divided by `sequence`"));
-  CHECK(mentions(faults([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
-  CHECK(mentions(faults([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }),
+  CHECK(mentions(violations([](Plan& p) { p.training.compression.gradients = 0; }), "ratio above 0"));
+  CHECK(mentions(violations([](Plan& p) { p.stages[0].zero = 1, p.schedule = "pipedream"; }),
                  "ZeRO needs a schedule that flushes"));
 }
 
@@ -214,51 +214,51 @@ TEST_CASE("a plan file with an unknown operator is refused with its place") {
 TEST_CASE("a well-formed plan has no faults; each broken condition is said in words") {
   const auto g = diamond();
   const auto c = support::tiny_cluster(3);
-  CHECK(plan::structural_faults(g, c, diamond_plan()).empty());
+  CHECK(plan::structural_violations(g, c, diamond_plan()).empty());
 
   Plan missing = diamond_plan();
   missing.stages[2].operators = {OpId(3)};
-  CHECK(mentions(plan::structural_faults(g, c, missing), "operator 'c' is in no stage"));
+  CHECK(mentions(plan::structural_violations(g, c, missing), "operator 'c' is in no stage"));
   Plan twice = diamond_plan();
   twice.stages[1].operators = {OpId(0), OpId(1)};
-  CHECK(mentions(plan::structural_faults(g, c, twice), "operator 'a' is in stage 0 and in stage 1"));
+  CHECK(mentions(plan::structural_violations(g, c, twice), "operator 'a' is in stage 0 and in stage 1"));
   // {a, d} is not convex: the path a -> b -> d leaves and returns.
   Plan hollow = diamond_plan();
   hollow.stages[0].operators = {OpId(0), OpId(3)};
   hollow.stages[2].operators = {OpId(2)};
-  CHECK(mentions(plan::structural_faults(g, c, hollow), "not convex"));
+  CHECK(mentions(plan::structural_violations(g, c, hollow), "not convex"));
   Plan shared = diamond_plan();
   shared.stages[1].devices = {DeviceId(0)};
-  CHECK(
-      !mentions(plan::structural_faults(g, c, shared), "whose devices differ"));  // all of them, as chunks do
+  CHECK(!mentions(plan::structural_violations(g, c, shared),
+                  "whose devices differ"));  // all of them, as chunks do
   shared.stages[1].devices.emplace_back(2);
-  CHECK(mentions(plan::structural_faults(g, c, shared),
+  CHECK(mentions(plan::structural_violations(g, c, shared),
                  "device 0 serves stage 0 and stage 1, whose devices differ"));
-  CHECK(mentions(plan::structural_faults(g, c, shared), "device 1 serves no stage"));
+  CHECK(mentions(plan::structural_violations(g, c, shared), "device 1 serves no stage"));
   Plan odd = diamond_plan();
   odd.stages[0].micro_batch = 3;
-  CHECK(mentions(plan::structural_faults(g, c, odd), "micro-batch 3 does not divide the mini-batch 8"));
+  CHECK(mentions(plan::structural_violations(g, c, odd), "micro-batch 3 does not divide the mini-batch 8"));
   Plan crowded = diamond_plan();
   crowded.stages[0].in_flight = 10;
-  CHECK(mentions(plan::structural_faults(g, c, crowded),
+  CHECK(mentions(plan::structural_violations(g, c, crowded),
                  "stage 0: 10 samples in flight are more than the mini-batch of 8"));
   Plan endless = diamond_plan();
   endless.training.mini_batch = plan::kMostSamples * 2;
-  CHECK(mentions(plan::structural_faults(g, c, endless), "a mini-batch has 1 to 16777216 samples"));
-  CHECK(mentions(plan::structural_faults(g, c, endless), "passes; at most"));
+  CHECK(mentions(plan::structural_violations(g, c, endless), "a mini-batch has 1 to 16777216 samples"));
+  CHECK(mentions(plan::structural_violations(g, c, endless), "passes; at most"));
   // 2^40 bytes made and 2^40 kept by one operator: 2^17 samples are 2^58 bytes, which is as much as may be.
   graph::GraphBuilder wide("wide");
   graph::Operator all;
   all.name = "all";
-  all.output_bytes = all.kept_bytes = core::Bytes(std::int64_t{1} << 40);
+  all.output_bytes = all.saved_bytes = core::Bytes(std::int64_t{1} << 40);
   wide.add(all);
   const graph::OpGraph huge = wide.build();
-  CHECK_FALSE(plan::mini_batch_fault(huge, 1 << 17));
-  CHECK(plan::mini_batch_fault(huge, (1 << 17) + 1).value_or("") ==
+  CHECK_FALSE(plan::mini_batch_violation(huge, 1 << 17));
+  CHECK(plan::mini_batch_violation(huge, (1 << 17) + 1).value_or("") ==
         "131073 samples of 2.2e+12 bytes each are more than 256 PiB");
   Plan backwards = diamond_plan();
   backwards.stages[0].after = {StageId(1)};
-  CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));
+  CHECK(mentions(plan::structural_violations(g, c, backwards), "'after' must name an earlier stage"));
   backwards.stages[0].after = {StageId(0)};
-  CHECK(mentions(plan::structural_faults(g, c, backwards), "'after' must name an earlier stage"));
+  CHECK(mentions(plan::structural_violations(g, c, backwards), "'after' must name an earlier stage"));
 }

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "penstock/core/error.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -107,13 +107,13 @@ TEST_CASE("a stage without layers cannot recompute them") {
   plan::Plan p;
   p.stages.push_back({{OpId(0), OpId(1)}, {core::DeviceId(0)}});
   p.stages[0].recompute = plan::kRecomputeLayers;
-  const auto faults = [&](const std::vector<std::string>& names) {
-    return plan::structural_faults(chain(names), support::tiny_cluster(1), p);
+  const auto violations = [&](const std::vector<std::string>& names) {
+    return plan::structural_violations(chain(names), support::tiny_cluster(1), p);
   };
-  CHECK(faults({"layer0.norm", "layer0.add"}).empty());
-  CHECK(faults({"norm", "add"}) ==
+  CHECK(violations({"layer0.norm", "layer0.add"}).empty());
+  CHECK(violations({"norm", "add"}) ==
         std::vector<std::string>{"stage 0 recomputes layers and has none, no two operators such as "
                                  "'layer0.norm' and 'layer0.add'"});
   p.stages[0].operators.emplace_back(7);  // there is none: said, and not looked at
-  CHECK(faults({"norm", "add"}) == std::vector<std::string>{"stage 0: there is no operator number 7"});
+  CHECK(violations({"norm", "add"}) == std::vector<std::string>{"stage 0: there is no operator number 7"});
 }

@@ -30,8 +30,8 @@ const cost::AnalyticCosts kCosts;
 
 planners::SearchResult planned(const cost::Problem& problem, planners::SearchOptions options = {}) {
   auto found = planners::planner("accpar").plan(problem, options, {});
-  const auto faults = score::faults(problem, found.plan);
-  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  const auto violations = score::violations(problem, found.plan);
+  CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
   return found;
 }
 
@@ -379,7 +379,7 @@ std::optional<double> least_that_fits(const cost::Problem& problem, std::int64_t
     for (std::size_t code = 0; code < codes; ++code) {
       for (std::size_t v = 0; v < problem.graph.size() && group > 1; ++v)
         plan.stages[0].partition[OpId(v)] = static_cast<Partition>(code >> (2 * v) & 3);
-      if (!score::memory_faults(problem, plan).empty()) continue;
+      if (!score::memory_violations(problem, plan).empty()) continue;
       const double seconds = planners::lone_stage_seconds(problem, plan.stages[0]);
       best = std::min(best.value_or(seconds), seconds);
     }

@@ -98,12 +98,12 @@ TEST_CASE("a plan that does not fit is made to fit, by less in flight or by reco
   pinned.pipeline_micro_batch = 1;
   const cost::Problem problem{kRow, tight, kSeconds, {8, plan::Optimizer::sgd}};
   const auto start = lopsided(problem);
-  CHECK_FALSE(score::faults(problem, start).empty());
+  CHECK_FALSE(score::violations(problem, start).empty());
   const auto found = planners::alleviate(problem, pinned, start, {});
-  CHECK(score::faults(problem, found.plan).empty());
+  CHECK(score::violations(problem, found.plan).empty());
   CHECK(found.plan.stages[0].recompute);
   CHECK_THROWS_AS(planners::planner("spp").plan(problem, pinned, {}), core::Infeasible);
-  CHECK(score::faults(problem, planners::planner("aceso").plan(problem, pinned, {}).plan).empty());
+  CHECK(score::violations(problem, planners::planner("aceso").plan(problem, pinned, {}).plan).empty());
   const cost::Problem hopeless{kRow, tighter, kSeconds, {8, plan::Optimizer::sgd}};
   CHECK_THROWS_AS(planners::alleviate(hopeless, pinned, start, {}), core::Infeasible);
 }
@@ -126,7 +126,7 @@ int alleviate_all(std::uint64_t seeds) {
         continue;
       }
       const auto found = planners::alleviate(problem, {}, start, {});
-      CHECK(score::faults(problem, found.plan).empty());
+      CHECK(score::violations(problem, found.plan).empty());
       CHECK(seconds(problem, found.plan) <= seconds(problem, start));
       better += seconds(problem, found.plan) < seconds(problem, start);
     }

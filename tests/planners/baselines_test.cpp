@@ -24,8 +24,8 @@ namespace {
 planners::SearchResult planned(const char* planner, const cost::Problem& problem,
                                planners::SearchOptions options = {}) {
   auto found = planners::planner(planner).plan(problem, options, {});
-  const auto faults = score::faults(problem, found.plan);
-  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  const auto violations = score::violations(problem, found.plan);
+  CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
   return found;
 }
 
@@ -232,7 +232,7 @@ double best_of_grid(const cost::Problem& problem) {
           const int most = d > 1 ? 1 : 0;
           for (const auto& [zero, again] : {std::pair{0, false}, {most, false}, {most, true}}) {
             const plan::Plan plan = megatron_plan(problem, p, t, d, v, b, zero, again);
-            if (!score::faults(problem, plan).empty()) continue;
+            if (!score::violations(problem, plan).empty()) continue;
             best = std::min(best, estimate(problem, plan));
             break;
           }

@@ -43,8 +43,8 @@ std::optional<plan::Plan> search(const char* planner, const cost::Problem& probl
     options.evaluate = [&](const plan::Plan& p) { return core::Seconds(simulated(problem, p)); };
   try {
     auto plan = planners::planner(planner).plan(problem, options, {}).plan;
-    const auto faults = score::faults(problem, plan);
-    CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+    const auto violations = score::violations(problem, plan);
+    CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
     return plan;
   } catch (const core::Infeasible&) {
     return std::nullopt;

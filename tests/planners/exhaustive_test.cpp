@@ -118,12 +118,12 @@ void compare(const cost::Problem& problem, bool any_degree, Comparison& count) {
   planners::SearchOptions options;
   options.any_degree = any_degree;
   const auto oracle = planned(planners::planner("exhaustive"), problem, options);
-  if (oracle) CHECK(score::faults(problem, *oracle).empty());
+  if (oracle) CHECK(score::violations(problem, *oracle).empty());
   for (const auto& info : planners::catalogue()) {
     CAPTURE(info.name);
     const auto found = planned(info, problem, options);
     if (!found) continue;
-    CHECK(score::faults(problem, *found).empty());
+    CHECK(score::violations(problem, *found).empty());
     if (!in_space(*found, any_degree)) continue;
     REQUIRE(oracle.has_value());
     CHECK(seconds(problem, *oracle) <= seconds(problem, *found) * (1 + 1e-9));

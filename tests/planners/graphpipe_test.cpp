@@ -30,8 +30,8 @@ cluster::Cluster summit(int devices) {
 planners::SearchResult search(const char* planner, const cost::Problem& problem,
                               planners::SearchOptions options = {}) {
   auto result = planners::planner(planner).plan(problem, options, {});
-  const auto faults = score::faults(problem, result.plan);
-  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  const auto violations = score::violations(problem, result.plan);
+  CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
   return result;
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("counts that hide transfers are paid for in memory: a tight device kee
     const auto tight = cluster::parse_cluster(text, "tight.yaml").first(8);
     const cost::Problem problem{graph, tight, kCosts, {128, plan::Optimizer::sgd}};
     options.pipeline_micro_batch.reset();
-    const auto fits = search("graphpipe", problem, options);  // without a fault of memory
+    const auto fits = search("graphpipe", problem, options);  // without a violation of memory
     CHECK(fits.bottleneck >= found.bottleneck);
   }
 }

@@ -30,8 +30,8 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
                                   const planners::SearchOptions& options) {
   try {
     const auto found = planner.plan(problem, options, {});
-    const auto faults = score::faults(problem, found.plan);
-    CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+    const auto violations = score::violations(problem, found.plan);
+    CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
     return found.plan;
   } catch (const core::Infeasible&) {
     return std::nullopt;

@@ -31,7 +31,7 @@ std::string result(const planners::PlannerInfo& planner, const cost::Problem& pr
   options.own = own;
   try {
     const auto found = planner.plan(problem, options, {});
-    CHECK(score::faults(problem, found.plan) == std::vector<std::string>{});
+    CHECK(score::violations(problem, found.plan) == std::vector<std::string>{});
     return fmt::format("{}{}", plan::to_yaml(problem.graph, found.plan),
                        found.estimate.value_or(core::Seconds(0)).value());
   } catch (const core::Error& e) {

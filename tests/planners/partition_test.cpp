@@ -27,7 +27,7 @@ support::RandomProblem random_chain(std::uint64_t seed) {
   const int size = random.between(2, 12);
   for (int v = 0; v < size; ++v) {
     graph::Operator op = support::unit_op("v" + std::to_string(v), 1e9, random.between(0, 9) * 100);
-    op.output_bytes = op.kept_bytes = Bytes(random.between(1, 9) * 100);
+    op.output_bytes = op.saved_bytes = Bytes(random.between(1, 9) * 100);
     builder.add(op);
     passes.push_back({random.unit(), 0.2 + random.unit()});
     if (v > 0)
@@ -77,7 +77,7 @@ TEST_CASE("a table's loads are those of the operators, copies of shared paramete
         for (const core::OpId op : operators) own += graph.parameter_bytes(op);
         const auto expected = cost::stage_load(problem, operators), found = table.load({{begin, end}});
         CHECK(found.parameters == expected.parameters);
-        CHECK(found.kept == expected.kept);
+        CHECK(found.activations == expected.activations);
         copies += expected.parameters > own;
       }
   }

@@ -263,7 +263,7 @@ TEST_CASE("the planners' plans are valid on random problems, or there is a reaso
       CAPTURE(name);
       try {
         const auto found = planner(name).plan(random.problem(), {}, {});
-        CHECK(score::faults(random.problem(), found.plan) == std::vector<std::string>{});
+        CHECK(score::violations(random.problem(), found.plan) == std::vector<std::string>{});
         CHECK(found.plan.schedule == name);
         REQUIRE(found.estimate);
         CHECK(found.estimate->value() ==
@@ -292,7 +292,7 @@ TEST_CASE("over nodes too, a stage lies between a cut and one it leads to, whate
       SearchOptions options;
       options.own = {{"formula", formula}, {"straight", straight}};
       const auto found = planner("pipedream").plan(problem, options, {});
-      CHECK(score::faults(problem, found.plan) == std::vector<std::string>{});
+      CHECK(score::violations(problem, found.plan) == std::vector<std::string>{});
     }
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("piper planners: plans of random problems are valid and leave no devic
       CAPTURE(name);
       try {
         const auto found = planners::planner(name).plan(problem, {}, {});
-        CHECK(score::faults(problem, found.plan) == std::vector<std::string>{});
+        CHECK(score::violations(problem, found.plan) == std::vector<std::string>{});
         CHECK(found.estimate->value() > 0);
         CHECK(found.states > 0);
         ++planned;

@@ -26,8 +26,8 @@ struct Case {
     planners::SearchOptions options;
     options.micro_batch = 16;
     auto found = planners::planner(planner).plan(problem, options, {}).plan;
-    const auto faults = score::faults(problem, found);
-    CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+    const auto violations = score::violations(problem, found);
+    CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
     return found;
   }
   graph::OpGraph graph;

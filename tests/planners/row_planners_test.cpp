@@ -40,8 +40,8 @@ cluster::Cluster load(const std::string& name) {
 planners::SearchResult search(const char* planner, const cost::Problem& problem,
                               planners::SearchOptions options = {}) {
   auto found = planners::planner(planner).plan(problem, options, {});
-  const auto faults = score::faults(problem, found.plan);
-  CHECK_MESSAGE(faults.empty(), (faults.empty() ? "" : faults.front()));
+  const auto violations = score::violations(problem, found.plan);
+  CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
   return found;
 }
 

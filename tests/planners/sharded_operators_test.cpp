@@ -30,7 +30,7 @@ graph::OpGraph random_model(core::Random& random) {
     op.kind = source ? kSources[random.between(0, 2)] : kOthers[random.between(0, 5)];
     if (op.kind == OpKind::input || op.kind == OpKind::activation || op.kind == OpKind::matmul)
       op.parameters = 0;
-    op.output_bytes = op.kept_bytes = core::Bytes(random.between(1, 9) * 100);
+    op.output_bytes = op.saved_bytes = core::Bytes(random.between(1, 9) * 100);
     builder.add(op);
   }
   for (const auto& [from, to] : dag.edges())
@@ -61,8 +61,8 @@ Sum sum(const graph::OpGraph& graph, const planners::ShardedTimes& times, const 
   for (const auto& [from, to] : graph.dag().edges()) {
     const OpId made(static_cast<std::size_t>(from)), reader(static_cast<std::size_t>(to));
     if (inside(made) == inside(reader)) continue;
-    out.seconds += inside(made) ? times.leaving(made, reader) : times.entering(made, reader);
-    const auto part = cost::op_part(graph.op(made), whole.partition[made.index()], 0.5);
+    out.seconds += inside(made) ? times.output_time(made, reader) : times.input_time(made, reader);
+    const auto part = cost::op_shard(graph.op(made), whole.partition[made.index()], 0.5);
     if (!part.whole_output || ++crossings[made.index()] > 1) out.whole_ends = false;
   }
   return out;
@@ -112,6 +112,6 @@ TEST_CASE("sharded operators: a transformer's layers add up exactly, memory of t
         support::near(cost::stage_time(problem, whole, 2).total().total().value(), 1e-12));
   const auto load = operators.load(whole.operators), expected = cost::stage_load(problem, whole);
   CHECK(load.parameters == expected.parameters);
-  CHECK(load.kept == expected.kept);
+  CHECK(load.activations == expected.activations);
   CHECK(load.workspace == expected.workspace);
 }

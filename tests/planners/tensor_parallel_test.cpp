@@ -88,7 +88,7 @@ Gain gain(std::uint64_t first, std::uint64_t last) {
       out.better += estimated(problem, *with) < estimated(problem, *without) * (1 - 1e-9);
     }
     if (!with) continue;
-    CHECK(score::faults(problem, *with).empty());
+    CHECK(score::violations(problem, *with).empty());
     out.together += sharded(*with);
   }
   return out;

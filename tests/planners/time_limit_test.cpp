@@ -26,7 +26,7 @@ graph::OpGraph long_chain(std::size_t layers) {
     const double work = 1e9 + 1e6 * static_cast<double>(v * v % 997);
     op.forward_flops = op.input_gradient_flops = op.weight_gradient_flops = core::Flops(work);
     op.parameters = 100000 + static_cast<std::int64_t>(v * 7919 % 10007);
-    op.output_bytes = op.kept_bytes = core::Bytes(100000 + static_cast<std::int64_t>(v * 31 % 1009));
+    op.output_bytes = op.saved_bytes = core::Bytes(100000 + static_cast<std::int64_t>(v * 31 % 1009));
     builder.add(op);
     if (v > 0) builder.add_edge(core::OpId(v - 1), core::OpId(v));
   }
@@ -98,7 +98,7 @@ TEST_CASE("planners that judge many plans return the best until a limit, or say 
     full = false;
     const auto found = planners::planner(planner).plan(problem, slow, core::StopToken().until_full(full));
     CHECK_FALSE(found.complete);
-    CHECK(score::faults(problem, found.plan).empty());
+    CHECK(score::violations(problem, found.plan).empty());
     CHECK_THROWS_AS(
         planners::planner(planner).plan(problem, slow, core::StopToken().within(core::Seconds(0))),
         core::TimedOut);
@@ -129,7 +129,7 @@ TEST_CASE(
     CHECK_FALSE(found.complete);
     REQUIRE(sizes.size() == 2);
     CHECK(found.plan.stages.front().micro_batch == sizes[1]);
-    CHECK(score::faults(problem, found.plan).empty());
+    CHECK(score::violations(problem, found.plan).empty());
     CHECK_THROWS_AS(planners::planner(planner).plan(problem, options, stop), core::MemoryFull);
   }
 }

@@ -27,7 +27,7 @@ struct Chain {
     const std::size_t v = passes.size();
     auto op = support::unit_op("v" + std::to_string(v), 1e9, random.between(0, 3) * 50);
     op.output_bytes = Bytes(random.between(1, 9) * 100);
-    op.kept_bytes = op.output_bytes;
+    op.saved_bytes = op.output_bytes;
     builder.add(op);
     if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
     if (v > 2 && random.chance(0.2)) builder.add_edge(OpId(v - 3), OpId(v));

@@ -6,7 +6,7 @@
 
 #include "penstock/core/random.hpp"
 #include "penstock/kernels/devices.hpp"
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "round_robin.hpp"
 
@@ -39,7 +39,7 @@ double sensitivity(kernels::Backend& host, const CutModel& cut, const TrainingSe
 }  // namespace
 
 void check_training(const CutModel& cut, const Accuracy& accuracy) {
-  REQUIRE(plan::structural_faults(cut.graph, cut.cluster, cut.plan) == std::vector<std::string>{});
+  REQUIRE(plan::structural_violations(cut.graph, cut.cluster, cut.plan) == std::vector<std::string>{});
   const auto host = kernels::open_device("host", 1);
   const auto optimizer = cut.plan.training.optimizer;
   TrainingSetup setup;

@@ -13,7 +13,7 @@
 #include "replay/groups/relay.hpp"
 #include "replay/run/concurrent.hpp"
 #include "replay/run/sequential.hpp"
-#include "replay/worker/cut.hpp"
+#include "replay/worker/sharding.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
@@ -118,7 +118,7 @@ TEST_CASE("strips of one tensor have in common what both have") {
     const auto strip = [&](std::int64_t all) {
       std::int64_t rows = random.between(1, 4);
       while (all % rows != 0) --rows;
-      replay::Strip out{rows, all / rows};
+      replay::Shard out{rows, all / rows};
       for (int at = 0, spans = random.between(1, 3); spans > 0; --spans) {
         const int begin = random.between(at, static_cast<int>(out.width));
         at = random.between(begin, static_cast<int>(out.width));
@@ -126,8 +126,8 @@ TEST_CASE("strips of one tensor have in common what both have") {
       }
       return out;
     };
-    const replay::Strip a = strip(24), b = strip(24);
-    const auto places = [](const replay::Strip& s) {  // by number of the tensor; -1: not here
+    const replay::Shard a = strip(24), b = strip(24);
+    const auto places = [](const replay::Shard& s) {  // by number of the tensor; -1: not here
       std::vector<std::int64_t> out(24, -1);
       std::int64_t next = 0;
       for (std::int64_t row = 0; row < s.rows; ++row)

@@ -21,7 +21,7 @@ class Guest final : public kernels::Backend {
   std::string name() const override { return "guest"; }
   std::string place() const override { return place_; }
   std::vector<std::pair<std::string, std::string>> identity() const override { return host_->identity(); }
-  bool supports(kernels::Number number) const override { return host_->supports(number); }
+  bool supports(kernels::Precision precision) const override { return host_->supports(precision); }
   std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
     return host_->allocate(element, count);
   }
@@ -44,12 +44,12 @@ class Guest final : public kernels::Backend {
     host_->add(to, term, stream);
   }
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                               kernels::Number number) override {
-    return host_->make_kernel(op, samples, number);
+                                               kernels::Precision precision) override {
+    return host_->make_kernel(op, samples, precision);
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               kernels::Number number) override {
-    return host_->make_update(rule, count, number);
+                                               kernels::Precision precision) override {
+    return host_->make_update(rule, count, precision);
   }
 
   std::unique_ptr<kernels::Collectives> collectives(const std::vector<kernels::Backend*>& ranks,

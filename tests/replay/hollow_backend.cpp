@@ -6,7 +6,7 @@ namespace {
 using graph::Pass;
 using kernels::Buffer;
 using kernels::Element;
-using kernels::Number;
+using kernels::Precision;
 using kernels::Stream;
 
 class HollowBuffer : public Buffer {
@@ -49,7 +49,7 @@ class HollowBackend : public kernels::Backend {
   explicit HollowBackend(kernels::Backend& host) : host_(host) {}
   std::string name() const override { return "hollow"; }
   std::vector<std::pair<std::string, std::string>> identity() const override { return host_.identity(); }
-  bool supports(Number number) const override { return host_.supports(number); }
+  bool supports(Precision precision) const override { return host_.supports(precision); }
   std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override {
     return std::make_unique<HollowBuffer>(element, count);
   }
@@ -60,12 +60,12 @@ class HollowBackend : public kernels::Backend {
   void zero(Buffer&, Stream&) override {}
   void add(Buffer&, const Buffer&, Stream&) override {}
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                               Number number) override {
-    return std::make_unique<HollowKernel>(host_.make_kernel(op, samples, number));
+                                               Precision precision) override {
+    return std::make_unique<HollowKernel>(host_.make_kernel(op, samples, precision));
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               Number number) override {
-    return std::make_unique<HollowUpdate>(host_.make_update(rule, count, number));
+                                               Precision precision) override {
+    return std::make_unique<HollowUpdate>(host_.make_update(rule, count, precision));
   }
 
  private:

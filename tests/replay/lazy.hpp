@@ -10,13 +10,13 @@
 namespace penstock::replay::test {
 
 /// All streams of all lazy devices.
-class LazyWorld {
+class LazyDevices {
  public:
-  explicit LazyWorld(std::uint64_t seed) : random_(seed) {}
-  LazyWorld(const LazyWorld&) = delete;
-  LazyWorld& operator=(const LazyWorld&) = delete;
+  explicit LazyDevices(std::uint64_t seed) : random_(seed) {}
+  LazyDevices(const LazyDevices&) = delete;
+  LazyDevices& operator=(const LazyDevices&) = delete;
   /// Lines wait for each other, and so hold each other.
-  ~LazyWorld() {
+  ~LazyDevices() {
     for (const auto& line : lines_) line->tasks.clear();
   }
 
@@ -60,24 +60,24 @@ class LazyWorld {
   std::vector<std::shared_ptr<Line>> lines_;
 };
 
-struct LazyMark final : kernels::Event {
-  explicit LazyMark(LazyWorld::Moment when) : moment(std::move(when)) {}
+struct LazyEvent final : kernels::Event {
+  explicit LazyEvent(LazyDevices::Moment when) : moment(std::move(when)) {}
   core::Seconds since(const kernels::Event&) const override { return core::Seconds(1); }
   bool reached() const override { return true; }
-  LazyWorld::Moment moment;
+  LazyDevices::Moment moment;
 };
 
 class LazyStream final : public kernels::Stream {
  public:
-  explicit LazyStream(LazyWorld& world) : world_(world), line_(world.line()) {}
+  explicit LazyStream(LazyDevices& devices) : devices_(devices), line_(devices.line()) {}
   void add(std::function<void()> work) { line_->tasks.push_back({std::move(work)}); }
   std::unique_ptr<kernels::Event> record_event() override {
-    return std::make_unique<LazyMark>(LazyWorld::Moment{line_, line_->tasks.size()});
+    return std::make_unique<LazyEvent>(LazyDevices::Moment{line_, line_->tasks.size()});
   }
   void wait(const kernels::Event& event) override {
-    line_->tasks.push_back({nullptr, dynamic_cast<const LazyMark&>(event).moment});
+    line_->tasks.push_back({nullptr, dynamic_cast<const LazyEvent&>(event).moment});
   }
-  void synchronise() override { world_.run(); }
+  void synchronise() override { devices_.run(); }
   void evict_caches() override {}
   std::function<void()> bundle(int copies, const std::function<void()>& body) override {
     return [copies, body] {
@@ -86,22 +86,22 @@ class LazyStream final : public kernels::Stream {
   }
 
  private:
-  LazyWorld& world_;
-  std::shared_ptr<LazyWorld::Line> line_;
+  LazyDevices& devices_;
+  std::shared_ptr<LazyDevices::Line> line_;
 };
 
 class Lazy final : public kernels::Backend {
  public:
-  Lazy(LazyWorld& world, std::size_t number) : world_(world), number_(number) {}
+  Lazy(LazyDevices& devices, std::size_t number) : devices_(devices), number_(number) {}
 
   std::string name() const override { return "lazy"; }
   std::string place() const override { return "lazy " + std::to_string(number_); }
   std::vector<std::pair<std::string, std::string>> identity() const override { return host_->identity(); }
-  bool supports(kernels::Number number) const override { return host_->supports(number); }
+  bool supports(kernels::Precision precision) const override { return host_->supports(precision); }
   std::unique_ptr<kernels::Buffer> allocate(kernels::Element element, std::int64_t count) override {
     return host_->allocate(element, count);
   }
-  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<LazyStream>(world_); }
+  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<LazyStream>(devices_); }
   void write(kernels::Buffer& to, std::span<const std::byte> bytes) override { host_->write(to, bytes); }
   void read(const kernels::Buffer& from, std::span<std::byte> bytes) override { host_->read(from, bytes); }
   void copy(kernels::Buffer& to, const kernels::Buffer& from, kernels::Stream& stream) override {
@@ -114,12 +114,12 @@ class Lazy final : public kernels::Backend {
     later(stream, [this, a = whole(to), b = whole(term)]() mutable { host_->add(a, b, *now_); });
   }
   std::unique_ptr<kernels::Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                               kernels::Number number) override {
-    return std::make_unique<LazyKernel>(host_->make_kernel(op, samples, number), *now_);
+                                               kernels::Precision precision) override {
+    return std::make_unique<LazyKernel>(host_->make_kernel(op, samples, precision), *now_);
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               kernels::Number number) override {
-    return std::make_unique<LazyUpdate>(host_->make_update(rule, count, number), *now_);
+                                               kernels::Precision precision) override {
+    return std::make_unique<LazyUpdate>(host_->make_update(rule, count, precision), *now_);
   }
 
  private:
@@ -157,7 +157,7 @@ class Lazy final : public kernels::Backend {
     kernels::Stream& now;
   };
 
-  LazyWorld& world_;
+  LazyDevices& devices_;
   const std::size_t number_;
   std::unique_ptr<kernels::Backend> host_ = kernels::open_device("host", 1);
   std::unique_ptr<kernels::Stream> now_ = host_->make_stream();

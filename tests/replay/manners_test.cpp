@@ -202,9 +202,9 @@ TEST_CASE("an iteration put on all streams at once trains alike, in whatever ord
                           .replicas = replicas,
                           .recompute = seed == 3 ? plan::kRecomputeStage : plan::Recomputation()});
       const auto program = replay::lower(model.graph, {model.graph, model.plan});
-      replay::test::LazyWorld world(seed);
+      replay::test::LazyDevices devices(seed);
       Team lazy(model, program,
-                [&](std::size_t d) { return std::make_unique<replay::test::Lazy>(world, d); });
+                [&](std::size_t d) { return std::make_unique<replay::test::Lazy>(devices, d); });
       Team hosts(model, program);
       std::vector<replay::DeviceWorker*> workers;
       for (const auto& worker : lazy.owned) workers.push_back(worker.get());

@@ -257,8 +257,8 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
     for (std::size_t v = 1; v < 3; ++v) builder.add_edge(core::OpId(v - 1), core::OpId(v));
     c.graph = builder.build();
     const Program program = lower(c.graph, {c.graph, c.plan, c.order});
-    std::vector<schedule::Row> rows;  // passes alone
-    for (const schedule::Row& row : c.order.ranks) {
+    std::vector<schedule::RankOrder> rows;  // passes alone
+    for (const schedule::RankOrder& row : c.order.ranks) {
       rows.emplace_back();
       for (const schedule::Action& a : row)
         if (!updates(a.kind)) rows.back().push_back(a);

@@ -42,7 +42,7 @@ struct Pass {
   std::unique_ptr<kernels::Stream> stream;
 
   void add(Weights& sums, const Weights& weights, Samples samples) {
-    GraphRun run(host, graph, samples.count, setup.number, 1);
+    GraphRun run(host, graph, samples.count, setup.precision, 1);
     for (const auto& [id, tensors] : weights)
       for (std::size_t i = 0; i < tensors.size(); ++i) write_values(host, *run.parameters(id)[i], tensors[i]);
     for (std::size_t v = 0; v < graph.size(); ++v)
@@ -76,7 +76,7 @@ struct Pass {
 
 Weights first_weights(const graph::OpGraph& graph, const TrainingSetup& setup) {
   Weights out;
-  const auto wires = kernels::wire(graph, setup.number);
+  const auto wires = kernels::wire(graph, setup.precision);
   for (std::size_t v = 0; v < graph.size(); ++v)
     for (const kernels::Parameter& parameter : wires[v].parameters)
       if (parameter.owner.op == OpId(v))
@@ -88,7 +88,7 @@ Weights gradients(kernels::Backend& host, const graph::OpGraph& graph, const Tra
                   const Weights& weights, Samples samples, std::int64_t at_once) {
   Weights sums;
   shape(sums, weights);
-  Pass pass{host, graph, setup, kernels::wire(graph, setup.number), host.make_stream()};
+  Pass pass{host, graph, setup, kernels::wire(graph, setup.precision), host.make_stream()};
   for (std::int64_t first = samples.first; first < samples.end(); first += at_once)
     pass.add(sums, weights, {first, at_once});
   return sums;

@@ -28,10 +28,10 @@ float* numbers(const Region& region) {
 }
 
 /// What is there already must be the same, bit by bit.
-void put(const Values& part, const Strip& strip, Values& whole) {
+void put(const Values& part, const Shard& shard, Values& whole) {
   const auto count = static_cast<std::int64_t>(whole.size());
   bool same = true;
-  each_common(strip, {1, count, {{0, count}}}, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
+  each_common(shard, {1, count, {{0, count}}}, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
       double& value = whole[static_cast<std::size_t>(to + i)];
       const double found = part[static_cast<std::size_t>(from + i)];
@@ -47,7 +47,7 @@ void put(const Values& part, const Strip& strip, Values& whole) {
 RoundRobin::RoundRobin(kernels::Backend& host, const cost::Problem& problem, const plan::Plan& plan,
                        const Program& program, const TrainingSetup& setup)
     : host_(host), graph_(problem.graph), plan_(plan), program_(program), groups_(plan) {
-  const auto wires = kernels::wire(graph_, setup.number);
+  const auto wires = kernels::wire(graph_, setup.precision);
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     workers_.push_back(
         program.devices[d].empty() ? nullptr : make_worker(host, problem, plan, DeviceId(d), program, setup));
@@ -264,11 +264,11 @@ void RoundRobin::read(core::StageId id, Read which, Weights& out) const {
     for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
       const std::size_t device = stage.devices[m].index();
       const auto buffers = (*workers_[device].*which)(op);
-      const Part& part = divisions_[device]->part(op);
+      const OperatorShard& part = divisions_[device]->shard(op);
       for (std::size_t i = 0; i < buffers.size(); ++i) {
         const std::int64_t count = divisions_[device]->weights(part.parameters[i].owner).whole.count();
         if (out[op].size() <= i) out[op].emplace_back(static_cast<std::size_t>(count), std::nan(""));
-        put(read_values(host_, *buffers[i]), part.cuts[i].strip(m, 1, count), out[op][i]);
+        put(read_values(host_, *buffers[i]), part.shardings[i].shard(m, 1, count), out[op][i]);
       }
     }
     // Gradients of other replicas may have been used already.

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
@@ -154,7 +154,7 @@ void check_simulated(const CutModel& m) {
   CHECK(sums(replayed) == sums(simulated));
   CHECK(to_seconds(replayed.iteration).value() ==
         support::near(to_seconds(simulated.iteration).value(), 1e-9));
-  CHECK(check::trace_faults(m.problem(), {m.problem().graph, m.plan, order}, simulated) ==
+  CHECK(check::trace_violations(m.problem(), {m.problem().graph, m.plan, order}, simulated) ==
         std::vector<std::string>{});
 }
 

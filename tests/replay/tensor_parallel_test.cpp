@@ -264,13 +264,13 @@ TEST_CASE("without a flush groups train as single devices do") {
 
 TEST_CASE("in bf16 groups learn what one device does, to the rounding of their sums") {
   const auto host = kernels::open_device("host", 1);
-  if (!host->supports(kernels::Number::bf16)) {
+  if (!host->supports(kernels::Precision::bf16)) {
     support::skip("the host does not compute in bf16");
     return;
   }
   const CutModel model = cut_model(models::build("transformer", kSmall.at("transformer")),
                                    {.rank = {0, 1}, .tensor_parallel = 2});
-  const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
+  const replay::TrainingSetup setup{.precision = kernels::Precision::bf16, .rule = {.rate = 1e-3f}};
   const Weights expected = replay::test::gradients(
       *host, model.graph, setup, replay::test::first_weights(model.graph, setup), {0, 4}, 4);
   const auto program = replay::lower(model.graph, {model.graph, model.plan});

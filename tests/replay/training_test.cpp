@@ -106,12 +106,12 @@ TEST_CASE("images: convolutions, batch norm, activations in place, pools") {
 
 TEST_CASE("in bf16 a replay learns what one device does, to the rounding of its sums") {
   const auto host = kernels::open_device("host", 1);
-  if (!host->supports(kernels::Number::bf16)) {
+  if (!host->supports(kernels::Precision::bf16)) {
     support::skip("the host does not compute in bf16");
     return;
   }
   const CutModel cut = cut_model(small_chain(), {.schedule = "zb_h1", .rank = {0, 1}, .mini_batch = 8});
-  const replay::TrainingSetup setup{.number = kernels::Number::bf16, .rule = {.rate = 1e-3f}};
+  const replay::TrainingSetup setup{.precision = kernels::Precision::bf16, .rule = {.rate = 1e-3f}};
   const Weights expected = replay::test::gradients(*host, cut.graph, setup,
                                                    replay::test::first_weights(cut.graph, setup), {0, 8}, 8);
   const replay::Program program = replay::lower(cut.graph, {cut.graph, cut.plan});
@@ -147,7 +147,7 @@ using Given = std::map<std::string, std::string>;
 /// The same operators, each with parameters of its own: stages share none.
 graph::OpGraph untied(const graph::OpGraph& model) {
   graph::GraphBuilder builder(model.name());
-  const auto wires = kernels::wire(model, kernels::Number::fp32);
+  const auto wires = kernels::wire(model, kernels::Precision::fp32);
   for (std::size_t v = 0; v < model.size(); ++v) {
     graph::Operator op = model.op(core::OpId(v));
     op.parameters = 0;

@@ -8,7 +8,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/lowering.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -24,22 +24,22 @@ ScheduleShape shape(int ranks, int chunks, int micro_batches) {
   return out;
 }
 
-std::vector<std::string> faults(const std::string& family, const ScheduleShape& shape) {
+std::vector<std::string> violations(const std::string& family, const ScheduleShape& shape) {
   const Schedule schedule = make_schedule(family, shape);
-  return schedule_faults(schedule, (shape.micro_batches + schedule.halves / 2) / schedule.copies);
+  return schedule_violations(schedule, (shape.micro_batches + schedule.halves / 2) / schedule.copies);
 }
 
 /// A schedule file without idle cells.
 std::string published(const std::string& path) {
   Schedule schedule = load_schedule(path);
-  for (Row& row : schedule.ranks)
+  for (RankOrder& row : schedule.ranks)
     std::erase_if(row, [](const Action& action) { return action.kind == ActionKind::idle; });
   return to_csv(schedule);
 }
 
 /// The rows of a schedule as one text without the messages and the like.
 std::string computations(Schedule schedule) {
-  for (Row& row : schedule.ranks)
+  for (RankOrder& row : schedule.ranks)
     std::erase_if(row, [](const Action& action) {
       return action.kind > ActionKind::backward && action.kind != ActionKind::overlapped;
     });
@@ -68,7 +68,7 @@ TEST_CASE("Megatron's group sizes: order of micro-batches in groups of 3, the la
   for (const Action& action : schedule.ranks[0])
     if (action.kind == ActionKind::forward) order += std::to_string(action.micro_batch);
   CHECK(order == "0120123434");
-  CHECK(schedule_faults(schedule, 5).empty());
+  CHECK(schedule_violations(schedule, 5).empty());
 }
 
 TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
@@ -85,15 +85,15 @@ TEST_CASE("PyTorch's matrix of chunks, micro-batches and ranks has no faults") {
       if (family != std::string("looped_bfs") && micro_batches % std::max(1, micro_batches / ranks) != 0)
         CHECK_THROWS_AS(make_schedule(family, shape(ranks, chunks, micro_batches)), core::BadInput);
       else
-        CHECK(faults(family, shape(ranks, chunks, micro_batches)).empty());
+        CHECK(violations(family, shape(ranks, chunks, micro_batches)).empty());
     for (const char* family : {"gpipe", "1f1b"})
-      CHECK(faults(family, shape(ranks, 1, micro_batches)).empty());
+      CHECK(violations(family, shape(ranks, 1, micro_batches)).empty());
     if (chunks == 2)
-      CHECK(faults("zbv", shape(ranks, 2, micro_batches)).empty());
+      CHECK(violations("zbv", shape(ranks, 2, micro_batches)).empty());
     else
       CHECK_THROWS_AS(make_schedule("zbv", shape(ranks, chunks, micro_batches)), core::BadInput);
     if (chunks == 2 && micro_batches >= 2 * ranks)
-      CHECK(faults("dualpipev", shape(ranks, 2, micro_batches)).empty());
+      CHECK(violations("dualpipev", shape(ranks, 2, micro_batches)).empty());
     else
       CHECK_THROWS_AS(make_schedule("dualpipev", shape(ranks, chunks, micro_batches)), core::BadInput);
   }
@@ -113,7 +113,7 @@ TEST_CASE("random shapes: every family either refuses in words or makes a schedu
       CAPTURE(s.micro_batches);
       CAPTURE(s.group);
       try {
-        const auto found = faults(family.name, s);
+        const auto found = violations(family.name, s);
         CHECK(found == std::vector<std::string>{});
         made.insert(family.name);
       } catch (const core::BadInput& e) {
@@ -159,13 +159,13 @@ TEST_CASE("a group changes the schedule, or the family refuses it") {
                  to_csv(make_schedule(family.name, shape(4, family.chunks, 8))) ||
              micro_batches_per_update(policy, grouped) != micro_batches_per_update(policy, shape(4, 1, 8))));
     } else {
-      std::string fault;
+      std::string violation;
       try {
         make_schedule(family.name, grouped);
       } catch (const core::BadInput& e) {
-        fault = e.what();
+        violation = e.what();
       }
-      CHECK(fault.starts_with(family.name + ": needs no group, it has none (ranks 4"));
+      CHECK(violation.starts_with(family.name + ": needs no group, it has none (ranks 4"));
     }
   }
 }

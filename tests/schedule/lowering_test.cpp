@@ -4,7 +4,7 @@
 
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -74,9 +74,9 @@ TEST_CASE("whatever is added, every family stays free of faults, with each pass 
     const Schedule made = make_schedule(family.name, shape);
     const Schedule lowered = add_messages(add_reductions(add_unshards(merge_backwards(made))));
     CAPTURE(family.name);
-    CHECK(schedule_faults(lowered, micro_batches(made)) == std::vector<std::string>{});
+    CHECK(schedule_violations(lowered, micro_batches(made)) == std::vector<std::string>{});
     Schedule bare = lowered;
-    for (Row& row : bare.ranks)
+    for (RankOrder& row : bare.ranks)
       std::erase_if(row, [](const Action& a) {
         return a.kind >= ActionKind::send_forward && a.kind <= ActionKind::reduce_gradient;
       });

@@ -43,7 +43,7 @@ std::string refusal(const Pipeline& pipeline, const MachineOrder& order) {
 std::string with_fault(const std::function<void(Pipeline&)>& spoil) {
   Pipeline pipeline = pair_of_stages(true);
   spoil(pipeline);
-  return fault(pipeline);
+  return violation(pipeline);
 }
 
 /// The same meaning by rounds over everything: whatever can still start later is moved, until nothing moves.

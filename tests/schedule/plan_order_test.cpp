@@ -118,7 +118,7 @@ TEST_CASE("without a flush mini-batches follow each other") {
   const auto p = derived(chain({0, 1}, 2, "pipedream"));
   CHECK(schedule::mini_batches(p) == 10);
   CHECK(row(p).starts_with("0F0 0F1 0B0 0F2 0B1 0STEP 0F3 0B2 0F4 0B3 0STEP"));
-  CHECK(schedule::order_faults(p, schedule::plan_order(p)).empty());
+  CHECK(schedule::order_violations(p, schedule::plan_order(p)).empty());
   // On two replicas each runs every other micro-batch; the reduction hides behind one mini-batch.
   const auto twins = derived(chain({0}, 4, "pipedream", 2));
   CHECK(row(twins).starts_with("0F0 0B0 0F1 0B1 0REDUCE_GRAD 0F2 0B2 0F3 0B3 0REDUCE_GRAD 0STEP 0F4"));
@@ -163,8 +163,8 @@ TEST_CASE("order faults are found") {
   const auto p = one_stage(2, 1, 1, 1);
   const auto f0 = schedule::forward(0, 0), f1 = schedule::forward(0, 1), b0 = schedule::backward(0, 0),
              b1 = schedule::backward(0, 1);
-  const auto faulty = [&](const schedule::Row& order) {
-    return !schedule::order_faults(p, schedule::Schedule{{order}, {0}}).empty();
+  const auto faulty = [&](const schedule::RankOrder& order) {
+    return !schedule::order_violations(p, schedule::Schedule{{order}, {0}}).empty();
   };
   CHECK(!faulty({f0, b0, f1, b1}));
   CHECK(faulty({f0, f1, b0, b1}));  // two in flight, one allowed

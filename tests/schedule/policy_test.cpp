@@ -6,7 +6,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 
 using namespace penstock;
 using namespace penstock::schedule;
@@ -35,7 +35,7 @@ TEST_CASE("whatever a policy picks, the schedule has no faults") {
     };
     const auto placement = random.chance(0.5) ? loop_placement(p, v) : zigzag_placement(p, v);
     const Schedule schedule = schedule_by_policy({placement, p, m, random.chance(0.5)}, any);
-    CHECK(schedule_faults(schedule, m) == std::vector<std::string>{});
+    CHECK(schedule_violations(schedule, m) == std::vector<std::string>{});
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "support/reference_data.hpp"
 
 using namespace penstock;
@@ -36,7 +36,7 @@ TEST_CASE("line ends of either kind, blanks around a cell, an idle rank") {
   const auto schedule = parse_schedule("0F0, 0B0 \r\n   \r\n1F0\r\n\r\n \t", "g.csv");
   REQUIRE(schedule.ranks.size() == 3);
   CHECK(token(schedule.ranks[0][1]) == "0B0");
-  CHECK(schedule.ranks[1] == schedule::Row{{}});
+  CHECK(schedule.ranks[1] == schedule::RankOrder{{}});
 }
 
 TEST_CASE("bad cells are refused with line and cell") {
@@ -91,7 +91,7 @@ TEST_CASE("published schedules read, print the same and have no faults") {
     CAPTURE(path);
     const auto schedule = schedule::load_schedule(path);
     CHECK(parse_schedule(to_csv(schedule), path) == schedule);
-    CHECK(schedule_faults(schedule, micro_batches(schedule)) == std::vector<std::string>{});
+    CHECK(schedule_violations(schedule, micro_batches(schedule)) == std::vector<std::string>{});
     ++files;
   }
   CHECK(files >= 5);

@@ -14,7 +14,7 @@ using namespace penstock::schedule;
 
 namespace {
 
-std::vector<Row> one_f_one_b(int ranks, int micro_batches) {
+std::vector<RankOrder> one_f_one_b(int ranks, int micro_batches) {
   ScheduleShape shape;
   shape.ranks = ranks, shape.micro_batches = micro_batches;
   return make_schedule("1f1b", shape).ranks;
@@ -22,7 +22,7 @@ std::vector<Row> one_f_one_b(int ranks, int micro_batches) {
 
 /// What a rule says of each forward and backward (of micro-batch k on rank r), held against every cell.
 template <class Rule>
-void check_staleness(const std::vector<Row>& rows, const WeightVersions& found, Rule rule) {
+void check_staleness(const std::vector<RankOrder>& rows, const WeightVersions& found, Rule rule) {
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t c = 0; c < rows[r].size(); ++c) {
       CAPTURE(r);
@@ -68,7 +68,8 @@ TEST_CASE("1F1B-RR: floor((R-1-earlier)/replicas) + 1 versions, over random repl
     std::vector<int> replicas;
     int ranks = 0;
     for (int s = random.between(1, 5); s > 0; --s) ranks += replicas.emplace_back(random.between(1, 4));
-    const auto found = weight_versions(round_robin_rows(replicas, 12 * 4 * ranks), weight_policy("stashing"));
+    const auto found =
+        weight_versions(round_robin_orders(replicas, 12 * 4 * ranks), weight_policy("stashing"));
     std::vector<int> expected;
     int earlier = 0;
     for (const int count : replicas) {
@@ -80,16 +81,16 @@ TEST_CASE("1F1B-RR: floor((R-1-earlier)/replicas) + 1 versions, over random repl
   // VGG-16 on 16 devices, 15-1: two versions on the input stage, one on the last.
   auto fifteen = std::vector<int>(15, 2);
   fifteen.push_back(1);
-  CHECK(weight_versions(round_robin_rows({15, 1}, 60), weight_policy("stashing")).held == fifteen);
+  CHECK(weight_versions(round_robin_orders({15, 1}, 60), weight_policy("stashing")).held == fifteen);
 }
 
 TEST_CASE("round robin: micro-batch b goes to replica b mod r, with warm-up by rank") {
   Schedule schedule;
-  schedule.ranks = round_robin_rows({2, 1}, 4);
+  schedule.ranks = round_robin_orders({2, 1}, 4);
   CHECK(to_csv(schedule) == "0F0,0F2,0B0,0B2\n0F1,0F3,0B1,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n");
-  CHECK_THROWS_WITH_AS(round_robin_rows({2, 3}, 4), "4 micro-batches do not go evenly to 3 replicas",
+  CHECK_THROWS_WITH_AS(round_robin_orders({2, 3}, 4), "4 micro-batches do not go evenly to 3 replicas",
                        core::BadInput);
-  CHECK_THROWS_AS(round_robin_rows({0}, 4), core::BadInput);
+  CHECK_THROWS_AS(round_robin_orders({0}, 4), core::BadInput);
 }
 
 TEST_CASE("2BW: version max(floor(k/g) - 1, 0), two at once, one update missed") {

@@ -68,7 +68,7 @@ TEST_CASE("a stage is as slow as the slower of computing and sending, plus its s
   const auto cluster = support::tiny_cluster(2, 1, 1e6);
   const auto network = score::assume_network(cluster, {});
   cost::StageLoad load;
-  load.entering = load.leaving = Bytes(1000);
+  load.inputs = load.outputs = Bytes(1000);
   load.parameters = Bytes(4000);
   // Micro-batch 4 on 2 devices: 2 samples each; 2 * 2 kB at 1 MB/s is 4 ms per micro-batch: 1 ms per sample.
   const auto slow_link = score::stage_terms(network, load, core::Seconds(1e-3), 4, 2, 8);
@@ -132,10 +132,10 @@ TEST_CASE("the judge says how much memory is missing where") {
   const cost::Problem problem{g, cluster, costs, p.training};
   // Stage 0: kept 1 kB * 4 samples, gradients of its output 2 * 1 kB * 2: 8,000 bytes: fits. Stage 1: (kept 1
   // + entering 1) kB * 2, working 2 kB * 2, buffer 1 kB * 2: 10,000 bytes: fits.
-  CHECK(score::faults(problem, p).empty());
+  CHECK(score::violations(problem, p).empty());
   p.stages[0].in_flight = 8;
-  REQUIRE(score::faults(problem, p).size() == 1);
-  CHECK(score::faults(problem, p)[0] ==
+  REQUIRE(score::violations(problem, p).size() == 1);
+  CHECK(score::violations(problem, p)[0] ==
         "stage 0 needs 11.7 KiB on device 0, which has 9.77 KiB: 1.95 KiB missing");
 }
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/crowded_costs.hpp"
 #include "support/fixed_costs.hpp"
@@ -54,7 +54,8 @@ struct Apart {
     const cost::Problem problem{graph, cluster, costs, plan.training};
     const schedule::ScheduledPlan scheduled{graph, plan};
     const auto trace = sim::simulate(problem, scheduled, options);
-    for (const auto& fault : check::trace_faults(problem, scheduled, trace, options)) FAIL_CHECK(fault);
+    for (const auto& violation : check::trace_violations(problem, scheduled, trace, options))
+      FAIL_CHECK(violation);
     std::vector<double> out(cluster.size());
     for (const auto& span : trace.spans)
       out[span.device.index()] = std::max(out[span.device.index()], to_seconds(span.end).value());
@@ -123,13 +124,15 @@ TEST_CASE("devices of other nodes, and a world told to have no crowding, are not
 }
 
 TEST_CASE("the verifier notices passes that nobody slowed, and passes slowed for nothing") {
-  const Apart world({1, 2}, {1, 0.5}, two_devices(), {0, 0});
-  const cost::Problem problem{world.graph, world.cluster, world.costs, world.plan.training};
-  const schedule::ScheduledPlan scheduled{world.graph, world.plan};
+  const Apart scenario({1, 2}, {1, 0.5}, two_devices(), {0, 0});
+  const cost::Problem problem{scenario.graph, scenario.cluster, scenario.costs, scenario.plan.training};
+  const schedule::ScheduledPlan scheduled{scenario.graph, scenario.plan};
   sim::SimulationOptions crowded, apart;
   apart.crowding = false;
-  CHECK(!check::trace_faults(problem, scheduled, sim::simulate(problem, scheduled, apart), crowded).empty());
-  CHECK(!check::trace_faults(problem, scheduled, sim::simulate(problem, scheduled, crowded), apart).empty());
+  CHECK(!check::trace_violations(problem, scheduled, sim::simulate(problem, scheduled, apart), crowded)
+             .empty());
+  CHECK(!check::trace_violations(problem, scheduled, sim::simulate(problem, scheduled, crowded), apart)
+             .empty());
 }
 
 TEST_CASE("beyond what was measured the slowdown grows on") {

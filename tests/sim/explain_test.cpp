@@ -9,7 +9,7 @@
 #include "penstock/planners/planner.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "sim/engine.hpp"
 #include "sim/explain/critical_path.hpp"
@@ -278,14 +278,14 @@ TEST_CASE("on random problems every path tiles its run, whatever the network and
     const auto plan = random_plan(seed, problem);
     if (!plan) continue;
     const auto order = schedule::plan_order(*plan);
-    const auto world = sim::parse_imperfection(
+    const auto perturbation = sim::parse_perturbation(
         "devices: [{device: 0, speed: 0.5}]\n"
         "jitter: {forward: {lognormal: 20%}, transfer: {uniform: 30%}}\n",
         "world.yaml", problem.cluster);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair})
       for (const auto collective : {sim::Collective::closed_form, sim::Collective::automatic}) {
         sim::SimulationOptions options{network, collective};
-        if (seed % 4 == 1) options.imperfection = &world;
+        if (seed % 4 == 1) options.perturbation = &perturbation;
         const auto explained = sim::explain(problem, {problem.graph, *plan, order}, options, 1);
         check_tiles(explained);
         CHECK(explained.iteration == sim::simulate_time(problem, {problem.graph, *plan, order}, options));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -31,9 +31,9 @@ struct Case {
   trace::Trace simulated() const {
     const auto order = schedule::plan_order(plan);
     const auto trace = sim::simulate(problem(), {problem().graph, plan, order}, {sim::NetworkModel::fifo});
-    for (const auto& fault :
-         check::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
-      FAIL_CHECK(fault);
+    for (const auto& violation :
+         check::trace_violations(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
+      FAIL_CHECK(violation);
     return trace;
   }
 };
@@ -125,9 +125,9 @@ TEST_CASE("late recomputation waits for its gradient, early recomputation hides 
   const auto late = c.simulated();
   CHECK(to_seconds(late.iteration - early.iteration).value() == support::near(1));
   const auto order = schedule::plan_order(c.plan);
-  CHECK_FALSE(
-      check::trace_faults(c.problem(), {c.problem().graph, c.plan, order}, early, {sim::NetworkModel::fifo})
-          .empty());
+  CHECK_FALSE(check::trace_violations(c.problem(), {c.problem().graph, c.plan, order}, early,
+                                      {sim::NetworkModel::fifo})
+                  .empty());
 }
 
 TEST_CASE("what is recomputed stays until its weight gradient, and the judge counts it") {
@@ -150,19 +150,19 @@ TEST_CASE("the judge tells what weights do not allow, and where stages share a d
   // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not asked
   // then.
   Case c = chain("pipedream_2bw", {0, 1, 2}, 1);
-  const auto told = [&] { return score::faults(c.problem(), c.plan); };
+  const auto told = [&] { return score::violations(c.problem(), c.plan); };
   REQUIRE(told().size() == 1);
   CHECK(told()[0].find("more micro-batches per update are needed") != std::string::npos);
-  CHECK(score::rule_faults(c.problem(), c.plan) == told());
-  CHECK(score::stage_faults(c.problem(), c.plan).empty());  // that is the order's
+  CHECK(score::rule_violations(c.problem(), c.plan) == told());
+  CHECK(score::stage_violations(c.problem(), c.plan).empty());  // that is the order's
   c.plan.training.mini_batch = 3;
   CHECK(told().empty());
   Case shared = chain("zbv", schedule::zigzag_placement(2, 2), 4);
   for (const char* family : {"list_order", "pipedream"}) {
     shared.plan.schedule = family;
-    const auto faults = score::faults(shared.problem(), shared.plan);
-    REQUIRE(faults.size() == 1);
-    CHECK(faults[0] ==
+    const auto violations = score::violations(shared.problem(), shared.plan);
+    REQUIRE(violations.size() == 1);
+    CHECK(violations[0] ==
           std::string(family) + " runs one stage on a device; stage 2 shares its devices with another");
   }
 }

@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "sim/tasks/rows.hpp"
 #include "support/fixed_costs.hpp"
@@ -28,7 +28,7 @@ cluster::Cluster slowed(const cluster::Cluster& cluster, std::size_t switches, d
 }
 
 /// gpipe on two stages, two micro-batches of 1 s passes, 1 kB over cables of 1 kB/s.
-trace::Trace two_stages(double factor, const std::string& imperfection = "") {
+trace::Trace two_stages(double factor, const std::string& yaml = "") {
   const auto graph = support::tiny_graph(2, {{0, 1}});
   const auto cluster = slowed(support::tiny_cluster(2, 1 << 30, 1000), 1, factor);
   const auto costs = support::FixedCosts::uniform(2, 1, 1);
@@ -38,11 +38,12 @@ trace::Trace two_stages(double factor, const std::string& imperfection = "") {
   plan.stages = {{{OpId(0)}, {DeviceId(0)}, 1, 1, 2, {}}, {{OpId(1)}, {DeviceId(1)}, 1, 1, 2, {}}};
   const cost::Problem problem{graph, cluster, costs, plan.training};
   sim::SimulationOptions options;
-  const auto world = sim::parse_imperfection(imperfection.empty() ? "{}" : imperfection, "i.yaml", cluster);
-  if (!imperfection.empty()) options.imperfection = &world;
+  const auto perturbation = sim::parse_perturbation(yaml.empty() ? "{}" : yaml, "i.yaml", cluster);
+  if (!yaml.empty()) options.perturbation = &perturbation;
   const auto trace = sim::simulate(problem, {problem.graph, plan}, options);
-  if (imperfection.empty())
-    for (const auto& fault : check::trace_faults(problem, {problem.graph, plan}, trace)) FAIL_CHECK(fault);
+  if (yaml.empty())
+    for (const auto& violation : check::trace_violations(problem, {problem.graph, plan}, trace))
+      FAIL_CHECK(violation);
   return trace;
 }
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -60,9 +60,9 @@ struct Case {
   trace::Trace simulated() const {
     const auto order = schedule::plan_order(plan);
     auto trace = sim::simulate(problem(), {problem().graph, plan, order}, {sim::NetworkModel::fifo});
-    for (const auto& fault :
-         check::trace_faults(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
-      FAIL_CHECK(fault);
+    for (const auto& violation :
+         check::trace_violations(problem(), {problem().graph, plan, order}, trace, {sim::NetworkModel::fifo}))
+      FAIL_CHECK(violation);
     return trace;
   }
   double seconds() const { return to_seconds(simulated().iteration).value(); }
@@ -159,7 +159,7 @@ TEST_CASE("on shared devices a stage that waits with its recomputation holds the
     for (plan::Stage& stage : plan.stages) stage.recompute = how;
     const auto order = score::order_of(problem, plan);
     const auto trace = sim::simulate(problem, {problem.graph, plan, order}, {});
-    CHECK(check::trace_faults(problem, {problem.graph, plan, order}, trace, {}) ==
+    CHECK(check::trace_violations(problem, {problem.graph, plan, order}, trace, {}) ==
           std::vector<std::string>{});
   }
 }

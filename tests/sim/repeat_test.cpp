@@ -7,7 +7,7 @@
 
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "support/fixed_costs.hpp"
 #include "support/tiny.hpp"
 
@@ -48,13 +48,13 @@ TEST_CASE("repeated runs are those of the seeds that follow, whatever the thread
   schedule::derive_in_flight(plan, plan::StageGraph(g, plan));
   const cost::Problem problem{g, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  const auto imperfection = sim::parse_imperfection(
+  const auto perturbation = sim::parse_perturbation(
       "jitter: {forward: {lognormal: 10%}, transfer: {normal: 10%}}", "i.yaml", cluster);
-  const sim::SimulationOptions options{sim::NetworkModel::fair, {}, &imperfection, 5};
+  const sim::SimulationOptions options{sim::NetworkModel::fair, {}, &perturbation, 5};
   std::vector<core::Picoseconds> one_by_one;
   for (std::uint64_t seed = 5; seed < 25; ++seed)
     one_by_one.push_back(sim::simulate_time(problem, {problem.graph, plan, order},
-                                            {sim::NetworkModel::fair, {}, &imperfection, seed}));
+                                            {sim::NetworkModel::fair, {}, &perturbation, seed}));
   for (const std::size_t threads : {1, 2, 5}) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
     CHECK(sim::repeat(problem, {problem.graph, plan, order}, options, 20) == one_by_one);

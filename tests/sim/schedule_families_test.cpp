@@ -8,7 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 #include "penstock/sim/schedule_times.hpp"
 #include "support/near.hpp"
 
@@ -178,7 +178,7 @@ TEST_CASE("Chimera with 2f pipelines, F = B: bubble (p/f - 2)F, 2f copies, p - p
         const Schedule schedule = make_schedule("chimera", shape(p, 1, m, f));
         const auto result = simulate(schedule, full(1, 1));
         CHECK(schedule.copies == 2 * f);
-        CHECK(schedule_faults(schedule, m / (2 * f)).empty());
+        CHECK(schedule_violations(schedule, m / (2 * f)).empty());
         CHECK(result.makespan / kUnitStep - 2 * m == p / f - 2);
         // The paper's rate (D-2f)/(2fN+D-2f) counts one unit, N = D.
         if (units == 1)

@@ -4,15 +4,15 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/host.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/attention_core.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/strategy.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/problem_bound.hpp"
@@ -59,7 +59,7 @@ std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputat
   for (const int deeper : {0, 1}) {
     const auto graph = gpt(attention, 2 + deeper);
     const cost::StageLoad load = cost::stage_load({graph, cluster, kCosts, {}}, whole(graph, what));
-    by_depth[deeper] = (what ? load.saved : load.kept).value();
+    by_depth[deeper] = (what ? load.saved : load.activations).value();
   }
   return by_depth[1] - by_depth[0];
 }
@@ -108,14 +108,14 @@ TEST_CASE("the core alone is computed again, and one of them is in memory at a t
     const auto trace = sim::simulate(problem, score::scheduled(problem, plan), {});
     const auto load = cost::stage_load(problem, core);
     const auto peak = at(trace::summarise(trace).devices[0].at_peak, MemoryKind::activations);
-    CHECK(peak == load.saved * 3 + load.kept);
+    CHECK(peak == load.saved * 3 + load.activations);
     CHECK(peak == at(score::stage_memories(problem, plan)[0], MemoryKind::activations));
     CHECK(plan::in_words(plan::strategy(plan, 1)) == "PP1, gpipe, mb 1, recompute selective 1/1");
     // One core of four layers, or scores and shares of a split one (its context is saved).
     const std::int64_t shares = kHeads * kTokens * kTokens * 2;
-    CHECK(load.kept.value() == (attention == std::string("flash")   ? 4 * kHeads * kTokens
-                                : attention == std::string("split") ? 2 * shares
-                                                                    : shares));
+    CHECK(load.activations.value() == (attention == std::string("flash")   ? 4 * kHeads * kTokens
+                                       : attention == std::string("split") ? 2 * shares
+                                                                           : shares));
   }
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("selective recomputation is refused without attention, and where backw
   const auto graph = gpt("plain");
   plan::Plan plan;
   plan.stages = {whole(graph, plan::kRecomputeCore)};
-  CHECK(plan::structural_faults(graph, cluster, plan).empty());
+  CHECK(plan::structural_violations(graph, cluster, plan).empty());
   plan.schedule = "zb_h1";
   const cost::Problem problem{graph, cluster, kCosts, {}};
   CHECK_THROWS_WITH_AS(score::order_of(problem, plan),
@@ -142,7 +142,7 @@ TEST_CASE("selective recomputation is refused without attention, and where backw
   plan.schedule = "1f1b";
   const auto bare = support::tiny_graph(2, {{0, 1}});
   plan.stages = {whole(bare, plan::kRecomputeCore)};
-  CHECK(plan::structural_faults(bare, cluster, plan) ==
+  CHECK(plan::structural_violations(bare, cluster, plan) ==
         std::vector<std::string>{"stage 0 recomputes attention's core and has no attention"});
 }
 
@@ -177,14 +177,14 @@ TEST_CASE("random plans that recompute selectively: the verifier agrees, no boun
       recomputing += bool(stage.recompute);
     }
     const cost::Problem problem{graph, cluster, kCosts, plan.training};
-    if (!plan::structural_faults(graph, cluster, plan).empty()) continue;
+    if (!plan::structural_violations(graph, cluster, plan).empty()) continue;
     score::derive_in_flight(problem, plan);
-    if (!score::faults(problem, plan).empty()) continue;
+    if (!score::violations(problem, plan).empty()) continue;
     ++tried;
     const sim::SimulationOptions options{sim::NetworkModel::fifo};
     const auto scheduled = score::scheduled(problem, plan);
     const auto trace = sim::simulate(problem, scheduled, options);
-    CHECK(check::trace_faults(problem, scheduled, trace, options) == std::vector<std::string>{});
+    CHECK(check::trace_violations(problem, scheduled, trace, options) == std::vector<std::string>{});
     const double seconds = to_seconds(trace.iteration).value();
     CHECK(score::least_iteration(problem, plan, score::Reduction::closed_form).value() <=
           seconds * (1 + 1e-9));

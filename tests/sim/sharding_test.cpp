@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/summary.hpp"
 #include "support/fixed_costs.hpp"
@@ -38,7 +38,7 @@ struct Matrices {
   cost::Problem problem(const plan::Plan& plan) const { return {graph, cluster, costs, plan.training}; }
   trace::Trace run(plan::Plan& plan) const {
     score::derive_in_flight(problem(plan), plan);
-    REQUIRE(score::faults(problem(plan), plan).empty());
+    REQUIRE(score::violations(problem(plan), plan).empty());
     return sim::simulate(problem(plan), score::scheduled(problem(plan), plan));
   }
   graph::OpGraph graph;
@@ -92,8 +92,8 @@ std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan
                                   const sim::SimulationOptions& options) {
   score::derive_in_flight(problem, plan);
   const auto order = score::order_of(problem, plan);
-  return check::trace_faults(problem, {problem.graph, plan, order},
-                             sim::simulate(problem, {problem.graph, plan, order}, options), options);
+  return check::trace_violations(problem, {problem.graph, plan, order},
+                                 sim::simulate(problem, {problem.graph, plan, order}, options), options);
 }
 
 }  // namespace
@@ -209,9 +209,10 @@ TEST_CASE("a group whose devices jitter waits between pairs of overlapped passes
   auto plan = plan_of(8, {stage(0, 0, {0, 1}, 2, 1), stage(1, 1, {2, 3}, 2, 1), stage(2, 2, {2, 3}, 2, 1),
                           stage(3, 3, {0, 1}, 2, 1)});
   plan.schedule = "dualpipev";
-  const auto world = sim::parse_imperfection("jitter: {forward: {lognormal: 20%}}", "i.yaml", m.cluster);
+  const auto perturbation =
+      sim::parse_perturbation("jitter: {forward: {lognormal: 20%}}", "i.yaml", m.cluster);
   sim::SimulationOptions options;
-  options.imperfection = &world;
+  options.perturbation = &perturbation;
   CHECK(verified(m.problem(plan), plan, options) == std::vector<std::string>{});
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "replay/shared_model.hpp"
@@ -24,9 +24,9 @@ trace::Trace simulated(const CutModel& model, const sim::SimulationOptions& opti
   return sim::simulate(model.problem(), {model.problem().graph, model.plan}, options);
 }
 
-std::vector<std::string> faults(const CutModel& model, const trace::Trace& trace,
-                                const sim::SimulationOptions& options = {}) {
-  return check::trace_faults(model.problem(), {model.problem().graph, model.plan}, trace, options);
+std::vector<std::string> violations(const CutModel& model, const trace::Trace& trace,
+                                    const sim::SimulationOptions& options = {}) {
+  return check::trace_violations(model.problem(), {model.problem().graph, model.plan}, trace, options);
 }
 
 std::vector<Span*> shared(trace::Trace& trace) {
@@ -55,7 +55,7 @@ TEST_CASE("the sum starts with the last gradient and holds up both updates") {
   CHECK(sums[1]->device == core::DeviceId(2));
   for (const Span& span : trace.spans)
     if (span.kind == TaskKind::step) CHECK((span.start == sums[0]->end) == (span.stage != core::StageId(1)));
-  CHECK(faults(chain, trace) == std::vector<std::string>{});
+  CHECK(violations(chain, trace) == std::vector<std::string>{});
 }
 
 TEST_CASE("a stage whose only weights are a copy updates it") {
@@ -94,7 +94,7 @@ TEST_CASE("the judge accepts sums among stages of every kind of plan and collect
           cut.plan.training.bucket = core::Bytes(bucket);
           trace::Trace trace = simulated(cut, options);
           CHECK(!shared(trace).empty());
-          CHECK(faults(cut, trace, options) == std::vector<std::string>{});
+          CHECK(violations(cut, trace, options) == std::vector<std::string>{});
         }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("whoever computes while shared parameters are summed is slowed down") 
   cut.cluster = cluster::Cluster("slow", types, cut.cluster.devices(), 1, cut.cluster.links());
   const trace::Trace trace = simulated(cut);
   CHECK(trace.iteration > before.iteration);
-  CHECK(faults(cut, trace) == std::vector<std::string>{});
+  CHECK(violations(cut, trace) == std::vector<std::string>{});
 }
 
 TEST_CASE("the judge finds a sum that is early, late, missing, or not due") {
@@ -124,7 +124,7 @@ TEST_CASE("the judge finds a sum that is early, late, missing, or not due") {
     const auto planted = [&](auto&& change) {
       trace::Trace trace = simulated(chain, options);
       change(trace);
-      return faults(chain, trace, options).size();
+      return violations(chain, trace, options).size();
     };
     CHECK(planted([](trace::Trace&) {}) == 0);
     CHECK(planted([](trace::Trace& trace) {
@@ -149,5 +149,5 @@ TEST_CASE("without a flush the sum is left out, and copies count all the same") 
   trace::Trace trace = simulated(chain);
   CHECK(shared(trace).empty());
   CHECK(at(trace.devices[2].fixed, plan::MemoryKind::weights) == core::Bytes(80));
-  CHECK(faults(chain, trace) == std::vector<std::string>{});
+  CHECK(violations(chain, trace) == std::vector<std::string>{});
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -40,8 +40,8 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
   const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-  for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
-    FAIL_CHECK(fault);
+  for (const auto& violation : check::trace_violations(problem, {problem.graph, plan, order}, trace, options))
+    FAIL_CHECK(violation);
   return to_seconds(trace.iteration).value();
 }
 
@@ -145,8 +145,9 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
       problem.training.bucket = core::Bytes(bucket);
       const sim::SimulationOptions options{sim::NetworkModel::fair, collective};
       const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-      for (const auto& fault : check::trace_faults(problem, {problem.graph, plan, order}, trace, options))
-        FAIL_CHECK(fault);
+      for (const auto& violation :
+           check::trace_violations(problem, {problem.graph, plan, order}, trace, options))
+        FAIL_CHECK(violation);
       CHECK(to_seconds(trace.iteration).value() == support::near(4, 1e-3));
     }
 }

@@ -30,7 +30,7 @@ inline ClipLog clip_log(const ClipLogShape& shape) {
     graph::Operator op;
     op.name = name;
     op.kind = graph::OpKind::profiled;
-    op.output_bytes = op.kept_bytes = core::Bytes(bytes);
+    op.output_bytes = op.saved_bytes = core::Bytes(bytes);
     op.parameters = parameters;
     return b.add(op, inputs);
   };

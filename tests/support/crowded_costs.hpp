@@ -17,11 +17,11 @@ class CrowdedCosts final : public cost::CostModel {
     return costs_.op_time(graph, op, device, samples);
   }
   cost::OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                         std::int64_t samples, const cost::OpPart& part) const override {
+                         std::int64_t samples, const cost::OpShard& part) const override {
     return costs_.part_time(graph, op, device, samples, part);
   }
   cost::OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                           std::int64_t samples, const cost::OpPart& part) const override {
+                           std::int64_t samples, const cost::OpShard& part) const override {
     const cost::OpTime time = part_time(graph, op, device, samples, part);
     const double share = share_[op.index()];
     return {time.forward * share, time.input_gradient * share, time.weight_gradient * share};

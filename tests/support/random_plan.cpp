@@ -86,7 +86,7 @@ RandomPlan random_chain(const Family& family, int most_group, Random& random) {
     for (int v = random.between(1, 3); v > 0; --v) {
       auto op = support::unit_op("v" + std::to_string(count), 1e9, random.between(0, 3) * 50);
       op.output_bytes = core::Bytes(random.between(1, 9) * 100);
-      op.kept_bytes = op.output_bytes + core::Bytes(random.between(0, 5) * 100);
+      op.saved_bytes = op.output_bytes + core::Bytes(random.between(0, 5) * 100);
       builder.add(op);
       if (count > 0) builder.add_edge(OpId(count - 1), OpId(count));
       if (count > 2 && random.chance(0.2)) builder.add_edge(OpId(count - 3), OpId(count));

@@ -15,7 +15,7 @@ graph::Operator random_operator(Random& random, std::size_t number, bool source)
   if (source && random.chance(0.4)) op.kind = graph::OpKind::input;
   op.parameters = op.kind == graph::OpKind::input ? 0 : random.between(0, 9) * 100;
   op.output_bytes = Bytes(random.between(1, 9) * 100);
-  op.kept_bytes = op.output_bytes + Bytes(random.between(0, 5) * 100);
+  op.saved_bytes = op.output_bytes + Bytes(random.between(0, 5) * 100);
   return op;
 }
 
@@ -58,7 +58,7 @@ std::int64_t random_memory(Random& random, const graph::OpGraph& graph, std::siz
   if (random.chance(1.0 / 3)) return std::int64_t{1} << 40;
   std::int64_t bytes = 0;
   for (const graph::Operator& op : graph.operators())
-    bytes += 8 * op.parameters + op.kept_bytes.value() * mini_batch / 2;
+    bytes += 8 * op.parameters + op.saved_bytes.value() * mini_batch / 2;
   return static_cast<std::int64_t>(static_cast<double>(bytes) * (0.5 + 4 * random.unit()) /
                                    static_cast<double>(devices));
 }

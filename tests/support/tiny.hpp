@@ -16,7 +16,7 @@ inline graph::Operator unit_op(const std::string& name, double work = 1e9, std::
   op.kind = graph::OpKind::profiled;
   op.forward_flops = op.input_gradient_flops = op.weight_gradient_flops = core::Flops(work);
   op.parameters = parameters;
-  op.output_bytes = op.kept_bytes = core::Bytes(1000);
+  op.output_bytes = op.saved_bytes = core::Bytes(1000);
   return op;
 }
 

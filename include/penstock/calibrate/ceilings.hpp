@@ -19,7 +19,7 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
 
 /// The best rate of square products from 512 on, doubled up to `largest` or until one takes 0.1 s.
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
-                           cluster::Precision number, std::int64_t largest = 8192);
+                           cluster::Precision precision, std::int64_t largest = 8192);
 
 /// From issuing the smallest kernel to issuing the next, a thousand in a row and unbundled: on a device that
 /// runs behind the caller what a launch takes, on the host what the library asks for a call.
@@ -35,6 +35,6 @@ struct Roofline {
   core::FlopRate matmul;
   core::Seconds time(const cost::Work& work, graph::Pass pass, std::int64_t samples) const;
 };
-Roofline roofline(const cost::Calibration& calibration, cluster::Precision number);
+Roofline roofline(const cost::Calibration& calibration, cluster::Precision precision);
 
 }  // namespace penstock::calibrate

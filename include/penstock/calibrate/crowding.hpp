@@ -29,8 +29,8 @@ inline constexpr int kCrowdingRounds = 9;
 /// In rounds: alone on rank 0, then while ranks 1 to `neighbours` run theirs again and again, so that what
 /// slows the machine for a while slows both. `copy`: the device's rate, for the share of memory in the time
 /// alone. The operands of one rank take at most `memory`; throws BadInput where that is too little.
-cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked, cluster::Precision number,
-                                 core::Bandwidth copy, core::Bytes memory);
+cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked,
+                                 cluster::Precision precision, core::Bandwidth copy, core::Bytes memory);
 bool has_test(const cost::Calibration& calibration, const CrowdingCase& asked);
 
 }  // namespace penstock::calibrate

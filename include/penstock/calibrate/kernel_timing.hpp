@@ -12,7 +12,7 @@ class TimedKernel {
  public:
   /// Throws BadInput as Backend::make_kernel and Backend::allocate do.
   TimedKernel(kernels::Backend& backend, kernels::Stream& stream, const graph::Operator& op,
-              std::int64_t samples, cluster::Precision number);
+              std::int64_t samples, cluster::Precision precision);
   ~TimedKernel();
 
   bool has(graph::Pass pass) const;

@@ -27,7 +27,7 @@ cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes);
 
 /// Rank 0 multiplies while rank 1 copies, and the other way round; both again and again.
 cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t product, core::Bytes copy,
-                               cluster::Precision number);
+                               cluster::Precision precision);
 
 /// Puts the point into the calibration's link of that kind and rank count, and fits it anew. Of two timings
 /// of one size the less noisy counts.

@@ -14,14 +14,14 @@ struct KernelSums {
 };
 /// None while some kernel of the model is not measured at that many samples.
 std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, const graph::OpGraph& graph,
-                                      std::int64_t samples, cluster::Precision number);
+                                      std::int64_t samples, cluster::Precision precision);
 
 /// Runs the model again and again, operators in order, activations handed on, gradients accumulated at joins;
 /// and puts the sums beside. Throws BadInput when a kernel is not measured yet, or buffers would take more
 /// than `memory`.
 cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend& backend,
                           kernels::Stream& stream, Stopwatch& stopwatch, const NamedModel& model,
-                          std::int64_t samples, cluster::Precision number, core::Bytes memory);
+                          std::int64_t samples, cluster::Precision precision, core::Bytes memory);
 
 /// The kernel's point there; null where there is none.
 const cost::KernelPoint* find_point(const cost::Calibration& calibration, const cost::KernelKey& key,

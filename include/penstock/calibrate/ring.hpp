@@ -47,9 +47,9 @@ class Ring {
   int wrapped(int rank) const { return (rank % team_.ranks() + team_.ranks()) % team_.ranks(); }
   kernels::Buffer& sum(int rank, int step);
   void reduce_step(int rank, int step);
-  void gather_step(int rank, int step);
+  void all_gather_step(int rank, int step);
   void scatter_phase(int rank);
-  void gather_phase(int rank);
+  void all_gather_phase(int rank);
   void finish(int rank);
 
   Team& team_;

@@ -18,7 +18,7 @@ struct SurveyRequest {
   bool neighbours = false;             ///< peers are devices of one node like that which is measured
   Clock& clock;
   const std::vector<NamedModel>& models;
-  cluster::Precision number = cluster::Precision::fp32;
+  cluster::Precision precision = cluster::Precision::fp32;
   core::Bytes memory;  ///< that operands and buffers may take
   SamplingRule rule;
   std::size_t rounds = 1;  ///< visits of every kernel point

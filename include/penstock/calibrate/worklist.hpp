@@ -39,7 +39,7 @@ struct WorkLimits {
 /// sizes between, so that what a budget cuts off are points that can be interpolated: 1, 64, 8, 16, 2, 32, 4.
 /// Of one turn, those first that hold the greatest share of the
 /// models' time on a device that does ten FLOPs per byte; so the order is the same everywhere.
-std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision number,
+std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits);
 
 /// The same sizes, the ends first, then always the middle of the widest gap. At least one, ascending.

@@ -44,13 +44,13 @@ class AnalyticCosts final : public CostModel {
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) const override;
+                   std::int64_t samples, const OpShard& part) const override;
   /// Of attention's core alone: scores, softmax and context, without projections and without turning queries
   /// and keys by their positions.
   OpTime core_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) const;
+                   std::int64_t samples, const OpShard& part) const;
   core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                             std::int64_t samples, const OpPart& part) const override;
+                             std::int64_t samples, const OpShard& part) const override;
   /// Of plain attention's scale, mask and softmax alone, in one kernel each way; zero of another core.
   OpTime softmax_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples) const;

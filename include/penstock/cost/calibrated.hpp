@@ -27,7 +27,7 @@ class CalibratedCosts final : public EstimatedCosts {
   /// operators of divided extents, whose utilisation their share of the work gets; others as CostModel says.
   /// Never longer than the whole, nor shorter than its part of that: bounds rely on it.
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpPart& part) const override;
+                    std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;
 
   /// estimate()'s, and in the weight gradient what training does besides: adding a micro-batch's gradients to
@@ -36,7 +36,7 @@ class CalibratedCosts final : public EstimatedCosts {
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) const override;
+                   std::int64_t samples, const OpShard& part) const override;
   /// At the measured rate of updates, or of copies where that is not known; then gradients are zeroed for the
   /// next mini-batch.
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
@@ -47,7 +47,7 @@ class CalibratedCosts final : public EstimatedCosts {
   /// Every pass reads and writes its work at the measured rate of copies, or is at it all the time; adding
   /// gradients moves bytes alone.
   OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                     std::int64_t samples, const OpPart& part) const override;
+                     std::int64_t samples, const OpShard& part) const override;
   const Crowding* crowding() const override { return crowding_.get(); }
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
@@ -57,9 +57,9 @@ class CalibratedCosts final : public EstimatedCosts {
  private:
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                     std::int64_t samples, const Shape& shape, const OpPart& part) const;
+                     std::int64_t samples, const Shape& shape, const OpShard& part) const;
   core::Bandwidth rate_of(core::Bandwidth measured) const;
-  core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpPart& part) const;
+  core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpShard& part) const;
   Calibration calibration_;
   std::unique_ptr<Index> index_;
   std::unique_ptr<const Crowding> crowding_;  ///< null where it was not measured

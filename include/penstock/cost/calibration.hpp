@@ -54,7 +54,7 @@ using graph::Shape;
 struct KernelKey {
   graph::OpKind kind = graph::OpKind::linear;
   Shape shape;  ///< graph::Operator::shape, in its order
-  cluster::Precision number = cluster::Precision::fp32;
+  cluster::Precision precision = cluster::Precision::fp32;
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
@@ -158,7 +158,7 @@ struct ModelSum {
   std::string model;
   std::map<std::string, std::string> parameters;  ///< of the zoo's model; those that differ from its defaults
   std::int64_t samples = 1;
-  cluster::Precision number = cluster::Precision::fp32;
+  cluster::Precision precision = cluster::Precision::fp32;
   Timing whole;
   core::Seconds cold_sum, back_to_back_sum;  ///< of medians over operators and passes
 };
@@ -192,9 +192,9 @@ struct Calibration {
 };
 
 /// What a calibration knows an operator by.
-KernelKey key_of(const graph::Operator& op, cluster::Precision number);
+KernelKey key_of(const graph::Operator& op, cluster::Precision precision);
 /// Traffic as AnalyticCosts counts it, every tensor once, in elements of that number's size.
-Work work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision number);
+Work work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision);
 /// Whether training runs this kernel of it. Not so: weights it does not have; inputs that want no gradient.
 bool has_pass(const graph::Operator& op, graph::Pass pass);
 

@@ -24,7 +24,7 @@ struct OpTime {
 };
 
 /// One device's part of an operator that a tensor-parallel group shares.
-struct OpPart {
+struct OpShard {
   plan::Partition partition = plan::Partition::whole;
   double part = 1;           ///< of the work and the weights, above 0 and at most 1
   bool whole_input = true;   ///< the device reads all of its inputs
@@ -58,12 +58,12 @@ class CostModel {
   /// The same of one part; `samples` are those of the whole group. Unless a source knows better: as many
   /// samples as fall to the device, or the same part of the whole time.
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                           std::int64_t samples, const OpPart& part) const;
+                           std::int64_t samples, const OpShard& part) const;
   /// Of such a part, the forward pass of attention's core alone (graph::has_core). Unless a source knows
   /// better: as much of the part's forward pass as the core's FLOPs are of the operator's.
   virtual core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op,
                                      const cluster::DeviceType& device, std::int64_t samples,
-                                     const OpPart& part) const;
+                                     const OpShard& part) const;
   /// The optimizer's update of that many bytes of weights. Unless a source knows better: one kernel that
   /// streams Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,
@@ -75,7 +75,7 @@ class CostModel {
   /// How much of part_time kernels spend moving bytes as fast as the device's memory lets them. Unless a
   /// source knows better: none.
   virtual OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                             std::int64_t samples, const OpPart& part) const;
+                             std::int64_t samples, const OpShard& part) const;
   /// What devices of a node do to each other; null where nothing is known of it.
   virtual const Crowding* crowding() const { return nullptr; }
   /// Where the times come from, in a few words for results.

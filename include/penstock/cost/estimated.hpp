@@ -39,7 +39,7 @@ class EstimatedCosts : public CostModel {
  public:
   /// `samples` >= 1; of the part as CostModel::part_time. Throws BadInput as op_time.
   virtual Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                            std::int64_t samples, const OpPart& part) const = 0;
+                            std::int64_t samples, const OpShard& part) const = 0;
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples) const {
     return estimate(graph, op, device, samples, {});

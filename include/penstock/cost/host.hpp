@@ -26,11 +26,11 @@ int core_launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matri
 /// Seconds that the host takes to launch the passes of one device's part of an operator, over `samples` of
 /// the whole group; zero where the device's runtime states no time per kernel.
 OpTime launch_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part);
+                   std::int64_t samples, const OpShard& part);
 
 /// The same of the core's forward pass.
 core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                               std::int64_t samples, const OpPart& part);
+                               std::int64_t samples, const OpShard& part);
 
 /// The host runs ahead of its device within an operator: a forward pass lasts as long as the slower of both,
 /// and so does a backward pass; what a backward pass waits is divided as the host's time is. Measured

@@ -68,15 +68,15 @@ class TableCosts final : public EstimatedCosts {
 
   using EstimatedCosts::estimate;
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpPart& part) const override;
+                    std::int64_t samples, const OpShard& part) const override;
   /// The built-in device type whose name is part of the device's. Throws BadInput where there is none.
   cluster::DeviceType measured_device() const override;
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part) const override;
+                   std::int64_t samples, const OpShard& part) const override;
   core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                             std::int64_t samples, const OpPart& part) const override;
+                             std::int64_t samples, const OpShard& part) const override;
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
   std::shared_ptr<const cluster::CollectiveTimes> collectives() const override { return collectives_; }
@@ -86,14 +86,14 @@ class TableCosts final : public EstimatedCosts {
 
  private:
   PassEstimate product(double m, double n, double k) const;
-  Estimate linear(const graph::Operator& op, double samples, const OpPart& part) const;
-  Estimate projections(const graph::Operator& op, double samples, const OpPart& part) const;
+  Estimate linear(const graph::Operator& op, double samples, const OpShard& part) const;
+  Estimate projections(const graph::Operator& op, double samples, const OpShard& part) const;
   /// The products of a plain core, and its softmax.
   Estimate plain_core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples) const;
   /// Attention's core, without turning queries and keys.
   Estimate core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                std::int64_t samples, const OpPart& part) const;
+                std::int64_t samples, const OpShard& part) const;
 
   std::string device_;
   std::vector<ProductTime> products_;

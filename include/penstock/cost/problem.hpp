@@ -23,13 +23,13 @@ inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> 
 /// Seconds of one device's part of an operator, `samples` of the whole group, on a device of type `device`,
 /// as its kernels take them (DeviceType::kernel_slowdown).
 OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
-                   std::int64_t samples, const OpPart& part = {});
+                   std::int64_t samples, const OpShard& part = {});
 /// The same where the device's host launches the kernels (cost/host.hpp).
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
-                     std::int64_t samples, const OpPart& part = {});
+                     std::int64_t samples, const OpShard& part = {});
 /// Of attention's core alone, the forward pass (graph::has_core); a task of its own.
 core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
-                           std::int64_t samples, const OpPart& part = {});
+                           std::int64_t samples, const OpShard& part = {});
 /// The optimizer's update of so many bytes of weights.
 core::Seconds update_time(const Problem& problem, core::Bytes weights, const cluster::DeviceType& device);
 /// The sum over a set of whole operators.

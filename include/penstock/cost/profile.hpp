@@ -56,7 +56,7 @@ class ProfileCosts final : public EstimatedCosts {
   /// in proportion and at most as long; above the largest the other way round.
   using EstimatedCosts::estimate;
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpPart& part) const override;
+                    std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;
   std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }

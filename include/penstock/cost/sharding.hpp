@@ -18,7 +18,7 @@ namespace penstock::cost {
 class GroupTimes {
  public:
   /// Without `exchanges` the group is asked for no exchange, which takes longest to find out.
-  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool exchanges = true);
+  GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool all_to_alls = true);
   core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
   /// What that stands on.
   Origin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
@@ -30,13 +30,13 @@ class GroupTimes {
     core::Bytes bytes;
   };
   Asked asked(const layout::GroupCollective& collective, std::int64_t samples) const;
-  AllReduce reduce_, gather_;
-  Affine exchange_;
-  Measured exchanged_;
+  AllReduce all_reduce_, all_gather_;
+  Affine all_to_all_;
+  Measured measured_all_to_all_;
 };
 
 /// What the cost model is asked about one device's part of an operator.
-OpPart op_part(const graph::Operator& op, plan::Partition partition, double part);
+OpShard op_shard(const graph::Operator& op, plan::Partition partition, double part);
 
 /// Of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
@@ -86,25 +86,25 @@ class ReplicaTimes {
   };
   /// Replicas of devices of the same types, in this order, compute alike.
   using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
-  struct Speakers {
+  struct CollectiveSetting {
     GroupTimes group;
     std::int64_t samples;
     core::Seconds launch;  ///< a collective lasts no less
-    friend bool operator==(const Speakers&, const Speakers&) = default;
+    friend bool operator==(const CollectiveSetting&, const CollectiveSetting&) = default;
   };
   void divide();
   StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
-  OpTime speak(const Part& part, const Speakers& who) const;
-  const std::vector<OpTime>& spoken(const Speakers& who);
+  OpTime collectives_of(const Part& part, const CollectiveSetting& who) const;
+  const std::vector<OpTime>& collective_times(const CollectiveSetting& who);
 
   const Problem& problem_;
   const plan::Stage& stage_;
   std::vector<Part> parts_;
   Again again_;                                       ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
-  bool exchanges_ = false;                            ///< whether one of the collectives is an exchange
+  bool all_to_alls_ = false;                          ///< whether one of the collectives is an exchange
   std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
-  std::vector<std::pair<Speakers, std::vector<OpTime>>> spoken_;
+  std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
 
 /// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the
@@ -114,7 +114,7 @@ StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples);
 
 /// What one device of a group holds and moves; of the device with the most where `member` is left out.
-/// `entering` and `leaving` are whole, but for what sequence parallelism leaves in parts.
+/// `inputs` and `outputs` are whole, but for what sequence parallelism leaves in parts.
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
 /// Bytes of the weights that the stage's own operators have on one device of a group.
@@ -128,7 +128,7 @@ Zero zero_of(const plan::Stage& stage);
 struct Reduction {
   std::vector<std::vector<core::DeviceId>> groups;
   core::Bytes bytes;
-  bool gather = false;
+  bool all_gather = false;
 };
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const core::OpId> operators);

@@ -15,16 +15,16 @@ namespace penstock::cost {
 
 /// Sums over the operators of one stage. All but `parameters` are per sample.
 struct StageLoad {
-  core::Bytes parameters;  ///< bytes of weights, copies of those that operators elsewhere own included
-  core::Bytes kept;        ///< outputs and internals held for the backward pass; where these are computed
-                           ///< again, from then on, of the segment that has most (plan/recomputation.hpp)
-  core::Bytes entering;    ///< distinct tensors received from other stages; held for the backward pass too
-  core::Bytes leaving;     ///< distinct tensors that some other stage reads
-  Envelope workspace{};    ///< by samples: what the backward pass holds beside that (backward_workspace)
-  core::Bytes largest{};   ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
-  core::Bytes fresh{};     ///< the same without tables, whose gradients are added to in place
+  core::Bytes parameters;   ///< bytes of weights, copies of those that operators elsewhere own included
+  core::Bytes activations;  ///< outputs and internals held for the backward pass; where these are computed
+                            ///< again, from then on, of the segment that has most (plan/recomputation.hpp)
+  core::Bytes inputs;       ///< distinct tensors received from other stages; held for the backward pass too
+  core::Bytes outputs;      ///< distinct tensors that some other stage reads
+  Envelope workspace{};     ///< by samples: what the backward pass holds beside that (backward_workspace)
+  core::Bytes largest{};    ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
+  core::Bytes fresh{};      ///< the same without tables, whose gradients are added to in place
   core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
-                             ///< however many samples it has, for as long as `kept`
+                             ///< however many samples it has, for as long as `activations`
   Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };
@@ -52,9 +52,9 @@ struct MemoryRule {
 };
 
 /// Bytes on each of the stage's devices. `samples` of each micro-batch fall to one device; `in_flight` counts
-/// micro-batches. Receive buffers: one micro-batch of entering tensors ahead of the one computed, and two of
-/// gradients of the leaving ones (one in use, one arriving).
-/// `whole` of them hold what they keep, the others, which are recomputed, only what is saved and what enters;
+/// micro-batches. Receive buffers: one micro-batch of inputs ahead of the one computed, and two of
+/// gradients of outputs (one in use, one arriving).
+/// `whole` of them hold what they keep, the others, which are recomputed, only what is saved and the inputs;
 /// default: all.
 /// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds a table's
 /// gradient, or a layer's, before it is scattered (stage 2 on), the weights of the layer, or operator, that

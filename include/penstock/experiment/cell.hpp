@@ -30,14 +30,14 @@ struct SearchSetting {
   std::optional<core::Seconds> time_limit;
   bool alone = false;  ///< no other search runs in this process: its memory is measured
   std::optional<core::Bytes> memory_limit{};        ///< of its memory, for a search that runs alone
-  const sim::Imperfection* imperfection = nullptr;  ///< the plan found runs in this world; the search is told
+  const sim::Perturbation* perturbation = nullptr;  ///< the plan found runs under it; the search is told
                                                     ///< nothing of it
   bool keep_trace = true;                           ///< the outcome has a trace, not its summary alone
 };
 
 /// Plans, judges, scores and simulates; status "ok", or "timed out: ..." or "memory full: ..." for the best
 /// plan until the limit. Throws Infeasible or LimitHit when there is no plan, an internal error when
-/// score::faults rejects it.
+/// score::violations rejects it.
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop);
 
@@ -59,7 +59,7 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 void check_length(core::Picoseconds iteration);
 
 /// Whether the row is what its cell always gives: a plan that was searched to the end, none that fits, or
-/// what is too large for Penstock; not a limit on time or memory that was hit, and not a fault.
+/// what is too large for Penstock; not a limit on time or memory that was hit, and not a violation.
 bool lasting(const report::CellResult& row);
 
 /// The cell asked for more than the machine had just then.
@@ -89,7 +89,7 @@ report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
-/// perfect world), simulation, memory. A trace is most of what a long run holds.
+/// unperturbed), simulation, memory. A trace is most of what a long run holds.
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace);
 

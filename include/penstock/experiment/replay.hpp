@@ -30,7 +30,7 @@ struct Replayed {
   trace::Comparison comparison;
 };
 
-/// Simulates as well, with the problem's costs. The plan must be valid (score::faults). Throws as
+/// Simulates as well, with the problem's costs. The plan must be valid (score::violations). Throws as
 /// replay::lower, replay::make_worker and replay::run do. Of several processes (ReplayOptions::processes)
 /// only number 0 gets anything.
 Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,

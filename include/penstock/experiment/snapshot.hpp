@@ -9,7 +9,7 @@
 #include "penstock/plan/plan.hpp"
 
 namespace penstock::sim {
-struct Imperfection;
+struct Perturbation;
 }
 
 namespace penstock::experiment {
@@ -34,7 +34,7 @@ class Snapshot {
   const graph::OpGraph& model(const plan::ModelRef& ref) const;
   const cluster::Cluster& cluster(const plan::ClusterRef& ref) const;
   std::shared_ptr<const cost::CostModel> costs(const std::optional<std::string>& path) const;
-  sim::Imperfection imperfection(const std::string& path, const plan::ClusterRef& ref) const;
+  sim::Perturbation perturbation(const std::string& path, const plan::ClusterRef& ref) const;
 
   /// core::digest of the file's bytes; of a model of the zoo, of its file form; of a built-in cluster
   /// likewise.

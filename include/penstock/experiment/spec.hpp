@@ -39,7 +39,7 @@ struct Cell {
   Search search{};
   std::optional<std::int64_t> pipeline_micro_batch{};  ///< pinned instead, as planners::SearchOptions
   std::string schedule{};                     ///< the plan runs in this order instead of the planner's
-  std::optional<std::string> imperfection{};  ///< file: the plan, made for a perfect world, runs in this one
+  std::optional<std::string> perturbation{};  ///< file: the plan, made without it, runs under it
   sim::SimulationOptions simulation{};
   /// What the file's further axes have here, as it writes them: {"network", "fifo"}.
   std::vector<std::pair<std::string, std::string>> setting{};
@@ -73,8 +73,8 @@ Spec parse_spec(const std::string& text, const std::string& path, const Override
 /// the setting are part of it. Long names end in a digest of all of it instead: at most 200 bytes.
 std::string cell_name(const Cell& cell);
 
-/// "summit", or "summit~bad_day" with an imperfection: what rows call the cluster.
-std::string world_name(const Cell& cell);
+/// "summit", or "summit~bad_day" with a perturbation: what rows call the cluster.
+std::string scenario_name(const Cell& cell);
 
 /// "optimizer=adam network=fifo"; empty where the file has no further axes.
 std::string setting_text(const Cell& cell);

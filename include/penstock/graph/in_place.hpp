@@ -11,8 +11,8 @@ namespace penstock::graph {
 /// or a norm, has its gradients without it.
 bool hands_over(const Operator& op);
 
-/// The producer whose tensor an operator's output lies on. It says with kept_bytes of zero that there is one:
-/// of a view its source; of an activation its input; of a sum the latest term that nobody else reads and
+/// The producer whose tensor an operator's output lies on. It says with saved_bytes of zero that there is
+/// one: of a view its source; of an activation its input; of a sum the latest term that nobody else reads and
 /// whose maker hands it over. Frameworks free such a term when it has been added, for no gradient needs it.
 std::optional<core::OpId> lies_on(const OpGraph& graph, core::OpId op);
 

@@ -56,7 +56,7 @@ struct Operator {
   std::int64_t gathered_parameters = 0;  ///< numbers read per sample when a pass touches only part of them
                                          ///< (embedding); 0: every pass reads all parameters once
   core::Bytes output_bytes;              ///< the one tensor it produces, shared by all its consumers
-  core::Bytes kept_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
+  core::Bytes saved_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
 };
 
 /// Of its shape; `otherwise` where that does not say.

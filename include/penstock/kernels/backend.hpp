@@ -15,7 +15,7 @@
 #include "penstock/core/units.hpp"
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/graph/pass.hpp"
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 #include "penstock/kernels/update_rule.hpp"
 
 namespace penstock::kernels {
@@ -72,18 +72,18 @@ struct Slots {
   std::vector<Slot> inputs;
   std::vector<Slot> parameters;  ///< of tied operators too: the caller hands in the table
   Slot output;
-  std::vector<Slot> kept;    ///< written by forward, read by the gradients, beside inputs and output
+  std::vector<Slot> saved;   ///< written by forward, read by the gradients, beside inputs and output
   std::vector<Slot> handed;  ///< written by input_gradient, read by weight_gradient, which then comes second
 };
 
 /// Buffers in the order of the slots. A pass reads and writes no more than it needs, so others may be null:
-///   forward          inputs, parameters -> output, kept
-///   input_gradient   inputs, parameters, output, kept, output_gradient -> input_gradients, handed
-///   weight_gradient  inputs, output, kept, handed, output_gradient -> parameter_gradients
+///   forward          inputs, parameters -> output, saved
+///   input_gradient   inputs, parameters, output, saved, output_gradient -> input_gradients, handed
+///   weight_gradient  inputs, output, saved, handed, output_gradient -> parameter_gradients
 /// Inputs may be one buffer. So may gradients of the terms of a sum, and the output gradient: it is handed on
 /// as it is.
 struct Operands {
-  std::vector<Buffer*> inputs, parameters, kept, handed;
+  std::vector<Buffer*> inputs, parameters, saved, handed;
   std::vector<Buffer*> input_gradients;  ///< one per input; null for int64 inputs
   std::vector<Buffer*> parameter_gradients;
   Buffer* output = nullptr;
@@ -131,7 +131,7 @@ class Backend {
   virtual std::string place() const { return name(); }
   /// What a measurement depends on, as ("device", "..."), ("oneDNN", "2.6.3"), ("threads", "2").
   virtual std::vector<std::pair<std::string, std::string>> identity() const = 0;
-  virtual bool supports(Number number) const = 0;
+  virtual bool supports(Precision precision) const = 0;
 
   /// Throws BadInput when the device has no such room.
   virtual std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) = 0;
@@ -146,8 +146,9 @@ class Backend {
   /// Throws BadInput naming operator and extent where `shape` does not say what is to be computed, for kinds
   /// without a kernel, and for a precision the device lacks.
   virtual std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                              Number number) = 0;
-  virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) = 0;
+                                              Precision precision) = 0;
+  virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
+                                              Precision precision) = 0;
 
   /// By its vendor's library, among `ranks`, which this is one of. Null where there are none for these.
   /// Throws core::Error where the library fails. Ranks of other processes are null: all who host some then

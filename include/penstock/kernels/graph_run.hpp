@@ -13,7 +13,7 @@ class GraphRun {
  public:
   /// Refers to backend and graph. Throws BadInput as Backend::make_kernel and allocate do, and where the
   /// sizes of operators and their inputs do not match.
-  GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Number number,
+  GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Precision precision,
            std::uint64_t seed);
   ~GraphRun();
 

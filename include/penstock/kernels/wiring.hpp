@@ -40,7 +40,7 @@ struct Wire {
 
 /// [operator]. Throws BadInput naming the operator where sizes do not match, and as Backend::make_kernel
 /// does.
-std::vector<Wire> wire(const graph::OpGraph& graph, Number number);
+std::vector<Wire> wire(const graph::OpGraph& graph, Precision precision);
 
 /// Other names for a tensor, or for its leading part: nothing is computed.
 bool is_view(const graph::Operator& op);

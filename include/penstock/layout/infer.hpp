@@ -31,6 +31,6 @@ struct StageLayout {
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage);
 
 /// As `rule(op, how).makes`, but for sums that sequence parallelism scatters by tokens.
-Placement kept(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
+Placement saved_placement(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
 
 }  // namespace penstock::layout

@@ -16,8 +16,8 @@ enum class MeshDim : std::uint8_t {
   tensor,  ///< devices that compute one replica's operators together
 };
 
-/// As a mesh of GSPMD (Xu et al., 2021) or a DeviceMesh of DTensor: a device has a coordinate in every dimension.
-/// A view, which the devices must outlive.
+/// As a mesh of GSPMD (Xu et al., 2021) or a DeviceMesh of DTensor: a device has a coordinate in every
+/// dimension. A view, which the devices must outlive.
 class Mesh {
  public:
   using Devices = std::vector<core::DeviceId>;

@@ -18,16 +18,16 @@ struct Boundary {
 };
 
 /// Derived from a plan whose operators each belong to exactly one stage and whose stages are listed producers
-/// first; `structural_faults` says whether that holds.
+/// first; `structural_violations` says whether that holds.
 class StageGraph {
  public:
   StageGraph(const graph::OpGraph& graph, const Plan& plan);
 
-  std::size_t size() const { return leaving_.size(); }
+  std::size_t size() const { return outgoing_.size(); }
   const std::vector<Boundary>& boundaries() const { return boundaries_; }  ///< sorted by (from, to)
   /// Indices into boundaries().
-  const std::vector<std::size_t>& leaving(core::StageId id) const { return leaving_[id.index()]; }
-  const std::vector<std::size_t>& entering(core::StageId id) const { return entering_[id.index()]; }
+  const std::vector<std::size_t>& outgoing(core::StageId id) const { return outgoing_[id.index()]; }
+  const std::vector<std::size_t>& incoming(core::StageId id) const { return incoming_[id.index()]; }
   core::StageId stage_of(core::OpId op) const { return stage_of_[op.index()]; }
   /// Stages on the longest path, counted in stages (the paper's pipeline depth).
   int depth() const;
@@ -35,8 +35,8 @@ class StageGraph {
  private:
   std::vector<core::StageId> stage_of_;
   std::vector<Boundary> boundaries_;
-  std::vector<std::vector<std::size_t>> leaving_;
-  std::vector<std::vector<std::size_t>> entering_;
+  std::vector<std::vector<std::size_t>> outgoing_;
+  std::vector<std::vector<std::size_t>> incoming_;
 };
 
 }  // namespace penstock::plan

@@ -46,7 +46,7 @@ struct SearchOptions {
 };
 
 struct SearchResult {
-  plan::Plan plan;           ///< valid by construction; callers still ask score::faults
+  plan::Plan plan;           ///< valid by construction; callers still ask score::violations
   double bottleneck = 0;     ///< seconds per sample of the slowest stage, the planner's objective
   std::uint64_t states = 0;  ///< table rows, states or cells computed
   std::optional<core::Seconds>

@@ -66,11 +66,11 @@ struct Program {
 /// replicas split a micro-batch or take them in turn, a receiver has room for one micro-batch ahead of those
 /// it may hold and for two of gradients; a pair that overlaps runs as its forward, then its backward. A pass
 /// uses the weights that the schedule's policy says (schedule::WeightPolicy), of those that the STEPs before
-/// it have made; recomputation those of its backward pass. Precondition: plan::structural_faults has none,
-/// the order no faults. Throws BadInput for what is not replayed: ZeRO, compression, predicted weights,
-/// parked activations, parameters shared between stages without a flush, or by groups that divide them
-/// differently; and naming rank and pass where a policy asks for weights that are not made yet. Error(limit):
-/// more than 2^24 messages.
+/// it have made; recomputation those of its backward pass. Precondition: plan::structural_violations has
+/// none, the order no violations. Throws BadInput for what is not replayed: ZeRO, compression, predicted
+/// weights, parked activations, parameters shared between stages without a flush, or by groups that divide
+/// them differently; and naming rank and pass where a policy asks for weights that are not made yet.
+/// Error(limit): more than 2^24 messages.
 Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

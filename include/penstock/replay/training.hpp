@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "penstock/core/stop.hpp"
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 #include "penstock/kernels/update_rule.hpp"
 
 namespace penstock::replay {
@@ -14,7 +14,7 @@ namespace penstock::replay {
 /// nobody reads to its target, summed over elements and samples; `rule.rate` is per sample of that sum.
 struct TrainingSetup {
   std::uint64_t seed = 1;
-  kernels::Number number = kernels::Number::fp32;
+  kernels::Precision precision = kernels::Precision::fp32;
   kernels::UpdateRule rule{};  ///< its kind is the plan's optimizer
   bool losses = false;         ///< workers keep what they lose; reading it takes time
   core::StopToken stop{};  ///< asked before every kernel, and before weights, samples and targets are drawn

@@ -58,8 +58,8 @@ inline constexpr std::int64_t kMostSchedulePasses = 20'000'000;
 /// Searches take time in proportion to passes x ranks: some ten seconds at this many.
 inline constexpr std::int64_t kMostSearch = 200'000'000;
 
-/// The family's schedule, free of faults. Throws BadInput naming the constraint that the shape breaks, or for
-/// a group that the family does not have.
+/// The family's schedule, free of violations. Throws BadInput naming the constraint that the shape breaks, or
+/// for a group that the family does not have.
 Schedule make_schedule(std::string_view family, const ScheduleShape& shape);
 
 }  // namespace penstock::schedule

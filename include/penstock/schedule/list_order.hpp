@@ -25,7 +25,7 @@ enum class ListRule : std::uint8_t {
 inline constexpr ListRule kListRules[] = {ListRule::one_f_one_b, ListRule::cyclic, ListRule::eager};
 std::string_view name(ListRule rule);
 
-/// Throws BadInput for a pipeline with a fault, a limit error for one with too many tasks.
+/// Throws BadInput for a pipeline with a violation, a limit error for one with too many tasks.
 MachineOrder order_by(ListRule rule, const Pipeline& pipeline);
 
 struct ListOrder {

@@ -23,7 +23,7 @@ Schedule add_reductions(const Schedule& schedule);
 /// Adds a send after every pass whose result another rank needs, and its receive to that rank's row. Ranks
 /// take turns, one action per turn, an idle cell being one; a receive is queued the moment its send is. The
 /// rule of torch.distributed.pipelining's _add_send_recv, so that both give the same rows; the schedule must
-/// be free of faults and without messages.
+/// be free of violations and without messages.
 Schedule add_messages(const Schedule& schedule);
 
 /// How many steps the schedule takes when every action, messages included, takes one and a rank that is

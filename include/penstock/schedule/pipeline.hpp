@@ -23,7 +23,7 @@ struct Task {
 std::string tokens(const std::vector<Task>& row);
 
 /// The row of one stage as actions of a schedule.
-Row row_of(std::int32_t stage, const std::vector<Task>& tasks);
+RankOrder rank_order(std::int32_t stage, const std::vector<Task>& tasks);
 
 /// Times of one micro-batch; none is negative.
 struct PipelineStage {
@@ -53,11 +53,11 @@ struct Pipeline {
 };
 
 /// What is wrong with it, in words; empty when nothing is. Times whose sum over the iteration leaves the
-/// clock are a fault.
-std::string fault(const Pipeline& pipeline);
+/// clock are a violation.
+std::string violation(const Pipeline& pipeline);
 
-/// Throws BadInput where `fault` finds something, and a limit error for more than plan::kMostPasses tasks:
-/// orders and their execution hold every one.
+/// Throws BadInput where `violation` finds something, and a limit error for more than plan::kMostPasses
+/// tasks: orders and their execution hold every one.
 void check_runnable(const Pipeline& pipeline);
 
 /// One task of a micro-batch.
@@ -71,7 +71,7 @@ struct Step {
 
 /// One micro-batch unrolled. A site is a stage or a link; stages come first.
 struct Unrolled {
-  explicit Unrolled(const Pipeline& pipeline);  ///< throws BadInput where `fault` finds something
+  explicit Unrolled(const Pipeline& pipeline);  ///< throws BadInput where `violation` finds something
 
   std::size_t forward(std::size_t site) const { return site; }
   std::size_t backward(std::size_t site) const { return sites + site; }

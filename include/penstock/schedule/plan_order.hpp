@@ -52,9 +52,9 @@ bool by_cost(const plan::Plan& plan);
 std::int64_t mini_batches(const plan::Plan& plan);
 
 /// Condition C4 of GraphPipe (section 3), for several stages per device: every stage runs every micro-batch
-/// once forward, then backward, and never holds more than its in-flight count. Faults in words, empty when
-/// there is none.
-std::vector<std::string> order_faults(const plan::Plan& plan, const Schedule& order);
+/// once forward, then backward, and never holds more than its in-flight count. Violations in words, empty
+/// when there is none.
+std::vector<std::string> order_violations(const plan::Plan& plan, const Schedule& order);
 
 /// The most micro-batches each stage holds at once, from the start of their forward to the end of their
 /// backward pass or weight gradient.

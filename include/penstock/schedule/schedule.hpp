@@ -61,10 +61,10 @@ constexpr std::size_t partner(std::size_t rank, std::size_t ranks) {
   return ranks - 1 - rank;
 }
 
-using Row = std::vector<Action>;
+using RankOrder = std::vector<Action>;
 
 struct Schedule {
-  std::vector<Row> ranks;
+  std::vector<RankOrder> ranks;
   std::vector<std::int32_t> rank_of_stage;  ///< indexed by stage; -1 for a stage that no action names
   /// Bidirectional schedules hold several copies of the model; copy c is the chain of stages
   /// [c * chain(), (c + 1) * chain()), and every copy counts its own micro-batches from 0.

@@ -10,8 +10,8 @@ namespace penstock::schedule {
 
 /// One line per rank, cells in order, no header; an empty cell is idle, blank lines at the end are none. The
 /// stage's rank is read off the first pass that names it. Throws BadInput naming line and cell; what is read
-/// may still have schedule_faults. Differs from PyTorch in what it refuses: numbers of more than six digits,
-/// and pairs other than (F;B).
+/// may still have schedule_violations. Differs from PyTorch in what it refuses: numbers of more than six
+/// digits, and pairs other than (F;B).
 Schedule parse_schedule(std::string_view text, const std::string& file);
 Schedule load_schedule(const std::string& file);
 

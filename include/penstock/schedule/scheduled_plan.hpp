@@ -11,8 +11,8 @@
 
 namespace penstock::schedule {
 
-/// The plan must be structurally valid (plan::structural_faults); the order is its own, in whose making costs
-/// have a say where score::scheduled makes it, or another one of the same stages. Throws as plan_order.
+/// The plan must be structurally valid (plan::structural_violations); the order is its own, in whose making
+/// costs have a say where score::scheduled makes it, or another one of the same stages. Throws as plan_order.
 struct ScheduledPlan {
   ScheduledPlan(const graph::OpGraph& graph, plan::Plan of, Schedule ordered)
       : plan(std::move(of)), stages(graph, plan), order(std::move(ordered)) {}

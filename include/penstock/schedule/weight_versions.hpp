@@ -49,11 +49,12 @@ struct WeightVersions {
 /// stashing this gives floor((R-1-r)/replicas) + 1 versions (R ranks, r in earlier stages), with 2BW two.
 /// Throws BadInput naming rank and cell where a policy asks for weights that are not made yet: 2BW needs as
 /// many micro-batches per update as are in flight.
-WeightVersions weight_versions(const std::vector<Row>& rows, const WeightPolicy& policy, int per_update = 1);
+WeightVersions weight_versions(const std::vector<RankOrder>& rows, const WeightPolicy& policy,
+                               int per_update = 1);
 
 /// 1F1B-RR (PipeDream, Narayanan et al., SOSP 2019, section 3.2): `replicas[s]` ranks run stage s in turn,
 /// rank by rank in the order of the stages; a rank of stage s starts with floor((R-1-r)/replicas[s])
 /// forwards.
-std::vector<Row> round_robin_rows(const std::vector<int>& replicas, int micro_batches);
+std::vector<RankOrder> round_robin_orders(const std::vector<int>& replicas, int micro_batches);
 
 }  // namespace penstock::schedule

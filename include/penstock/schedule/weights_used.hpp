@@ -17,7 +17,7 @@ using WeightsUsed = std::vector<std::vector<std::vector<std::int32_t>>>;
 /// counts, which makes an update with the last gradient it is of. Recomputation uses what the backward pass
 /// after it uses; a prediction, what it starts from. Throws BadInput naming rank and pass where a policy asks
 /// for weights that are not made yet.
-WeightsUsed weights_used(const plan::Plan& plan, const std::vector<Row>& rows,
+WeightsUsed weights_used(const plan::Plan& plan, const std::vector<RankOrder>& rows,
                          const std::vector<std::int32_t>& rank_of_stage);
 
 }  // namespace penstock::schedule

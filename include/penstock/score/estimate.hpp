@@ -25,7 +25,7 @@ Network assume_network(const cluster::Cluster& cluster, const plan::Training& tr
 /// Seconds per sample of one stage.
 struct StageTerms {
   double compute = 0;        ///< forward and backward on the fullest replica
-  double communication = 0;  ///< entering and leaving tensors, both passes, over one link direction
+  double communication = 0;  ///< stage inputs and outputs, both passes, over one link direction
   double reduce = 0;         ///< what is not hidden of the gradient all-reduce, spread over the mini-batch
   /// Transfers overlap with compute (the simulator does so), so the slower of the two counts. What the last
   /// backward pass does not hide of the all-reduce adds.

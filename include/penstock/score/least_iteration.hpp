@@ -6,7 +6,7 @@
 
 namespace penstock::score {
 
-/// No simulated iteration of the plan, in a perfect world, is shorter: on the busiest device the first
+/// No simulated iteration of the plan, unperturbed, is shorter: on the busiest device the first
 /// micro-batch must come through the stages before its own, all its passes follow each other, and after the
 /// last one what it hands on goes back through the stages before, or its gradients are reduced. Messages take
 /// no time. Head, work and tail of one machine, as BoundKind::head_tail; there also where stages share

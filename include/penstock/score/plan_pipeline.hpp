@@ -20,7 +20,7 @@ bool whole_backwards(const plan::Plan& plan);
 /// One machine per device, stage after stage, with its own share of every micro-batch, and one link per pair
 /// of devices that exchange samples. Room is the stage's in-flight count; a stage without one has no limit.
 /// Links that share a cable do not meet here and times are rounded down, so bounds hold whatever the network
-/// model. The plan must be structurally valid (plan::structural_faults). Throws BadInput for stages of
+/// model. The plan must be structurally valid (plan::structural_violations). Throws BadInput for stages of
 /// different micro-batch sizes.
 schedule::Pipeline device_pipeline(const cost::Problem& problem, const plan::Plan& plan);
 

@@ -18,15 +18,16 @@ enum class PlanFamily : std::uint8_t {
 PlanFamily family_of(const plan::Plan& plan);
 std::string_view name(PlanFamily family);  ///< "with ZeRO"
 
-/// Why every plan takes its time. What is assumed of a plan is what plan::structural_faults and score::faults
-/// ask for: every operator is in one stage, a stage runs on r devices, which it shares with other stages as a
-/// whole or not at all; its micro-batch b divides the mini-batch B, and a replica takes floor(b / r) or
-/// ceil(b / r) samples of it, its share. Schedules may interleave stages, split backward passes and
-/// recompute. Below, F, I and W are an operator's forward, input and weight gradient time, each the least
-/// over all shares that occur and fit in memory and over all device types, so nothing is assumed of how times
-/// grow with samples, launch overheads and saturation included; "rate" is the least time per sample.
-/// Transfers and slow-downs by overlap are left out. `down(v)` is the longest path of F up to and with v,
-/// `up(v) = I(v) + max(W(v) and v's update, up of its producers)`: the way of one sample's gradient back.
+/// Why every plan takes its time. What is assumed of a plan is what plan::structural_violations and
+/// score::violations ask for: every operator is in one stage, a stage runs on r devices, which it shares with
+/// other stages as a whole or not at all; its micro-batch b divides the mini-batch B, and a replica takes
+/// floor(b / r) or ceil(b / r) samples of it, its share. Schedules may interleave stages, split backward
+/// passes and recompute. Below, F, I and W are an operator's forward, input and weight gradient time, each
+/// the least over all shares that occur and fit in memory and over all device types, so nothing is assumed of
+/// how times grow with samples, launch overheads and saturation included; "rate" is the least time per
+/// sample. Transfers and slow-downs by overlap are left out. `down(v)` is the longest path of F up to and
+/// with v, `up(v) = I(v) + max(W(v) and v's update, up of its producers)`: the way of one sample's gradient
+/// back.
 ///
 /// ZeRO: of D devices one holds and updates 1/D of the weights at least. Stages 2 and 3 send gradients and
 /// weights in every micro-batch while other layers compute (cost::StageTime), so the all-reduce is not

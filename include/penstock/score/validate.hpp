@@ -12,15 +12,15 @@ namespace penstock::score {
 std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged);
 
 /// The rules but for those of the task order, which take a time that grows with its passes.
-std::vector<std::string> stage_faults(const cost::Problem& problem, const plan::Plan& judged);
-/// The two parts of faults(): what breaks a rule whatever memory there is, and what does not fit. The second
-/// needs a plan that is structurally valid.
-std::vector<std::string> rule_faults(const cost::Problem& problem, const plan::Plan& judged);
-std::vector<std::string> memory_faults(const cost::Problem& problem, const plan::Plan& judged);
+std::vector<std::string> stage_violations(const cost::Problem& problem, const plan::Plan& judged);
+/// The two parts of violations(): what breaks a rule whatever memory there is, and what does not fit. The
+/// second needs a plan that is structurally valid.
+std::vector<std::string> rule_violations(const cost::Problem& problem, const plan::Plan& judged);
+std::vector<std::string> memory_violations(const cost::Problem& problem, const plan::Plan& judged);
 
-/// Faults in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_faults), shards
-/// of shared parameters (layout::tie_faults), C4 of its task order, and device memory ("stage 2 needs 18.2
-/// GiB on device 3, which has 16.0 GiB: 2.20 GiB missing").
-std::vector<std::string> faults(const cost::Problem& problem, const plan::Plan& judged);
+/// Violations in words, empty when the plan is valid: C1 to C3 and batch sizes (plan::structural_violations),
+/// shards of shared parameters (layout::tie_violations), C4 of its task order, and device memory ("stage 2
+/// needs 18.2 GiB on device 3, which has 16.0 GiB: 2.20 GiB missing").
+std::vector<std::string> violations(const cost::Problem& problem, const plan::Plan& judged);
 
 }  // namespace penstock::score

@@ -31,13 +31,13 @@ enum class Collective : std::uint8_t {
 std::string_view name(Collective collective);
 Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
 
-struct Imperfection;
+struct Perturbation;
 
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
   Collective collective = Collective::closed_form;
-  const Imperfection* imperfection = nullptr;  ///< made for the problem's cluster; none: a perfect world
-  std::uint64_t seed = 0;                      ///< of the imperfection's jitter
+  const Perturbation* perturbation = nullptr;  ///< made for the problem's cluster; none: nothing is perturbed
+  std::uint64_t seed = 0;                      ///< of the perturbation's jitter
   core::StopToken
       stop{};            ///< asked every few thousand tasks: the simulation ends with Interrupted or LimitHit
   bool crowding = true;  ///< devices of a node slow each other, where costs know (cost/crowding.hpp)

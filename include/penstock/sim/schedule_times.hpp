@@ -30,8 +30,8 @@ struct ScheduleTimes {
 /// With a delay the in-order rule gives 1F1B C (2(p-1)(m/p + 1) - 2) more than without, as the Zero Bubble
 /// paper's tables do (Qi et al., ICLR 2024, Table 5). EVICT and LOAD keep no rank from computing: a load
 /// begins when its rank comes to it and `delay` after its evict, and brings the activation `delay` later. A
-/// barrier takes no time. The schedule must have no faults (schedule::schedule_faults), costs be at most 10^6
-/// s. Throws BadInput for what takes more than 4 * 10^6 s.
+/// barrier takes no time. The schedule must have no violations (schedule::schedule_violations), costs be at
+/// most 10^6 s. Throws BadInput for what takes more than 4 * 10^6 s.
 ScheduleTimes simulate_schedule(const schedule::Schedule& schedule, const schedule::PassCosts& costs);
 
 /// The times of one chunk from those of a full stage.

@@ -11,8 +11,8 @@ namespace penstock::sim {
 /// Executes the plan in its order on the problem's cluster: every device computes in the
 /// order of its row, transfers go over the links as the network model says, gradients are reduced as the
 /// options say. An order over several mini-batches gives the time that one adds in the second half of them.
-/// The plan must be structurally valid (plan::structural_faults), the order without faults. Same inputs, same
-/// trace, on every platform. Throws an invalid-plan error when the order deadlocks.
+/// The plan must be structurally valid (plan::structural_violations), the order without violations. Same
+/// inputs, same trace, on every platform. Throws an invalid-plan error when the order deadlocks.
 trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                       const SimulationOptions& options = {});
 

@@ -15,7 +15,7 @@ namespace penstock::kernels::cuda {
 namespace {
 
 enum Projection : std::size_t { kQuery, kKey, kValue, kResult };  ///< order of inputs, weights and biases
-constexpr std::size_t kShares = 3, kContext = 4;  ///< kept beside query, key and value by head
+constexpr std::size_t kShares = 3, kContext = 4;  ///< saved beside query, key and value by head
 
 struct Sizes {
   std::int64_t samples;
@@ -47,9 +47,9 @@ void add_slots(Draft& draft, const Attention& a) {
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
   };
-  draft.slots.kept = {slot("query", a.queries, a.inner), slot("key", a.keys, a.inner),
-                      slot("value", a.keys, a.inner), slot("shares", a.heads * a.queries, a.keys),
-                      slot("context", a.queries, a.inner)};
+  draft.slots.saved = {slot("query", a.queries, a.inner), slot("key", a.keys, a.inner),
+                       slot("value", a.keys, a.inner), slot("shares", a.heads * a.queries, a.keys),
+                       slot("context", a.queries, a.inner)};
   draft.slots.handed = {slot("query_gradient", a.queries, a.inner), slot("key_gradient", a.keys, a.inner),
                         slot("value_gradient", a.keys, a.inner)};
 }
@@ -57,7 +57,7 @@ void add_slots(Draft& draft, const Attention& a) {
 /// One product per sample and head.
 void multiply(Program& program, const Draft& draft, const Sizes& s, std::int64_t rows, std::int64_t inner,
               std::int64_t columns, Factor a, Factor b, Where c, float factor = 1) {
-  multiply(program, draft.libraries, draft.number,
+  multiply(program, draft.libraries, draft.precision,
            {.rows = rows, .inner = inner, .columns = columns, .batch = s.batch(), .factor = factor}, a, b, c);
 }
 
@@ -67,14 +67,14 @@ void forward(Draft& draft, const Sizes& s) {
   const Where plain = program.scratch(s.elements() * size(draft.element));
   for (const std::size_t i : {kQuery, kKey, kValue}) {
     dense_forward(program, draft, s.projection(i), input(i), weights(i), bias(i), plain);
-    tokens_to_heads(program, draft.element, s.heads(i), plain, kept(i));
+    tokens_to_heads(program, draft.element, s.heads(i), plain, saved(i));
   }
-  multiply(program, draft, s, a.queries, a.head(), a.keys, {kept(kQuery)}, {kept(kKey), true}, kept(kShares),
-           a.scale());
-  softmax_forward(program, draft.element, s.share_rows(), a.keys, kept(kShares), kept(kShares));
-  multiply(program, draft, s, a.queries, a.keys, a.head(), {kept(kShares)}, {kept(kValue)}, plain);
-  heads_to_tokens(program, draft.element, s.heads(kResult), plain, kept(kContext));
-  dense_forward(program, draft, s.projection(kResult), kept(kContext), weights(kResult), bias(kResult),
+  multiply(program, draft, s, a.queries, a.head(), a.keys, {saved(kQuery)}, {saved(kKey), true},
+           saved(kShares), a.scale());
+  softmax_forward(program, draft.element, s.share_rows(), a.keys, saved(kShares), saved(kShares));
+  multiply(program, draft, s, a.queries, a.keys, a.head(), {saved(kShares)}, {saved(kValue)}, plain);
+  heads_to_tokens(program, draft.element, s.heads(kResult), plain, saved(kContext));
+  dense_forward(program, draft, s.projection(kResult), saved(kContext), weights(kResult), bias(kResult),
                 kOutput);
 }
 
@@ -84,10 +84,10 @@ void score_and_value_gradients(Draft& draft, const Sizes& s, Where one, Where ot
   const Attention& a = s.a;
   dense_input_gradient(program, draft, s.projection(kResult), kOutputGradient, weights(kResult), one);
   tokens_to_heads(program, draft.element, s.heads(kResult), one, other);  // of the context, by head
-  multiply(program, draft, s, a.queries, a.head(), a.keys, {other}, {kept(kValue), true}, scores);
-  multiply(program, draft, s, a.keys, a.queries, a.head(), {kept(kShares), true}, {other}, one);
+  multiply(program, draft, s, a.queries, a.head(), a.keys, {other}, {saved(kValue), true}, scores);
+  multiply(program, draft, s, a.keys, a.queries, a.head(), {saved(kShares), true}, {other}, one);
   heads_to_tokens(program, draft.element, s.heads(kValue), one, handed(kValue));
-  softmax_gradient(program, draft.element, s.share_rows(), a.keys, kept(kShares), scores, scores);
+  softmax_gradient(program, draft.element, s.share_rows(), a.keys, saved(kShares), scores, scores);
 }
 
 void input_gradients(Draft& draft, const Sizes& s) {
@@ -97,9 +97,9 @@ void input_gradients(Draft& draft, const Sizes& s) {
   const Where one = program.scratch(s.elements() * bytes), other = program.scratch(s.elements() * bytes),
               scores = program.scratch(s.shares() * bytes);
   score_and_value_gradients(draft, s, one, other, scores);
-  multiply(program, draft, s, a.queries, a.keys, a.head(), {scores}, {kept(kKey)}, one, a.scale());
+  multiply(program, draft, s, a.queries, a.keys, a.head(), {scores}, {saved(kKey)}, one, a.scale());
   heads_to_tokens(program, draft.element, s.heads(kQuery), one, handed(kQuery));
-  multiply(program, draft, s, a.keys, a.queries, a.head(), {scores, true}, {kept(kQuery)}, one, a.scale());
+  multiply(program, draft, s, a.keys, a.queries, a.head(), {scores, true}, {saved(kQuery)}, one, a.scale());
   heads_to_tokens(program, draft.element, s.heads(kKey), one, handed(kKey));
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_input_gradient(program, draft, s.projection(i), handed(i), weights(i), input_gradient(i));
@@ -110,7 +110,7 @@ void weight_gradients(Draft& draft, const Sizes& s) {
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_weight_gradient(program, draft, s.projection(i), input(i), handed(i), parameter_gradient(i),
                           parameter_gradient(4 + i));
-  dense_weight_gradient(program, draft, s.projection(kResult), kept(kContext), kOutputGradient,
+  dense_weight_gradient(program, draft, s.projection(kResult), saved(kContext), kOutputGradient,
                         parameter_gradient(kResult), parameter_gradient(4 + kResult));
 }
 

@@ -28,10 +28,10 @@ class CudaBuffer : public Buffer {
 
 class CudaKernel : public Kernel {
  public:
-  CudaKernel(const graph::Operator& op, std::int64_t samples, Number number,
+  CudaKernel(const graph::Operator& op, std::int64_t samples, Precision precision,
              std::shared_ptr<Libraries> libraries, SharedPlace place)
       : libraries_(std::move(libraries)),
-        passes_(op, samples, number, *libraries_),
+        passes_(op, samples, precision, *libraries_),
         place_(std::move(place)) {}
   const Slots& slots() const override { return passes_.slots(); }
   bool has(graph::Pass pass) const override { return has_pass(passes_.slots(), pass); }
@@ -101,7 +101,7 @@ class CudaBackend : public Backend {
   std::string name() const override { return to_string(place_->name()); }
   std::string place() const override { return place_->unique_name(); }
   std::vector<std::pair<std::string, std::string>> identity() const override;
-  bool supports(Number) const override { return true; }  // as every device from kOldest on
+  bool supports(Precision) const override { return true; }  // as every device from kOldest on
   std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override;
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(place_); }
   void write(Buffer& to, std::span<const std::byte> bytes) override;
@@ -110,12 +110,13 @@ class CudaBackend : public Backend {
   void zero(Buffer& buffer, Stream& stream) override;
   void add(Buffer& to, const Buffer& term, Stream& stream) override;
   std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                      Number number) override {
+                                      Precision precision) override {
     select_device();
-    return std::make_unique<CudaKernel>(op, samples, number, libraries_, place_);
+    return std::make_unique<CudaKernel>(op, samples, precision, libraries_, place_);
   }
-  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) override {
-    return std::make_unique<CudaUpdate>(rule, count, storage(number), place_);
+  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
+                                      Precision precision) override {
+    return std::make_unique<CudaUpdate>(rule, count, storage(precision), place_);
   }
 
   std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks,

@@ -1,6 +1,6 @@
 #include "cuda/block.hpp"
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "geometry.hpp"
 
 namespace penstock::kernels::cuda {
@@ -43,7 +43,7 @@ void to_tokens(const Queue& queue, const Heads& h, const T* by_head, T* by_token
 
 void copy_into(Program& program, Element element, const ColumnBlock& block, Where part, Where matrix) {
   program.call("copy", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       into(run.queue, block, run.as<const T>(part), run.as<T>(matrix));
     });
@@ -52,7 +52,7 @@ void copy_into(Program& program, Element element, const ColumnBlock& block, Wher
 
 void copy_out_of(Program& program, Element element, const ColumnBlock& block, Where matrix, Where part) {
   program.call("copy", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       out_of(run.queue, block, run.as<const T>(matrix), run.as<T>(part));
     });
@@ -61,7 +61,7 @@ void copy_out_of(Program& program, Element element, const ColumnBlock& block, Wh
 
 void tokens_to_heads(Program& program, Element element, const Heads& h, Where by_token, Where by_head) {
   program.call("to heads", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       to_heads(run.queue, h, run.as<const T>(by_token), run.as<T>(by_head));
     });
@@ -70,7 +70,7 @@ void tokens_to_heads(Program& program, Element element, const Heads& h, Where by
 
 void heads_to_tokens(Program& program, Element element, const Heads& h, Where by_head, Where by_token) {
   program.call("to tokens", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       to_tokens(run.queue, h, run.as<const T>(by_head), run.as<T>(by_token));
     });

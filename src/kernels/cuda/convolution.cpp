@@ -53,9 +53,9 @@ void set(const Tensor& tensor, Element element, std::int64_t samples, std::int64
 }
 
 /// Whether tensor cores may be used, which for fp32 would round the factors.
-cudnnMathType_t arithmetic(Number number) {
-  if (number == Number::fp32) return CUDNN_FMA_MATH;
-  return number == Number::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
+cudnnMathType_t arithmetic(Precision precision) {
+  if (precision == Precision::fp32) return CUDNN_FMA_MATH;
+  return precision == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
 }
 
 Layouts::Layouts(const Draft& draft, const Convolution& c) {
@@ -69,7 +69,7 @@ Layouts::Layouts(const Draft& draft, const Convolution& c) {
                                         narrow(w.stride[0]), narrow(w.stride[1]), 1, 1,
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
         "cudnnSetConvolution2dDescriptor");
-  check(cudnnSetConvolutionMathType(slide.get(), arithmetic(draft.number)), "cudnnSetConvolutionMathType");
+  check(cudnnSetConvolutionMathType(slide.get(), arithmetic(draft.precision)), "cudnnSetConvolutionMathType");
 }
 
 /// An algorithm, and the workspace it needs.
@@ -100,14 +100,14 @@ Choice<Ranked> first_fit(const Draft& draft, const Sliding& slide, const std::ve
                          const Measure& measure) {
   for (const Ranked& one : ranked) {
     if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
-    const auto math = draft.number == Number::fp32 ? CUDNN_FMA_MATH : one.mathType;
+    const auto math = draft.precision == Precision::fp32 ? CUDNN_FMA_MATH : one.mathType;
     check(cudnnSetConvolutionMathType(slide.get(), math), "cudnnSetConvolutionMathType");
     std::size_t bytes = 0;
     if (measure(one.algo, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= kMostWorkspace)
       return {one.algo, bytes};
   }
   throw core::BadInput(fmt::format("operator '{}' (convolution): cuDNN has no deterministic {} kernel for it",
-                                   draft.op.name, name(draft.number)));
+                                   draft.op.name, name(draft.precision)));
 }
 
 using Forward = cudnnConvolutionFwdAlgoPerf_t;

@@ -1,8 +1,8 @@
 // A sum of tensors, whose gradient is handed on as it is, or their product. More than kMost terms are taken
 // in several sweeps, each of which goes on from the result of the last.
 
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "geometry.hpp"
 
 namespace penstock::kernels::cuda {
@@ -46,8 +46,8 @@ void combine(Program& program, Element element, std::vector<Where> from, bool pr
                : from.size() > 1 ? "sum"
                                  : "copy",
                [=](const Program::Run& run) {
-                 with_number(element,
-                             [&](auto zero) { sweep_all<decltype(zero)>(run, from, product, count, to); });
+                 with_element(element,
+                              [&](auto zero) { sweep_all<decltype(zero)>(run, from, product, count, to); });
                });
 }
 

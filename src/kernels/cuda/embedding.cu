@@ -1,8 +1,8 @@
 // Rows of a table looked up, or summed over a bag. The gradient sorts the look-ups by row, and adds to each
 // row in the order of its look-ups: the same bits on every run.
 
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "cuda/sort.hpp"
 #include "geometry.hpp"
 
@@ -71,7 +71,7 @@ void gradient_steps(Program& program, const Bags& bags, Element element) {
                run.as<std::int64_t>(lookups));
   });
   program.call("scatter", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       scatter(run.queue, bags, run.as<const std::int64_t>(rows), run.as<const std::int64_t>(lookups),
               run.as<const T>(kOutputGradient), run.as<T>(parameter_gradient(0)));
@@ -84,7 +84,7 @@ void gradient_steps(Program& program, const Bags& bags, Element element) {
 void build_embedding(Draft& draft) {
   const Bags bags{draft.samples, embedding(draft.op)};
   draft.forward.call("gather", [=, element = draft.element](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gather(run.queue, bags, run.as<const std::int64_t>(input(0)), run.as<const T>(parameter(0)),
              run.as<T>(kOutput));

@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "cuda/columns.hpp"
+#include "cuda/elements.hpp"
 #include "cuda/function.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 
 namespace penstock::kernels::cuda {
 namespace {
@@ -82,7 +82,7 @@ Where columns_scratch(Program& program, const Columns& c) {
 void function_forward(Program& program, Function function, Element element, std::int64_t count, Where x,
                       Where y) {
   program.call("function", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       forward(run.queue, function, count, run.as<const T>(x), run.as<T>(y));
     });
@@ -92,7 +92,7 @@ void function_forward(Program& program, Function function, Element element, std:
 void function_gradient(Program& program, Function function, Element element, std::int64_t count, Where known,
                        Where y_gradient, Where x_gradient) {
   program.call("slope", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gradient(run.queue, function, count, run.as<const T>(known), run.as<const T>(y_gradient),
                run.as<T>(x_gradient));
@@ -103,7 +103,7 @@ void function_gradient(Program& program, Function function, Element element, std
 void add_bias(Program& program, Element element, std::int64_t rows, std::int64_t columns, Where bias,
               Where y) {
   program.call("bias", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       add_row(run.queue, rows, columns, run.as<const T>(bias), run.as<T>(y));
     });
@@ -115,7 +115,7 @@ void bias_gradient(Program& program, Element element, std::int64_t rows, std::in
   const Columns c{rows, columns};
   const Where partial = columns_scratch(program, c);
   program.call("column sums", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       sum_rows(run.queue, c, run.as<const T>(y_gradient), run.as<float>(partial), run.as<T>(result));
     });
@@ -123,7 +123,7 @@ void bias_gradient(Program& program, Element element, std::int64_t rows, std::in
 }
 
 void add_elements(const Queue& queue, Element element, std::int64_t count, void* to, const void* term) {
-  with_number(element, [&](auto zero) {
+  with_element(element, [&](auto zero) {
     using T = decltype(zero);
     add_to(queue, count, static_cast<T*>(to), static_cast<const T*>(term));
   });

@@ -34,9 +34,9 @@ void build(Draft& draft) {
   }
 }
 
-Passes::Passes(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries)
-    : slots_(slots_of(op, samples, number)) {
-  Draft draft{op,     samples,      number,       storage(number), libraries,
+Passes::Passes(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries)
+    : slots_(slots_of(op, samples, precision)) {
+  Draft draft{op,     samples,      precision,    storage(precision), libraries,
               slots_, programs_[0], programs_[1], programs_[2]};
   build(draft);
 }

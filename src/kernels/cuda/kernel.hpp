@@ -12,10 +12,10 @@ struct Libraries;
 struct Draft {
   const graph::Operator& op;
   std::int64_t samples;
-  Number number;
+  Precision precision;
   Element element;  ///< of activations, weights and their gradients
   Libraries& libraries;
-  Slots& slots;  ///< of slots_of; the builder adds kept and handed
+  Slots& slots;  ///< of slots_of; the builder adds saved and handed
   Program &forward, &input_gradient, &weight_gradient;
 };
 
@@ -38,7 +38,7 @@ void build_concat(Draft& draft);
 class Passes {
  public:
   /// Throws BadInput as make_kernel does.
-  Passes(const graph::Operator& op, std::int64_t samples, Number number, Libraries& libraries);
+  Passes(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries);
   const Slots& slots() const { return slots_; }
   const Program& program(graph::Pass pass) const { return programs_[static_cast<std::size_t>(pass)]; }
   /// Puts the pass on the queue after a check of its operands.

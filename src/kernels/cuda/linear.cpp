@@ -12,8 +12,8 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
   const bool relu = l.fused == Function::relu, apart = l.fused != Function::none && !relu;
   Where argument = kOutput;
   if (apart && !from_output(l.fused)) {
-    draft.slots.kept = {{"argument", draft.slots.output.shape, draft.element}};
-    argument = kept(0);
+    draft.slots.saved = {{"argument", draft.slots.output.shape, draft.element}};
+    argument = saved(0);
   }
   dense_forward(draft.forward, draft, d, input(0), parameter(0), parameter(1), argument, relu);
   if (apart) function_forward(draft.forward, l.fused, draft.element, d.rows * d.out, argument, kOutput);
@@ -23,8 +23,8 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
 Where argument_gradient(Program& program, const Draft& draft, const Linear& l, const Dense& d) {
   if (l.fused == Function::none) return kOutputGradient;
   const Where gradient = program.scratch(d.rows * d.out * size(draft.element));
-  function_gradient(program, l.fused, draft.element, d.rows * d.out, from_output(l.fused) ? kOutput : kept(0),
-                    kOutputGradient, gradient);
+  function_gradient(program, l.fused, draft.element, d.rows * d.out,
+                    from_output(l.fused) ? kOutput : saved(0), kOutputGradient, gradient);
   return gradient;
 }
 
@@ -44,13 +44,13 @@ void build_linear(Draft& draft) {
 void build_matmul(Draft& draft) {
   const Product p = matmul(draft.op);
   const std::int64_t batch = draft.samples * p.batch;
-  multiply(draft.forward, draft.libraries, draft.number,
+  multiply(draft.forward, draft.libraries, draft.precision,
            {.rows = p.rows, .inner = p.inner, .columns = p.columns, .batch = batch}, {input(0)}, {input(1)},
            kOutput);
-  multiply(draft.input_gradient, draft.libraries, draft.number,
+  multiply(draft.input_gradient, draft.libraries, draft.precision,
            {.rows = p.rows, .inner = p.columns, .columns = p.inner, .batch = batch}, {kOutputGradient},
            {input(1), true}, input_gradient(0));
-  multiply(draft.input_gradient, draft.libraries, draft.number,
+  multiply(draft.input_gradient, draft.libraries, draft.precision,
            {.rows = p.inner, .inner = p.rows, .columns = p.columns, .batch = batch}, {input(0), true},
            {kOutputGradient}, input_gradient(1));
 }

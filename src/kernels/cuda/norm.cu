@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "cuda/columns.hpp"
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "geometry.hpp"
 
 namespace penstock::kernels::cuda {
@@ -135,15 +135,15 @@ Tensors<T> tensors(const Program::Run& run, const Norm& n, std::int64_t samples)
   t.channels = n.channels;
   t.batch = n.batch;
   t.x = run.as<const T>(input(0));
-  t.mean = run.as<float>(kept(0));
-  t.factor = run.as<float>(kept(1));
+  t.mean = run.as<float>(saved(0));
+  t.factor = run.as<float>(saved(1));
   return t;
 }
 
 void forward_step(Program& program, const Norm& n, std::int64_t samples, Element element) {
   const Where partial = n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : Where{};
   program.call(n.batch ? "batch norm" : "layer norm", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       Tensors<T> t = tensors<T>(run, n, samples);
       t.scale = run.as<const float>(parameter(0));
@@ -159,7 +159,7 @@ void forward_step(Program& program, const Norm& n, std::int64_t samples, Element
 void input_gradient_step(Program& program, const Norm& n, std::int64_t samples, Element element) {
   const Where partial = n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : Where{};
   program.call(n.batch ? "batch norm gradient" : "layer norm gradient", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       Tensors<T> t = tensors<T>(run, n, samples);
       t.y_gradient = run.as<const T>(kOutputGradient);
@@ -177,7 +177,7 @@ void input_gradient_step(Program& program, const Norm& n, std::int64_t samples, 
 void layer_weight_gradient(Program& program, const Norm& n, std::int64_t samples, Element element) {
   const Where partial = columns_scratch(program, {samples * n.rows, n.channels});
   program.call("column sums", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       Tensors<T> t = tensors<T>(run, n, samples);
       t.y_gradient = run.as<const T>(kOutputGradient);
@@ -201,7 +201,7 @@ void batch_weight_gradient(Program& program, std::int64_t channels) {
 void build_norm(Draft& draft) {
   const Norm n = norm(draft.op);
   const std::int64_t groups = n.batch ? n.channels : draft.samples * n.rows;
-  draft.slots.kept = {{"mean", {groups}, Element::fp32}, {"factor", {groups}, Element::fp32}};
+  draft.slots.saved = {{"mean", {groups}, Element::fp32}, {"factor", {groups}, Element::fp32}};
   if (n.batch)
     draft.slots.handed = {{"scale_gradient", {n.channels}, Element::fp32},
                           {"shift_gradient", {n.channels}, Element::fp32}};

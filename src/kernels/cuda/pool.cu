@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "geometry.hpp"
 
 namespace penstock::kernels::cuda {
@@ -105,16 +105,16 @@ void gradient(const Queue& queue, const Sizes& s, const T* y, const float* place
 
 void build_pool(Draft& draft) {
   const Sizes s = sizes(pool(draft.op), draft.samples);
-  if (!s.average) draft.slots.kept = {{"places", draft.slots.output.shape, Element::fp32}};
-  const auto places = [s](const Program::Run& run) { return s.average ? nullptr : run.as<float>(kept(0)); };
+  if (!s.average) draft.slots.saved = {{"places", draft.slots.output.shape, Element::fp32}};
+  const auto places = [s](const Program::Run& run) { return s.average ? nullptr : run.as<float>(saved(0)); };
   draft.forward.call("pool", [=, element = draft.element](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       forward(run.queue, s, run.as<const T>(input(0)), run.as<T>(kOutput), places(run));
     });
   });
   draft.input_gradient.call("pool gradient", [=, element = draft.element](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gradient(run.queue, s, run.as<const T>(kOutputGradient), places(run), run.as<T>(input_gradient(0)));
     });

@@ -14,8 +14,8 @@ using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescCreate, cublasLt
 using Preference =
     Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate, cublasLtMatmulPreferenceDestroy>;
 
-cudaDataType type_of(Number number) {
-  switch (storage(number)) {
+cudaDataType type_of(Precision precision) {
+  switch (storage(precision)) {
     case Element::bf16:
       return CUDA_R_16BF;
     case Element::fp16:
@@ -44,8 +44,8 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t what
 }
 
 /// A stack of matrices.
-std::unique_ptr<Layout> stack(Number number, const Asked::Matrix& m, std::int64_t batch) {
-  auto layout = std::make_unique<Layout>("cublasLtMatrixLayoutCreate", type_of(number),
+std::unique_ptr<Layout> stack(Precision precision, const Asked::Matrix& m, std::int64_t batch) {
+  auto layout = std::make_unique<Layout>("cublasLtMatrixLayoutCreate", type_of(precision),
                                          static_cast<std::uint64_t>(m.rows),
                                          static_cast<std::uint64_t>(m.columns), m.rows);
   set(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
@@ -55,7 +55,7 @@ std::unique_ptr<Layout> stack(Number number, const Asked::Matrix& m, std::int64_
 
 /// Everything the library wants to know, and the kernel it chose.
 struct Plan {
-  Plan(Number number, const ProductSizes& s, const Asked& asked, int multiprocessors);
+  Plan(Precision precision, const ProductSizes& s, const Asked& asked, int multiprocessors);
   void choose(cublasLtHandle_t library);
   std::string algorithm() const;
 
@@ -70,13 +70,13 @@ cublasLtEpilogue_t epilogue(const ProductSizes& s) {
   return s.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-Plan::Plan(Number number, const ProductSizes& s, const Asked& asked, int multiprocessors)
+Plan::Plan(Precision precision, const ProductSizes& s, const Asked& asked, int multiprocessors)
     : sizes(s),
       operation("cublasLtMatmulDescCreate",
-                number == Number::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
-      first(stack(number, asked.first, s.batch)),
-      second(stack(number, asked.second, s.batch)),
-      result(stack(number, asked.result, s.batch)) {
+                precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      first(stack(precision, asked.first, s.batch)),
+      second(stack(precision, asked.second, s.batch)),
+      result(stack(precision, asked.result, s.batch)) {
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, asked.first.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, asked.second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(s));
@@ -117,11 +117,11 @@ std::string Plan::algorithm() const {
 
 }  // namespace
 
-void multiply(Program& program, Libraries& libraries, Number number, const ProductSizes& sizes, Factor a,
-              Factor b, Where c, Where bias) {
+void multiply(Program& program, Libraries& libraries, Precision precision, const ProductSizes& sizes,
+              Factor a, Factor b, Where c, Where bias) {
   core::require(sizes.batch == 1 || !sizes.bias, "only a single product has a bias");
   if (sizes.batch > INT32_MAX) throw core::BadInput(fmt::format("cuBLASLt has no batch of {}", sizes.batch));
-  const auto plan = std::make_shared<Plan>(number, sizes, asked(sizes, a.transposed, b.transposed),
+  const auto plan = std::make_shared<Plan>(precision, sizes, asked(sizes, a.transposed, b.transposed),
                                            libraries.multiprocessors);
   plan->choose(libraries.blas);
   const std::size_t bytes = plan->chosen.workspaceSize;

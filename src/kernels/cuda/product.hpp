@@ -2,7 +2,7 @@
 // Products of matrices by cuBLASLt, as steps of a program.
 
 #include "cuda/program.hpp"
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 
 namespace penstock::kernels::cuda {
 
@@ -35,8 +35,8 @@ Asked asked(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
 
 /// The kernel is chosen here, by heuristics, among those that need no more than kMostWorkspace bytes and add
 /// up in fp32. `bias` counts where the sizes say so. Throws BadInput where the library has none.
-void multiply(Program& program, Libraries& libraries, Number number, const ProductSizes& sizes, Factor a,
-              Factor b, Where c, Where bias = {});
+void multiply(Program& program, Libraries& libraries, Precision precision, const ProductSizes& sizes,
+              Factor a, Factor b, Where c, Where bias = {});
 
 constexpr std::int64_t kMostWorkspace = std::int64_t{32} << 20;
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "cuda/elements.hpp"
 #include "cuda/kernel.hpp"
-#include "cuda/numbers.hpp"
 #include "cuda/softmax.hpp"
 #include "geometry.hpp"
 
@@ -43,7 +43,7 @@ void gradient(const Queue& queue, const Matrix& m, const T* shares, const T* gra
 void softmax_forward(Program& program, Element element, std::int64_t rows, std::int64_t width, Where x,
                      Where y) {
   program.call("softmax", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       forward(run.queue, {rows, width}, run.as<const T>(x), run.as<T>(y));
     });
@@ -53,7 +53,7 @@ void softmax_forward(Program& program, Element element, std::int64_t rows, std::
 void softmax_gradient(Program& program, Element element, std::int64_t rows, std::int64_t width, Where y,
                       Where y_gradient, Where x_gradient) {
   program.call("softmax gradient", [=](const Program::Run& run) {
-    with_number(element, [&](auto zero) {
+    with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gradient(run.queue, {rows, width}, run.as<const T>(y), run.as<const T>(y_gradient),
                run.as<T>(x_gradient));

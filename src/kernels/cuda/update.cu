@@ -1,4 +1,4 @@
-#include "cuda/numbers.hpp"
+#include "cuda/elements.hpp"
 #include "cuda/update.hpp"
 
 namespace penstock::kernels::cuda {
@@ -18,7 +18,7 @@ void sweep(const Queue& queue, const UpdateStep& step, const UpdateArrays& a, st
 
 void update(const Queue& queue, const UpdateStep& step, const UpdateArrays& arrays, Element element,
             std::int64_t count) {
-  with_number(element, [&](auto zero) {
+  with_element(element, [&](auto zero) {
     with_kind(step.rule.kind,
               [&](auto kind) { sweep<decltype(zero), decltype(kind)::value>(queue, step, arrays, count); });
   });

@@ -35,7 +35,7 @@ struct Sizes {
   Desc score_rows() const { return plain({samples * a.heads * a.queries, a.keys}, type); }
 };
 
-constexpr std::size_t kShares = 3, kContext = 4;  ///< kept beside the projected query, key and value
+constexpr std::size_t kShares = 3, kContext = 4;  ///< saved beside the projected query, key and value
 
 Where weights(std::size_t which) {
   return parameter(which);
@@ -48,32 +48,32 @@ void add_slots(Draft& draft, const Attention& a) {
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
   };
-  draft.slots.kept = {slot("query", a.queries, a.inner), slot("key", a.keys, a.inner),
-                      slot("value", a.keys, a.inner), slot("shares", a.heads * a.queries, a.keys),
-                      slot("context", a.queries, a.inner)};
+  draft.slots.saved = {slot("query", a.queries, a.inner), slot("key", a.keys, a.inner),
+                       slot("value", a.keys, a.inner), slot("shares", a.heads * a.queries, a.keys),
+                       slot("context", a.queries, a.inner)};
   draft.slots.handed = {slot("query_gradient", a.queries, a.inner), slot("key_gradient", a.keys, a.inner),
                         slot("value_gradient", a.keys, a.inner)};
 }
 
 void attention_forward(Program& program, const Sizes& s) {
   for (const std::size_t i : {kQuery, kKey, kValue})
-    dense_forward(program, s.projection(i), input(i), weights(i), bias(i), kept(i));
-  const Laid shares = s.scores(kept(kShares));
-  multiply(program, s.queries(kept(kQuery)), transposed(s.keys(kept(kKey))), shares, s.a.scale());
+    dense_forward(program, s.projection(i), input(i), weights(i), bias(i), saved(i));
+  const Laid shares = s.scores(saved(kShares));
+  multiply(program, s.queries(saved(kQuery)), transposed(s.keys(saved(kKey))), shares, s.a.scale());
   softmax_forward(program, s.score_rows(), shares.where, shares.where);
-  multiply(program, shares, s.keys(kept(kValue)), s.queries(kept(kContext)));
-  dense_forward(program, s.projection(kResult), kept(kContext), weights(kResult), bias(kResult), kOutput);
+  multiply(program, shares, s.keys(saved(kValue)), s.queries(saved(kContext)));
+  dense_forward(program, s.projection(kResult), saved(kContext), weights(kResult), bias(kResult), kOutput);
 }
 
 void attention_input_gradient(Program& program, const Sizes& s) {
   const Where context = program.scratch(s.projection(kResult).x()).where;
   dense_input_gradient(program, s.projection(kResult), kOutputGradient, weights(kResult), context);
-  const Laid shares = s.scores(kept(kShares)), gradient = s.scores(program.scratch(s.score_rows()).where);
+  const Laid shares = s.scores(saved(kShares)), gradient = s.scores(program.scratch(s.score_rows()).where);
   multiply(program, transposed(shares), s.queries(context), s.keys(handed(kValue)));
-  multiply(program, s.queries(context), transposed(s.keys(kept(kValue))), gradient);
+  multiply(program, s.queries(context), transposed(s.keys(saved(kValue))), gradient);
   softmax_gradient(program, s.score_rows(), shares.where, gradient.where, gradient.where);
-  multiply(program, gradient, s.keys(kept(kKey)), s.queries(handed(kQuery)), s.a.scale());
-  multiply(program, transposed(gradient), s.queries(kept(kQuery)), s.keys(handed(kKey)), s.a.scale());
+  multiply(program, gradient, s.keys(saved(kKey)), s.queries(handed(kQuery)), s.a.scale());
+  multiply(program, transposed(gradient), s.queries(saved(kQuery)), s.keys(handed(kKey)), s.a.scale());
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_input_gradient(program, s.projection(i), handed(i), weights(i), input_gradient(i));
 }
@@ -82,7 +82,7 @@ void attention_weight_gradient(Program& program, const Sizes& s) {
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_weight_gradient(program, s.projection(i), input(i), handed(i), parameter_gradient(i),
                           parameter_gradient(4 + i));
-  dense_weight_gradient(program, s.projection(kResult), kept(kContext), kOutputGradient,
+  dense_weight_gradient(program, s.projection(kResult), saved(kContext), kOutputGradient,
                         parameter_gradient(kResult), parameter_gradient(4 + kResult));
 }
 

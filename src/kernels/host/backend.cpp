@@ -7,8 +7,8 @@
 #include <new>
 #include <thread>
 
+#include "host/formats.hpp"
 #include "host/kernel.hpp"
-#include "host/numbers.hpp"
 #include "host/stream.hpp"
 #include "host/threads.hpp"
 #include "host/update.hpp"
@@ -74,8 +74,8 @@ class HostBackend : public Backend {
   std::vector<std::pair<std::string, std::string>> identity() const override {
     return {{"device", processor()}, {"oneDNN", library()}, {"threads", std::to_string(threads_)}};
   }
-  bool supports(Number number) const override {
-    return number == Number::fp32 || (number == Number::bf16 && has_bf16());
+  bool supports(Precision precision) const override {
+    return precision == Precision::fp32 || (precision == Precision::bf16 && has_bf16());
   }
   std::unique_ptr<Buffer> allocate(Element element, std::int64_t count) override;
   std::unique_ptr<Stream> make_stream() override { return make_host_stream(threads_); }
@@ -85,11 +85,12 @@ class HostBackend : public Backend {
   void zero(Buffer& buffer, Stream& stream) override;
   void add(Buffer& to, const Buffer& term, Stream& stream) override;
   std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
-                                      Number number) override;
-  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count, Number number) override;
+                                      Precision precision) override;
+  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
+                                      Precision precision) override;
 
  private:
-  void check(Number number) const;
+  void check(Precision precision) const;
   int threads_;
 };
 
@@ -131,32 +132,33 @@ void HostBackend::zero(Buffer& buffer, Stream&) {
 
 void HostBackend::add(Buffer& to, const Buffer& term, Stream&) {
   core::require(alike(to, term) && to.element() != Element::int64, "added buffers are alike");
-  with_numbers(to.element(), [&](auto numbers) {
-    using Numbers = decltype(numbers);
-    auto* sum = host::write<Numbers>(to.data());
-    const auto* more = host::read<Numbers>(term.data());
+  with_format(to.element(), [&](auto format) {
+    using Format = decltype(format);
+    auto* sum = host::write<Format>(to.data());
+    const auto* more = host::read<Format>(term.data());
     in_pieces(threads_, to.count(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
-        sum[i] = Numbers::store(Numbers::load(sum[i]) + Numbers::load(more[i]));
+        sum[i] = Format::store(Format::load(sum[i]) + Format::load(more[i]));
     });
   });
 }
 
-void HostBackend::check(Number number) const {
-  if (!supports(number))
+void HostBackend::check(Precision precision) const {
+  if (!supports(precision))
     throw core::BadInput(fmt::format("the host ({}) computes in fp32{}, not in {}", processor(),
-                                     supports(Number::bf16) ? " and bf16" : "", kernels::name(number)));
+                                     supports(Precision::bf16) ? " and bf16" : "", kernels::name(precision)));
 }
 
 std::unique_ptr<Kernel> HostBackend::make_kernel(const graph::Operator& op, std::int64_t samples,
-                                                 Number number) {
-  check(number);
-  return std::make_unique<HostKernel>(op, samples, number, threads_);
+                                                 Precision precision) {
+  check(precision);
+  return std::make_unique<HostKernel>(op, samples, precision, threads_);
 }
 
-std::unique_ptr<Update> HostBackend::make_update(const UpdateRule& rule, std::int64_t count, Number number) {
-  check(number);
-  return make_host_update(rule, count, storage(number), threads_);
+std::unique_ptr<Update> HostBackend::make_update(const UpdateRule& rule, std::int64_t count,
+                                                 Precision precision) {
+  check(precision);
+  return make_host_update(rule, count, storage(precision), threads_);
 }
 
 }  // namespace host

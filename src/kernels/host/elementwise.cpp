@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "geometry.hpp"
+#include "host/formats.hpp"
 #include "host/kernel.hpp"
-#include "host/numbers.hpp"
 #include "host/threads.hpp"
 
 namespace penstock::kernels::host {
@@ -36,16 +36,16 @@ void hand_on(Draft& draft, std::size_t term, std::int64_t count) {
 }
 
 /// to = the product of all `factors`.
-template <class Numbers>
+template <class Format>
 void multiply_all(const Find& at, const std::vector<Where>& factors, Where to, std::int64_t count) {
-  std::vector<const typename Numbers::Stored*> from;
-  for (const Where factor : factors) from.push_back(read<Numbers>(at(factor)));
-  auto* result = write<Numbers>(at(to));
+  std::vector<const typename Format::Stored*> from;
+  for (const Where factor : factors) from.push_back(read<Format>(at(factor)));
+  auto* result = write<Format>(at(to));
   parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       float value = 1;
-      for (const auto* factor : from) value *= Numbers::load(factor[i]);
-      result[i] = Numbers::store(value);
+      for (const auto* factor : from) value *= Format::load(factor[i]);
+      result[i] = Format::store(value);
     }
   });
 }
@@ -53,7 +53,7 @@ void multiply_all(const Find& at, const std::vector<Where>& factors, Where to, s
 void product_step(Program& program, const Draft& draft, std::vector<Where> factors, Where to,
                   std::int64_t count) {
   program.call("product", [factors = std::move(factors), to, count, element = draft.element](const Find& at) {
-    with_numbers(element, [&](auto numbers) { multiply_all<decltype(numbers)>(at, factors, to, count); });
+    with_format(element, [&](auto format) { multiply_all<decltype(format)>(at, factors, to, count); });
   });
 }
 

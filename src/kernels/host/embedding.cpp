@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "geometry.hpp"
+#include "host/formats.hpp"
 #include "host/kernel.hpp"
-#include "host/numbers.hpp"
 #include "host/threads.hpp"
 #include "penstock/core/error.hpp"
 
@@ -35,25 +35,25 @@ const std::int64_t* rows_at(const Find& at, const Bags& bags) {
 }
 
 /// One output row: the sum of the `count` rows of the table.
-template <class Numbers>
-void gather(const Bags& bags, const typename Numbers::Stored* table, const std::int64_t* rows,
-            std::int64_t count, typename Numbers::Stored* out) {
+template <class Format>
+void gather(const Bags& bags, const typename Format::Stored* table, const std::int64_t* rows,
+            std::int64_t count, typename Format::Stored* out) {
   for (std::int64_t j = 0; j < bags.e.width; ++j) {
     float value = 0;
     for (std::int64_t i = 0; i < count; ++i)
-      if (bags.has(rows[i])) value += Numbers::load(table[(rows[i] - bags.e.first) * bags.e.width + j]);
-    out[j] = Numbers::store(value);
+      if (bags.has(rows[i])) value += Format::load(table[(rows[i] - bags.e.first) * bags.e.width + j]);
+    out[j] = Format::store(value);
   }
 }
 
-template <class Numbers>
+template <class Format>
 void forward(const Find& at, const Bags& bags) {
   const std::int64_t* rows = rows_at(at, bags);
-  const auto* table = read<Numbers>(at(parameter(0)));
-  auto* out = write<Numbers>(at(kOutput));
+  const auto* table = read<Format>(at(parameter(0)));
+  auto* out = write<Format>(at(kOutput));
   const std::int64_t count = bags.e.sum ? bags.e.lookups : 1;
   parallel_each(bags.outputs(), count * bags.e.width, [&](std::int64_t i) {
-    gather<Numbers>(bags, table, rows + i * count, count, out + i * bags.e.width);
+    gather<Format>(bags, table, rows + i * count, count, out + i * bags.e.width);
   });
 }
 
@@ -73,21 +73,21 @@ Sorted by_row(const std::int64_t* rows, std::int64_t count) {
   return s;
 }
 
-template <class Numbers>
+template <class Format>
 void weight_gradient(const Find& at, const Bags& bags) {
   const std::int64_t* rows = rows_at(at, bags);
-  const auto* from = read<Numbers>(at(kOutputGradient));
-  auto* table = write<Numbers>(at(parameter_gradient(0)));
+  const auto* from = read<Format>(at(kOutputGradient));
+  auto* table = write<Format>(at(parameter_gradient(0)));
   const Sorted sorted = by_row(rows, bags.lookups());
   parallel_each(std::ssize(sorted.starts) - 1, bags.e.width, [&](std::int64_t i) {
     const std::int64_t row = rows[sorted.lookups[sorted.starts[i]]];
     if (!bags.has(row)) return;
     auto* to = table + (row - bags.e.first) * bags.e.width;
     for (std::int64_t j = 0; j < bags.e.width; ++j) {
-      float value = Numbers::load(to[j]);
+      float value = Format::load(to[j]);
       for (std::int64_t k = sorted.starts[i]; k < sorted.starts[i + 1]; ++k)
-        value += Numbers::load(from[bags.output_of(sorted.lookups[k]) * bags.e.width + j]);
-      to[j] = Numbers::store(value);
+        value += Format::load(from[bags.output_of(sorted.lookups[k]) * bags.e.width + j]);
+      to[j] = Format::store(value);
     }
   });
 }
@@ -97,10 +97,10 @@ void weight_gradient(const Find& at, const Bags& bags) {
 void build_embedding(Draft& draft) {
   const Bags bags{draft.samples, embedding(draft.op)};
   draft.forward.call("gather", [=, element = draft.element](const Find& at) {
-    with_numbers(element, [&](auto numbers) { forward<decltype(numbers)>(at, bags); });
+    with_format(element, [&](auto format) { forward<decltype(format)>(at, bags); });
   });
   draft.weight_gradient.call("scatter", [=, element = draft.element](const Find& at) {
-    with_numbers(element, [&](auto numbers) { weight_gradient<decltype(numbers)>(at, bags); });
+    with_format(element, [&](auto format) { weight_gradient<decltype(format)>(at, bags); });
   });
 }
 

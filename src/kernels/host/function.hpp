@@ -6,7 +6,7 @@
 
 namespace penstock::kernels::host {
 
-/// The derivative follows from the output; else (gelu) the argument has to be kept.
+/// The derivative follows from the output; else (gelu) the argument has to be saved.
 inline bool from_output(Function function) {
   return function != Function::gelu;
 }

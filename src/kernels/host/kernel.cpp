@@ -54,20 +54,20 @@ Desc plain(const Dims& dims, Type type) {
   return {dims, type, strides};
 }
 
-HostKernel::HostKernel(const graph::Operator& op, std::int64_t samples, Number number, int threads)
-    : slots_(slots_of(op, samples, number)),
+HostKernel::HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads)
+    : slots_(slots_of(op, samples, precision)),
       threads_(threads),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_),
       programs_{Program(engine_), Program(engine_), Program(engine_)} {
   const ThreadCount lent(threads_);
-  const Element element = storage(number);
+  const Element element = storage(precision);
   Draft draft{op, samples, type_of(element), element, slots_, programs_[0], programs_[1], programs_[2]};
   try {
     build(draft);
   } catch (const dnnl::error& e) {
     throw core::BadInput(fmt::format("operator '{}' ({}): oneDNN has no {} kernel for it: {}", op.name,
-                                     graph::name(op.kind), name(number), e.what()));
+                                     graph::name(op.kind), name(precision), e.what()));
   }
 }
 

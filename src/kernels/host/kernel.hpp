@@ -23,7 +23,7 @@ struct Draft {
   std::int64_t samples;
   Type type;  ///< of activations, weights and their gradients
   Element element;
-  Slots& slots;  ///< of slots_of; the builder adds kept and handed
+  Slots& slots;  ///< of slots_of; the builder adds saved and handed
   Program &forward, &input_gradient, &weight_gradient;
 };
 
@@ -42,7 +42,7 @@ void build_concat(Draft& draft);
 class HostKernel : public Kernel {
  public:
   /// Throws BadInput as make_kernel does; `threads` is the count in force.
-  HostKernel(const graph::Operator& op, std::int64_t samples, Number number, int threads);
+  HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads);
   const Slots& slots() const override { return slots_; }
   bool has(graph::Pass pass) const override { return has_pass(slots_, pass); }
   void run(graph::Pass pass, const Operands& operands, Stream& stream) override;

@@ -12,16 +12,16 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
   if (l.fused == Function::none) return dense_forward(program, d, input(0), parameter(0), bias, kOutput);
   if (from_output(l.fused))
     return dense_forward(program, d, input(0), parameter(0), bias, kOutput, fused(l.fused));
-  draft.slots.kept.push_back({"argument", draft.slots.output.shape, draft.element});
-  dense_forward(program, d, input(0), parameter(0), bias, kept(0));
-  function_forward(program, l.fused, d.y(), kept(0), kOutput);
+  draft.slots.saved.push_back({"argument", draft.slots.output.shape, draft.element});
+  dense_forward(program, d, input(0), parameter(0), bias, saved(0));
+  function_forward(program, l.fused, d.y(), saved(0), kOutput);
 }
 
 /// The gradient of what the function is applied to.
 Where argument_gradient(Program& program, const Linear& l, const Dense& d) {
   if (l.fused == Function::none) return kOutputGradient;
   const Laid gradient = program.scratch(d.y());
-  function_gradient(program, l.fused, d.y(), from_output(l.fused) ? kOutput : kept(0), kOutputGradient,
+  function_gradient(program, l.fused, d.y(), from_output(l.fused) ? kOutput : saved(0), kOutputGradient,
                     gradient.where);
   return gradient.where;
 }

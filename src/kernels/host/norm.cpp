@@ -29,14 +29,14 @@ void append(Draft& draft, std::int64_t channels, const Desc& data, const Desc& s
   draft.forward.primitive(forward, {{DNNL_ARG_SRC, {input(0), data}},
                                     {DNNL_ARG_SCALE, {parameter(0), vector}},
                                     {DNNL_ARG_SHIFT, {parameter(1), vector}},
-                                    {DNNL_ARG_MEAN, {kept(0), statistics}},
-                                    {DNNL_ARG_VARIANCE, {kept(1), statistics}},
+                                    {DNNL_ARG_MEAN, {saved(0), statistics}},
+                                    {DNNL_ARG_VARIANCE, {saved(1), statistics}},
                                     {DNNL_ARG_DST, {kOutput, data}}});
   draft.input_gradient.primitive(backward, {{DNNL_ARG_SRC, {input(0), data}},
                                             {DNNL_ARG_SCALE, {parameter(0), vector}},
                                             {DNNL_ARG_SHIFT, {parameter(1), vector}},
-                                            {DNNL_ARG_MEAN, {kept(0), statistics}},
-                                            {DNNL_ARG_VARIANCE, {kept(1), statistics}},
+                                            {DNNL_ARG_MEAN, {saved(0), statistics}},
+                                            {DNNL_ARG_VARIANCE, {saved(1), statistics}},
                                             {DNNL_ARG_DIFF_DST, {kOutputGradient, data}},
                                             {DNNL_ARG_DIFF_SRC, {input_gradient(0), data}},
                                             {DNNL_ARG_DIFF_SCALE, {handed(0), vector}},
@@ -48,7 +48,7 @@ void append(Draft& draft, std::int64_t channels, const Desc& data, const Desc& s
 void build_norm(Draft& draft) {
   const Norm n = norm(draft.op);
   const std::int64_t rows = draft.samples * n.rows, groups = n.batch ? n.channels : rows;
-  draft.slots.kept = {{"mean", {groups}, Element::fp32}, {"variance", {groups}, Element::fp32}};
+  draft.slots.saved = {{"mean", {groups}, Element::fp32}, {"variance", {groups}, Element::fp32}};
   draft.slots.handed = {{"scale_gradient", {n.channels}, Element::fp32},
                         {"shift_gradient", {n.channels}, Element::fp32}};
   const Desc statistics = plain({groups}, Type::f32);

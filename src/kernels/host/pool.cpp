@@ -32,9 +32,9 @@ void build_pool(Draft& draft) {
                                             {DNNL_ARG_DIFF_SRC, {input_gradient(0), x}}};
   if (const Desc places = forward.workspace_desc(); places.get_size() > 0) {
     const auto words = static_cast<std::int64_t>((places.get_size() + 3) / 4);
-    draft.slots.kept.push_back({"places", {words}, Element::fp32});  // bytes of the library's own
-    there.push_back({DNNL_ARG_WORKSPACE, {kept(0), places}});
-    back.push_back({DNNL_ARG_WORKSPACE, {kept(0), places}});
+    draft.slots.saved.push_back({"places", {words}, Element::fp32});  // bytes of the library's own
+    there.push_back({DNNL_ARG_WORKSPACE, {saved(0), places}});
+    back.push_back({DNNL_ARG_WORKSPACE, {saved(0), places}});
   }
   draft.forward.primitive(forward, there);
   draft.input_gradient.primitive(backward, back);

@@ -1,6 +1,6 @@
 #include "host/update.hpp"
 
-#include "host/numbers.hpp"
+#include "host/formats.hpp"
 #include "host/threads.hpp"
 #include "update_step.hpp"
 
@@ -8,17 +8,17 @@ namespace penstock::kernels::host {
 namespace {
 
 /// In place apart: two names for one array would keep the compiler from using vectors.
-template <class Numbers, UpdateRule::Kind kind, bool in_place>
+template <class Format, UpdateRule::Kind kind, bool in_place>
 void sweep(const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
-  auto* parameters = write<Numbers>(a.parameters);
-  const auto* before = read<Numbers>(a.before);
-  const auto* gradient = read<Numbers>(a.gradient);
+  auto* parameters = write<Format>(a.parameters);
+  const auto* before = read<Format>(a.before);
+  const auto* gradient = read<Format>(a.gradient);
   parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const float w = a.master != nullptr ? a.master[i] : Numbers::load(in_place ? parameters[i] : before[i]);
-      const float next = step.next<kind>(w, Numbers::load(gradient[i]), a, i);
+      const float w = a.master != nullptr ? a.master[i] : Format::load(in_place ? parameters[i] : before[i]);
+      const float next = step.next<kind>(w, Format::load(gradient[i]), a, i);
       if (a.master != nullptr) a.master[i] = next;
-      parameters[i] = Numbers::store(next);
+      parameters[i] = Format::store(next);
     }
   });
 }
@@ -48,14 +48,14 @@ void HostUpdate::run(Buffer& parameters, const Buffer& before, const Buffer& gra
   const UpdateArrays arrays =
       update_arrays(state_, count_, element_, parameters, before, gradient, state, step);
   const ThreadCount lent(threads_);
-  with_numbers(element_, [&](auto numbers) {
+  with_format(element_, [&](auto format) {
     with_kind(rule_.kind, [&](auto kind) {
       constexpr auto rule = decltype(kind)::value;
       const UpdateStep now(rule_, step);
       if (arrays.before == arrays.parameters)
-        sweep<decltype(numbers), rule, true>(now, arrays, count_);
+        sweep<decltype(format), rule, true>(now, arrays, count_);
       else
-        sweep<decltype(numbers), rule, false>(now, arrays, count_);
+        sweep<decltype(format), rule, false>(now, arrays, count_);
     });
   });
 }

@@ -186,7 +186,7 @@ class Exhaustive {
         best.thriftiest = plan;
       }
       const double seconds = judged_seconds(problem_, options_, plan);
-      if (seconds < best.seconds && score::faults(problem_, plan).empty()) {
+      if (seconds < best.seconds && score::violations(problem_, plan).empty()) {
         best.seconds = seconds;
         best.plan = std::move(plan);
       }

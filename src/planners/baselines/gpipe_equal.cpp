@@ -23,7 +23,7 @@ RunCost memory_of(const cost::Problem& problem, const Units& units, const EvenRo
   std::vector<double> until(1, 0.0);
   for (const auto& unit : units.operators) {
     cost::StageLoad load = cost::stage_load(problem, unit);
-    load.entering = core::Bytes(0);
+    load.inputs = core::Bytes(0);
     const auto memory = cost::stage_memory(load, rule, problem.training, 1, problem.training.mini_batch);
     until.push_back(until.back() + static_cast<double>(plan::total(memory).value()));
   }

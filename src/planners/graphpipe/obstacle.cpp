@@ -22,7 +22,7 @@ std::string shortage(const std::string& who, Bytes needed, Bytes has) {
 Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& operators,
                  const Choices& choices) {
   auto load = cost::stage_load(problem, operators);
-  load.entering = load.leaving = Bytes(0);
+  load.inputs = load.outputs = Bytes(0);
   load.workspace = {};
   for (const core::OpId id : operators) {
     const cost::Envelope least = cost::least_workspace(problem.graph, problem.costs, id);

@@ -66,7 +66,7 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
   for (int unit : unit_at_) operators_at_.push_back(units.operators[static_cast<std::size_t>(unit)]);
   describe_positions(units, stop);
   if (problem.memory.transient) workspace_ = std::make_unique<WorkspaceTable>(problem, operators_at_);
-  cost::StageLoad whole{parameters_.back(), kept_.back(), outputs_.back(), outputs_.back()};
+  cost::StageLoad whole{parameters_.back(), activations_.back(), outputs_.back(), outputs_.back()};
   whole.statistics = statistics_.back();
   whole_need_ = most_need(whole, outputs_.back());
   measure(units, stop);
@@ -84,7 +84,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
   };
 
   const std::size_t size = unit_at_.size();
-  std::vector<Bytes> kept(size), parameters(size), outputs(size), statistics(size);
+  std::vector<Bytes> activations(size), parameters(size), outputs(size), statistics(size);
   crossing_.resize(size + 1);
   readers_.resize(graph.size());
   for (std::size_t v = 0; v < graph.size(); ++v) {
@@ -92,7 +92,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
     const graph::Operator& op = graph.op(OpId(v));
     const int here = position(static_cast<Vertex>(v));
     const auto at = static_cast<std::size_t>(here);
-    kept[at] += op.kept_bytes;
+    activations[at] += op.saved_bytes;
     statistics[at] += cost::batch_statistics(op);
     outputs[at] += op.output_bytes;
     const cost::Line around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
@@ -108,7 +108,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
         crossing_[static_cast<std::size_t>(cut)].push_back({here, reader, v, op.output_bytes});
   }
   find_ties(position);
-  kept_ = prefix_sums(kept);
+  activations_ = prefix_sums(activations);
   statistics_ = prefix_sums(statistics);
   parameters_ = prefix_sums(parameters);
   outputs_ = prefix_sums(outputs);
@@ -198,12 +198,12 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
   cost::StageLoad load;
   for (const Range& range : set) {
     const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
-    load.kept += kept_[end] - kept_[begin];
+    load.activations += activations_[end] - activations_[begin];
     load.statistics += statistics_[end] - statistics_[begin];
     load.parameters += parameters_[end] - parameters_[begin];
   }
-  load.entering = entering(set);
-  load.leaving = leaving(set);
+  load.inputs = inputs(set);
+  load.outputs = outputs(set);
   add_copies(set, load);
   return load;
 }
@@ -221,8 +221,8 @@ bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
 Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const std::int64_t largest = choices_.micro_batches.back();
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, largest, 0));
-  const cost::Line workspace = around_ + cost::Line{{}, load.entering + outputs};
-  const Bytes each = (load.kept + load.entering) * problem_.memory.activation_copies;
+  const cost::Line workspace = around_ + cost::Line{{}, load.inputs + outputs};
+  const Bytes each = (load.activations + load.inputs) * problem_.memory.activation_copies;
   return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
          each * (problem_.training.mini_batch + largest) +
          load.statistics * (problem_.memory.activation_copies * (problem_.training.mini_batch + 1));
@@ -232,7 +232,7 @@ cost::Envelope StageTable::workspace(const StageSet& set) const {
   return workspace_ ? workspace_->of(set) : cost::Envelope();
 }
 
-Bytes StageTable::entering(const StageSet& set) const {
+Bytes StageTable::inputs(const StageSet& set) const {
   Bytes sum;
   for (const Range& range : set)
     for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
@@ -244,7 +244,7 @@ Bytes StageTable::entering(const StageSet& set) const {
   return sum;
 }
 
-Bytes StageTable::leaving(const StageSet& set) const {
+Bytes StageTable::outputs(const StageSet& set) const {
   Bytes sum;
   for (const Range& range : set)
     for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.end)]) {
@@ -318,8 +318,8 @@ Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_
   const std::int64_t samples = cost::samples_per_device(choices_.micro_batches[c], choices_.replicas[r]);
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, samples, 0));
   const std::int64_t room = (memory_ - fixed).value();
-  const std::int64_t each =
-      ((load.kept + load.entering) * samples + load.statistics).value() * problem_.memory.activation_copies;
+  const std::int64_t each = ((load.activations + load.inputs) * samples + load.statistics).value() *
+                            problem_.memory.activation_copies;
   if (room < each) return -1;
   const std::int64_t micro_batches = each == 0 ? kNoLevel : room / each;
   const std::int64_t levels = micro_batches * (choices_.micro_batches[c] / choices_.micro_batches.front());
@@ -335,7 +335,7 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
     for (std::size_t slot = 0; slot < units.operators[u].size(); ++slot) {
       const OpId id = units.operators[u][slot];
       const graph::Operator& op = graph.op(id);
-      face.cost += fmt::format("|{},{},{}", op.parameters, op.output_bytes.value(), op.kept_bytes.value());
+      face.cost += fmt::format("|{},{},{}", op.parameters, op.output_bytes.value(), op.saved_bytes.value());
       if (const OpId owner = graph.owner(id); owner != id) {  // neither has a twin
         face.cost += fmt::format("={}", owner.index());
         faces[static_cast<std::size_t>(unit_of[owner.index()])].cost += fmt::format("={}", owner.index());

@@ -94,8 +94,8 @@ class StageTable {
     std::size_t tensor;
     core::Bytes bytes;
   };
-  core::Bytes entering(const StageSet& set) const;
-  core::Bytes leaving(const StageSet& set) const;
+  core::Bytes inputs(const StageSet& set) const;
+  core::Bytes outputs(const StageSet& set) const;
   core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
   void describe_positions(const Units& units, core::StopToken stop);
   void measure(const Units& units, core::StopToken stop);
@@ -111,9 +111,9 @@ class StageTable {
   Choices choices_;
   score::Network network_;
   core::Bytes memory_;
-  std::vector<std::vector<Crossing>> crossing_;              ///< [cut]: in front of that position
-  std::vector<std::vector<int>> readers_;                    ///< [tensor]: positions, ascending
-  std::vector<core::Bytes> kept_, statistics_, parameters_;  ///< prefix sums over positions
+  std::vector<std::vector<Crossing>> crossing_;                     ///< [cut]: in front of that position
+  std::vector<std::vector<int>> readers_;                           ///< [tensor]: positions, ascending
+  std::vector<core::Bytes> activations_, statistics_, parameters_;  ///< prefix sums over positions
   struct Tie {
     core::OpId owner;
     int owner_at, user_at;  ///< positions

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "graphpipe/assemble.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
 
 namespace penstock::planners {
@@ -41,7 +41,7 @@ class Alleviations {
       if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas()) return;
       stage.in_flight = 0;
     }
-    if (!plan::structural_faults(problem_.graph, problem_.cluster, plan).empty()) return;
+    if (!plan::structural_violations(problem_.graph, problem_.cluster, plan).empty()) return;
     score::derive_in_flight(problem_, plan);
     out_.push_back(std::move(plan));
   }
@@ -70,8 +70,8 @@ class Alleviations {
   std::set<std::size_t> neighbours() const {
     const plan::StageGraph stages(problem_.graph, plan_);
     std::set<std::size_t> out;
-    for (std::size_t b : stages.entering(core::StageId(s_))) out.insert(stages.boundaries()[b].from.index());
-    for (std::size_t b : stages.leaving(core::StageId(s_))) out.insert(stages.boundaries()[b].to.index());
+    for (std::size_t b : stages.incoming(core::StageId(s_))) out.insert(stages.boundaries()[b].from.index());
+    for (std::size_t b : stages.outgoing(core::StageId(s_))) out.insert(stages.boundaries()[b].to.index());
     return out;
   }
 

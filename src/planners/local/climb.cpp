@@ -11,8 +11,8 @@
 
 #include "local/placement_form.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/plan/faults.hpp"
 #include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/validate.hpp"
 #include "units.hpp"
 
@@ -262,9 +262,9 @@ class Climb {
       if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas())
         return std::nullopt;
     }
-    if (!plan::structural_faults(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
+    if (!plan::structural_violations(problem_.graph, problem_.cluster, out).empty()) return std::nullopt;
     schedule::derive_in_flight(out, plan::StageGraph(problem_.graph, out), {}, rule_);
-    if (!score::memory_faults(problem_, out).empty()) return std::nullopt;
+    if (!score::memory_violations(problem_, out).empty()) return std::nullopt;
     return out;
   }
 

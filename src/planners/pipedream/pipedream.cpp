@@ -35,7 +35,7 @@ struct PipedreamCandidate {
 
 /// What the search counts as memory; plans found must fit in any case.
 enum class MemoryRule {
-  full,   ///< all of it, as score::faults
+  full,   ///< all of it, as score::violations
   stash,  ///< the public optimizer's flag: copies of weights and activations stashed for later stages
   none,
 };

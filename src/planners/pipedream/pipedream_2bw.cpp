@@ -30,7 +30,7 @@ double dropped_seconds(const std::vector<TwoBwStage>& stages, int width) {
   double slowest = 0;
   for (const TwoBwStage& stage : stages)
     slowest = std::max(slowest, dropped_two_bw_seconds(stage.forward + stage.backward, stage.weights / 4,
-                                                       stage.leaving / 4, width));
+                                                       stage.outputs / 4, width));
   return slowest;
 }
 
@@ -113,9 +113,9 @@ class TwoBufferedAtSize {
     }
     const auto all = [&](Bytes each) { return static_cast<double>((each * samples_).value()); };
     out.weights = static_cast<double>(load.parameters.value());
-    out.kept = all(load.kept);
-    out.entering = all(load.entering);
-    out.leaving = all(load.leaving);
+    out.activations = all(load.activations);
+    out.inputs = all(load.inputs);
+    out.outputs = all(load.outputs);
     return out;
   }
 
@@ -143,7 +143,7 @@ class TwoBufferedAtSize {
   }
 
   double counted(const TwoBwStage& stage, const TwoBwShape& shape, int depth) const {
-    return dropped_ ? dropped_two_bw_bytes(stage.weights / 4, stage.kept / 4, depth)
+    return dropped_ ? dropped_two_bw_bytes(stage.weights / 4, stage.activations / 4, depth)
                     : two_bw_bytes(stage, shape, depth);
   }
 

@@ -13,7 +13,7 @@ double two_bw_seconds(const std::vector<TwoBwStage>& stages, const TwoBwShape& s
   for (const TwoBwStage& stage : stages) {
     const double compute = stage.forward + stage.backward + (shape.recompute ? stage.forward : 0);
     const double transfers =
-        stages.size() > 1 ? 2 * (stage.entering + stage.leaving) / shape.depth_bandwidth : 0;
+        stages.size() > 1 ? 2 * (stage.inputs + stage.outputs) / shape.depth_bandwidth : 0;
     const double reduce = w > 1 ? 2 * (w - 1) / w * stage.weights / shape.width_bandwidth : 0;
     slowest = std::max({slowest, compute + transfers, reduce / static_cast<double>(shape.turns)});
   }
@@ -21,7 +21,7 @@ double two_bw_seconds(const std::vector<TwoBwStage>& stages, const TwoBwShape& s
 }
 
 double two_bw_bytes(const TwoBwStage& stage, const TwoBwShape& shape, int depth) {
-  return 2 * stage.weights + (shape.recompute ? 1 : depth) * stage.kept + depth * stage.entering;
+  return 2 * stage.weights + (shape.recompute ? 1 : depth) * stage.activations + depth * stage.inputs;
 }
 
 namespace {

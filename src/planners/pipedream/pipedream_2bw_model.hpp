@@ -9,12 +9,12 @@ namespace penstock::planners {
 
 /// One of the stages in a row, for one micro-batch.
 struct TwoBwStage {
-  double forward = 0;   ///< s
-  double backward = 0;  ///< s
-  double weights = 0;   ///< B
-  double kept = 0;      ///< B of activations
-  double entering = 0;  ///< B
-  double leaving = 0;   ///< B
+  double forward = 0;      ///< s
+  double backward = 0;     ///< s
+  double weights = 0;      ///< B
+  double activations = 0;  ///< B, saved
+  double inputs = 0;       ///< B
+  double outputs = 0;      ///< B
 };
 
 struct TwoBwShape {

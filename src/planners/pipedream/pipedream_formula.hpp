@@ -21,16 +21,16 @@ class PipedreamFormula {
   double last(double compute, double weights, int m) const {
     return joined(compute, weights * of(m).reduce, m);
   }
-  double entering(double bytes, int m) const { return bytes * of(m).entering; }
-  double leaving(double bytes, int m) const { return bytes * of(m).leaving; }
+  double receiving(double bytes, int m) const { return bytes * of(m).receiving; }
+  double sending(double bytes, int m) const { return bytes * of(m).sending; }
 
  private:
   struct Factors {
     double each;          ///< share of a replica: 1 / m
     double reduce;        ///< s per B of weights, of the all-reduce that falls to a round of m micro-batches
     double reduce_alone;  ///< the same where one stage uses all machines
-    double entering;      ///< s per B
-    double leaving;       ///< s per B
+    double receiving;     ///< s per B
+    double sending;       ///< s per B
   };
 
   static Factors factors(const PipedreamRules& rules, double bandwidth, int inside, int m) {

@@ -37,11 +37,11 @@ core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStag
 /// Without what enters, leaves and works.
 cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
   cost::StageLoad load = up_to_[stage.last];
-  load.entering = load.leaving = core::Bytes(0);
+  load.inputs = load.outputs = core::Bytes(0);
   load.workspace = {};
   if (stage.first == 0) return load;
   load.parameters -= up_to_[stage.first - 1].parameters;
-  load.kept -= up_to_[stage.first - 1].kept;
+  load.activations -= up_to_[stage.first - 1].activations;
   load.statistics -= up_to_[stage.first - 1].statistics;
   return load;
 }
@@ -49,10 +49,10 @@ cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
 bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core::Bytes bytes) const {
   cost::StageLoad load = sums(stage);
   if (total(load, stage, samples) > bytes) return false;
-  if (stage.first > 0) load.entering = up_to_[stage.first - 1].leaving;
-  load.leaving = up_to_[stage.last].leaving;
+  if (stage.first > 0) load.inputs = up_to_[stage.first - 1].outputs;
+  load.outputs = up_to_[stage.last].outputs;
   for (const cost::Line& line : up_to_[stage.last].workspace.lines())
-    load.workspace.raise(line + cost::Line{{}, load.entering});  // whose gradients stay until the end
+    load.workspace.raise(line + cost::Line{{}, load.inputs});  // whose gradients stay until the end
   if (!ties_ && total(load, stage, samples) <= bytes) return true;
   load = cost::stage_load(problem_, cuts_.operators(stage.first, stage.last));
   return total(load, stage, samples) <= bytes;

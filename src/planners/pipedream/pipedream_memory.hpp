@@ -31,7 +31,7 @@ class StashMemory {
 
   const cost::Problem& problem_;
   const ProblemCuts& cuts_;
-  std::vector<cost::StageLoad> up_to_;  ///< [cut]: of all operators done, `leaving` what crosses it
+  std::vector<cost::StageLoad> up_to_;  ///< [cut]: of all operators done, `outputs` what crosses it
   bool ties_ = false;                   ///< some operators share parameters: the sums may lack a copy
 };
 

@@ -50,7 +50,7 @@ double PipedreamRow::candidate(std::size_t cut, std::size_t last, int m, int use
   const auto& formula = context_.formula;
   const double stage = formula.last(compute, context_.cuts.weights_of(cut + 1, last), m);
   const double before = value_[machine(used - m)][cut - first_];
-  return std::max({stage, before, formula.entering(context_.cuts.output[cut], m)});
+  return std::max({stage, before, formula.receiving(context_.cuts.output[cut], m)});
 }
 
 double PipedreamRow::entry(std::size_t last, int used) {
@@ -74,8 +74,8 @@ double PipedreamRow::split(std::size_t last, int m, int used, std::size_t& near,
   const auto& cuts = context_.cuts;
   const double* at_least = context_.times.at_least.row(last);
   const double* least = least_[machine(used - m)].data();
-  const double leaving = last + 1 < cuts.size() ? context_.formula.leaving(cuts.output[last], m) : 0;
-  if (leaving >= best) return best;
+  const double sending = last + 1 < cuts.size() ? context_.formula.sending(cuts.output[last], m) : 0;
+  if (sending >= best) return best;
   const auto stage_bound = [&](std::size_t k) {  // of stages that start behind k or an earlier cut
     return context_.formula.last(at_least[k + 1], cuts.weights[last] - cuts.most_weights[k], m);
   };
@@ -83,7 +83,7 @@ double PipedreamRow::split(std::size_t last, int m, int used, std::size_t& near,
     return least[k - first_];
   };  // of pipelines that end at k or a later cut
   const auto look = [&](std::size_t k) {
-    const double seconds = std::max(candidate(k, last, m, used), leaving);
+    const double seconds = std::max(candidate(k, last, m, used), sending);
     if (seconds < best && fits(k + 1, last, m, used)) best = seconds;
   };
   near = std::clamp(near, first_, last - 1);
@@ -100,9 +100,9 @@ PipedreamStage PipedreamRow::last_stage(std::size_t last, int used) const {
   for (std::size_t cut = first_; cut < last; ++cut)
     for (int m : replicas_) {
       if (m >= used) break;
-      const double leaving =
-          last + 1 < context_.cuts.size() ? context_.formula.leaving(context_.cuts.output[last], m) : 0;
-      if (std::max(candidate(cut, last, m, used), leaving) == best && fits(cut + 1, last, m, used))
+      const double sending =
+          last + 1 < context_.cuts.size() ? context_.formula.sending(context_.cuts.output[last], m) : 0;
+      if (std::max(candidate(cut, last, m, used), sending) == best && fits(cut + 1, last, m, used))
         return {cut + 1, last, m, {}};
     }
   throw core::Error(core::ExitCode::internal, "an entry of PipeDream's table has no cause");

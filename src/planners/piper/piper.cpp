@@ -78,9 +78,9 @@ class PiperAtSize {
                                   : piper_workload(problem, units, samples, in_row, sharded)),
         rules_(rules) {}
 
-  /// A plan that keeps to `memory` on every device as score::faults counts it, and takes less than `below`
-  /// seconds by Piper's formula. What Piper does not count is taken off its memory until the plan fits; an
-  /// imported workload's memory is its own affair.
+  /// A plan that keeps to `memory` on every device as score::violations counts it, and takes less than
+  /// `below` seconds by Piper's formula. What Piper does not count is taken off its memory until the plan
+  /// fits; an imported workload's memory is its own affair.
   std::optional<PiperCandidate> best(Bytes memory, double below = std::numeric_limits<double>::infinity()) {
     rules_.below = below;
     const Bytes limit = source_.memory.value() > 0 ? source_.memory : memory;

@@ -31,22 +31,23 @@ PassTimes slowest(const cost::Problem& problem, const std::vector<OpId>& operato
   return out;
 }
 
-/// Micro-batches of `samples`; memory as score::faults counts it, but for what Piper's model has no place
+/// Micro-batches of `samples`; memory as score::violations counts it, but for what Piper's model has no place
 /// for.
 graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::StageLoad load,
                           const PassTimes& time, std::int64_t samples) {
-  load.entering = load.leaving = core::Bytes(0);
+  load.inputs = load.outputs = core::Bytes(0);
   load.workspace = {};
   const auto bytes = [&](std::int64_t in_flight) {
     const auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, in_flight);
     return static_cast<double>(plan::total(memory).value());
   };
-  const double always = bytes(0), kept = bytes(1) - always;
+  const double always = bytes(0), activations = bytes(1) - always;
   const double weights = static_cast<double>(load.parameters.value()) * problem.training.sent_per_weight() /
                          problem.training.compression.activations;
   return {devices,
           weights,
-          {{"plain", time.total, kept, always}, {"recomputed", time.total + time.forward, 0, always + kept}}};
+          {{"plain", time.total, activations, always},
+           {"recomputed", time.total + time.forward, 0, always + activations}}};
 }
 
 /// What a unit reads of another.
@@ -75,8 +76,8 @@ std::vector<Tensor> tensors(const graph::OpGraph& graph, const Units& units) {
 void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, const ShardedTimes& times,
                  int devices, double bandwidth) {
   const double parts = bytes / devices - bytes;
-  edge.leaving.back() += parts + times.leaving(tensor.made, tensor.reader) * bandwidth / 2;
-  edge.entering.back() += parts + times.entering(tensor.made, tensor.reader) * bandwidth / 2;
+  edge.leaving.back() += parts + times.output_time(tensor.made, tensor.reader) * bandwidth / 2;
+  edge.entering.back() += parts + times.input_time(tensor.made, tensor.reader) * bandwidth / 2;
 }
 
 graph::PiperSetting setting_of(const cost::Problem& problem, std::int64_t samples) {

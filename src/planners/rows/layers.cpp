@@ -32,7 +32,7 @@ std::vector<int> ends_of_units(const cost::Problem& problem, const Units& units,
         cost::compute_time(problem, unit, problem.cluster.type(core::DeviceId(0)), largest).total().value());
   for (int cut = 1; cut < size; ++cut) {
     stop.check();
-    crossing.push_back(static_cast<double>(table.load({{0, cut}}).leaving.value()));
+    crossing.push_back(static_cast<double>(table.load({{0, cut}}).outputs.value()));
   }
   return cluster_row(work, crossing, most, stop);
 }

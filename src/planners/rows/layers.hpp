@@ -36,7 +36,7 @@ class Layers {
   std::vector<core::OpId> operators(int begin, int end) const;
   const cost::StageLoad& load(int begin, int end) const { return loads_[index(begin, end)]; }
   /// Bytes per sample that cross a cut, as if every stage passed on what later ones read.
-  core::Bytes crossing(int cut) const { return load(0, cut).leaving; }
+  core::Bytes crossing(int cut) const { return load(0, cut).outputs; }
   PassSums passes(const cluster::DeviceType& type, std::int64_t samples) const;
   /// Micro-batches of `samples` each that a device with this much memory holds at once; at most `most`.
   int room(int begin, int end, std::int64_t samples, core::Bytes memory, int most) const;

@@ -102,7 +102,7 @@ class TypeSearch {
     return out;
   }
   bool has_room(const plan::Stage& stage) const {
-    return score::memory_faults(problem_, plan_of(stage)).empty();
+    return score::memory_violations(problem_, plan_of(stage)).empty();
   }
 
   plan::Stage divided(plan::Stage shape, std::uint64_t& solved) const {

@@ -34,7 +34,7 @@ std::vector<plan::Partition> possible(const graph::Operator& op) {
   if (op.kind == OpKind::input) return {plan::Partition::whole};
   if (op.kind == OpKind::embedding) return {plan::Partition::row};
   if (op.kind == OpKind::attention) return {plan::Partition::column};
-  const bool mixes = cost::op_part(op, plan::Partition::column, 0.5).whole_input;
+  const bool mixes = cost::op_shard(op, plan::Partition::column, 0.5).whole_input;
   return {plan::Partition::column, mixes ? plan::Partition::row : plan::Partition::whole};
 }
 
@@ -71,8 +71,8 @@ ShardedOperators::ShardedOperators(const cost::Problem& problem, int degree)
 
 void ShardedOperators::find_groups() {
   for (const auto& group : groups_of(problem_.cluster, static_cast<std::size_t>(degree_))) {
-    add_new(reduce_, cost::all_reduce(problem_.cluster, group));
-    add_new(gather_, cost::all_gather(problem_.cluster, {&group, 1}));
+    add_new(all_reduce_, cost::all_reduce(problem_.cluster, group));
+    add_new(all_gather_, cost::all_gather(problem_.cluster, {&group, 1}));
   }
 }
 
@@ -86,8 +86,8 @@ std::vector<ShardedOperators::Way> ShardedOperators::ways(OpId id) const {
   return out;
 }
 
-cost::OpPart ShardedOperators::part(OpId id) const {
-  return cost::op_part(problem_.graph.op(id), layout_.partition[id.index()], 1.0 / degree_);
+cost::OpShard ShardedOperators::part(OpId id) const {
+  return cost::op_shard(problem_.graph.op(id), layout_.partition[id.index()], 1.0 / degree_);
 }
 
 std::vector<OpId> ShardedOperators::readers(OpId made) const {
@@ -135,7 +135,7 @@ ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t sampl
 
 ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
   const cost::Problem& problem = operators_.problem_;
-  const cost::OpPart part = cost::op_part(problem.graph.op(id), how, 1.0 / operators_.degree_);
+  const cost::OpShard part = cost::op_shard(problem.graph.op(id), how, 1.0 / operators_.degree_);
   Passes out;
   for (const std::size_t type : operators_.types_) {
     const auto time = cost::operator_time(problem, id, problem.cluster.types()[type], samples_, part);
@@ -148,14 +148,15 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
 /// The rule never exchanges: that takes operators divided by samples.
 double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
   double slowest = 0;
-  for (const auto& group : collective.kind == Kind::all_reduce ? operators_.reduce_ : operators_.gather_)
+  for (const auto& group :
+       collective.kind == Kind::all_reduce ? operators_.all_reduce_ : operators_.all_gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
   for (const std::size_t type : operators_.types_)  // a collective is launched too
     slowest = std::max(slowest, operators_.problem_.cluster.types()[type].runtime.one_kernel().value());
   return slowest;
 }
 
-double ShardedTimes::gathered(OpId made) const {
+double ShardedTimes::all_gather_time(OpId made) const {
   return seconds({Kind::all_gather, made, operators_.problem_.graph.op(made).output_bytes});
 }
 
@@ -185,20 +186,20 @@ ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
 
 /// In the whole model the first that needs all of a divided tensor gathers it for all others, and the first
 /// whose gradients are partial sums adds them up for all others.
-double ShardedTimes::leaving(OpId made, OpId reader) const {
+double ShardedTimes::output_time(OpId made, OpId reader) const {
   const bool for_others = operators_.whole_readers(made).size() > 1;
-  const double gather = operators_.part(made).whole_output || for_others ? gathered(made) : 0;
+  const double gather = operators_.part(made).whole_output || for_others ? all_gather_time(made) : 0;
   const auto summing = operators_.summing_readers(made);
   return gather + (summing.size() > 1 && summing.front() == reader ? summed(made) : 0);
 }
 
-double ShardedTimes::entering(OpId made, OpId reader) const {
+double ShardedTimes::input_time(OpId made, OpId reader) const {
   if (operators_.part(reader).whole_input) {
-    const bool gathers =
+    const bool all_gathers =
         !operators_.part(made).whole_output && operators_.whole_readers(made).front() == reader;
     const auto summing = operators_.summing_readers(made);
     const bool late = std::ranges::count(summing, reader) > 0 && summing.front() != reader;
-    return (gathers ? 0 : gathered(made)) + (late ? summed(made) : 0);
+    return (all_gathers ? 0 : all_gather_time(made)) + (late ? summed(made) : 0);
   }
   return operators_.part(made).whole_output ? 0 : behind(reader);
 }
@@ -217,7 +218,7 @@ double ShardedTimes::behind(OpId reader) const {
     sum += excess_[id.index()];
     for (const Vertex v : graph.dag().predecessors(vertex(id)))
       if (const OpId made(static_cast<std::size_t>(v)); operators_.readers(made).size() > 1)
-        sum += gathered(made);
+        sum += all_gather_time(made);
     if (operators_.ways_[id.index()].size() == 1) continue;
     for (const OpId next : operators_.readers(id))
       if (!seen[next.index()]) {

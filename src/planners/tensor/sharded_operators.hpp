@@ -28,7 +28,7 @@ class ShardedOperators {
   };
 
   std::vector<Way> ways(core::OpId id) const;
-  cost::OpPart part(core::OpId id) const;
+  cost::OpShard part(core::OpId id) const;
   std::vector<core::OpId> readers(core::OpId made) const;
   std::vector<core::OpId> whole_readers(core::OpId made) const;  ///< those that need all of it
   std::vector<core::OpId> summing_readers(
@@ -37,8 +37,8 @@ class ShardedOperators {
 
   const cost::Problem& problem_;
   int degree_;
-  std::vector<std::size_t> types_;                ///< of devices
-  std::vector<cost::AllReduce> reduce_, gather_;  ///< [group], equal ones once
+  std::vector<std::size_t> types_;                        ///< of devices
+  std::vector<cost::AllReduce> all_reduce_, all_gather_;  ///< [group], equal ones once
   layout::StageLayout layout_;
   std::vector<std::vector<Way>> ways_;  ///< [operator]
 };
@@ -69,13 +69,13 @@ class ShardedTimes {
   /// Of these operators, on the slowest device type and in the slowest group.
   Passes of(std::span<const core::OpId> operators) const;
   /// Seconds that the stage of `made` takes more, and the stage of `reader`, where these differ.
-  double leaving(core::OpId made, core::OpId reader) const;
-  double entering(core::OpId made, core::OpId reader) const;
+  double output_time(core::OpId made, core::OpId reader) const;
+  double input_time(core::OpId made, core::OpId reader) const;
 
  private:
   Passes compute(core::OpId id, plan::Partition how) const;
   double seconds(const layout::GroupCollective& collective) const;
-  double gathered(core::OpId made) const;
+  double all_gather_time(core::OpId made) const;
   double summed(core::OpId made) const;
   double most_excess(core::OpId id) const;
   double behind(core::OpId reader) const;

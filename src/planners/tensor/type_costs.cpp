@@ -119,7 +119,7 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
   double update = 0;
   for (const std::size_t m : clock.members) {
     const cluster::DeviceType& type = problem_.cluster.type(group[m]);
-    const auto part = cost::op_part(problem_.graph.op(op), how, cost::part_of(stage_, m));
+    const auto part = cost::op_shard(problem_.graph.op(op), how, cost::part_of(stage_, m));
     const cost::OpTime here = cost::operator_time(problem_, op, type, samples_, part);
     compute.forward = std::max(compute.forward, here.forward);
     compute.input_gradient = std::max(compute.input_gradient, here.input_gradient);
@@ -156,7 +156,7 @@ double TypeCosts::held(OpId op, plan::Partition how) const {
   cost::MemoryRule rule = problem_.memory;
   rule.transient = false;
   cost::StageLoad own = load(op, how);
-  own.entering = Bytes(0);
+  own.inputs = Bytes(0);
   const auto memory = cost::stage_memory(own, rule, problem_.training, samples_, 1);
   return static_cast<double>(plan::total(memory).value());
 }

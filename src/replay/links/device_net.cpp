@@ -65,7 +65,7 @@ bool DeviceNet::on_host(ProcessLinks& links) const {
     const std::string place = replay::on_host(worker->backend()) ? "" : worker->backend().place();
     append(own, place.data(), place.size());
   }
-  const std::vector<Blob> all = links.exchange(std::move(own));
+  const std::vector<Blob> all = links.all_gather(std::move(own));
   const std::vector<int>& neighbours = processes_.on_this_machine();
   std::map<std::string, int> seen;
   bool host = false, others = false;
@@ -114,7 +114,7 @@ std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links, const std::v
     if (made.empty()) refuse(backend(group.devices.front()));
     append(own, made.data(), made.size());
   }
-  const std::vector<Blob> all = links.exchange(std::move(own));
+  const std::vector<Blob> all = links.all_gather(std::move(own));
   std::vector<std::size_t> at(all.size());
   std::vector<Invitation> out;
   for (const Group& group : groups) {

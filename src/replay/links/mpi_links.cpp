@@ -97,11 +97,11 @@ class MpiLinks : public ProcessLinks {
         outgoing_(transfers_.size()),
         heard_(gathered_.size()) {
     require_tags(transfers_.size());
-    postman_ = std::thread([this] { serve(); });
+    progress_thread_ = std::thread([this] { serve(); });
   }
   ~MpiLinks() override {
     order([this] { closed_ = true; });
-    postman_.join();
+    progress_thread_.join();
   }
 
   void send(std::size_t transfer, Pieces from) override {
@@ -141,7 +141,7 @@ class MpiLinks : public ProcessLinks {
   }
 
   std::vector<Blob> gather(Blob own) override { return collect(std::move(own), false); }
-  std::vector<Blob> exchange(Blob own) override { return collect(std::move(own), true); }
+  std::vector<Blob> all_gather(Blob own) override { return collect(std::move(own), true); }
 
   void use(Channels& channels, std::function<void()> abort) override {
     order([this, &channels, abort = std::move(abort)] {
@@ -190,7 +190,7 @@ class MpiLinks : public ProcessLinks {
     Pieces from;
   };
 
-  /// To be done by the postman.
+  /// To be done by the progress thread.
   void order(std::function<void()> what) {
     {
       const std::lock_guard lock(mutex_);
@@ -375,7 +375,7 @@ class MpiLinks : public ProcessLinks {
   Seconds quickest_, ahead_;
   std::vector<Blob> gathered_;  ///< [rank]
 
-  // The postman's.
+  // Of the progress thread.
   bool closed_ = false, told_ = false;
   std::vector<Outgoing> outgoing_;             ///< [transfer]
   std::vector<std::optional<Seconds>> heard_;  ///< [rank] when last, once it was
@@ -383,7 +383,7 @@ class MpiLinks : public ProcessLinks {
   Flights flights_;
   Channels* channels_ = nullptr;  ///< where there are devices other than the host
   std::function<void()> abort_;
-  std::thread postman_;
+  std::thread progress_thread_;
 };
 
 }  // namespace

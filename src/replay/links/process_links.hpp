@@ -24,7 +24,7 @@ class ProcessLinks : public Links {
   /// To process 0 what every process gives, [rank]; to others nothing. Error(limit) beyond 1 GiB.
   virtual std::vector<Blob> gather(Blob own) = 0;
   /// The same to all.
-  virtual std::vector<Blob> exchange(Blob own) = 0;
+  virtual std::vector<Blob> all_gather(Blob own) = 0;
 
   /// To each of the processes `to`, in no order among notes. Error(limit) beyond 1 GiB.
   virtual void share(const std::vector<int>& to, Blob note) = 0;

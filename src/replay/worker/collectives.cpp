@@ -49,7 +49,7 @@ void share(Device& device, const Shared& own, core::Seconds time,
 }
 
 /// Copies what `from` has of `to`; both are of one tensor.
-void fill(std::span<std::byte> to, const Strip& wanted, std::span<const std::byte> from, const Strip& there,
+void fill(std::span<std::byte> to, const Shard& wanted, std::span<const std::byte> from, const Shard& there,
           std::size_t element) {
   each_common(wanted, there, [&](std::int64_t a, std::int64_t b, std::int64_t count) {
     std::memcpy(to.data() + static_cast<std::size_t>(a) * element,
@@ -76,21 +76,22 @@ void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds t
   scatter(device.backend, regions, sum);
 }
 
-Lease recut(Device& device, const Lease& tensor, const Cut& from, const Cut& to, Extent extent,
-            plan::MemoryKind kind, const std::string& what, core::Seconds time) {
+Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
+              plan::MemoryKind kind, const std::string& what, core::Seconds time) {
   if (from == to) return tensor;
   const std::size_t member = device.division.member();
-  const auto lies = [&](std::size_t m) { return from.strip(m, extent.samples, extent.count); };
-  const Strip wanted = to.strip(member, extent.samples, extent.count);
+  const auto shard_of = [&](std::size_t m) { return from.shard(m, extent.samples, extent.count); };
+  const Shard wanted = to.shard(member, extent.samples, extent.count);
   const auto element = static_cast<std::size_t>(kernels::size(tensor->element()));
   const Lease out = device.pool->acquire(tensor->element(), wanted.count(), kind, what);
   device.stream->synchronise();
   const HostView own(device, tensor), result(device, out);
   if (from.whole())
-    fill(result.bytes(), wanted, own.bytes(), lies(member), element);
+    fill(result.bytes(), wanted, own.bytes(), shard_of(member), element);
   else
     share(device, {own.bytes()}, time, [&](const std::vector<Shared>& all) {
-      for (std::size_t m = 0; m < all.size(); ++m) fill(result.bytes(), wanted, all[m][0], lies(m), element);
+      for (std::size_t m = 0; m < all.size(); ++m)
+        fill(result.bytes(), wanted, all[m][0], shard_of(m), element);
     });
   result.write_back();
   return out;

@@ -1,8 +1,8 @@
 #pragma once
 // What the devices of a tensor-parallel group do with a tensor together.
 
-#include "worker/cut.hpp"
 #include "worker/device.hpp"
+#include "worker/sharding.hpp"
 
 namespace penstock::replay {
 
@@ -14,9 +14,9 @@ void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds t
 struct Extent {
   std::int64_t samples, count;
 };
-/// The same numbers cut as `to`. Devices talk to each other where one lacks something.
-Lease recut(Device& device, const Lease& tensor, const Cut& from, const Cut& to, Extent extent,
-            plan::MemoryKind kind, const std::string& what, core::Seconds time);
+/// The same numbers sharded as `to`. Devices talk to each other where one lacks something.
+Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
+              plan::MemoryKind kind, const std::string& what, core::Seconds time);
 
 /// Bytes that another device of the group has, at the same place of the same buffer.
 struct Missing {

@@ -11,9 +11,9 @@ const Lease& DataSet::find(std::map<Key, Lease>& among, core::OpId op, Samples s
   Lease& lease = among[{op, samples.first, samples.count}];
   if (lease != nullptr) return lease;
   const kernels::Made& made = device_.wire(op).made;
-  const Strip own = device_.part(op).makes.strip(device_.division.member(), samples.count, made.count);
+  const Shard own = device_.shard(op).makes.shard(device_.division.member(), samples.count, made.count);
   lease = device_.backend.allocate(made.element, own.count());
-  kernels::write_values(device_.backend, *lease, taken(own, values()));
+  kernels::write_values(device_.backend, *lease, values_of(own, values()));
   return lease;
 }
 

@@ -8,7 +8,7 @@ namespace penstock::replay {
 
 kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
   auto& kernel = kernels_[{op.kind, op.shape, samples}];
-  if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, number_);
+  if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, precision_);
   return *kernel;
 }
 
@@ -18,10 +18,10 @@ Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Pl
       graph(problem.graph),
       setup(s),
       pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
-      wires(kernels::wire(problem.graph, s.number)),
+      wires(kernels::wire(problem.graph, s.precision)),
       division(problem.graph, plan, id, wires),
       stream(b.make_stream()),
-      kernels(b, s.number) {
+      kernels(b, s.precision) {
   if (grouped()) group_times.emplace(problem.cluster, division.group());
 }
 
@@ -33,9 +33,9 @@ core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectiv
 }
 
 std::vector<double> Device::first_weights(kernels::ParameterRef parameter) const {
-  const auto& [whole, cut] = division.weights(parameter);
-  return taken(cut.strip(division.member(), 1, whole.count()),
-               replay::first_weights(setup, parameter, whole));
+  const auto& [whole, sharding] = division.weights(parameter);
+  return values_of(sharding.shard(division.member(), 1, whole.count()),
+                   replay::first_weights(setup, parameter, whole));
 }
 
 Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {

@@ -15,13 +15,14 @@ namespace penstock::replay {
 /// Operators of one shape share a kernel: a device runs one at a time.
 class Kernels {
  public:
-  Kernels(kernels::Backend& backend, kernels::Number number) : backend_(backend), number_(number) {}
+  Kernels(kernels::Backend& backend, kernels::Precision precision)
+      : backend_(backend), precision_(precision) {}
   kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
 
  private:
   using Key = std::tuple<graph::OpKind, std::vector<std::pair<std::string, std::int64_t>>, std::int64_t>;
   kernels::Backend& backend_;
-  kernels::Number number_;
+  kernels::Precision precision_;
   std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_;
 };
 
@@ -41,7 +42,7 @@ struct Device {
   Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
          core::DeviceId device, const TrainingSetup& setup);
   const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
-  const Part& part(core::OpId id) const { return division.part(id); }
+  const OperatorShard& shard(core::OpId id) const { return division.shard(id); }
   bool grouped() const { return division.members() > 1; }
   /// Of collectives among its group.
   core::Seconds time(const std::vector<layout::GroupCollective>& collectives, std::int64_t samples) const;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
-#include "worker/mail.hpp"
+#include "worker/message_buffers.hpp"
 #include "worker/stage_run.hpp"
 
 namespace penstock::replay {
@@ -46,7 +46,9 @@ class KernelWorker : public DeviceWorker {
  public:
   KernelWorker(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
                core::DeviceId device, const Program& program, const TrainingSetup& setup)
-      : program_(program), device_(backend, problem, plan, device, setup), mail_(device_, program, device) {
+      : program_(program),
+        device_(backend, problem, plan, device, setup),
+        messages_(device_, program, device) {
     const auto& instructions = program.devices[device.index()];
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       if (std::ranges::count(plan.stages[s].devices, device) > 0)
@@ -79,8 +81,8 @@ class KernelWorker : public DeviceWorker {
   }
   kernels::Stream& stream() override { return *device_.stream; }
 
-  std::vector<Region> incoming(const Message& message) override { return mail_.room_for(message); }
-  std::vector<Region> outgoing(const Message& message) override { return mail_.fetch(message); }
+  std::vector<Region> incoming(const Message& message) override { return messages_.room_for(message); }
+  std::vector<Region> outgoing(const Message& message) override { return messages_.fetch(message); }
 
   std::vector<Region> gradients(StageId stage) override {
     return gradients(stage, [&](OpId owner) {
@@ -127,25 +129,26 @@ class KernelWorker : public DeviceWorker {
   void run_pass(StageRun& stage, const Instruction& instruction) {
     compute(stage, instruction);
     for (const MessageId id : instruction.sends)
-      mail_.post(program_.messages[static_cast<std::size_t>(id)], stage);
+      messages_.offer(program_.messages[static_cast<std::size_t>(id)], stage);
     stage.let_go(instruction.micro_batch, instruction.kind);
     stage.weights().used(instruction.weights);
   }
 
   void compute(StageRun& stage, const Instruction& i) {
     if (device_.grouped() && i.kind == ActionKind::forward)
-      mail_.complete(i, stage.entering_time(i.samples.count));
+      messages_.complete(i, stage.input_time(i.samples.count));
     // Gradients, which recomputation may have waited for.
     if (device_.grouped() && i.kind != ActionKind::forward)
-      mail_.complete(i, stage.returning_time(i.samples.count));
+      messages_.complete(i, stage.gradient_time(i.samples.count));
     switch (i.kind) {
       case ActionKind::forward:
-        return stage.forward(i.micro_batch, i.samples, mail_.take_tensors(i.stage, i.micro_batch), i.weights);
+        return stage.forward(i.micro_batch, i.samples, messages_.take_tensors(i.stage, i.micro_batch),
+                             i.weights);
       case ActionKind::recompute:
         return stage.recompute(i.micro_batch, i.weights);
       case ActionKind::backward:
       case ActionKind::input_gradient:
-        return stage.backward(i.micro_batch, mail_.take_gradients(i.stage, i.micro_batch), i.weights,
+        return stage.backward(i.micro_batch, messages_.take_gradients(i.stage, i.micro_batch), i.weights,
                               i.kind == ActionKind::input_gradient);
       case ActionKind::weight_gradient:
         return stage.weight_gradients(i.micro_batch, i.weights);
@@ -160,7 +163,7 @@ class KernelWorker : public DeviceWorker {
       if (stage.has(op)) {
         const std::vector<Lease> all = which(stage.weights());
         Buffers out;
-        for (const kernels::Parameter& parameter : device_.part(op).parameters)
+        for (const kernels::Parameter& parameter : device_.shard(op).parameters)
           out.push_back(all[stage.weights().place(parameter.owner)]);
         return out;
       }
@@ -169,7 +172,7 @@ class KernelWorker : public DeviceWorker {
 
   const Program& program_;
   Device device_;
-  Mail mail_;
+  MessageBuffers messages_;
   std::map<StageId, StageRun> stages_;
   std::map<StageId, core::Seconds> sums_;
 };

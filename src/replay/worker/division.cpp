@@ -44,26 +44,26 @@ class Divider {
     out_.sums_inputs = rule_.partial_input_gradient;
     out_.reads.resize(wire.sources.size());
     out_.parameters = wire.parameters;
-    out_.cuts.resize(wire.parameters.size());
+    out_.shardings.resize(wire.parameters.size());
   }
 
-  /// `lie` as the sources are made.
-  void divide(const std::vector<Cut>& lie) {
+  /// `sources`: how each source is sharded.
+  void divide(const std::vector<Sharding>& sources) {
     if (out_.how == Partition::whole) return;
     if (out_.how == Partition::batch) return by_samples();
     switch (op_.kind) {
       case OpKind::linear:
       case OpKind::convolution:
-        return out_.how == Partition::column ? columns() : rows(lie);
+        return out_.how == Partition::column ? columns() : rows(sources);
       case OpKind::embedding:
         return out_.how == Partition::column ? table_columns() : table_rows();
       case OpKind::attention:
         return heads();
       case OpKind::norm:
       case OpKind::pool:
-        return channels(lie);
+        return channels(sources);
       case OpKind::concat:
-        return side_by_side(lie);
+        return side_by_side(sources);
       case OpKind::softmax:
         return flat("rows", extent(op_, "width"));
       case OpKind::matmul:
@@ -72,13 +72,13 @@ class Divider {
       case OpKind::activation:
       case OpKind::elementwise:
       case OpKind::reshape:
-        return follow(lie);
+        return follow(sources);
       default:
         refuse("is not divided by features");
     }
   }
 
-  Part part() { return std::move(out_); }
+  OperatorShard shard() { return std::move(out_); }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
@@ -98,18 +98,18 @@ class Divider {
         refuse(fmt::format("has {} {}, too few for device {} of its group", all, of, m));
     return {out};
   }
-  /// As source i is, where that is divided by these columns: then it need not be cut anew.
-  Sections split_as(const std::vector<Cut>& lie, std::size_t i, std::int64_t all,
+  /// As source i is, where that is divided by these columns: then it need not be resharded.
+  Sections split_as(const std::vector<Sharding>& sources, std::size_t i, std::int64_t all,
                     const std::string& of) const {
-    const bool alike = lie[i].placement == Placement::shard_features && lie[i].width == all;
-    return alike ? lie[i].sections : split(all, of);
+    const bool alike = sources[i].placement == Placement::shard_features && sources[i].width == all;
+    return alike ? sources[i].sections : split(all, of);
   }
   std::int64_t mine(const Sections& sections) const {
     std::int64_t out = 0;
     for (const Bounds& bounds : sections) out += bounds[member_ + 1] - bounds[member_];
     return out;
   }
-  static Cut features(std::int64_t count, std::int64_t width, Sections sections) {
+  static Sharding features(std::int64_t count, std::int64_t width, Sections sections) {
     return {Placement::shard_features, count / width, width, std::move(sections)};
   }
   static Sections scaled(Sections sections, std::int64_t factor) {
@@ -124,42 +124,42 @@ class Divider {
   }
   void cut_first(std::size_t i, const Sections& bounds) {
     kernels::Slot& slot = out_.parameters[i].slot;
-    out_.cuts[i] = features(slot.count(), slot.count(), scaled(bounds, slot.count() / slot.shape[0]));
+    out_.shardings[i] = features(slot.count(), slot.count(), scaled(bounds, slot.count() / slot.shape[0]));
     slot.shape[0] = mine(bounds);
   }
   void cut_last(std::size_t i, const Sections& bounds) {
     kernels::Slot& slot = out_.parameters[i].slot;
-    out_.cuts[i] = features(slot.count(), slot.shape.back(), bounds);
+    out_.shardings[i] = features(slot.count(), slot.shape.back(), bounds);
     slot.shape.back() = mine(bounds);
   }
   /// The last parameter, which is added to a sum once.
   void leave_last_to_first_device() {
-    if (member_ > 0) out_.parameters.pop_back(), out_.cuts.pop_back();
+    if (member_ > 0) out_.parameters.pop_back(), out_.shardings.pop_back();
   }
 
   // Kinds of operators.
 
   void by_samples() {
     out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
-    for (Cut& cut : out_.reads) cut = out_.makes;
+    for (Sharding& sharding : out_.reads) sharding = out_.makes;
   }
 
   void columns() {
     const std::int64_t all = extent(op_, "out");
     const auto bounds = split(all, op_.kind == OpKind::linear ? "columns" : "channels");
     set(out_.op, "out", mine(bounds));
-    for (std::size_t i = 0; i < out_.cuts.size(); ++i) shard(i, bounds);
+    for (std::size_t i = 0; i < out_.shardings.size(); ++i) shard(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
   }
 
-  void rows(const std::vector<Cut>& lie) {
+  void rows(const std::vector<Sharding>& sources) {
     const std::int64_t all = extent(op_, "in");
     const auto bounds =
-        split_as(lie, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
+        split_as(sources, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
     set(out_.op, "in", mine(bounds));
     shard(0, bounds);
-    if (out_.cuts.size() > 1) leave_last_to_first_device();
-    set(out_.op, "bias", out_.cuts.size() > 1);
+    if (out_.shardings.size() > 1) leave_last_to_first_device();
+    set(out_.op, "bias", out_.shardings.size() > 1);
     out_.reads[0] = features(sizes_[0], all, bounds);
     for (const char* function : graph::kFunctions)
       if (extent(op_, function) == 1) apply_after(function);
@@ -193,34 +193,34 @@ class Divider {
     const auto bounds = split(all, "heads"), inner = scaled(bounds, head);
     set(out_.op, "heads", mine(bounds));
     set(out_.op, "inner", mine(inner));
-    for (std::size_t i = 0; i < out_.cuts.size(); ++i)
+    for (std::size_t i = 0; i < out_.shardings.size(); ++i)
       if (i != 3 && i != 7) cut_first(i, inner);
     cut_last(3, inner);
-    if (out_.cuts.size() > 7) leave_last_to_first_device();
+    if (out_.shardings.size() > 7) leave_last_to_first_device();
     set(out_.op, "partial", member_ > 0);
   }
 
   /// Batch norms and pools look at one channel at a time.
-  void channels(const std::vector<Cut>& lie) {
+  void channels(const std::vector<Sharding>& sources) {
     if (op_.kind == OpKind::norm && extent(op_, "batch") == 0)
       refuse("needs the statistics of all features, and is not divided by them");
     const std::int64_t all = extent(op_, "channels");
-    const auto bounds = split_as(lie, 0, all, "channels");
+    const auto bounds = split_as(sources, 0, all, "channels");
     set(out_.op, "channels", mine(bounds));
     if (op_.kind == OpKind::norm) set(out_.op, "elements", wire_.made.count / all * mine(bounds));
-    for (std::size_t i = 0; i < out_.cuts.size(); ++i) shard(i, bounds);
+    for (std::size_t i = 0; i < out_.shardings.size(); ++i) shard(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
     out_.reads[0] = features(sizes_[0], all, bounds);
   }
 
   /// A part of each of the tensors.
-  void side_by_side(const std::vector<Cut>& lie) {
+  void side_by_side(const std::vector<Sharding>& sources) {
     Sections sections;
     std::int64_t before = 0;
-    for (std::size_t i = 0; i < lie.size(); ++i) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
       const std::string name = fmt::format("part{}", i);
       const std::int64_t all = extent(op_, name);
-      const Sections own = split_as(lie, i, all, "columns");
+      const Sections own = split_as(sources, i, all, "columns");
       set(out_.op, name, mine(own));
       out_.reads[i] = features(sizes_[i], all, own);
       for (Bounds bounds : own) {
@@ -243,14 +243,14 @@ class Divider {
   }
 
   /// Number by number: as the first source that is divided by features is.
-  void follow(const std::vector<Cut>& lie) {
+  void follow(const std::vector<Sharding>& sources) {
     const std::int64_t count = wire_.made.count;
     if (op_.kind == OpKind::reshape && sizes_[0] != count)
       refuse("shows a part of its tensor, and is not divided by features");
-    const auto divided = std::ranges::find(lie, Placement::shard_features, &Cut::placement);
-    out_.makes = divided != lie.end() ? *divided : features(count, count, split(count, "numbers"));
-    for (Cut& cut : out_.reads) cut = out_.makes;
-    set(out_.op, "elements", out_.makes.strip(member_, 1, count).count());
+    const auto divided = std::ranges::find(sources, Placement::shard_features, &Sharding::placement);
+    out_.makes = divided != sources.end() ? *divided : features(count, count, split(count, "numbers"));
+    for (Sharding& sharding : out_.reads) sharding = out_.makes;
+    set(out_.op, "elements", out_.makes.shard(member_, 1, count).count());
   }
 
   const Operator& op_;
@@ -259,7 +259,7 @@ class Divider {
   const std::vector<std::int64_t> shares_;
   const std::size_t member_;
   const std::vector<std::int64_t> sizes_;
-  Part out_;
+  OperatorShard out_;
 };
 
 std::vector<std::int64_t> shares_of(const plan::Stage& stage) {
@@ -294,19 +294,19 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
                    const plan::Stage& stage, OpId id, Partition how) {
   const kernels::Wire& wire = wires[id.index()];
   std::vector<std::int64_t> sizes;
-  std::vector<Cut> lie;
+  std::vector<Sharding> sources;
   for (const OpId source : wire.sources) {
     sizes.push_back(wires[source.index()].made.count);
-    lie.push_back(std::ranges::binary_search(stage.operators, source) ? part(source).makes : Cut());
+    sources.push_back(std::ranges::binary_search(stage.operators, source) ? shard(source).makes : Sharding());
   }
   Divider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
-  divider.divide(lie);
-  const Part& part = parts_[id] = divider.part();
-  for (std::size_t i = 0; i < part.parameters.size(); ++i) {
-    const kernels::ParameterRef owner = part.parameters[i].owner;
+  divider.divide(sources);
+  const OperatorShard& shard = parts_[id] = divider.shard();
+  for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
+    const kernels::ParameterRef owner = shard.parameters[i].owner;
     const auto [known, fresh] = weights_.try_emplace(
-        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, part.cuts[i]});
-    if (!fresh && known->second.cut != part.cuts[i])
+        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i]});
+    if (!fresh && known->second.sharding != shard.shardings[i])
       throw BadInput(
           fmt::format("operators '{}' and '{}' share parameters, and are not divided alike; with tensor "
                       "parallelism that is not replayed",
@@ -317,7 +317,7 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
 bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
                    const plan::SharedParameters& shared) {
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
-  const auto wires = kernels::wire(graph, kernels::Number::fp32);
+  const auto wires = kernels::wire(graph, kernels::Precision::fp32);
   for (const core::StageId s : shared.stages) {
     const plan::Stage& stage = plan.stages[s.index()];
     if (stage.tensor_parallel != first.tensor_parallel) return false;
@@ -326,7 +326,7 @@ bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
       const Division here(graph, plan, stage.devices[m], wires), there(graph, plan, first.devices[m], wires);
       for (std::size_t slot = 0; slot < wires[shared.owner.index()].parameters.size(); ++slot)
         if (const kernels::ParameterRef parameter{shared.owner, slot};
-            here.weights(parameter).cut != there.weights(parameter).cut)
+            here.weights(parameter).sharding != there.weights(parameter).sharding)
           return false;
     }
   }

@@ -6,22 +6,22 @@
 
 #include "penstock/kernels/wiring.hpp"
 #include "penstock/plan/shared_parameters.hpp"
-#include "worker/cut.hpp"
+#include "worker/sharding.hpp"
 
 namespace penstock::replay {
 
 /// A device's part of an operator. Not of a group, or `whole`: all of it.
-struct Part {
+struct OperatorShard {
   plan::Partition how = plan::Partition::whole;
-  graph::Operator op;      ///< what its kernel computes
-  std::vector<Cut> reads;  ///< [source of its wire]
-  Cut makes;
+  graph::Operator op;           ///< what its kernel computes
+  std::vector<Sharding> reads;  ///< [source of its wire]
+  Sharding makes;
   bool sums_output = false, sums_inputs = false;  ///< the output, the gradients of inputs, are partial sums
   std::vector<core::OpId>
       completes{};  ///< sources: partial sums of their gradients have their last term then
   std::optional<graph::Operator> after{};        ///< what is applied to the sum of the outputs
   std::vector<kernels::Parameter> parameters{};  ///< in the order of the kernel's slots, which they have
-  std::vector<Cut> cuts{};                       ///< of the parameters
+  std::vector<Sharding> shardings{};             ///< of the parameters
 };
 
 /// Which columns of the weights follow from layout::infer, the rule that simulation goes by; what is said
@@ -40,11 +40,11 @@ class Division {
   std::size_t members() const { return members_; }
   const std::vector<core::DeviceId>& group() const { return group_; }
   /// Of an operator of the device's stages.
-  const Part& part(core::OpId op) const { return parts_.at(op); }
+  const OperatorShard& shard(core::OpId op) const { return parts_.at(op); }
   /// A parameter that an operator of the device has or shares.
   struct Weights {
     kernels::Slot whole;
-    Cut cut;
+    Sharding sharding;
   };
   const Weights& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
 
@@ -53,7 +53,7 @@ class Division {
            core::OpId id, plan::Partition how);
   std::size_t member_ = 0, members_ = 1;
   std::vector<core::DeviceId> group_;
-  std::map<core::OpId, Part> parts_;
+  std::map<core::OpId, OperatorShard> parts_;
   std::map<kernels::ParameterRef, Weights> weights_;
 };
 

@@ -9,12 +9,12 @@ using plan::MemoryKind;
 void StageRun::backward(std::int32_t micro_batch, const Received& received, int version, bool split) {
   InFlight& state = in_flight_.at(micro_batch);
   for (const auto& [id, terms] : received)
-    for (const Lease& term : terms) add_term(state, id, Cut(), term);
+    for (const Lease& term : terms) add_term(state, id, Sharding(), term);
   for (auto id = own_.rbegin(); id != own_.rend(); ++id) {
     const auto segment = segments_.of(*id);
     if (segment && !state.rebuilt.contains(*segment)) rebuild(state, *segment, version);
     if (unread_.contains(*id)) start_loss(state, *id);
-    if (device_.part(*id).after) go_before_sum(state, *id);
+    if (device_.shard(*id).after) go_before_sum(state, *id);
     input_gradients(state, *id, version);
     if (weighs(*id) && split) continue;
     if (weighs(*id)) weight_gradient(state, *id, version);
@@ -24,7 +24,7 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
       drop_rebuilt(state, *segment);
   }
   for (const auto& [id, terms] : state.gradients)
-    if (!own_.contains(id)) settled(state, id, Cut());
+    if (!own_.contains(id)) settled(state, id, Sharding());
   if (split) defer(state);
 }
 
@@ -32,7 +32,8 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
 void StageRun::defer(InFlight& state) {
   for (const OpId id : own_) {
     if (!weighs(id)) continue;
-    for (const auto& [cut, gradient] : state.gradients[id]) device_.pool->move(gradient, MemoryKind::buffers);
+    for (const auto& [sharding, gradient] : state.gradients[id])
+      device_.pool->move(gradient, MemoryKind::buffers);
     for (const Lease& lease : state.handed[id]) device_.pool->move(lease, MemoryKind::buffers);
   }
 }
@@ -63,8 +64,8 @@ void StageRun::start_loss(InFlight& state, OpId id) {
   const Lease gradient = device_.like(*target, MemoryKind::workspace, device_.name(id));
   device_.backend.copy(*gradient, *target, *device_.stream);
   device_.backend.add(*gradient, *state.tensors.at(id), *device_.stream);
-  state.gradients[id] = {{cut_of(id), gradient}};
-  if (device_.setup.losses && (!cut_of(id).whole() || device_.division.member() == 0))
+  state.gradients[id] = {{sharding_of(id), gradient}};
+  if (device_.setup.losses && (!sharding_of(id).whole() || device_.division.member() == 0))
     keep_loss(id, state.samples, *gradient);
 }
 
@@ -80,8 +81,8 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   if (!device_.wire(id).trains) return;
   const OpId source = device_.wire(id).sources[0];
   const Lease shown = own_gradient(state, id);
-  const Cut& cut = device_.part(id).reads[0];
-  if (!shows_part(id)) return add_term(state, source, cut, shown);
+  const Sharding& sharding = device_.shard(id).reads[0];
+  if (!shows_part(id)) return add_term(state, source, sharding, shown);
   kernels::Kernel& k = kernel(id, state.samples.count);
   const kernels::Slot& others = k.slots().inputs[1];
   const Lease rest = device_.zeros(others.element, others.count(), MemoryKind::workspace, device_.name(id)),
@@ -90,7 +91,7 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   joined.inputs = {shown.get(), rest.get()};
   joined.output = whole.get();
   run(k, graph::Pass::forward, joined, id);
-  add_term(state, source, cut, whole);
+  add_term(state, source, sharding, whole);
 }
 
 void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
@@ -109,31 +110,31 @@ void StageRun::compute_gradients(InFlight& state, OpId id, int version) {
 }
 
 void StageRun::hand_up(InFlight& state, OpId id, const std::vector<Lease>& terms) {
-  const Part& part = device_.part(id);
+  const OperatorShard& shard = device_.shard(id);
   for (std::size_t i = terms.size(); i-- > 0;) {
     const OpId source = device_.wire(id).sources[i];
     if (terms[i] == nullptr || !device_.wire(source).trains) continue;
-    add_to(part.sums_inputs ? state.partial[source] : state.gradients[source][part.reads[i]], terms[i]);
+    add_to(shard.sums_inputs ? state.partial[source] : state.gradients[source][shard.reads[i]], terms[i]);
   }
-  if (!part.completes.empty()) add_up(state, id);
+  if (!shard.completes.empty()) add_up(state, id);
 }
 
 /// Partial sums whose last term has come are added up over the group, in one meeting of it.
 void StageRun::add_up(InFlight& state, OpId id) {
-  const Part& part = device_.part(id);
+  const OperatorShard& shard = device_.shard(id);
   std::vector<Lease> sums;
-  for (const OpId source : part.completes)
+  for (const OpId source : shard.completes)
     if (state.partial.contains(source)) sums.push_back(state.partial.at(source));
   if (sums.empty()) return;
-  const auto collectives = layout::sums(device_.graph, id, part.how, part.completes).backward;
+  const auto collectives = layout::sums(device_.graph, id, shard.how, shard.completes).backward;
   all_reduce(device_, sums, device_.time(collectives, state.samples.count));
-  for (const OpId source : part.completes)
-    if (const auto sum = state.partial.extract(source)) add_term(state, source, Cut(), sum.mapped());
+  for (const OpId source : shard.completes)
+    if (const auto sum = state.partial.extract(source)) add_term(state, source, Sharding(), sum.mapped());
 }
 
 /// Tables are added to by their kernel, other sums by ours.
 void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
-  const auto& parameters = device_.part(id).parameters;
+  const auto& parameters = device_.shard(id).parameters;
   const std::vector<Lease>& sums = weights_.gradients(state.samples.first / mini_batch_);
   std::vector<Lease> terms;
   for (const kernels::Parameter& p : parameters)
@@ -158,13 +159,13 @@ void StageRun::go_before_sum(InFlight& state, OpId id) {
   operands.input_gradients = {before.get()};
   operands.output = state.tensors.at(id).get();
   operands.output_gradient = after.get();
-  run(device_.kernels.of(*device_.part(id).after, state.samples.count), graph::Pass::input_gradient, operands,
-      id);
-  state.gradients[id] = {{Cut(), before}};
+  run(device_.kernels.of(*device_.shard(id).after, state.samples.count), graph::Pass::input_gradient,
+      operands, id);
+  state.gradients[id] = {{Sharding(), before}};
 }
 
-void StageRun::add_term(InFlight& state, OpId source, const Cut& cut, const Lease& term) {
-  if (device_.wire(source).trains) add_to(state.gradients[source][cut], term);
+void StageRun::add_term(InFlight& state, OpId source, const Sharding& sharding, const Lease& term) {
+  if (device_.wire(source).trains) add_to(state.gradients[source][sharding], term);
 }
 
 /// The first term becomes the sum.
@@ -175,37 +176,37 @@ void StageRun::add_to(Lease& sum, const Lease& term) {
     device_.backend.add(*sum, *term, *device_.stream);
 }
 
-/// The sum of all terms, cut as asked for; null where there are none.
-Lease StageRun::settled(InFlight& state, OpId id, const Cut& cut) {
+/// The sum of all terms, sharded as asked for; null where there are none.
+Lease StageRun::settled(InFlight& state, OpId id, const Sharding& sharding) {
   auto& terms = state.gradients[id];
   Lease sum;
   for (const auto& [from, term] : terms) {
     const auto collectives =
         layout::convert(device_.graph, id, placement_of(id), from.placement, id).backward;
-    const Lease part =
-        recut(device_, term, from, cut, extent(state, id), MemoryKind::workspace, device_.name(id),
-              device_.time(from == cut ? decltype(collectives)() : collectives, state.samples.count));
-    add_to(sum, part);
+    const Lease shard =
+        reshard(device_, term, from, sharding, extent(state, id), MemoryKind::workspace, device_.name(id),
+                device_.time(from == sharding ? decltype(collectives)() : collectives, state.samples.count));
+    add_to(sum, shard);
   }
-  if (sum != nullptr) terms = {{cut, sum}};
+  if (sum != nullptr) terms = {{sharding, sum}};
   return sum;
 }
 
 /// Zeros where nothing trains above, yet the cost model counts a pass.
 Lease StageRun::own_gradient(InFlight& state, OpId id) {
-  const Cut cut = cut_of(id);
-  if (const Lease sum = settled(state, id, cut)) return sum;
+  const Sharding sharding = sharding_of(id);
+  if (const Lease sum = settled(state, id, sharding)) return sum;
   const auto [samples, count] = extent(state, id);
-  return state.gradients[id][cut] = device_.zeros(
-             device_.wire(id).made.element, cut.strip(device_.division.member(), samples, count).count(),
+  return state.gradients[id][sharding] = device_.zeros(
+             device_.wire(id).made.element, sharding.shard(device_.division.member(), samples, count).count(),
              MemoryKind::workspace, device_.name(id));
 }
 
 void StageRun::sum_over_samples(core::Seconds time) {
   std::vector<Lease> sums;
   for (const OpId id : own_)
-    for (const kernels::Parameter& parameter : device_.part(id).parameters)
-      if (device_.part(id).how == plan::Partition::batch && parameter.owner.op == id)
+    for (const kernels::Parameter& parameter : device_.shard(id).parameters)
+      if (device_.shard(id).how == plan::Partition::batch && parameter.owner.op == id)
         sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
   if (!sums.empty()) all_reduce(device_, sums, time);
 }

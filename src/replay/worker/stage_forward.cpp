@@ -34,15 +34,15 @@ void StageRun::rebuild(InFlight& state, std::size_t segment, int version) {
 /// All of its readers have had their backward pass.
 void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
   for (const OpId id : segments_.members(segment)) {
-    state.kept.erase(id);
+    state.saved.erase(id);
     state.sums.erase(id);
     if (!segments_.lasts(id)) state.tensors.erase(id);
   }
-  std::erase_if(state.recut, [&](const auto& cut) { return !segments_.read_once(cut.first.first); });
+  std::erase_if(state.resharded, [&](const auto& entry) { return !segments_.read_once(entry.first.first); });
 }
 
 void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
-  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) cut_input(state, id, i, kinds.kept);
+  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) reshard_input(state, id, i, kinds.saved);
   if (device_.graph.op(id).kind == OpKind::input)
     state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kinds.output, device_.name(id));
   else if (has_kernel(id))
@@ -55,32 +55,32 @@ void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
 void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   const MemoryKind kind = kinds.output;
   kernels::Kernel& k = kernel(id, state.samples.count);
-  const Part& part = device_.part(id);
+  const OperatorShard& shard = device_.shard(id);
   Lease& tensor = state.tensors[id];
   const auto over = in_place_.find(id);
   if (over != in_place_.end()) {
     tensor = input(state, id, over->second);
     if (segments_.count() > 0 && segments_.lasts(id)) device_.pool->move(tensor, kind);
-  } else if (tensor == nullptr || part.after) {
+  } else if (tensor == nullptr || shard.after) {
     tensor = acquire(k.slots().output, kind, id);
   }
   const Lease output = tensor;
   state.sums.erase(id);
-  state.kept[id] = acquire(k.slots().kept, kinds.kept, id);
+  state.saved[id] = acquire(k.slots().saved, kinds.saved, id);
   kernels::Operands all = operands(state, id, version);
   // oneDNN's sum may write over its first term alone.
   if (over != in_place_.end()) std::swap(all.inputs.front(), all.inputs[over->second]);
   run(k, graph::Pass::forward, all, id);
-  if (part.sums_output)
+  if (shard.sums_output)
     all_reduce(device_, {output},
-               device_.time(layout::sums(device_.graph, id, part.how).forward, state.samples.count));
-  if (part.after) apply_after(state, id, kind);
+               device_.time(layout::sums(device_.graph, id, shard.how).forward, state.samples.count));
+  if (shard.after) apply_after(state, id, kind);
 }
 
 void StageRun::apply_after(InFlight& state, OpId id, MemoryKind kind) {
   const Lease sum = state.sums[id] = state.tensors.at(id);
   const Lease output = state.tensors[id] = device_.like(*sum, kind, device_.name(id));
-  kernels::Kernel& k = device_.kernels.of(*device_.part(id).after, state.samples.count);
+  kernels::Kernel& k = device_.kernels.of(*device_.shard(id).after, state.samples.count);
   kernels::Operands operands;
   operands.inputs = {sum.get()};
   operands.output = output.get();
@@ -95,36 +95,36 @@ void StageRun::show(InFlight& state, OpId id, MemoryKind kind) {
     return;
   }
   kernels::Kernel& k = kernel(id, state.samples.count);
-  const Lease part = acquire(k.slots().inputs[0], kind, id),
+  const Lease shard = acquire(k.slots().inputs[0], kind, id),
               rest = acquire(k.slots().inputs[1], MemoryKind::workspace, id);
   kernels::Operands parts;
-  parts.inputs = parts.input_gradients = {part.get(), rest.get()};
+  parts.inputs = parts.input_gradients = {shard.get(), rest.get()};
   parts.output = parts.output_gradient = whole.get();
   run(k, graph::Pass::input_gradient, parts, id);
-  state.tensors[id] = part;
+  state.tensors[id] = shard;
 }
 
 /// What is computed again goes as soon as the stage has read it for the last time.
 void StageRun::forget_read(InFlight& state, OpId id) {
-  state.kept.erase(id);
+  state.saved.erase(id);
   state.sums.erase(id);
   for (const OpId source : device_.wire(id).sources) {
     if (last_reader_.at(source) != id) continue;
     if (!segments_.read_once(source))
-      std::erase_if(state.recut, [&](const auto& cut) { return cut.first.first == source; });
-    if (own_.contains(source) && !leaving_.contains(source) && !segments_.lasts(source))
+      std::erase_if(state.resharded, [&](const auto& entry) { return entry.first.first == source; });
+    if (own_.contains(source) && !outputs_.contains(source) && !segments_.lasts(source))
       state.tensors.erase(source);
   }
 }
 
 /// What leaves.
 void StageRun::make_whole(InFlight& state, MemoryKind kind) {
-  for (const OpId id : leaving_) {
-    if (cut_of(id).whole()) continue;
-    Lease& lease = state.recut[{id, Cut()}];
+  for (const OpId id : outputs_) {
+    if (sharding_of(id).whole()) continue;
+    Lease& lease = state.resharded[{id, Sharding()}];
     if (lease == nullptr)
-      lease = recut(device_, state.tensors.at(id), cut_of(id), Cut(), extent(state, id), kind,
-                    device_.name(id), core::Seconds(0));
+      lease = reshard(device_, state.tensors.at(id), sharding_of(id), Sharding(), extent(state, id), kind,
+                      device_.name(id), core::Seconds(0));
   }
 }
 

@@ -27,12 +27,12 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
     const auto readers = device.graph.dag().successors(static_cast<Vertex>(id.index()));
     if (readers.empty() && device.wire(id).trains) unread_.insert(id);
     for (const Vertex v : readers)
-      if (!own_.contains(OpId(static_cast<std::size_t>(v)))) leaving_.insert(id);
+      if (!own_.contains(OpId(static_cast<std::size_t>(v)))) outputs_.insert(id);
     for (const OpId source : device.wire(id).sources) last_reader_[source] = id;
     if (const auto over = kernels::works_in_place(device.graph, device.wires, id)) {
       const OpId source = device.wire(id).sources[*over];
       if ((own_.contains(source) || !stage.recompute) && segments_.of(source) == segments_.of(id) &&
-          device.part(id).makes == cut_of(source))
+          device.shard(id).makes == sharding_of(source))
         in_place_.emplace(id, *over);
     }
   }
@@ -42,19 +42,19 @@ StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std
 /// What layout::infer has of tensors that enter in parts, and of gradients of whole ones that left.
 void StageRun::note_collectives() {
   std::set<std::pair<OpId, layout::Placement>> seen;
-  for (const OpId id : leaving_)
-    if (!cut_of(id).whole()) packed_.insert(id);
+  for (const OpId id : outputs_)
+    if (!sharding_of(id).whole()) packed_.insert(id);
   for (const OpId id : own_) {
     for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
-      if (device_.part(id).reads[i].whole()) packed_.erase(device_.wire(id).sources[i]);
-    const layout::Placement needed = layout::rule(device_.graph.op(id), device_.part(id).how).reads;
+      if (device_.shard(id).reads[i].whole()) packed_.erase(device_.wire(id).sources[i]);
+    const layout::Placement needed = layout::rule(device_.graph.op(id), device_.shard(id).how).reads;
     for (const OpId source : device_.wire(id).sources)
       if (!own_.contains(source) && seen.insert({source, needed}).second)
         for (const auto& c :
              layout::convert(device_.graph, source, layout::Placement::sharded, needed, id).forward)
-          entering_.push_back(c);
-    if (leaving_.contains(id) && cut_of(id).whole())
-      returning_.push_back(
+          input_collectives_.push_back(c);
+    if (outputs_.contains(id) && sharding_of(id).whole())
+      gradient_collectives_.push_back(
           {layout::GroupCollective::Kind::all_gather, id, device_.graph.op(id).output_bytes});
   }
 }
@@ -64,31 +64,32 @@ void StageRun::prepare(Samples samples) {
     device_.setup.stop.check();
     if (device_.graph.op(id).kind == OpKind::input) data_.input(id, samples);
     if (has_kernel(id) || shows_part(id)) kernel(id, samples.count);
-    if (device_.part(id).after) device_.kernels.of(*device_.part(id).after, samples.count);
+    if (device_.shard(id).after) device_.kernels.of(*device_.shard(id).after, samples.count);
     if (unread_.contains(id)) data_.negative_target(id, samples);
   }
 }
 
 Lease StageRun::tensor(std::int32_t micro_batch, OpId op) const {
   const InFlight& state = in_flight_.at(micro_batch);
-  return cut_of(op).whole() ? state.tensors.at(op) : state.recut.at({op, Cut()});
+  return sharding_of(op).whole() ? state.tensors.at(op) : state.resharded.at({op, Sharding()});
 }
 
 Lease StageRun::gradient(std::int32_t micro_batch, OpId op) const {
   const auto& gradients = in_flight_.at(micro_batch).gradients;
   const auto found = gradients.find(op);
-  return found == gradients.end() ? nullptr : found->second.at(Cut());
+  return found == gradients.end() ? nullptr : found->second.at(Sharding());
 }
 
 void StageRun::let_go(std::int32_t micro_batch, schedule::ActionKind kind) {
   InFlight& state = in_flight_.at(micro_batch);
   if (kind == schedule::ActionKind::forward)
-    for (const OpId id : packed_) state.recut.erase({id, Cut()});
+    for (const OpId id : packed_) state.resharded.erase({id, Sharding()});
   if (kind == schedule::ActionKind::forward && segments_.count() > 0) {
     std::erase_if(state.tensors, [&](const auto& tensor) {
       return own_.contains(tensor.first) && !segments_.lasts(tensor.first);
     });
-    std::erase_if(state.recut, [&](const auto& cut) { return !segments_.read_once(cut.first.first); });
+    std::erase_if(state.resharded,
+                  [&](const auto& entry) { return !segments_.read_once(entry.first.first); });
   }
   if (kind == schedule::ActionKind::input_gradient)
     std::erase_if(state.gradients, [&](const auto& gradient) { return !own_.contains(gradient.first); });
@@ -103,40 +104,40 @@ bool StageRun::shows_part(OpId id) const {
 }
 
 layout::Placement StageRun::placement_of(OpId id) const {
-  return own_.contains(id) ? cut_of(id).placement : layout::Placement::sharded;
+  return own_.contains(id) ? sharding_of(id).placement : layout::Placement::sharded;
 }
 
 Extent StageRun::extent(const InFlight& state, OpId id) const {
   return {state.samples.count, device_.wire(id).made.count};
 }
 
-/// What the operator reads, cut as it needs that.
-void StageRun::cut_input(InFlight& state, OpId id, std::size_t slot, MemoryKind kind) {
+/// What the operator reads, sharded as it needs that.
+void StageRun::reshard_input(InFlight& state, OpId id, std::size_t slot, MemoryKind kind) {
   const OpId source = device_.wire(id).sources[slot];
-  const Cut from = cut_of(source), &to = device_.part(id).reads[slot];
+  const Sharding from = sharding_of(source), &to = device_.shard(id).reads[slot];
   if (from == to) return;
-  Lease& lease = state.recut[{source, to}];
+  Lease& lease = state.resharded[{source, to}];
   if (lease != nullptr) return;
   const auto collectives =
       own_.contains(source) ? layout::convert(device_.graph, source, from.placement, to.placement, id).forward
                             : std::vector<layout::GroupCollective>();
-  lease = recut(device_, state.tensors.at(source), from, to, extent(state, source), kind,
-                device_.name(source), device_.time(collectives, state.samples.count));
+  lease = reshard(device_, state.tensors.at(source), from, to, extent(state, source), kind,
+                  device_.name(source), device_.time(collectives, state.samples.count));
 }
 
 Lease StageRun::input(const InFlight& state, OpId id, std::size_t slot) const {
   const OpId source = device_.wire(id).sources[slot];
-  const Cut& cut = device_.part(id).reads[slot];
-  return cut == cut_of(source) ? state.tensors.at(source) : state.recut.at({source, cut});
+  const Sharding& sharding = device_.shard(id).reads[slot];
+  return sharding == sharding_of(source) ? state.tensors.at(source) : state.resharded.at({source, sharding});
 }
 
 kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
-  const Part& part = device_.part(id);
-  const std::int64_t samples = part.makes.samples(device_.division.member(), all);
+  const OperatorShard& shard = device_.shard(id);
+  const std::int64_t samples = shard.makes.samples(device_.division.member(), all);
   if (samples == 0)
     throw core::BadInput(fmt::format("operator '{}': {} samples are too few to be divided over {} devices",
                                      device_.name(id), all, device_.division.members()));
-  const graph::Operator& op = part.op;
+  const graph::Operator& op = shard.op;
   if (has_kernel(id)) return device_.kernels.of(op, samples);
   const kernels::Wire& view = device_.wire(id);
   return device_.kernels.of(kernels::joining(op, view.made.count, device_.wire(view.sources[0]).made.count),
@@ -155,12 +156,12 @@ kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version
   kernels::Operands out;
   for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
     out.inputs.push_back(input(state, id, i).get());
-  for (const kernels::Parameter& parameter : device_.part(id).parameters)
+  for (const kernels::Parameter& parameter : device_.shard(id).parameters)
     out.parameters.push_back(weights_.version(version)[weights_.place(parameter.owner)].get());
   const auto sum = state.sums.find(id);
   out.output = (sum != state.sums.end() ? sum->second : state.tensors.at(id)).get();
-  if (const auto kept = state.kept.find(id); kept != state.kept.end())
-    for (const Lease& lease : kept->second) out.kept.push_back(lease.get());
+  if (const auto saved = state.saved.find(id); saved != state.saved.end())
+    for (const Lease& lease : saved->second) out.saved.push_back(lease.get());
   if (const auto handed = state.handed.find(id); handed != state.handed.end())
     for (const Lease& lease : handed->second) out.handed.push_back(lease.get());
   return out;

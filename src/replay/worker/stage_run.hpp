@@ -16,18 +16,19 @@ namespace penstock::replay {
 struct InFlight {
   Samples samples;
   std::map<core::OpId, Lease> tensors;  ///< what operators of the stage made, and what entered it
-  std::map<std::pair<core::OpId, Cut>, Lease> recut;  ///< the same for readers that need them cut otherwise
+  std::map<std::pair<core::OpId, Sharding>, Lease>
+      resharded;                     ///< the same for readers that need them sharded otherwise
   std::map<core::OpId, Lease> sums;  ///< of parts of outputs, where something is applied to them
-  std::map<core::OpId, std::vector<Lease>> kept, handed;
+  std::map<core::OpId, std::vector<Lease>> saved, handed;
   std::set<std::size_t> rebuilt;  ///< segments that have been computed again
-  /// Of tensors, as their readers have them cut; sums of the terms that have come so far.
-  std::map<core::OpId, std::map<Cut, Lease>> gradients;
+  /// Of tensors, as their readers have them sharded; sums of the terms that have come so far.
+  std::map<core::OpId, std::map<Sharding, Lease>> gradients;
   /// Of whole tensors: terms of this device so far, to be added up over its group.
   std::map<core::OpId, Lease> partial;
 };
 
 /// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
-/// operators' in falling order, by falling slot within one; those of one cut before those of the next.
+/// operators' in falling order, by falling slot within one; those of one sharding before those of the next.
 ///
 /// Devices of a tensor-parallel group compute their parts (division.hpp) and talk to each other where
 /// layout::infer says so, which is what that takes in the time of the replay. What enters and leaves is
@@ -59,8 +60,10 @@ class StageRun {
   void let_go(std::int32_t micro_batch, schedule::ActionKind kind);
 
   /// What devices of a group say to each other to have whole what came in parts.
-  core::Seconds entering_time(std::int64_t samples) const { return device_.time(entering_, samples); }
-  core::Seconds returning_time(std::int64_t samples) const { return device_.time(returning_, samples); }
+  core::Seconds input_time(std::int64_t samples) const { return device_.time(input_collectives_, samples); }
+  core::Seconds gradient_time(std::int64_t samples) const {
+    return device_.time(gradient_collectives_, samples);
+  }
   /// Gradients of operators that are divided by samples, over the group; after the mini-batch.
   void sum_over_samples(core::Seconds time);
 
@@ -71,7 +74,7 @@ class StageRun {
   void note_collectives();
   /// What holds an operator's output, and its internals.
   struct Kinds {
-    plan::MemoryKind output, kept;
+    plan::MemoryKind output, saved;
   };
   void run_forward(InFlight& state, core::OpId id, int version, Kinds kinds);
   void rebuild(InFlight& state, std::size_t segment, int version);
@@ -92,19 +95,21 @@ class StageRun {
   void defer(InFlight& state);
   void go_before_sum(InFlight& state, core::OpId id);
   void add_up(InFlight& state, core::OpId id);
-  void add_term(InFlight& state, core::OpId source, const Cut& cut, const Lease& term);
+  void add_term(InFlight& state, core::OpId source, const Sharding& sharding, const Lease& term);
   void add_to(Lease& sum, const Lease& term);
-  Lease settled(InFlight& state, core::OpId id, const Cut& cut);
+  Lease settled(InFlight& state, core::OpId id, const Sharding& sharding);
   Lease own_gradient(InFlight& state, core::OpId id);
 
   bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
   bool runs_input_gradient(core::OpId id, std::int64_t samples);
   bool weighs(core::OpId id) const { return !device_.wire(id).parameters.empty(); }
   bool shows_part(core::OpId id) const;
-  Cut cut_of(core::OpId id) const { return own_.contains(id) ? device_.part(id).makes : Cut(); }
+  Sharding sharding_of(core::OpId id) const {
+    return own_.contains(id) ? device_.shard(id).makes : Sharding();
+  }
   layout::Placement placement_of(core::OpId id) const;
   Extent extent(const InFlight& state, core::OpId id) const;
-  void cut_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
+  void reshard_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
   Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
   kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< of the stage's samples
   kernels::Operands operands(const InFlight& state, core::OpId id, int version) const;
@@ -114,12 +119,12 @@ class StageRun {
 
   Device& device_;
   plan::Stage stage_;
-  std::set<core::OpId> own_, leaving_, unread_;
+  std::set<core::OpId> own_, outputs_, unread_;
   Segments segments_;
   std::map<core::OpId, std::size_t> in_place_;    ///< over which source; what a segment reads is needed again
   std::map<core::OpId, core::OpId> last_reader_;  ///< of the stage's own tensors, within it
   std::set<core::OpId> packed_;                   ///< whole for messages alone
-  std::vector<layout::GroupCollective> entering_, returning_;
+  std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
   StageWeights weights_;
   DataSet data_;
   std::int64_t mini_batch_, mini_batches_;  ///< samples; of a program

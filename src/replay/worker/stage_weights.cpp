@@ -13,8 +13,8 @@ using plan::MemoryKind;
 namespace {
 
 /// Scales and shifts of norms are fp32 in every precision.
-kernels::Number number_of(const Slot& slot, kernels::Number number) {
-  return slot.element == kernels::storage(number) ? number : kernels::Number::fp32;
+kernels::Precision precision_of(const Slot& slot, kernels::Precision precision) {
+  return slot.element == kernels::storage(precision) ? precision : kernels::Precision::fp32;
 }
 
 std::vector<Buffer*> pointers(const std::vector<Lease>& leases) {
@@ -29,7 +29,7 @@ StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operat
     : device_(device), use_(std::move(use)), left_(use_.passes) {
   versions_[0];
   for (const core::OpId id : operators)
-    for (const kernels::Parameter& parameter : device.part(id).parameters)
+    for (const kernels::Parameter& parameter : device.shard(id).parameters)
       if (!places_.contains(parameter.owner)) add(parameter);
   gradients(0);
 }
@@ -45,8 +45,8 @@ void StageWeights::add(const kernels::Parameter& used) {
   const std::string what = "operator '" + device_.name(parameter.op) + "': " + slot.name;
   Lease weights = device_.pool->acquire(slot.element, slot.count(), MemoryKind::weights, what);
   kernels::write_values(device_.backend, *weights, device_.first_weights(parameter));
-  auto& update = updates_.emplace_back(
-      device_.backend.make_update(device_.setup.rule, slot.count(), number_of(slot, device_.setup.number)));
+  auto& update = updates_.emplace_back(device_.backend.make_update(
+      device_.setup.rule, slot.count(), precision_of(slot, device_.setup.precision)));
   auto& state = states_.emplace_back();
   for (const Slot& s : update->state()) {
     state.push_back(device_.zeros(s.element, s.count(), MemoryKind::optimizer, what));

@@ -9,14 +9,14 @@ namespace {
 /// backward is the farthest off; what lies on the partner is fetched while the pass before its backward runs.
 class Parking {
  public:
-  Parking(const Row& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
+  Parking(const RankOrder& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c + 1 < row.size() && row[c].kind == ActionKind::forward) fetch(row[c + 1], limit_ - 1);
       if (row[c].kind == ActionKind::backward) fetch(row[c], limit_);
       run(row[c]);
     }
   }
-  Row finish() && { return std::move(out_); }
+  RankOrder finish() && { return std::move(out_); }
 
  private:
   void run(const Action& pass) {
@@ -48,7 +48,7 @@ class Parking {
 
   std::size_t limit_;
   std::set<int> resident_, parked_;
-  Row out_;
+  RankOrder out_;
 };
 
 }  // namespace
@@ -58,7 +58,7 @@ Schedule bpipe(const ScheduleShape& shape) {
   const int least = (shape.ranks + 3) / 2, limit = shape.memory_limit.value_or(least);
   demand(limit >= least, "a memory limit of at least (p+2)/2, rounded up");
   Schedule schedule = one_f_one_b(shape);
-  for (Row& row : schedule.ranks) row = Parking(row, limit).finish();
+  for (RankOrder& row : schedule.ranks) row = Parking(row, limit).finish();
   return schedule;
 }
 

@@ -41,7 +41,7 @@ Schedule chimera(const ScheduleShape& shape) {
   demand(p % 2 == 0 && p / 2 % f == 0, "an even number of ranks, and a group that divides half of it");
   demand(shape.micro_batches % (2 * f) == 0, "micro-batches in equal parts for all pipelines, two per group");
   const Pipelines all{p, f, shape.micro_batches / (2 * f)};
-  Schedule schedule{std::vector<Row>(static_cast<std::size_t>(p)), {}, 2 * f};
+  Schedule schedule{std::vector<RankOrder>(static_cast<std::size_t>(p)), {}, 2 * f};
   std::vector<Slotted> slots(schedule.ranks.size());
   for (int pipeline = 0; pipeline < 2 * f; ++pipeline)
     for (int stage = 0; stage < p; ++stage) {

@@ -26,7 +26,7 @@ class Writer {
     row.push_back(overlapped(ahead, next_backward(b)));
   }
 
-  Row row;
+  RankOrder row;
 
  private:
   Action next_forward(int k) { return forward(stage_[k], f_[k]++); }
@@ -39,7 +39,7 @@ class Writer {
 
 /// The eight steps for the r-th of `half` ranks counted from where chunk 0 enters; `count` micro-batches per
 /// chunk.
-Row eight_steps(int half, int r, int count, int stage0, int stage1) {
+RankOrder eight_steps(int half, int r, int count, int stage0, int stage1) {
   Writer to(stage0, stage1);
   const int inner = half - 1 - r;  // ranks between this one and the turning point
   for (int k = 0; k < 2 * inner; ++k) to.f(0);

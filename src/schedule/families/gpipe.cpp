@@ -6,7 +6,7 @@ Schedule gpipe(const ScheduleShape& shape) {
   demand(shape.chunks == 1, "one stage per rank");
   Schedule schedule{{}, loop_placement(shape.ranks, 1)};
   for (int r = 0; r < shape.ranks; ++r) {
-    Row& row = schedule.ranks.emplace_back();
+    RankOrder& row = schedule.ranks.emplace_back();
     for (int m = 0; m < shape.micro_batches; ++m) row.push_back(forward(r, m));
     for (int m = 0; m < shape.micro_batches; ++m) row.push_back(backward(r, m));
   }

@@ -35,10 +35,10 @@ Schedule interleaved(const ScheduleShape& shape, int hops, bool split) {
   const int p = shape.ranks, group = group_size(shape);
   Schedule schedule{{}, loop_placement(p, shape.chunks)};
   for (int r = 0; r < p; ++r)
-    schedule.ranks.push_back(warm_up_row({passes(shape, r, group, true, forward),
-                                          passes(shape, r, group, false, split ? input_gradient : backward),
-                                          (shape.chunks - 1) * group + hops * (p - 1 - r),
-                                          split ? std::optional(r) : std::nullopt}));
+    schedule.ranks.push_back(warm_up_order({passes(shape, r, group, true, forward),
+                                            passes(shape, r, group, false, split ? input_gradient : backward),
+                                            (shape.chunks - 1) * group + hops * (p - 1 - r),
+                                            split ? std::optional(r) : std::nullopt}));
   return schedule;
 }
 

@@ -11,8 +11,8 @@ Schedule kfkb(const ScheduleShape& shape) {
   groups_only.micro_batches = groups;
   Schedule schedule =
       one_f_one_b(groups_only);  // of groups; every pass becomes those of the group's micro-batches
-  for (Row& row : schedule.ranks) {
-    const Row passes = std::exchange(row, {});
+  for (RankOrder& row : schedule.ranks) {
+    const RankOrder passes = std::exchange(row, {});
     for (const Action& pass : passes)
       for (int m = pass.micro_batch * k; m < std::min(shape.micro_batches, (pass.micro_batch + 1) * k); ++m)
         row.push_back({pass.kind, pass.stage, m});

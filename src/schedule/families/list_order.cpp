@@ -18,7 +18,7 @@ Schedule list_order_schedule(const ScheduleShape& shape) {
   const MachineOrder order = list_order(pipeline).order;
   Schedule schedule{{}, loop_placement(shape.ranks, 1)};
   for (int r = 0; r < shape.ranks; ++r)
-    schedule.ranks.push_back(row_of(r, order[static_cast<std::size_t>(r)]));
+    schedule.ranks.push_back(rank_order(r, order[static_cast<std::size_t>(r)]));
   return schedule;
 }
 

@@ -17,7 +17,7 @@ Schedule one_f_one_b(const ScheduleShape& shape, InFlight in_flight) {
       order.forwards.push_back(forward(r, m));
       order.gradients.push_back(backward(r, m));
     }
-    schedule.ranks.push_back(warm_up_row(order));
+    schedule.ranks.push_back(warm_up_order(order));
   }
   return schedule;
 }

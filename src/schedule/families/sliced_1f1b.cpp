@@ -22,8 +22,8 @@ Schedule sliced_1f1b(const ScheduleShape& shape) {
   const int cut = shape.group > 0 ? std::min(shape.group, shape.micro_batches) : sliced(shape);
   Schedule schedule = one_f_one_b(shape);
   schedule.halves = 2 * cut;
-  for (Row& row : schedule.ranks) {
-    const Row passes = std::exchange(row, {});
+  for (RankOrder& row : schedule.ranks) {
+    const RankOrder passes = std::exchange(row, {});
     for (const Action& pass : passes)
       for (int part = 0; part < (pass.micro_batch < cut ? 2 : 1); ++part)
         row.push_back({pass.kind, pass.stage, pass.micro_batch + std::min(pass.micro_batch, cut) + part});

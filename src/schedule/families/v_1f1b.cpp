@@ -140,8 +140,8 @@ class WarmUpPhase {
   std::vector<std::vector<std::array<int, 6>>> slot_;  ///< [rank][micro-batch from 1][kind]
 };
 
-Row row(const std::string& line, int p, int r) {
-  Row out;
+RankOrder row(const std::string& line, int p, int r) {
+  RankOrder out;
   std::array<int, 4> next{};
   for (const char c : line) {
     if (kind_of(c) >= next.size()) continue;

@@ -185,7 +185,7 @@ Schedule from_block(const ScheduleShape& shape, Block (*block)(int p, int rank))
   Reordering(ranks, true).run();
   Reordering(ranks, false).run();
   for (Slots& slots : ranks) place_weights(slots, true);
-  Schedule schedule{std::vector<Row>(ranks.size()), zigzag_placement(p, 2)};
+  Schedule schedule{std::vector<RankOrder>(ranks.size()), zigzag_placement(p, 2)};
   for (const Pass4& pass : in_order(ranks))
     schedule.ranks[static_cast<std::size_t>(pass.rank)].push_back(
         v_action(pass.kind, pass.rank, pass.micro_batch, p));

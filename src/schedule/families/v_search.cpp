@@ -16,7 +16,7 @@ struct Stuck {};  ///< a pass is due whose input or memory is not there
 /// One rank while it is being filled. Chunk 0 is the one that a sort of pass meets first: for F the one on
 /// the way down, for I and W the one on the way up.
 struct Filling {
-  Row row;
+  RankOrder row;
   std::array<int, 6> count{};  ///< per 2 * sort + chunk
   std::int64_t memory = 0, end = 0;
   std::int64_t bubble = 0;  ///< idle since its first forward

@@ -11,8 +11,8 @@ Action weight_gradient_of(const Action& gradient) {
 
 }  // namespace
 
-Row warm_up_row(const WarmUp& order) {
-  Row row;
+RankOrder warm_up_order(const WarmUp& order) {
+  RankOrder row;
   const std::size_t passes = order.forwards.size();
   std::size_t f = std::min(passes, static_cast<std::size_t>(order.warm_up)), w = 0;
   row.assign(order.forwards.begin(), order.forwards.begin() + static_cast<std::ptrdiff_t>(f));

@@ -17,6 +17,6 @@ struct WarmUp {
   std::optional<int> lag;  ///< the weight gradient of pass k follows the input gradient of pass k + lag
 };
 
-Row warm_up_row(const WarmUp& order);
+RankOrder warm_up_order(const WarmUp& order);
 
 }  // namespace penstock::schedule

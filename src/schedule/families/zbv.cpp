@@ -18,14 +18,14 @@ class Writer {
     while (w_[chunk] < i_[chunk]) w(chunk);
   }
 
-  Row row;
+  RankOrder row;
 
  private:
   int stage_[2];
   int f_[2] = {0, 0}, i_[2] = {0, 0}, w_[2] = {0, 0};
 };
 
-Row zbv_row(int p, int r, int count) {
+RankOrder zbv_order(int p, int r, int count) {
   Writer to(r, 2 * p - 1 - r);
   for (int k = 0; k < 2 * (p - r) - 1; ++k) to.f(0);
   for (int k = 0; k < r; ++k) to.f(1), to.f(0);
@@ -48,7 +48,7 @@ Schedule zbv(const ScheduleShape& shape) {
   const int count = std::max(2 * shape.ranks - 1, shape.micro_batches);
   Schedule schedule{{}, zigzag_placement(shape.ranks, 2)};
   for (int r = 0; r < shape.ranks; ++r) {
-    Row& row = schedule.ranks.emplace_back(zbv_row(shape.ranks, r, count));
+    RankOrder& row = schedule.ranks.emplace_back(zbv_order(shape.ranks, r, count));
     std::erase_if(row, [&](const Action& action) { return action.micro_batch >= shape.micro_batches; });
   }
   return schedule;

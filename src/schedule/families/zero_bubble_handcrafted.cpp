@@ -14,7 +14,7 @@ Schedule handcrafted(const ScheduleShape& shape, int depth) {
       order.forwards.push_back(forward(r, m));
       order.gradients.push_back(input_gradient(r, m));
     }
-    schedule.ranks.push_back(warm_up_row(order));
+    schedule.ranks.push_back(warm_up_order(order));
   }
   return schedule;
 }

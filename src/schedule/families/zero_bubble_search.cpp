@@ -18,7 +18,7 @@ struct Choices {
 
 /// One rank while it is being filled.
 struct Filling {
-  Row row;
+  RankOrder row;
   std::array<int, 3> count{};  ///< of F, I, W so far
   std::int64_t memory = 0;
   std::int64_t end = 0;

@@ -50,11 +50,11 @@ double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
 
 class Applier {
  public:
-  Applier(const Imperfection& imperfection, std::uint64_t seed, TaskGraph& graph)
-      : imperfection_(imperfection), seed_(seed), graph_(graph), speed_(graph.devices, 1) {}
+  Applier(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph)
+      : perturbation_(perturbation), seed_(seed), graph_(graph), speed_(graph.devices, 1) {}
 
   void apply() {
-    for (const auto& slow : imperfection_.slow_devices)
+    for (const auto& slow : perturbation_.slow_devices)
       if (slow.device < speed_.size()) speed_[slow.device] = slow.speed;
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) change_duration(t);
     add_stragglers();
@@ -80,8 +80,8 @@ class Applier {
   }
 
   double jitter_of(const Task& task) const {
-    const auto jitter = imperfection_.jitter.find(task.kind);
-    if (jitter == imperfection_.jitter.end()) return 1;
+    const auto jitter = perturbation_.jitter.find(task.kind);
+    if (jitter == perturbation_.jitter.end()) return 1;
     return factor(jitter->second.distribution, jitter->second.width, draw(seed_, graph_, task));
   }
 
@@ -98,7 +98,7 @@ class Applier {
   }
 
   void add_stragglers() {
-    auto windows = imperfection_.stragglers;
+    auto windows = perturbation_.stragglers;
     std::stable_sort(windows.begin(), windows.end(),
                      [](const auto& a, const auto& b) { return a.from < b.from; });
     for (const auto& window : windows) {
@@ -111,7 +111,7 @@ class Applier {
   }
 
   void add_capacity_changes() {
-    auto faults = imperfection_.link_faults;
+    auto faults = perturbation_.link_faults;
     std::stable_sort(faults.begin(), faults.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
     for (const auto& fault : faults)
       for (const auto& left : fault.links) add_capacity_change(fault, left);
@@ -119,14 +119,14 @@ class Applier {
                      [](const auto& a, const auto& b) { return a.time < b.time; });
   }
 
-  void add_capacity_change(const Imperfection::LinkFault& fault, const Imperfection::LinkFault::Left& left) {
+  void add_capacity_change(const Perturbation::LinkFault& fault, const Perturbation::LinkFault::Left& left) {
     constexpr double kSecondsPerPicosecond = 1e-12;
     const double whole = graph_.capacity[left.link], part = left.bandwidth.value() * kSecondsPerPicosecond;
     const auto link = static_cast<std::uint32_t>(left.link);
     graph_.changes.push_back({fault.at.value(), link, part, fault.name, fault.place});
     last_ = std::max(last_, fault.at);
     if (part > 0) narrowest_ = std::min(narrowest_, part / whole);
-    if (fault.restored == Imperfection::kNever) return;
+    if (fault.restored == Perturbation::kNever) return;
     graph_.changes.push_back({fault.restored.value(), link, whole, fault.name, fault.place});
     last_ = std::max(last_, fault.restored);
   }
@@ -145,7 +145,7 @@ class Applier {
   }
 
   static constexpr double kClock = 9e18;  // ps, a little below 2^63
-  const Imperfection& imperfection_;
+  const Perturbation& perturbation_;
   std::uint64_t seed_;
   TaskGraph& graph_;
   std::vector<double> speed_;           ///< [device]
@@ -172,8 +172,8 @@ double factor(Distribution distribution, double width, double unit) {
   return 1 + width * (2 * unit - 1);
 }
 
-void apply(const Imperfection& imperfection, std::uint64_t seed, TaskGraph& graph) {
-  Applier(imperfection, seed, graph).apply();
+void apply(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph) {
+  Applier(perturbation, seed, graph).apply();
 }
 
 }  // namespace penstock::sim

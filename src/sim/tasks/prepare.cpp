@@ -34,7 +34,7 @@ Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& s
                   const SimulationOptions& options) {
   Iteration iteration = build_iteration(problem, scheduled, options);
   if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
-  if (options.imperfection) apply(*options.imperfection, options.seed, iteration.graph);
+  if (options.perturbation) apply(*options.perturbation, options.seed, iteration.graph);
   return iteration;
 }
 

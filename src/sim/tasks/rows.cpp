@@ -10,7 +10,7 @@ class RowBuilder {
  public:
   explicit RowBuilder(const std::vector<std::vector<cost::Bucket>>& buckets) : buckets_(buckets) {}
 
-  RankRow build(const schedule::Row& row) {
+  RankRow build(const schedule::RankOrder& row) {
     for (const Action& action : row) add(action);
     return std::move(out_);
   }
@@ -75,7 +75,7 @@ class RowBuilder {
 std::vector<RankRow> rank_rows(const schedule::Schedule& order,
                                const std::vector<std::vector<cost::Bucket>>& buckets_of_stage) {
   std::vector<RankRow> out;
-  for (const schedule::Row& row : order.ranks) out.push_back(RowBuilder(buckets_of_stage).build(row));
+  for (const schedule::RankOrder& row : order.ranks) out.push_back(RowBuilder(buckets_of_stage).build(row));
   return out;
 }
 

@@ -53,7 +53,7 @@ struct TaskGraph {
   std::vector<std::vector<std::int32_t>> stage_devices;   ///< [stage]
   std::vector<std::vector<std::int32_t>> shared_devices;  ///< [shared parameters]
   Crowd crowd;                                            ///< of compute that its neighbours slow down
-  // An imperfect world (apply.hpp); all three are empty in a perfect one.
+  // A perturbation (apply.hpp); all three are empty without one.
   std::vector<Speed> speed;             ///< [device], of passes over time, beside what is in their durations
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take
   std::vector<CapacityChange> changes;  ///< in time order

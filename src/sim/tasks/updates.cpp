@@ -166,7 +166,7 @@ class UpdateBuilder {
                     const std::vector<core::DeviceId>& group, const std::vector<std::size_t>& members,
                     const Ready& ready, Ready& done) {
     const std::int64_t bytes = reduction.bytes.value();
-    const auto messages = reduction.gather
+    const auto messages = reduction.all_gather
                               ? collective::all_gather(group.size(), bytes)
                               : algorithm(group, reduction.bytes).messages(problem_.cluster, group, bytes);
     constexpr std::size_t kMostMessages = std::size_t{1} << 24;

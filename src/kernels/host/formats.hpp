@@ -2,7 +2,7 @@
 // Plain loops over fp32 or bf16 alike: computed in float, rounded when stored.
 
 #include "half.hpp"
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 
 namespace penstock::kernels::host {
 
@@ -20,21 +20,21 @@ struct Bf16 {
 
 /// body(Fp32{}) or body(Bf16{}).
 template <class Body>
-void with_numbers(Element element, const Body& body) {
+void with_format(Element element, const Body& body) {
   if (element == Element::bf16)
     body(Bf16{});
   else
     body(Fp32{});
 }
 
-template <class Numbers>
-const typename Numbers::Stored* read(const void* data) {
-  return static_cast<const typename Numbers::Stored*>(data);
+template <class Format>
+const typename Format::Stored* read(const void* data) {
+  return static_cast<const typename Format::Stored*>(data);
 }
 
-template <class Numbers>
-typename Numbers::Stored* write(void* data) {
-  return static_cast<typename Numbers::Stored*>(data);
+template <class Format>
+typename Format::Stored* write(void* data) {
+  return static_cast<typename Format::Stored*>(data);
 }
 
 }  // namespace penstock::kernels::host

@@ -8,7 +8,8 @@
 
 namespace penstock::schedule {
 
-/// What is wrong, each fault naming rank and cell (both from 0); empty when nothing is. Asked of a schedule:
+/// What is wrong, each violation naming rank and cell (both from 0); empty when nothing is. Asked of a
+/// schedule:
 ///  - every stage is run by one rank, and no stage is left out;
 ///  - every stage runs each of `micro_batches` micro-batches once: F, then B, or I and later W;
 ///  - R, EVICT and LOAD stand between F and B or I; EVICT before its LOAD, never without, on a rank that has
@@ -20,6 +21,6 @@ namespace penstock::schedule {
 ///  - no circle of ranks waits for each other; else the circle is told.
 /// The counting rules are those of torch.distributed.pipelining's _validate_schedule; messages, doubles,
 /// our own passes and deadlocks are ours.
-std::vector<std::string> schedule_faults(const Schedule& schedule, int micro_batches);
+std::vector<std::string> schedule_violations(const Schedule& schedule, int micro_batches);
 
 }  // namespace penstock::schedule

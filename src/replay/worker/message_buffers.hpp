@@ -10,9 +10,9 @@ namespace penstock::replay {
 
 /// Messages of one micro-batch between the same stages fill parts of the same buffers. Between groups of
 /// devices each carries one part of the bytes. Receiving is safe beside all else.
-class Mail {
+class MessageBuffers {
  public:
-  Mail(Device& device, const Program& program, core::DeviceId id);
+  MessageBuffers(Device& device, const Program& program, core::DeviceId id);
 
   std::vector<Region> room_for(const Message& message);
   /// What others of the group have received of what the instruction receives, in `time`.
@@ -20,13 +20,13 @@ class Mail {
   StageRun::Tensors take_tensors(core::StageId stage, std::int32_t micro_batch);
   StageRun::Received take_gradients(core::StageId stage, std::int32_t micro_batch);
 
-  void post(const Message& message, const StageRun& stage);
+  void offer(const Message& message, const StageRun& stage);
   std::vector<Region> fetch(const Message& message);
 
  private:
   using MicroBatch = std::pair<core::StageId, std::int32_t>;
   using Transfer = std::tuple<MicroBatch, bool, core::StageId>;  ///< for whom, whether gradients, from whom
-  using Posted = std::tuple<core::StageId, core::StageId, bool, std::int64_t, std::int32_t>;
+  using Offered = std::tuple<core::StageId, core::StageId, bool, std::int64_t, std::int32_t>;
 
   StageRun::Tensors& arrival(const Message& message);
   std::vector<Region> whole(const Message& message, StageRun::Tensors& tensors) const;
@@ -39,7 +39,7 @@ class Mail {
   std::map<MicroBatch, Samples> shares_;
   std::mutex mutex_;
   std::map<Transfer, StageRun::Tensors> arrivals_;
-  std::map<Posted, std::vector<Region>> posted_;
+  std::map<Offered, std::vector<Region>> offered_;
 };
 
 }  // namespace penstock::replay

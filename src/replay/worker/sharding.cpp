@@ -1,18 +1,18 @@
-#include "worker/cut.hpp"
+#include "worker/sharding.hpp"
 
 #include <algorithm>
 
 namespace penstock::replay {
 namespace {
 
-/// The runs of a strip, one after the other.
+/// The runs of a shard, one after the other.
 class Runs {
  public:
-  explicit Runs(const Strip& strip) : strip_(strip) { skip(); }
-  bool over() const { return row_ == strip_.rows; }
-  std::int64_t first() const { return row_ * strip_.width + span().begin; }  ///< in the tensor
-  std::int64_t end() const { return row_ * strip_.width + span().end; }
-  std::int64_t place(std::int64_t number) const { return before_ + number - first(); }  ///< in the strip
+  explicit Runs(const Shard& shard) : shard_(shard) { skip(); }
+  bool over() const { return row_ == shard_.rows; }
+  std::int64_t first() const { return row_ * shard_.width + span().begin; }  ///< in the tensor
+  std::int64_t end() const { return row_ * shard_.width + span().end; }
+  std::int64_t place(std::int64_t number) const { return before_ + number - first(); }  ///< in the shard
   void next() {
     before_ += span().end - span().begin;
     ++at_;
@@ -20,22 +20,22 @@ class Runs {
   }
 
  private:
-  const Strip::Span& span() const { return strip_.spans[at_]; }
+  const Shard::Span& span() const { return shard_.spans[at_]; }
   /// To the next span that has columns.
   void skip() {
-    for (; row_ < strip_.rows; ++row_, at_ = 0)
-      for (; at_ < strip_.spans.size(); ++at_)
+    for (; row_ < shard_.rows; ++row_, at_ = 0)
+      for (; at_ < shard_.spans.size(); ++at_)
         if (span().begin < span().end) return;
   }
 
-  const Strip& strip_;
+  const Shard& shard_;
   std::int64_t row_ = 0, before_ = 0;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
-void each_common(const Strip& a, const Strip& b,
+void each_common(const Shard& a, const Shard& b,
                  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) {
   Runs x(a), y(b);
   while (!x.over() && !y.over()) {
@@ -48,30 +48,30 @@ void each_common(const Strip& a, const Strip& b,
   }
 }
 
-std::int64_t Strip::count() const {
+std::int64_t Shard::count() const {
   std::int64_t columns = 0;
   for (const Span& span : spans) columns += span.end - span.begin;
   return rows * columns;
 }
 
-std::vector<double> taken(const Strip& strip, const std::vector<double>& all) {
-  std::vector<double> out(static_cast<std::size_t>(strip.count()));
+std::vector<double> values_of(const Shard& shard, const std::vector<double>& all) {
+  std::vector<double> out(static_cast<std::size_t>(shard.count()));
   const auto count = static_cast<std::int64_t>(all.size());
-  each_common(strip, {1, count, {{0, count}}}, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
+  each_common(shard, {1, count, {{0, count}}}, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
     std::copy_n(all.begin() + from, n, out.begin() + to);
   });
   return out;
 }
 
-std::int64_t Cut::samples(std::size_t member, std::int64_t all) const {
+std::int64_t Sharding::samples(std::size_t member, std::int64_t all) const {
   if (placement != layout::Placement::shard_batch) return all;
   const Bounds& bounds = sections.front();
   return all * bounds[member + 1] / bounds.back() - all * bounds[member] / bounds.back();
 }
 
-Strip Cut::strip(std::size_t member, std::int64_t samples, std::int64_t count) const {
+Shard Sharding::shard(std::size_t member, std::int64_t samples, std::int64_t count) const {
   if (placement == layout::Placement::shard_features) {
-    Strip out{samples * rows, width};
+    Shard out{samples * rows, width};
     for (const Bounds& bounds : sections) out.spans.push_back({bounds[member], bounds[member + 1]});
     return out;
   }

@@ -7,7 +7,7 @@
 
 #include "penstock/core/spelling.hpp"
 #include "penstock/core/yaml.hpp"
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 namespace penstock::sim {
 namespace {
@@ -45,7 +45,7 @@ class Reader {
       links_[{cluster.links()[l].from, cluster.links()[l].to}].push_back(l);
   }
 
-  Imperfection read(const Yaml& root) {
+  Perturbation read(const Yaml& root) {
     root.only({"devices", "stragglers", "jitter", "links"});
     for (const Yaml& node : list(root, "devices")) slow_device(node);
     for (const Yaml& node : list(root, "stragglers")) straggler(node);
@@ -100,14 +100,14 @@ class Reader {
 
   void slow_device(const Yaml& node) {
     node.only({"device", "speed"});
-    Imperfection::SlowDevice slow{device(node.at("device")), speed(node.at("speed")), node.place()};
+    Perturbation::SlowDevice slow{device(node.at("device")), speed(node.at("speed")), node.place()};
     if (!seen_.insert(slow.device).second) node.at("device").fail("the device stands twice");
     out_.slow_devices.push_back(std::move(slow));
   }
 
   void straggler(const Yaml& node) {
     node.only({"device", "from", "to", "speed"});
-    Imperfection::Straggler straggler{device(node.at("device")), moment(node.at("from")),
+    Perturbation::Straggler straggler{device(node.at("device")), moment(node.at("from")),
                                       moment(node.at("to")), speed(node.at("speed")), node.place()};
     if (straggler.to <= straggler.from) node.at("to").fail("expected a time after 'from'");
     if (!device_windows_[straggler.device].take(straggler.from, straggler.to))
@@ -125,11 +125,11 @@ class Reader {
       node.fail(fmt::format("unknown kind of task; {}", core::did_you_mean(kind, known)));
   }
 
-  static Imperfection::Jitter read_jitter(const Yaml& node) {
+  static Perturbation::Jitter read_jitter(const Yaml& node) {
     node.only({"lognormal", "normal", "uniform"});
     if (node.entries().size() != 1)
       node.fail("expected one distribution with its width, such as {lognormal: 5%}");
-    Imperfection::Jitter jitter;
+    Perturbation::Jitter jitter;
     for (const Distribution d : kDistributions)
       if (const auto width = node.find(name(d))) jitter = {d, width->share(), node.place()};
     if (!(jitter.width > 0) || jitter.width > 1) node.fail("expected a width above 0%, at most 100%");
@@ -140,7 +140,7 @@ class Reader {
     node.only({"from", "to", "at", "bandwidth", "restored", "both_ways"});
     const std::size_t from = point(node.at("from")), to = point(node.at("to"));
     if (!links_.contains({from, to})) node.fail(fmt::format("no link leads {}", way(from, to)));
-    Imperfection::LinkFault fault;
+    Perturbation::LinkFault fault;
     fault.name = fmt::format("{} to {}", cluster_.points()[from], cluster_.points()[to]);
     fault.at = moment(node.at("at"));
     fault.place = node.place();
@@ -157,7 +157,7 @@ class Reader {
   }
 
   /// All links from one point to the other, if any.
-  void add_links(Imperfection::LinkFault& fault, std::size_t from, std::size_t to, const Yaml& node) {
+  void add_links(Perturbation::LinkFault& fault, std::size_t from, std::size_t to, const Yaml& node) {
     const auto found = links_.find({from, to});
     if (found == links_.end()) return;
     for (const std::size_t link : found->second) {
@@ -179,16 +179,16 @@ class Reader {
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> links_;  ///< {from, to}
   std::set<std::size_t> seen_;
   std::map<std::size_t, Windows> device_windows_, link_windows_;
-  Imperfection out_;
+  Perturbation out_;
 };
 
 }  // namespace
 
-Imperfection load_imperfection(const std::string& path, const Cluster& cluster) {
+Perturbation load_perturbation(const std::string& path, const Cluster& cluster) {
   return Reader(cluster).read(Yaml::load(path));
 }
 
-Imperfection parse_imperfection(const std::string& text, const std::string& file, const Cluster& cluster) {
+Perturbation parse_perturbation(const std::string& text, const std::string& file, const Cluster& cluster) {
   return Reader(cluster).read(Yaml::parse(text, file));
 }
 

@@ -10,7 +10,7 @@
 namespace penstock::replay {
 
 /// Columns [begin, end), of each span, of a matrix of rows x width, row after row.
-struct Strip {
+struct Shard {
   struct Span {
     std::int64_t begin = 0, end = 0;
   };
@@ -21,18 +21,19 @@ struct Strip {
 
 /// Calls visit(first, second, count) for every run of numbers that both have, of one tensor: where it begins
 /// in each.
-void each_common(const Strip& a, const Strip& b,
+void each_common(const Shard& a, const Shard& b,
                  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit);
 
-/// The strip's numbers of all.
-std::vector<double> taken(const Strip& strip, const std::vector<double>& all);
+/// The shard's numbers, of those of the whole tensor.
+std::vector<double> values_of(const Shard& shard, const std::vector<double>& all);
 
 /// Where the parts of the members begin, and the last one ends.
 using Bounds = std::vector<std::int64_t>;
 
-/// A tensor that is whole lies so on every device. Differs from layout::Placement in which columns there are:
-/// tensors divided by features may be cut in different ways, between which the cost model sees no difference.
-struct Cut {
+/// How a tensor is divided over the members of a group; a whole one is on every device. Differs from
+/// layout::Placement in which columns there are: tensors sharded by features may be so in different ways,
+/// between which the cost model sees no difference.
+struct Sharding {
   layout::Placement placement = layout::Placement::replicate;
   std::int64_t rows = 1, width = 0;  ///< `features`: a sample, or a parameter, as a matrix
   /// `features`: of each section member m has the columns [bounds[m], bounds[m + 1]), as of tensors side by
@@ -43,8 +44,8 @@ struct Cut {
   /// Samples of which a member has something.
   std::int64_t samples(std::size_t member, std::int64_t all) const;
   /// What a member has of `samples` times `count` numbers.
-  Strip strip(std::size_t member, std::int64_t samples, std::int64_t count) const;
-  friend auto operator<=>(const Cut&, const Cut&) = default;
+  Shard shard(std::size_t member, std::int64_t samples, std::int64_t count) const;
+  friend auto operator<=>(const Sharding&, const Sharding&) = default;
 };
 
 }  // namespace penstock::replay

@@ -6,8 +6,8 @@
 
 namespace penstock::calibrate {
 
-inline kernels::Number number_of(cluster::Precision precision) {
-  return kernels::number(cluster::name(precision));
+inline kernels::Precision precision_of(cluster::Precision precision) {
+  return kernels::precision(cluster::name(precision));
 }
 
 }  // namespace penstock::calibrate

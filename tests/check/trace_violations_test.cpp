@@ -1,4 +1,4 @@
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 
 #include <doctest/doctest.h>
 
@@ -43,8 +43,8 @@ std::string fault_after(const std::function<void(trace::Trace&)>& change) {
   const auto order = schedule::plan_order(plan);
   trace::Trace trace = sim::simulate(problem, {problem.graph, plan, order});
   change(trace);
-  const auto faults = check::trace_faults(problem, {problem.graph, plan, order}, trace);
-  return faults.empty() ? "none" : faults.front();
+  const auto violations = check::trace_violations(problem, {problem.graph, plan, order}, trace);
+  return violations.empty() ? "none" : violations.front();
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ TEST_CASE(
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
       const sim::SimulationOptions options{network, static_cast<sim::Collective>(seed % 6)};
       const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
-      CHECK(check::trace_faults(problem, {problem.graph, plan, order}, trace, options) ==
+      CHECK(check::trace_violations(problem, {problem.graph, plan, order}, trace, options) ==
             std::vector<std::string>());
       CHECK(trace.iteration == sim::simulate_time(problem, {problem.graph, plan, order}, options));
       ++traces;

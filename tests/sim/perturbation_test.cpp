@@ -1,10 +1,10 @@
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/in_flight.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -14,8 +14,8 @@
 #include "support/tiny.hpp"
 
 using namespace penstock;
-using sim::Imperfection;
 using sim::NetworkModel;
+using sim::Perturbation;
 using support::FixedCosts;
 
 namespace {
@@ -46,8 +46,8 @@ Chain chain(std::size_t stages, std::int64_t micro_batches, double bandwidth = 1
 
 trace::Trace simulated(const Chain& c, const std::string& yaml, std::uint64_t seed = 0,
                        NetworkModel network = NetworkModel::fair) {
-  const auto imperfection = sim::parse_imperfection(yaml, "i.yaml", c.cluster);
-  return sim::simulate(c.problem(), {c.problem().graph, c.plan}, {network, {}, &imperfection, seed});
+  const auto perturbation = sim::parse_perturbation(yaml, "i.yaml", c.cluster);
+  return sim::simulate(c.problem(), {c.problem().graph, c.plan}, {network, {}, &perturbation, seed});
 }
 
 /// Seconds.
@@ -84,7 +84,7 @@ std::string fault_of(const std::string& yaml) {
         "  - {from: a, to: s, bandwidth: 1GB/s, latency: 1us}\n  - {from: b, to: s, bandwidth: 1GB/s, "
         "latency: 1us}\n",
         "c.yaml");
-    sim::parse_imperfection(yaml, "i.yaml", cluster);
+    sim::parse_perturbation(yaml, "i.yaml", cluster);
   } catch (const core::BadInput& e) {
     return e.what();
   }
@@ -258,31 +258,31 @@ TEST_CASE("what the plan never meets is told with file and line") {
       "  - {from: 3, to: 0, at: 1s, bandwidth: 50%}\n"
       "  - {from: 3, to: 2, at: 1s, bandwidth: 50%}\n"
       "  - {from: 3, to: 1, at: 1h, bandwidth: down}\n";
-  const auto imperfection = sim::parse_imperfection(yaml, "i.yaml", c.cluster);
-  CHECK(sim::unmet(imperfection, c.cluster, simulated(c, yaml)) ==
+  const auto perturbation = sim::parse_perturbation(yaml, "i.yaml", c.cluster);
+  CHECK(sim::unmet(perturbation, c.cluster, simulated(c, yaml)) ==
         std::vector<std::string>{"i.yaml:3: devices[1]: the device computes nothing",
                                  "i.yaml:5: stragglers[0]: the device computes nothing",
                                  "i.yaml:6: stragglers[1]: the iteration ends before this begins",
                                  "i.yaml:9: jitter.all-reduce: no such task occurs",
                                  "i.yaml:12: links[1]: no transfer uses the link 3 to 2",
                                  "i.yaml:13: links[2]: the iteration ends before this begins"});
-  CHECK(in_words(imperfection) ==
+  CHECK(in_words(perturbation) ==
         "2 slow devices, 2 stragglers, jitter (forward uniform 1%, all-reduce uniform 1%), 3 link faults");
-  CHECK(sim::in_words(Imperfection{}) == "nothing");
+  CHECK(sim::in_words(Perturbation{}) == "nothing");
 }
 
 TEST_CASE("a device that is listed but takes no part counts as idle") {
   const Chain c = chain(2, 1);
   const auto part = c.cluster.first(2);
-  const auto imperfection = sim::parse_imperfection("devices: [{device: 2, speed: 0.5}]", "i.yaml", part);
+  const auto perturbation = sim::parse_perturbation("devices: [{device: 2, speed: 0.5}]", "i.yaml", part);
   const cost::Problem problem{c.graph, part, c.costs, c.plan.training};
-  const auto trace = sim::simulate(problem, {problem.graph, c.plan}, {NetworkModel::fifo, {}, &imperfection});
+  const auto trace = sim::simulate(problem, {problem.graph, c.plan}, {NetworkModel::fifo, {}, &perturbation});
   CHECK(to_seconds(trace.iteration).value() == support::near(6));
-  CHECK(sim::unmet(imperfection, part, trace) ==
+  CHECK(sim::unmet(perturbation, part, trace) ==
         std::vector<std::string>{"i.yaml:1: devices[0]: the device computes nothing"});
 }
 
-TEST_CASE("imperfect iterations keep the rules") {
+TEST_CASE("perturbed iterations keep the rules") {
   const Chain c = chain(3, 6, 1e3);
   const std::string yaml =
       "devices: [{device: 1, speed: 0.7}]\n"
@@ -291,18 +291,18 @@ TEST_CASE("imperfect iterations keep the rules") {
       "links: [{from: 1, to: 4, at: 5s, bandwidth: 10%, restored: 8s}, {from: 4, to: 2, at: 9s, bandwidth: "
       "down, "
       "restored: 12s}]\n";
-  const auto world = sim::parse_imperfection(yaml, "i.yaml", c.cluster);
+  const auto perturbation = sim::parse_perturbation(yaml, "i.yaml", c.cluster);
   for (const auto network : {NetworkModel::fifo, NetworkModel::fair})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const sim::SimulationOptions options{network, {}, &world, seed};
+      const sim::SimulationOptions options{network, {}, &perturbation, seed};
       const auto order = schedule::plan_order(c.plan);
-      CHECK(check::trace_faults(c.problem(), {c.problem().graph, c.plan, order},
-                                sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
-                                options) == std::vector<std::string>{});
+      CHECK(check::trace_violations(c.problem(), {c.problem().graph, c.plan, order},
+                                    sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, options),
+                                    options) == std::vector<std::string>{});
     }
 }
 
-TEST_CASE("bad imperfection files are refused with line and key") {
+TEST_CASE("bad perturbation files are refused with line and key") {
   CHECK(fault_of("devices: [{device: a, speed: 0.5}, {device: 1, speed: 2}]") == "no fault");
   CHECK(fault_of("devices:\n  - {device: c, speed: 1}") ==
         "i.yaml:2: devices[0].device: no device is named 'c'");

@@ -11,12 +11,12 @@
 
 namespace penstock::check {
 
-/// Faults in words, empty when there is none; `options` are those the trace was simulated with. Shares no
+/// Violations in words, empty when there is none; `options` are those the trace was simulated with. Shares no
 /// code with the simulator: everything is worked out anew from plan, order and costs. Checked are
 ///  - compute: every device runs exactly the passes and steps of its order, in that order, one at a time,
 ///  pairs without a
-///    pause, each as long as its operators take (in a perfect world); nobody passes a barrier before all have
-///    come to it;
+///    pause, each as long as its operators take (where nothing is perturbed); nobody passes a barrier before
+///    all have come to it;
 ///  - messages: every replica gets its samples of every boundary, byte for byte, from whoever has computed
 ///  them, sent
 ///    no earlier than computed and than the receiver has room (one micro-batch ahead of what it may hold,
@@ -33,7 +33,8 @@ namespace penstock::check {
 ///  - memory: activations and buffers at every moment, byte for byte, are what the passes and messages hold;
 ///  - the iteration ends with its last task, or is what a later mini-batch adds.
 /// Not checked: that nothing starts later than it could (the paths of explain() show that).
-std::vector<std::string> trace_faults(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                                      const trace::Trace& trace, const sim::SimulationOptions& options = {});
+std::vector<std::string> trace_violations(const cost::Problem& problem,
+                                          const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
+                                          const sim::SimulationOptions& options = {});
 
 }  // namespace penstock::check

@@ -1,4 +1,4 @@
-// Whatever the bytes, an imperfection file is read or refused; what is read runs to an end or is refused, on
+// Whatever the bytes, a perturbation file is read or refused; what is read runs to an end or is refused, on
 // both networks, and no task ends before it starts.
 
 #include <cstddef>
@@ -38,9 +38,9 @@ sim::TaskGraph two_passes() {
   return graph;
 }
 
-void simulate(const sim::Imperfection& imperfection, sim::NetworkModel network) {
+void simulate(const sim::Perturbation& perturbation, sim::NetworkModel network) {
   sim::TaskGraph graph = two_passes();
-  sim::apply(imperfection, 1, graph);
+  sim::apply(perturbation, 1, graph);
   const sim::Times times = sim::run(graph, network);
   std::int64_t before = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
@@ -54,7 +54,7 @@ void simulate(const sim::Imperfection& imperfection, sim::NetworkModel network) 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) try {
       simulate(
-          sim::parse_imperfection(std::string(reinterpret_cast<const char*>(data), size), "fuzz", pair()),
+          sim::parse_perturbation(std::string(reinterpret_cast<const char*>(data), size), "fuzz", pair()),
           network);
     } catch (const core::BadInput&) {
     }

@@ -24,7 +24,7 @@ enum class Distribution : std::uint8_t {
 std::string_view name(Distribution distribution);
 
 /// Read from a file for one cluster: names are resolved, values checked. Places are for messages.
-struct Imperfection {
+struct Perturbation {
   /// Everything that it computes takes 1 / speed of its time.
   struct SlowDevice {
     std::size_t device = 0;
@@ -63,18 +63,18 @@ struct Imperfection {
   std::vector<LinkFault> link_faults;  ///< of a link they do not overlap
 };
 
-/// Loads an imperfection file (experiments/imperfect/README.md describes the form). Throws BadInput with
+/// Loads a perturbation file (experiments/imperfect/README.md describes the form). Throws BadInput with
 /// file, line and key for what is malformed, contradicts itself or names what the cluster does not have.
-Imperfection load_imperfection(const std::string& path, const cluster::Cluster& cluster);
-Imperfection parse_imperfection(const std::string& text, const std::string& file,
+Perturbation load_perturbation(const std::string& path, const cluster::Cluster& cluster);
+Perturbation parse_perturbation(const std::string& text, const std::string& file,
                                 const cluster::Cluster& cluster);
 
 /// "1 slow device, 2 stragglers, jitter (forward lognormal 5%), 1 link fault".
-std::string in_words(const Imperfection& imperfection);
+std::string in_words(const Perturbation& perturbation);
 
 /// What an iteration never met, each in words with file and line: a device that computed nothing, a link that
 /// no transfer used, a kind of task that did not occur, a window or fault that begins when all is over.
-std::vector<std::string> unmet(const Imperfection& imperfection, const cluster::Cluster& cluster,
+std::vector<std::string> unmet(const Perturbation& perturbation, const cluster::Cluster& cluster,
                                const trace::Trace& trace);
 
 }  // namespace penstock::sim

@@ -6,7 +6,7 @@
 
 #include "cuda/launch.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
@@ -61,7 +61,7 @@ PENSTOCK_DEVICE inline void store(float& x, float value) {
 
 /// body(zero) with a zero of the C++ type of `element`, a floating one.
 template <class Body>
-void with_number(Element element, const Body& body) {
+void with_element(Element element, const Body& body) {
   switch (element) {
     case Element::fp32:
       return body(float{});

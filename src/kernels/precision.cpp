@@ -1,4 +1,4 @@
-#include "penstock/kernels/number.hpp"
+#include "penstock/kernels/precision.hpp"
 
 #include <array>
 
@@ -7,18 +7,18 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNumbers = {"fp32", "tf32", "bf16", "fp16"};
+constexpr std::array<std::string_view, 4> kPrecisions = {"fp32", "tf32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 4> kElements = {"fp32", "bf16", "fp16", "int64"};
 constexpr std::array<std::int64_t, 4> kSizes = {4, 2, 2, 8};
 
 }  // namespace
 
-std::string_view name(Number number) {
-  return kNumbers[static_cast<std::size_t>(number)];
+std::string_view name(Precision precision) {
+  return kPrecisions[static_cast<std::size_t>(precision)];
 }
 
-Number number(std::string_view text) {
-  return static_cast<Number>(core::index_of(text, kNumbers, "number format"));
+Precision precision(std::string_view text) {
+  return static_cast<Precision>(core::index_of(text, kPrecisions, "number format"));
 }
 
 std::string_view name(Element element) {
@@ -29,11 +29,11 @@ std::int64_t size(Element element) {
   return kSizes[static_cast<std::size_t>(element)];
 }
 
-Element storage(Number number) {
-  switch (number) {
-    case Number::bf16:
+Element storage(Precision precision) {
+  switch (precision) {
+    case Precision::bf16:
       return Element::bf16;
-    case Number::fp16:
+    case Precision::fp16:
       return Element::fp16;
     default:
       return Element::fp32;

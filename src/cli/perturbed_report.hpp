@@ -1,5 +1,5 @@
 #pragma once
-// What `simulate` does and prints in an imperfect world.
+// What `simulate` does and prints with a perturbation.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -8,33 +8,33 @@
 
 #include "penstock/cost/problem.hpp"
 #include "penstock/schedule/scheduled_plan.hpp"
-#include "penstock/sim/imperfection.hpp"
 #include "penstock/sim/options.hpp"
+#include "penstock/sim/perturbation.hpp"
 #include "penstock/trace/trace.hpp"
 #include "plan_report.hpp"
 
 namespace penstock::cli {
 
-/// --imperfection FILE, --seed N and --runs R.
-struct ImperfectionFlags {
+/// --perturbation FILE, --seed N and --runs R.
+struct PerturbationFlags {
   std::string file;
   std::uint64_t seed = 0;
   std::size_t runs = 1;
   void add(CLI::App& command);
   /// For this cluster; none when no file is named.
-  std::optional<sim::Imperfection> load(const cluster::Cluster& cluster) const;
+  std::optional<sim::Perturbation> load(const cluster::Cluster& cluster) const;
 };
 
 /// Warns on standard error of whatever in the file the iteration never met.
-void warn_of_unmet(const sim::Imperfection& imperfection, const cluster::Cluster& cluster,
+void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster& cluster,
                    const trace::Trace& trace);
 
-/// What was applied to one run, beside the iteration in a perfect world.
-AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfection& imperfection,
+/// What was applied to one run, beside the iteration without it.
+AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
                             core::Seconds perfect);
 
 /// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
-std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem,
+std::string runs_report(const PerturbationFlags& flags, const cost::Problem& problem,
                         const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options,
                         bool json, core::StopToken stop);
 

@@ -1,4 +1,4 @@
-#include "penstock/check/trace_faults.hpp"
+#include "penstock/check/trace_violations.hpp"
 
 #include <algorithm>
 
@@ -27,26 +27,27 @@ void check_end(Evidence& evidence) {
   const std::int64_t all = evidence.trace.mini_batches, half = all / 2;
   if (all > 1) last = (through(evidence, all) - through(evidence, half)) / (all - half);
   if (evidence.trace.iteration != last)
-    evidence.fault("the iteration takes {} ps, {} {} ps", evidence.trace.iteration.value(),
-                   all > 1 ? "a later mini-batch adds" : "its last task ends at", last.value());
+    evidence.violation("the iteration takes {} ps, {} {} ps", evidence.trace.iteration.value(),
+                       all > 1 ? "a later mini-batch adds" : "its last task ends at", last.value());
 }
 
 }  // namespace
 
-std::vector<std::string> trace_faults(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                                      const trace::Trace& trace, const sim::SimulationOptions& options) {
+std::vector<std::string> trace_violations(const cost::Problem& problem,
+                                          const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
+                                          const sim::SimulationOptions& options) {
   Evidence evidence(problem, scheduled, trace, options);
-  if (!evidence.faults.empty()) return evidence.faults;
+  if (!evidence.violations.empty()) return evidence.violations;
   check_compute(evidence);
-  if (!evidence.faults.empty()) return evidence.faults;  // the rest asks when passes ran
+  if (!evidence.violations.empty()) return evidence.violations;  // the rest asks when passes ran
   check_messages(evidence);
-  if (!evidence.faults.empty()) return evidence.faults;  // the rest asks which messages there are
+  if (!evidence.violations.empty()) return evidence.violations;  // the rest asks which messages there are
   check_network(evidence);
   check_reductions(evidence);
   check_shared(evidence);
   check_memory(evidence);
   check_end(evidence);
-  return evidence.faults;
+  return evidence.violations;
 }
 
 }  // namespace penstock::check

@@ -10,9 +10,10 @@ namespace penstock::cost {
 
 /// The shape an operator's part has by itself; nothing where the shape does not say, as of convolutions'
 /// successors that only carry elements along.
-std::optional<Shape> divided_shape(const graph::Operator& op, const OpPart& part);
+std::optional<Shape> divided_shape(const graph::Operator& op, const OpShard& part);
 
 /// work_of, of the part; as AnalyticCosts counts parts.
-Work part_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision number, const OpPart& part);
+Work shard_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision,
+                const OpShard& part);
 
 }  // namespace penstock::cost

@@ -13,12 +13,12 @@ namespace penstock::plan {
 
 /// Why the model is not trained with mini-batches of so many samples, in words: there are 1 to kMostSamples,
 /// and all tensors that they make and keep take at most 256 PiB, so that sums of bytes stay exact.
-std::optional<std::string> mini_batch_fault(const graph::OpGraph& graph, std::int64_t mini_batch);
+std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std::int64_t mini_batch);
 
 /// Why weights are not held as the training says: the model's numbers have another size.
-std::optional<std::string> precision_fault(const graph::OpGraph& graph, const Training& training);
+std::optional<std::string> precision_violation(const graph::OpGraph& graph, const Training& training);
 
-/// Every fault in words; empty when there is none. Checks that
+/// Every violation in words; empty when there is none. Checks that
 ///  C1 each operator is in exactly one stage and each stage is convex,
 ///  C2 stages are listed producers first, and no `after` points forward,
 ///  C3 every stage has devices, every device serves a stage, and stages share all their devices or none
@@ -28,7 +28,7 @@ std::optional<std::string> precision_fault(const graph::OpGraph& graph, const Tr
 /// compression are ratios, that weights are held in numbers of the model's size, that the iteration has at
 /// most 2^26 passes (what the simulator handles), and that micro-batch sizes divide the mini-batch and leave
 /// every replica at least one sample.
-std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
-                                           const Plan& plan);
+std::vector<std::string> structural_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                                               const Plan& plan);
 
 }  // namespace penstock::plan

@@ -1,4 +1,4 @@
-#include "worker/mail.hpp"
+#include "worker/message_buffers.hpp"
 
 #include <algorithm>
 
@@ -31,23 +31,24 @@ std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part,
 
 }  // namespace
 
-Mail::Mail(Device& device, const Program& program, core::DeviceId id) : device_(device), program_(program) {
+MessageBuffers::MessageBuffers(Device& device, const Program& program, core::DeviceId id)
+    : device_(device), program_(program) {
   for (const Instruction& instruction : program.devices[id.index()])
     if (instruction.micro_batch >= 0)
       shares_[{instruction.stage, instruction.micro_batch}] = instruction.samples;
 }
 
-std::vector<Region> Mail::room_for(const Message& message) {
+std::vector<Region> MessageBuffers::room_for(const Message& message) {
   const std::lock_guard lock(mutex_);
   return part_of(whole(message, arrival(message)), message.part, message.parts);
 }
 
-StageRun::Tensors& Mail::arrival(const Message& message) {
+StageRun::Tensors& MessageBuffers::arrival(const Message& message) {
   return arrivals_[{{message.to, message.needed_in}, message.gradient, message.from}];
 }
 
 /// Room for the whole message.
-std::vector<Region> Mail::whole(const Message& message, StageRun::Tensors& transfer) const {
+std::vector<Region> MessageBuffers::whole(const Message& message, StageRun::Tensors& transfer) const {
   const Samples share = shares_.at({message.to, message.needed_in});
   std::vector<Region> out;
   for (const core::OpId id : message.tensors) {
@@ -61,12 +62,12 @@ std::vector<Region> Mail::whole(const Message& message, StageRun::Tensors& trans
   return out;
 }
 
-Region Mail::part(const Lease& lease, Samples all, Samples some) const {
+Region MessageBuffers::part(const Lease& lease, Samples all, Samples some) const {
   const core::Bytes each = lease->bytes() / all.count;
   return {lease, each * (some.first - all.first), each * some.count};
 }
 
-void Mail::complete(const Instruction& instruction, core::Seconds time) {
+void MessageBuffers::complete(const Instruction& instruction, core::Seconds time) {
   std::vector<Lease> buffers;
   std::vector<Missing> missing;
   {
@@ -92,7 +93,7 @@ void Mail::complete(const Instruction& instruction, core::Seconds time) {
 
 /// In the order of the stages they come from.
 template <class Use>
-void Mail::take(MicroBatch of, bool gradients, const Use& use) {
+void MessageBuffers::take(MicroBatch of, bool gradients, const Use& use) {
   const std::lock_guard lock(mutex_);
   auto transfer = arrivals_.lower_bound({of, gradients, StageId()});
   for (; transfer != arrivals_.end() && std::get<0>(transfer->first) == of &&
@@ -101,7 +102,7 @@ void Mail::take(MicroBatch of, bool gradients, const Use& use) {
     for (const auto& [id, lease] : transfer->second) use(id, lease);
 }
 
-StageRun::Tensors Mail::take_tensors(StageId stage, std::int32_t micro_batch) {
+StageRun::Tensors MessageBuffers::take_tensors(StageId stage, std::int32_t micro_batch) {
   StageRun::Tensors out;
   take({stage, micro_batch}, false, [&](core::OpId id, const Lease& lease) {
     device_.pool->move(lease, MemoryKind::activations);
@@ -110,14 +111,14 @@ StageRun::Tensors Mail::take_tensors(StageId stage, std::int32_t micro_batch) {
   return out;
 }
 
-StageRun::Received Mail::take_gradients(StageId stage, std::int32_t micro_batch) {
+StageRun::Received MessageBuffers::take_gradients(StageId stage, std::int32_t micro_batch) {
   StageRun::Received out;
   take({stage, micro_batch}, true, [&](core::OpId id, const Lease& lease) { out[id].push_back(lease); });
   return out;
 }
 
 /// The gradient of what nothing trains above is zeros.
-void Mail::post(const Message& message, const StageRun& stage) {
+void MessageBuffers::offer(const Message& message, const StageRun& stage) {
   if (message.tensors.empty()) return;  // an order, nobody fetches it
   const Samples share = shares_.at({message.from, message.sent_in});
   std::vector<Region> regions;
@@ -130,16 +131,16 @@ void Mail::post(const Message& message, const StageRun& stage) {
     regions.push_back(part(lease, share, message.samples));
   }
   const std::lock_guard lock(mutex_);
-  posted_[{message.from, message.to, message.gradient, message.samples.first, message.part}] =
+  offered_[{message.from, message.to, message.gradient, message.samples.first, message.part}] =
       part_of(regions, message.part, message.parts);
 }
 
-std::vector<Region> Mail::fetch(const Message& message) {
+std::vector<Region> MessageBuffers::fetch(const Message& message) {
   const std::lock_guard lock(mutex_);
-  auto posted =
-      posted_.extract({message.from, message.to, message.gradient, message.samples.first, message.part});
-  core::require(!posted.empty(), "a message is fetched once, after the pass that makes it");
-  return std::move(posted.mapped());
+  auto offered =
+      offered_.extract({message.from, message.to, message.gradient, message.samples.first, message.part});
+  core::require(!offered.empty(), "a message is fetched once, after the pass that makes it");
+  return std::move(offered.mapped());
 }
 
 }  // namespace penstock::replay

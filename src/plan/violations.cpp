@@ -1,4 +1,4 @@
-#include "penstock/plan/faults.hpp"
+#include "penstock/plan/violations.hpp"
 
 #include <fmt/format.h>
 
@@ -10,21 +10,22 @@ namespace {
 
 using core::DeviceId;
 using core::OpId;
-using Faults = std::vector<std::string>;
+using Violations = std::vector<std::string>;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr double kMostBytes = 0x1p58;  // 256 PiB
 
-std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
+std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Plan& plan,
+                                          Violations& violations) {
   std::vector<std::size_t> stage_of(graph.size(), kNone);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    if (plan.stages[s].operators.empty()) faults.push_back(fmt::format("stage {} has no operators", s));
+    if (plan.stages[s].operators.empty()) violations.push_back(fmt::format("stage {} has no operators", s));
     for (OpId op : plan.stages[s].operators) {
       if (op.index() >= graph.size()) {
-        faults.push_back(fmt::format("stage {}: there is no operator number {}", s, op.index()));
+        violations.push_back(fmt::format("stage {}: there is no operator number {}", s, op.index()));
       } else if (stage_of[op.index()] != kNone) {
-        faults.push_back(fmt::format("operator '{}' is in stage {} and in stage {}", graph.op(op).name,
-                                     stage_of[op.index()], s));
+        violations.push_back(fmt::format("operator '{}' is in stage {} and in stage {}", graph.op(op).name,
+                                         stage_of[op.index()], s));
       } else {
         stage_of[op.index()] = s;
       }
@@ -32,19 +33,19 @@ std::vector<std::size_t> assign_operators(const graph::OpGraph& graph, const Pla
   }
   for (std::size_t v = 0; v < graph.size(); ++v)
     if (stage_of[v] == kNone)
-      faults.push_back(fmt::format("operator '{}' is in no stage", graph.op(OpId(v)).name));
+      violations.push_back(fmt::format("operator '{}' is in no stage", graph.op(OpId(v)).name));
   return stage_of;
 }
 
 /// Stages listed producers first have an acyclic quotient, and then every stage is convex: a path that leaves
 /// a stage and returns would need an edge back.
 void check_order(const graph::OpGraph& graph, const Plan& plan, const std::vector<std::size_t>& stage_of,
-                 Faults& faults) {
+                 Violations& violations) {
   for (const auto& [from, to] : graph.dag().edges()) {
     const std::size_t a = stage_of[static_cast<std::size_t>(from)],
                       b = stage_of[static_cast<std::size_t>(to)];
     if (a != kNone && b != kNone && a > b)
-      faults.push_back(
+      violations.push_back(
           fmt::format("operator '{}' of stage {} feeds operator '{}' of stage {}: a stage is not convex, or "
                       "producers are not listed first",
                       graph.op(OpId(static_cast<std::size_t>(from))).name, a,
@@ -53,73 +54,74 @@ void check_order(const graph::OpGraph& graph, const Plan& plan, const std::vecto
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (core::StageId before : plan.stages[s].after)
       if (!before.valid() || before.index() >= s)
-        faults.push_back(fmt::format("stage {}: 'after' must name an earlier stage", s));
+        violations.push_back(fmt::format("stage {}: 'after' must name an earlier stage", s));
 }
 
-void check_devices(const cluster::Cluster& cluster, const Plan& plan, Faults& faults) {
+void check_devices(const cluster::Cluster& cluster, const Plan& plan, Violations& violations) {
   std::vector<std::size_t> stage_of(cluster.size(), kNone);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    if (plan.stages[s].devices.empty()) faults.push_back(fmt::format("stage {} has no device", s));
+    if (plan.stages[s].devices.empty()) violations.push_back(fmt::format("stage {} has no device", s));
     for (DeviceId d : plan.stages[s].devices) {
       if (!d.valid() || d.index() >= cluster.size())
-        faults.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
+        violations.push_back(fmt::format("stage {}: there is no device {}", s, d.index()));
       else if (stage_of[d.index()] == s)
-        faults.push_back(fmt::format("stage {} names device {} twice", s, d.index()));
+        violations.push_back(fmt::format("stage {} names device {} twice", s, d.index()));
       else if (stage_of[d.index()] != kNone &&
                plan.stages[stage_of[d.index()]].devices != plan.stages[s].devices)
-        faults.push_back(fmt::format("device {} serves stage {} and stage {}, whose devices differ",
-                                     d.index(), stage_of[d.index()], s));
+        violations.push_back(fmt::format("device {} serves stage {} and stage {}, whose devices differ",
+                                         d.index(), stage_of[d.index()], s));
       else
         stage_of[d.index()] = s;
     }
   }
   for (std::size_t d = 0; d < cluster.size(); ++d)
-    if (stage_of[d] == kNone) faults.push_back(fmt::format("device {} serves no stage", d));
+    if (stage_of[d] == kNone) violations.push_back(fmt::format("device {} serves no stage", d));
 }
 
-void check_recomputation(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
+void check_recomputation(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (!stage.recompute || applies(graph, stage.operators, stage.recompute)) continue;
     if (stage.recompute.of == Recomputation::Of::core)
-      faults.push_back(fmt::format("stage {} recomputes attention's core and has no attention", s));
+      violations.push_back(fmt::format("stage {} recomputes attention's core and has no attention", s));
     if (stage.recompute.of == Recomputation::Of::layers)
-      faults.push_back(fmt::format(
+      violations.push_back(fmt::format(
           "stage {} recomputes layers and has none, no two operators such as 'layer0.norm' and 'layer0.add'",
           s));
   }
 }
 
-void check_batches(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
-  if (const auto fault = mini_batch_fault(graph, plan.training.mini_batch)) faults.push_back(*fault);
+void check_batches(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
+  if (const auto violation = mini_batch_violation(graph, plan.training.mini_batch))
+    violations.push_back(*violation);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const std::int64_t replicas = stage.tensor_parallel < 1 ? 1 : std::max<std::int64_t>(1, stage.replicas());
     if (stage.micro_batch < 1 || plan.training.mini_batch % stage.micro_batch != 0)
-      faults.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
-                                   stage.micro_batch, plan.training.mini_batch));
+      violations.push_back(fmt::format("stage {}: micro-batch {} does not divide the mini-batch {}", s,
+                                       stage.micro_batch, plan.training.mini_batch));
     else if (asynchronous(plan) && plan.training.mini_batch / stage.micro_batch % replicas != 0)
-      faults.push_back(fmt::format("stage {}: {} micro-batches cannot go to {} replicas in turn", s,
-                                   plan.training.mini_batch / stage.micro_batch, replicas));
+      violations.push_back(fmt::format("stage {}: {} micro-batches cannot go to {} replicas in turn", s,
+                                       plan.training.mini_batch / stage.micro_batch, replicas));
     else if (!asynchronous(plan) && stage.micro_batch < replicas)
-      faults.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} replicas", s,
-                                   stage.micro_batch, replicas));
+      violations.push_back(fmt::format("stage {}: a micro-batch of {} cannot be split over {} replicas", s,
+                                       stage.micro_batch, replicas));
     if (!asynchronous(plan) && stage.in_flight > plan.training.mini_batch)
-      faults.push_back(fmt::format("stage {}: {} samples in flight are more than the mini-batch of {}", s,
-                                   stage.in_flight, plan.training.mini_batch));
-    if (stage.k < 1) faults.push_back(fmt::format("stage {}: k must be at least 1", s));
+      violations.push_back(fmt::format("stage {}: {} samples in flight are more than the mini-batch of {}", s,
+                                       stage.in_flight, plan.training.mini_batch));
+    if (stage.k < 1) violations.push_back(fmt::format("stage {}: k must be at least 1", s));
     if (stage.in_flight < 0 || (stage.micro_batch > 0 && stage.in_flight % stage.micro_batch != 0))
-      faults.push_back(
+      violations.push_back(
           fmt::format("stage {}: {} samples in flight are no whole number of micro-batches of {}", s,
                       stage.in_flight, stage.micro_batch));
   }
 }
 
-void check_compression(const Compression& compression, Faults& faults) {
+void check_compression(const Compression& compression, Violations& violations) {
   for (const auto& [ratio, what] :
        {std::pair{compression.gradients, "gradients"}, {compression.activations, "activations"}})
     if (!(ratio > 0 && ratio <= 1))
-      faults.push_back(fmt::format("{} are sent at a ratio above 0 and at most 1, not {}", what, ratio));
+      violations.push_back(fmt::format("{} are sent at a ratio above 0 and at most 1, not {}", what, ratio));
 }
 
 bool meets_neighbours(const graph::Operator& op) {
@@ -133,102 +135,105 @@ bool takes_one_by_one(const graph::Operator& op) {
 }
 
 /// Groups of tensor parallelism, and what replicas share.
-void check_sharding(const graph::OpGraph& graph, const Plan& plan, Faults& faults) {
+void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& violations) {
   const auto rank = rank_of_stage(plan);
   std::map<std::int32_t, std::size_t> first;  // stage of each rank
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const int t = stage.tensor_parallel;
     if (t < 1 || stage.devices.size() % static_cast<std::size_t>(t) != 0)
-      faults.push_back(fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}",
-                                   s, stage.devices.size(), t));
+      violations.push_back(
+          fmt::format("stage {}: {} devices are no whole number of tensor-parallel groups of {}", s,
+                      stage.devices.size(), t));
     const std::size_t f = first.emplace(rank[s], s).first->second;
     if (plan.stages[f].tensor_parallel != t)
-      faults.push_back(
+      violations.push_back(
           fmt::format("stages {} and {} share devices, but not the size of tensor-parallel groups", f, s));
     if (!stage.shares.empty() &&
         (stage.shares.size() != static_cast<std::size_t>(t) ||
          std::any_of(stage.shares.begin(), stage.shares.end(), [](auto n) { return n < 1; })))
-      faults.push_back(
+      violations.push_back(
           fmt::format("stage {}: `shares` has one number above zero for each of {} devices", s, t));
     if (t == 1 && !stage.partition.empty())
-      faults.push_back(fmt::format("stage {}: `partition` divides operators over groups of one device", s));
+      violations.push_back(
+          fmt::format("stage {}: `partition` divides operators over groups of one device", s));
     if (t == 1 && stage.sequence_parallel)
-      faults.push_back(
+      violations.push_back(
           fmt::format("stage {}: `sequence_parallel` divides tokens over groups of one device", s));
     const auto near = std::find_if(stage.operators.begin(), stage.operators.end(), [&](OpId op) {
       return op.index() < graph.size() && meets_neighbours(graph.op(op));
     });
     if (stage.sequence_parallel && near != stage.operators.end())
-      faults.push_back(
+      violations.push_back(
           fmt::format("stage {}: `sequence_parallel` divides tokens, and '{}' takes neighbours together", s,
                       graph.op(*near).name));
     for (const auto& [op, how] : stage.partition) {
       if (!std::binary_search(stage.operators.begin(), stage.operators.end(), op))
-        faults.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));
+        violations.push_back(fmt::format("stage {}: `partition` names an operator of another stage", s));
       else if (how == Partition::sequence && op.index() < graph.size() && !takes_one_by_one(graph.op(op)))
-        faults.push_back(
+        violations.push_back(
             fmt::format("stage {}: '{}' takes tokens together, or has weights that all of them "
                         "meet: it is not divided by `sequence`",
                         s, graph.op(op).name));
     }
     if (stage.zero < 0 || stage.zero > 3)
-      faults.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
+      violations.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
     if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; }))
-      faults.push_back(fmt::format(
+      violations.push_back(fmt::format(
           "stage {}: weights of operators divided by samples are on every device, and ZeRO shares none", s));
     if (stage.zero > 0 && asynchronous(plan))
-      faults.push_back(
+      violations.push_back(
           fmt::format("stage {}: ZeRO needs a schedule that flushes, which {} does not", s, plan.schedule));
   }
 }
 
-void check_size(const Plan& plan, Faults& faults) {
+void check_size(const Plan& plan, Violations& violations) {
   std::int64_t passes = 0;
   for (const Stage& stage : plan.stages)
     if (stage.micro_batch > 0)
       passes += 2 * (plan.training.mini_batch / stage.micro_batch) *
                 static_cast<std::int64_t>(stage.devices.size());
   if (passes > kMostPasses)
-    faults.push_back(fmt::format("the iteration has {} passes; at most {} are handled", passes, kMostPasses));
+    violations.push_back(
+        fmt::format("the iteration has {} passes; at most {} are handled", passes, kMostPasses));
 }
 
 }  // namespace
 
-std::optional<std::string> mini_batch_fault(const graph::OpGraph& graph, std::int64_t mini_batch) {
+std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std::int64_t mini_batch) {
   if (mini_batch < 1 || mini_batch > kMostSamples)
     return fmt::format("a mini-batch has 1 to {} samples, not {}", kMostSamples, mini_batch);
   double bytes = 0;  // of a sample
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const graph::Operator& op = graph.op(core::OpId(v));
-    bytes += static_cast<double>(op.output_bytes.value()) + static_cast<double>(op.kept_bytes.value());
+    bytes += static_cast<double>(op.output_bytes.value()) + static_cast<double>(op.saved_bytes.value());
   }
   if (bytes * static_cast<double>(mini_batch) > kMostBytes)
     return fmt::format("{} samples of {:.3g} bytes each are more than 256 PiB", mini_batch, bytes);
   return {};
 }
 
-std::optional<std::string> precision_fault(const graph::OpGraph& graph, const Training& training) {
+std::optional<std::string> precision_violation(const graph::OpGraph& graph, const Training& training) {
   if (!training.precision || bytes(training.precision->weights) == graph.element_bytes()) return {};
   return fmt::format("weights in {} have {} bytes, the model's numbers {}", name(training.precision->weights),
                      bytes(training.precision->weights), graph.element_bytes());
 }
 
-std::vector<std::string> structural_faults(const graph::OpGraph& graph, const cluster::Cluster& cluster,
-                                           const Plan& plan) {
-  Faults faults;
+std::vector<std::string> structural_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                                               const Plan& plan) {
+  Violations violations;
   if (plan.stages.empty()) return {"there are no stages"};
-  const auto stage_of = assign_operators(graph, plan, faults);
-  if (faults.empty()) check_recomputation(graph, plan, faults);
-  check_order(graph, plan, stage_of, faults);
-  check_devices(cluster, plan, faults);
-  check_batches(graph, plan, faults);
-  check_compression(plan.training.compression, faults);
-  if (const auto fault = precision_fault(graph, plan.training)) faults.push_back(*fault);
-  check_sharding(graph, plan, faults);
-  check_size(plan, faults);
-  return faults;
+  const auto stage_of = assign_operators(graph, plan, violations);
+  if (violations.empty()) check_recomputation(graph, plan, violations);
+  check_order(graph, plan, stage_of, violations);
+  check_devices(cluster, plan, violations);
+  check_batches(graph, plan, violations);
+  check_compression(plan.training.compression, violations);
+  if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);
+  check_sharding(graph, plan, violations);
+  check_size(plan, violations);
+  return violations;
 }
 
 }  // namespace penstock::plan

@@ -1,4 +1,4 @@
-#include "penstock/cost/parts.hpp"
+#include "penstock/cost/op_shard.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ core::Bytes scaled(core::Bytes bytes, double share) {
 
 }  // namespace
 
-std::optional<Shape> divided_shape(const graph::Operator& op, const OpPart& part) {
+std::optional<Shape> divided_shape(const graph::Operator& op, const OpShard& part) {
   const auto names = divided_extents(op, part.partition);
   Shape shape = op.shape;
   std::size_t found = 0;
@@ -45,8 +45,9 @@ std::optional<Shape> divided_shape(const graph::Operator& op, const OpPart& part
   return !names.empty() && found == names.size() ? std::optional(shape) : std::nullopt;
 }
 
-Work part_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision number, const OpPart& part) {
-  Work work = work_of(graph, id, number);
+Work shard_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision precision,
+                const OpShard& part) {
+  Work work = work_of(graph, id, precision);
   if (part.partition == plan::Partition::whole) return work;
   const graph::Operator& op = graph.op(id);
   double read = 0;

@@ -1,4 +1,4 @@
-#include "divide_kept.hpp"
+#include "divide_activations.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -25,20 +25,20 @@ std::vector<std::size_t> segment_of(const graph::OpGraph& graph, const plan::Sta
 
 }  // namespace
 
-void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
-                 const KeptOf& kept_of) {
+void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
+                        const ActivationsOf& activations_of) {
   const auto segments = plan::segments(graph, stage.operators, stage.recompute);
   const auto where = segment_of(graph, stage, segments);
   const auto cores = plan::inner_cores(graph, stage.operators, stage.recompute);
   std::vector<Bytes> made(segments.size());
   load.saved = Bytes(0);
   for (const OpId id : stage.operators) {
-    const Kept kept = kept_of(id);
+    const Activations activations = activations_of(id);
     const std::size_t here = where[id.index()];
     if (here == kSaved) {
       const bool again = std::binary_search(cores.begin(), cores.end(), id);
-      if (again) made.push_back(std::min(kept.core, kept.all));
-      load.saved += again ? kept.all - made.back() : kept.all;
+      if (again) made.push_back(std::min(activations.core, activations.all));
+      load.saved += again ? activations.all - made.back() : activations.all;
       continue;
     }
     const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
@@ -46,16 +46,17 @@ void divide_kept(StageLoad& load, const graph::OpGraph& graph, const plan::Stage
       const std::size_t there = where[static_cast<std::size_t>(v)];
       return there != here && there != kElsewhere;
     });
-    load.saved += read_outside ? kept.output : Bytes(0);
-    made[here] += kept.all - (read_outside ? std::min(kept.output, kept.all) : Bytes(0));
+    load.saved += read_outside ? activations.output : Bytes(0);
+    made[here] += activations.all - (read_outside ? std::min(activations.output, activations.all) : Bytes(0));
     // A view, or what works in place, lies where its input does.
     if (const auto under = graph::lies_on(graph, id);
         read_outside && under && where[under->index()] == here) {
-      const Kept input = kept_of(*under);
-      made[here] -= std::min({kept.output, input.output, input.all});
+      const Activations input = activations_of(*under);
+      made[here] -= std::min({activations.output, input.output, input.all});
     }
   }
-  load.kept = made.empty() ? Bytes(0) : std::max(Bytes(0), *std::max_element(made.begin(), made.end()));
+  load.activations =
+      made.empty() ? Bytes(0) : std::max(Bytes(0), *std::max_element(made.begin(), made.end()));
 }
 
 }  // namespace penstock::cost

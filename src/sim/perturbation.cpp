@@ -1,4 +1,4 @@
-#include "penstock/sim/imperfection.hpp"
+#include "penstock/sim/perturbation.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,7 +33,7 @@ struct Met {
     for (const auto& [from, to] : pairs)
       for (const std::size_t link : cluster.route(from, to).links) links.insert(link);
   }
-  bool any_of(const std::vector<Imperfection::LinkFault::Left>& left) const {
+  bool any_of(const std::vector<Perturbation::LinkFault::Left>& left) const {
     return std::any_of(left.begin(), left.end(), [&](const auto& l) { return links.contains(l.link); });
   }
 };
@@ -53,36 +53,36 @@ std::string_view name(Distribution distribution) {
   return names[static_cast<std::size_t>(distribution)];
 }
 
-std::string in_words(const Imperfection& imperfection) {
+std::string in_words(const Perturbation& perturbation) {
   std::vector<std::string> parts;
   const auto add = [&](std::size_t count, const char* what) {
     if (count > 0) parts.push_back(counted(count, what));
   };
-  add(imperfection.slow_devices.size(), "slow device");
-  add(imperfection.stragglers.size(), "straggler");
+  add(perturbation.slow_devices.size(), "slow device");
+  add(perturbation.stragglers.size(), "straggler");
   std::vector<std::string> jitters;
-  for (const auto& [kind, jitter] : imperfection.jitter)
+  for (const auto& [kind, jitter] : perturbation.jitter)
     jitters.push_back(
         fmt::format("{} {} {:g}%", trace::name(kind), name(jitter.distribution), jitter.width * 100));
   if (!jitters.empty()) parts.push_back(fmt::format("jitter ({})", fmt::join(jitters, ", ")));
-  add(imperfection.link_faults.size(), "link fault");
+  add(perturbation.link_faults.size(), "link fault");
   return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::vector<std::string> unmet(const Imperfection& imperfection, const cluster::Cluster& cluster,
+std::vector<std::string> unmet(const Perturbation& perturbation, const cluster::Cluster& cluster,
                                const trace::Trace& trace) {
   const Met met(cluster, trace);
   std::vector<std::string> out;
-  for (const auto& slow : imperfection.slow_devices)
+  for (const auto& slow : perturbation.slow_devices)
     if (!met.devices.contains(slow.device)) out.push_back(at(slow.place, kIdle));
-  for (const auto& straggler : imperfection.stragglers)
+  for (const auto& straggler : perturbation.stragglers)
     if (!met.devices.contains(straggler.device))
       out.push_back(at(straggler.place, kIdle));
     else if (straggler.from >= trace.iteration)
       out.push_back(at(straggler.place, kOver));
-  for (const auto& [kind, jitter] : imperfection.jitter)
+  for (const auto& [kind, jitter] : perturbation.jitter)
     if (!met.kinds.contains(kind)) out.push_back(at(jitter.place, "no such task occurs"));
-  for (const auto& fault : imperfection.link_faults)
+  for (const auto& fault : perturbation.link_faults)
     if (!met.any_of(fault.links))
       out.push_back(at(fault.place, fmt::format("no transfer uses the link {}", fault.name)));
     else if (fault.at >= trace.iteration)

@@ -1,4 +1,4 @@
-#include "penstock/schedule/schedule_faults.hpp"
+#include "penstock/schedule/schedule_violations.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 namespace penstock::schedule {
 namespace {
 
-constexpr std::size_t kMostFaults = 20;
+constexpr std::size_t kMostViolations = 20;
 
 using Key = std::tuple<ActionKind, std::int32_t, std::int32_t>;  ///< pass, stage, micro-batch
 using Where = std::map<Key, Cell>;
@@ -31,24 +31,24 @@ class Judge {
  public:
   Judge(const Schedule& schedule, int count) : schedule_(schedule), count_(count) {}
 
-  std::vector<std::string> faults() {
+  std::vector<std::string> violations() {
     placement();
     collect();
-    if (faults_.empty()) passes();
-    if (faults_.empty()) memory_moves();
-    if (faults_.empty()) iteration_ends();
-    if (faults_.empty()) messages();
-    if (!faults_.empty()) return faults_;
-    if (const std::string circle = deadlock(schedule_); !circle.empty()) faults_.push_back(circle);
-    return faults_;
+    if (violations_.empty()) passes();
+    if (violations_.empty()) memory_moves();
+    if (violations_.empty()) iteration_ends();
+    if (violations_.empty()) messages();
+    if (!violations_.empty()) return violations_;
+    if (const std::string circle = deadlock(schedule_); !circle.empty()) violations_.push_back(circle);
+    return violations_;
   }
 
  private:
-  void fault(std::string text) {
-    if (faults_.size() < kMostFaults) faults_.push_back(std::move(text));
+  void violation(std::string text) {
+    if (violations_.size() < kMostViolations) violations_.push_back(std::move(text));
   }
-  void fault(const Cell& at, const Action& action, const std::string& text) {
-    fault(fmt::format("rank {} cell {} ({}): {}", at.rank, at.position, token(action), text));
+  void violation(const Cell& at, const Action& action, const std::string& text) {
+    violation(fmt::format("rank {} cell {} ({}): {}", at.rank, at.position, token(action), text));
   }
   const Cell* find(ActionKind kind, int stage, int micro_batch) const {
     const auto found = where_.find({kind, stage, micro_batch});
@@ -68,49 +68,50 @@ class Judge {
   }
 
   void placement() {
-    if (count_ < 1) return fault("there are no micro-batches");
+    if (count_ < 1) return violation("there are no micro-batches");
     if (schedule_.copies < 1 || schedule_.stages() % schedule_.copies != 0)
-      return fault("the copies are not equally long");
+      return violation("the copies are not equally long");
     for (int s = 0; s < schedule_.stages(); ++s)
       if (schedule_.rank_of_stage[static_cast<std::size_t>(s)] < 0)
-        fault(fmt::format("no rank runs stage {}", s));
+        violation(fmt::format("no rank runs stage {}", s));
   }
 
   void collect() {
     each([&](const Cell& at, const Action& part) {
       if (part.kind == ActionKind::barrier) return;
       if (part.stage < 0 || part.stage >= schedule_.stages())
-        return fault(at, part, "there is no such stage");
+        return violation(at, part, "there is no such stage");
       const int home = schedule_.rank_of_stage[static_cast<std::size_t>(part.stage)];
-      if (home != at.rank) fault(at, part, fmt::format("stage {} belongs to rank {}", part.stage, home));
+      if (home != at.rank) violation(at, part, fmt::format("stage {} belongs to rank {}", part.stage, home));
       if (part.micro_batch < 0 && part.kind != ActionKind::step) return;
-      if (part.micro_batch >= count_) fault(at, part, fmt::format("there are {} micro-batches", count_));
+      if (part.micro_batch >= count_) violation(at, part, fmt::format("there are {} micro-batches", count_));
       if (const auto [first, fresh] = where_.insert({{part.kind, part.stage, part.micro_batch}, at}); !fresh)
-        fault(at, part,
-              fmt::format("done before, in rank {} cell {}", first->second.rank, first->second.position));
+        violation(at, part,
+                  fmt::format("done before, in rank {} cell {}", first->second.rank, first->second.position));
     });
   }
 
   /// Ends early: a schedule with few cells may name a large stage and a large micro-batch.
   void passes() {
     for (int s = 0; s < schedule_.stages(); ++s)
-      for (int m = 0; m < count_ && faults_.size() < kMostFaults; ++m) passes(s, m);
+      for (int m = 0; m < count_ && violations_.size() < kMostViolations; ++m) passes(s, m);
   }
   void passes(int s, int m) {
     const int home = schedule_.rank_of_stage[static_cast<std::size_t>(s)];
     const auto missing = [&](const char* what) {
-      fault(fmt::format("rank {}: the {} of micro-batch {} in stage {} is missing", home, what, m, s));
+      violation(fmt::format("rank {}: the {} of micro-batch {} in stage {} is missing", home, what, m, s));
     };
     const Cell *f = find(ActionKind::forward, s, m), *i = find(ActionKind::input_gradient, s, m),
                *w = find(ActionKind::weight_gradient, s, m), *b = find(ActionKind::backward, s, m);
     if (!f) return missing("forward");
     if (!b && !i) return missing("backward");
-    if (b && i) return fault(*i, input_gradient(s, m), "the full backward does this too");
+    if (b && i) return violation(*i, input_gradient(s, m), "the full backward does this too");
     if (f->position > (b ? b : i)->position)
-      return fault(*(b ? b : i), b ? backward(s, m) : input_gradient(s, m), "stands before its forward");
-    if (b && w) return fault(*w, weight_gradient(s, m), "the full backward does this too");
+      return violation(*(b ? b : i), b ? backward(s, m) : input_gradient(s, m), "stands before its forward");
+    if (b && w) return violation(*w, weight_gradient(s, m), "the full backward does this too");
     if (i && !w) return missing("weight gradient");
-    if (i && w->position < i->position) fault(*w, weight_gradient(s, m), "stands before its input gradient");
+    if (i && w->position < i->position)
+      violation(*w, weight_gradient(s, m), "stands before its input gradient");
   }
 
   /// R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
@@ -119,21 +120,21 @@ class Judge {
       const bool load = part.kind == ActionKind::load;
       if (part.kind != ActionKind::recompute && part.kind != ActionKind::evict && !load) return;
       if (find(ActionKind::forward, part.stage, part.micro_batch)->position > at.position)
-        fault(at, part, "stands before its forward");
+        violation(at, part, "stands before its forward");
       if (find_input_gradient(part.stage, part.micro_batch)->position < at.position)
-        fault(at, part, "stands after its backward");
+        violation(at, part, "stands after its backward");
       if (part.kind == ActionKind::evict) judge_evict(at, part);
       const Cell* evicted = find(ActionKind::evict, part.stage, part.micro_batch);
-      if (load && (!evicted || evicted->position > at.position)) fault(at, part, "has not been evicted");
+      if (load && (!evicted || evicted->position > at.position)) violation(at, part, "has not been evicted");
     });
   }
   void judge_evict(const Cell& at, const Action& part) {
     const auto rank = static_cast<std::size_t>(at.rank);
     if (partner(rank, schedule_.ranks.size()) == rank)
-      fault(at, part, "the rank in the middle has no partner");
+      violation(at, part, "the rank in the middle has no partner");
     if (find(ActionKind::recompute, part.stage, part.micro_batch))
-      fault(at, part, "there is nothing to evict, the micro-batch is recomputed");
-    if (!find(ActionKind::load, part.stage, part.micro_batch)) fault(at, part, "is never loaded again");
+      violation(at, part, "there is nothing to evict, the micro-batch is recomputed");
+    if (!find(ActionKind::load, part.stage, part.micro_batch)) violation(at, part, "is never loaded again");
   }
 
   void iteration_ends() {
@@ -143,13 +144,13 @@ class Judge {
       if (part.kind == ActionKind::barrier) ++barriers[static_cast<std::size_t>(at.rank)];
       const Cell* step =
           part.kind == ActionKind::reduce_gradient ? find(ActionKind::step, part.stage, -1) : nullptr;
-      if (step && step->position < at.position) fault(at, part, "stands after the stage's step");
+      if (step && step->position < at.position) violation(at, part, "stands after the stage's step");
     });
     const auto least = std::min_element(barriers.begin(), barriers.end());
     std::vector<int> seen(barriers.size(), 0);
     each([&](const Cell& at, const Action& part) {
       if (part.kind == ActionKind::barrier && seen[static_cast<std::size_t>(at.rank)]++ >= *least)
-        fault(at, part, fmt::format("rank {} has only {} of them", least - barriers.begin(), *least));
+        violation(at, part, fmt::format("rank {} has only {} of them", least - barriers.begin(), *least));
     });
   }
   void judge_step(const Cell& at, const Action& part) {
@@ -157,7 +158,7 @@ class Judge {
       const Cell* w = find(ActionKind::weight_gradient, part.stage, m);
       if (!w) w = find(ActionKind::backward, part.stage, m);
       if (w->position > at.position)
-        return fault(at, part, fmt::format("stands before the weight gradient of micro-batch {}", m));
+        return violation(at, part, fmt::format("stands before the weight gradient of micro-batch {}", m));
     }
   }
 
@@ -165,7 +166,7 @@ class Judge {
     std::vector<char> receives(schedule_.ranks.size(), false);
     each([&](const Cell& at, const Action& part) {
       if (is_receive(part.kind)) receives[static_cast<std::size_t>(at.rank)] = true;
-      if (is_receive(part.kind) && !counterpart(part)) fault(at, part, "nobody sends this");
+      if (is_receive(part.kind) && !counterpart(part)) violation(at, part, "nobody sends this");
       if (is_send(part.kind)) judge_send(at, part);
     });
     each([&](const Cell& at, const Action& part) {
@@ -183,11 +184,11 @@ class Judge {
     return find(other, part.stage + back, part.micro_batch);
   }
   void judge_send(const Cell& at, const Action& part) {
-    if (!counterpart(part)) fault(at, part, "nobody receives this");
+    if (!counterpart(part)) violation(at, part, "nobody receives this");
     const Cell* made = part.kind == ActionKind::send_forward
                            ? find(ActionKind::forward, part.stage, part.micro_batch)
                            : find_input_gradient(part.stage, part.micro_batch);
-    if (made && made->position > at.position) fault(at, part, "sent before it is computed");
+    if (made && made->position > at.position) violation(at, part, "sent before it is computed");
   }
   void judge_input(const Cell& at, const Action& part) {
     const bool ahead = part.kind == ActionKind::forward;
@@ -198,19 +199,19 @@ class Judge {
     if (from == at.rank) return;
     const Cell* got = find(ahead ? ActionKind::receive_forward : ActionKind::receive_backward, part.stage,
                            part.micro_batch);
-    if (!got || got->position > at.position) fault(at, part, "its input has not been received");
+    if (!got || got->position > at.position) violation(at, part, "its input has not been received");
   }
 
   const Schedule& schedule_;
   int count_;
   Where where_;
-  std::vector<std::string> faults_;
+  std::vector<std::string> violations_;
 };
 
 }  // namespace
 
-std::vector<std::string> schedule_faults(const Schedule& schedule, int micro_batches) {
-  return Judge(schedule, micro_batches).faults();
+std::vector<std::string> schedule_violations(const Schedule& schedule, int micro_batches) {
+  return Judge(schedule, micro_batches).violations();
 }
 
 }  // namespace penstock::schedule

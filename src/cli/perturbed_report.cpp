@@ -1,4 +1,4 @@
-#include "imperfect_report.hpp"
+#include "perturbed_report.hpp"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ constexpr std::array<Statistic, 6> kStatistics = {{{"min", &Spread::min},
 
 /// Of all runs together.
 struct RunsSummary {
-  AppliedImperfection applied;
+  AppliedPerturbation applied;
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
   std::string costs;  ///< of operators
@@ -46,7 +46,7 @@ struct RunsSummary {
 std::string table(const RunsSummary& summary) {
   report::Table out({{""}, {"iteration", report::Align::right}, {"samples/s", report::Align::right}});
   const Seconds perfect = summary.applied.perfect;
-  out.add({"perfect world", show(perfect), fmt::format("{:.1f}", summary.throughput(perfect.value()))});
+  out.add({"unperturbed", show(perfect), fmt::format("{:.1f}", summary.throughput(perfect.value()))});
   for (const Statistic& statistic : kStatistics) {
     const double seconds = summary.iteration.*statistic.of;
     out.add({statistic.name, show(Seconds(seconds)), fmt::format("{:.1f}", summary.throughput(seconds))});
@@ -75,12 +75,12 @@ std::string json(const RunsSummary& summary) {
 
 }  // namespace
 
-void ImperfectionFlags::add(CLI::App& command) {
-  auto* option = command.add_option("--imperfection", file,
+void PerturbationFlags::add(CLI::App& command) {
+  auto* option = command.add_option("--perturbation,--imperfection", file,
                                     "slow devices, stragglers, jitter and link faults, such as "
                                     "experiments/imperfect/bad_day.yaml");
   option->type_name("FILE");
-  command.add_option("--seed", seed, "of the jitter; default: 0")
+  command.add_option("--seed", seed, "seed of the jitter; default: 0")
       ->check(seeds())
       ->type_name("N")
       ->needs(option);
@@ -92,36 +92,36 @@ void ImperfectionFlags::add(CLI::App& command) {
       ->needs(option);
 }
 
-std::optional<sim::Imperfection> ImperfectionFlags::load(const cluster::Cluster& cluster) const {
+std::optional<sim::Perturbation> PerturbationFlags::load(const cluster::Cluster& cluster) const {
   if (file.empty()) return std::nullopt;
-  return sim::load_imperfection(file, cluster);
+  return sim::load_perturbation(file, cluster);
 }
 
-void warn_of_unmet(const sim::Imperfection& imperfection, const cluster::Cluster& cluster,
+void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster& cluster,
                    const trace::Trace& trace) {
-  for (const std::string& line : sim::unmet(imperfection, cluster, trace)) warn(line);
+  for (const std::string& line : sim::unmet(perturbation, cluster, trace)) warn(line);
 }
 
-AppliedImperfection applied(const ImperfectionFlags& flags, const sim::Imperfection& imperfection,
+AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
                             core::Seconds perfect) {
-  return {flags.file, sim::in_words(imperfection), flags.seed, perfect};
+  return {flags.file, sim::in_words(perturbation), flags.seed, perfect};
 }
 
-std::string runs_report(const ImperfectionFlags& flags, const cost::Problem& problem,
+std::string runs_report(const PerturbationFlags& flags, const cost::Problem& problem,
                         const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options,
                         bool as_json, core::StopToken stop) {
   const auto times = sim::repeat(problem, scheduled, options, flags.runs, stop);
   sim::SimulationOptions longest = options;
   longest.seed += static_cast<std::uint64_t>(std::max_element(times.begin(), times.end()) - times.begin());
-  warn_of_unmet(*options.imperfection, problem.cluster, sim::simulate(problem, scheduled, longest));
+  warn_of_unmet(*options.perturbation, problem.cluster, sim::simulate(problem, scheduled, longest));
 
   RunsSummary summary;
   sim::SimulationOptions ideal = options;
-  ideal.imperfection = nullptr;
+  ideal.perturbation = nullptr;
   const core::Picoseconds length = sim::simulate_time(problem, scheduled, ideal);
   experiment::check_length(length);
   const auto perfect = to_seconds(length);
-  summary.applied = applied(flags, *options.imperfection, perfect);
+  summary.applied = applied(flags, *options.perturbation, perfect);
   summary.runs = flags.runs;
   summary.mini_batch = scheduled.plan.training.mini_batch;
   summary.costs = cost::source_of(problem.costs, problem.cluster);

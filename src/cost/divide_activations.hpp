@@ -1,0 +1,22 @@
+#pragma once
+// Activations of a stage: those saved from the forward pass on, and those of a segment that it recomputes.
+
+#include <functional>
+
+#include "penstock/cost/stage_load.hpp"
+
+namespace penstock::cost {
+
+/// Bytes that one device saves of an operator for the backward pass: all, its output, and those of its core.
+struct Activations {
+  core::Bytes all, output, core;
+};
+using ActivationsOf = std::function<Activations(core::OpId)>;
+
+/// Sets `saved` and `activations`. An operator outside the segments saves all its activations, one inside a
+/// segment the outputs that the stage reads outside of it; attention whose core is recomputed saves all but
+/// the activations of the core.
+void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
+                        const ActivationsOf& activations_of);
+
+}  // namespace penstock::cost
