@@ -42,7 +42,8 @@ struct WorkLimits {
 std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits);
 
-/// The same sizes, the ends first, then always the middle of the widest gap. At least one, ascending.
+/// The sizes in another order: the ends first, then always the middle of the widest gap. At least one,
+/// ascending.
 std::vector<std::int64_t> ends_first(const std::vector<std::int64_t>& sizes);
 /// So the powers of two up to `most` (a power of two).
 std::vector<std::int64_t> batch_sizes(std::int64_t most);
