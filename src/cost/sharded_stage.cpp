@@ -52,7 +52,7 @@ std::map<OpId, Partition> partitions(const plan::Stage& stage, const layout::Sta
   return out;
 }
 
-/// In a stage that nobody divides every operator is whole.
+/// In a stage without tensor parallelism every operator is whole.
 Partition partition_of(const std::map<OpId, Partition>& how, OpId id) {
   const auto found = how.find(id);
   return found == how.end() ? Partition::whole : found->second;
@@ -138,7 +138,8 @@ BackwardStep divided_step(BackwardStep step, Partition how, const OpShard& mine,
   return step;
 }
 
-/// By tokens: a tensor that enters stays in parts where nobody needs it otherwise, and what leaves is one.
+/// Sequence parallelism: a stage input stays sharded by tokens unless an operator needs it otherwise; outputs
+/// are sharded by tokens.
 template <class Whole, class Cut>
 void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
                        const std::map<OpId, Partition>& how, const Whole& holds_whole, const Cut& cut) {
@@ -402,7 +403,7 @@ Zero zero_of(const plan::Stage& stage) {
 
 namespace {
 
-/// Of a set of operators, by whom their gradients are summed with: devices of one number in all replicas, all
+/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
 /// devices of a group before that, or all devices.
 struct SummedWeights {
   Bytes by_replica, in_group, by_all;
