@@ -1,5 +1,5 @@
 #pragma once
-// Collectives of a tensor-parallel group: what makes one placement of another.
+// Collectives of a tensor-parallel group that convert one placement into another.
 
 #include <vector>
 
@@ -24,12 +24,12 @@ struct Collectives {
   void add(const Collectives& more);
 };
 
-/// Those that add up an operator's own partial sums.
+/// Collectives that add up an operator's partial sums.
 Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
 
-/// Of a tensor that is placed as `from`, for all readers that need it as `to`, of which `reader` is the
-/// first: replicated to sharded is free and gathers the gradient, sharded to replicated gathers, one axis to
-/// another is an all-to-all and one back.
+/// Collectives that convert a tensor placed as `from` for all readers that need it as `to`, of which `reader`
+/// is the first: replicated to sharded is free and all-gathers the gradient, sharded to replicated is an
+/// all-gather, one axis to another is an all-to-all, and one back for the gradient.
 Collectives convert(const graph::OpGraph& graph, core::OpId producer, Placement from, Placement to,
                     core::OpId reader);
 
