@@ -100,9 +100,9 @@ struct PathRun {
 /// equal length.
 std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most);
 
-/// What is configured and never used, in words: a collective or bucket size where no stage has gradients to
-/// reduce, devices that serve no stage, in-flight counts that the order never fills, given routes of the
-/// cluster that nothing takes.
+/// Settings without effect, in words: a collective or bucket size where no stage has gradients to reduce,
+/// devices that serve no stage, in-flight counts that the order never fills, given routes of the cluster that
+/// nothing takes.
 std::vector<std::string> unused(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which device does not have the memory it was asked for, and what asked.
+// Devices that run out of memory, and the task that asked for more.
 
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ struct OutOfMemory {
 /// later one's.
 std::vector<OutOfMemory> out_of_memory(const Trace& trace);
 void sort_by_time(std::vector<OutOfMemory>& failures);
-/// Of one device, of which the run has told the rest.
+/// Whether one device of the run is out of memory.
 std::optional<OutOfMemory> out_of_memory(const ByDevice& run, core::DeviceId id, const DeviceTrace& device);
 
 /// "device 3 runs out of memory at 12.3 ms, in the forward of micro-batch 4 on stage 2: 18.2 GiB of 16.0
