@@ -34,7 +34,8 @@ Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool slic
       slices_(sliced ? std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices) : 1),
       first_(first) {}
 
-/// Member i hands on part i, then i - 1, ...: first sums as they grow, then, from i + 1 on, whole ones.
+/// Member i passes on part i, then i - 1, ...: partial sums first (reduce-scatter), then, from i + 1 on,
+/// whole ones (all-gather).
 std::size_t Ring::part_of(std::size_t step, std::size_t sender) const {
   return (sender + 2 * replicas_ - step) % replicas_;
 }
@@ -86,7 +87,7 @@ class Ring::Member {
     return {part, ring_.slices_, move % ring_.slices_};
   }
   bool adds(std::size_t move) const { return move / ring_.slices_ + 1 < ring_.replicas_; }
-  /// Nobody waits for what it brings.
+  /// No task waits for its arrival.
   bool ends(std::size_t move) const { return move + ring_.slices_ >= ring_.moves(); }
   /// Cut as the gradients are.
   Pieces in_sums(const RingSlice& part) const {

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that lie in several places, counted on from one to the next.
+// Floats in several pieces of memory, numbered on from one piece to the next.
 
 #include <span>
 
@@ -14,7 +14,7 @@ class NumberRow {
   explicit NumberRow(Pieces pieces);
 
   std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-  /// Where the numbers [start, start + count) lie.
+  /// Pieces that hold the numbers [start, start + count).
   Pieces part(std::size_t start, std::size_t count) const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace penstock::replay {
 
-/// Whether the backend's buffers lie in memory that the processor reads.
+/// Whether the processor can read the backend's buffers.
 bool on_host(const kernels::Backend& backend);
 
 std::size_t numbers(const std::vector<Region>& regions);
