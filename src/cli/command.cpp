@@ -151,9 +151,10 @@ void SimulationFlags::add(CLI::App& command) {
       ->type_name("NAME")
       ->check(one_of({"fair", "fifo"}));
   command
-      .add_option("--collective", collective,
-                  "how gradients are reduced: closed_form (the time of a formula, off the links), or by messages "
-                  "over the network: automatic, ring, tree, halving_doubling, hierarchical")
+      .add_option(
+          "--collective", collective,
+          "how gradients are reduced: closed_form (the time of a formula, off the links), or by messages "
+          "over the network: automatic, ring, tree, halving_doubling, hierarchical")
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"closed_form", "automatic", "ring", "tree", "halving_doubling", "hierarchical"}));
