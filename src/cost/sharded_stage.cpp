@@ -168,7 +168,7 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId
   if (all_to_alls) measured_all_to_all_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
 }
 
-/// An exchange's bytes are those of all devices, what was measured those of one.
+/// Bytes of an all-to-all are those of all devices, measured times go by those of one.
 GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
   using Kind = layout::GroupCollective::Kind;
   const Bytes bytes = collective.bytes * samples;

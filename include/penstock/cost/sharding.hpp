@@ -104,7 +104,7 @@ class ReplicaTimes {
   std::vector<Part> parts_;
   Again again_;                                       ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
-  bool all_to_alls_ = false;                          ///< whether one of the collectives is an exchange
+  bool all_to_alls_ = false;                          ///< whether one of the collectives is an all-to-all
   std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
