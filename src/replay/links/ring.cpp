@@ -56,7 +56,7 @@ std::vector<Transfer> Ring::transfers(const std::vector<core::DeviceId>& devices
 /// what they look for when the gradients have long been replaced and used.
 class Ring::Member {
  public:
-  Member(const Ring& ring, Links& links, std::size_t member, const NumberRow& gradients,
+  Member(const Ring& ring, Links& links, std::size_t member, const FloatPieces& gradients,
          const Scratch& scratch)
       : ring_(ring),
         links_(links),
@@ -119,29 +119,29 @@ class Ring::Member {
 
   static void add(const Pieces& own, const float* came, float* sums) {
     for (const Piece& piece : own)
-      for (const float value : numbers(piece)) *sums++ = value + *came++;
+      for (const float value : floats(piece)) *sums++ = value + *came++;
   }
 
   const Ring& ring_;
   Links& links_;
   std::size_t member_, before_;
-  const NumberRow& gradients_;
+  const FloatPieces& gradients_;
   const Scratch& scratch_;
 };
 
-void Ring::run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
+void Ring::run(Links& links, std::size_t member, const FloatPieces& gradients, const Scratch& scratch,
                const std::function<std::string()>& awaited) const {
   Member(*this, links, member, gradients, scratch).run(awaited);
 }
 
-void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
+void Ring::run(Links& links, std::size_t member, Accumulator& values, Accumulator& room,
                const std::function<std::string()>& awaited) const {
   const std::size_t before = (member + replicas_ - 1) % replicas_;
   for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
     const bool adds = step + 1 < replicas_;
     const RingSlice given(values.size(), replicas_, part_of(step, member)),
         taken(values.size(), replicas_, part_of(step, before));
-    Numbers& to = adds ? room : values;
+    Accumulator& to = adds ? room : values;
     links.send(transfer(step, member), values.piece(given.start, given.count));
     links.open(transfer(step, before),
                [&to, begin = adds ? 0 : taken.start, count = taken.count] { return to.piece(begin, count); });
@@ -152,8 +152,8 @@ void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
 
 /// A step of a replica comes after the last one of the replica before it, whose sum it reads. Nothing that it
 /// writes is still to be read: sums have come round by then.
-void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
-               const std::vector<std::unique_ptr<DeviceNumbers>>& rooms) {
+void Ring::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
+               const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms) {
   const std::size_t n = values.size();
   const Ring ring(n, core::Bytes(0), 0, false);
   std::vector<std::unique_ptr<kernels::Event>> done, next(n);

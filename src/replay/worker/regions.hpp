@@ -11,7 +11,7 @@ namespace penstock::replay {
 /// Whether the processor can read the backend's buffers.
 bool on_host(const kernels::Backend& backend);
 
-std::size_t numbers(const std::vector<Region>& regions);
+std::size_t element_count(const std::vector<Region>& regions);
 
 /// Of buffers of the host, or of the device that `copier` copies to.
 Pieces pieces(const std::vector<Region>& regions, Copier* copier = nullptr);

@@ -8,10 +8,10 @@
 namespace penstock::replay {
 
 /// Of fp32. Referred to, not held: the pieces' owners keep them.
-class NumberRow {
+class FloatPieces {
  public:
   /// Pieces of whole numbers.
-  explicit NumberRow(Pieces pieces);
+  explicit FloatPieces(Pieces pieces);
 
   std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   /// Pieces that hold the numbers [start, start + count).
@@ -22,7 +22,7 @@ class NumberRow {
   std::vector<std::size_t> ends_;  ///< numbers up to the end of each piece
 };
 
-std::span<float> numbers(const Piece& piece);
+std::span<float> floats(const Piece& piece);
 
 /// As large as `like`, one after the other from `to` on, which `owner` keeps.
 Pieces laid_out(const Pieces& like, const std::shared_ptr<void>& owner, float* to);
