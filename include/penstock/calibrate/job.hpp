@@ -16,7 +16,7 @@ struct Job {
   std::string name;                                    ///< such as "linear fc1 x 8"
   core::Seconds estimate;                              ///< of the time it takes
   bool essential = false;                              ///< done whatever the budget
-  std::function<bool(const cost::Calibration&)> done;  ///< it is in there
+  std::function<bool(const cost::Calibration&)> done;  ///< whether the calibration has the result
   std::function<void(cost::Calibration&)> run;         ///< puts it in there, or throws and changes nothing
 };
 

@@ -13,13 +13,13 @@ namespace penstock::calibrate {
 struct SurveyRequest {
   kernels::Backend& backend;
   OpenDevice open_view = {};  ///< of the device, for what two do there at once; without, that is left out
-  std::vector<OpenDevice> peers = {};  ///< who exchanges messages and sums, the device first; one: nobody
+  std::vector<OpenDevice> peers = {};  ///< devices that exchange messages, this one first; one: no links
   bool host = true;                    ///< no copies to and from a host, and no graphs
   bool neighbours = false;             ///< peers are devices of one node like that which is measured
   Clock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision precision = cluster::Precision::fp32;
-  core::Bytes memory;  ///< that operands and buffers may take
+  core::Bytes memory;  ///< for operands and buffers, at most
   SamplingRule rule;
   std::size_t rounds = 1;  ///< visits of every kernel point
   std::int64_t most_samples = 64;

@@ -12,7 +12,7 @@ namespace penstock::calibrate {
 
 struct NamedModel {
   std::string name;
-  std::map<std::string, std::string> parameters;  ///< that differ from the model's defaults
+  std::map<std::string, std::string> parameters;  ///< those unlike the model's defaults
   graph::OpGraph graph;
   std::vector<std::int64_t> samples{};  ///< ascending; empty: powers of two up to WorkLimits::most_samples
   std::vector<int> tensor_degrees{};    ///< of groups that divide operators: parts are kernels of their own

@@ -77,7 +77,7 @@ class StageUses {
 
  private:
   const Problem& problem_;
-  cluster::Cluster unattended_;  ///< whose hosts nobody waits for
+  cluster::Cluster unattended_;  ///< without launch times of hosts
 };
 
 /// An update moves bytes alone.

@@ -33,7 +33,7 @@ enum class Constant : std::uint8_t {
 struct FittedConstant {
   std::string cluster;
   double value = 0;
-  std::size_t runs = 0;  ///< that it stands on
+  std::size_t runs = 0;  ///< number of runs behind it
 };
 
 /// One constant per cluster, and nothing else fitted.

@@ -15,7 +15,7 @@ struct GroupCollective {
     all_to_all,  ///< every device keeps one part of its part
   };
   Kind kind;
-  core::OpId op;      ///< whose pass waits for it
+  core::OpId op;      ///< operator whose pass waits for the collective
   core::Bytes bytes;  ///< per sample, of the whole tensor
 };
 

@@ -39,9 +39,8 @@ struct Stage {
   /// Devices that run every operator of a replica together (Shoeybi et al., Megatron-LM, 2019).
   int tensor_parallel = 1;
   std::map<core::OpId, Partition>
-      partition{};  ///< of some operators; the others follow the rule of layout/infer.hpp
-  std::vector<std::int64_t>
-      shares{};  ///< what each device of a group takes of an operator, in proportion; empty: all the same
+      partition{};                     ///< of some operators; the others follow the rule of layout/infer.hpp
+  std::vector<std::int64_t> shares{};  ///< shares of the devices of a group in an operator; empty: all equal
   /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights
   /// too (3).
   int zero = 0;
@@ -123,7 +122,7 @@ struct ClusterRef {
 struct Plan {
   ModelRef model;
   ClusterRef cluster;
-  std::string planner;  ///< who made it; "hand" for a plan written by hand
+  std::string planner;  ///< name of the planner; "hand" for a plan written by hand
   Training training;
   std::string schedule = "1f1b";  ///< a family of schedule::families(), or a schedule file (*.csv)
   std::vector<Stage> stages;      ///< in topological order of the stage graph

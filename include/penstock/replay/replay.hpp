@@ -28,7 +28,7 @@ inline constexpr int kMostIterations = 10000;
 
 struct ReplayOptions {
   int warm_up = 1;       ///< iterations before those that count, 0 to kMostIterations
-  int iterations = 5;    ///< that count, 1 to kMostIterations
+  int iterations = 5;    ///< measured iterations, 1 to kMostIterations
   bool throttle = true;  ///< concurrent: messages take no less than the cluster's links say
   core::Seconds patience{
       60};  ///< longest wait of one device for another beyond the time of its work: then it is stuck

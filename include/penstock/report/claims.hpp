@@ -55,7 +55,7 @@ struct ClaimMap {
 struct Claim {
   std::string what;    ///< in words
   std::string source;  ///< paper, and the figure, table or section in it
-  Interval paper;      ///< what it states
+  Interval paper;      ///< interval that the paper states
   Measure measure;
   double tolerance = 0;        ///< share by which a number may miss the paper's
   std::optional<double> even;  ///< the value that speaks for neither side: 1 for ratios

@@ -27,7 +27,7 @@ struct PublishedErrors {
   /// the measurements do (core::kendall_tau), and how much longer than the group's fastest run the one takes
   /// that is predicted to be fastest. Nothing where no group has two runs.
   std::optional<double> tau, regret;
-  std::size_t memory_runs = 0;   ///< whose memory was measured
+  std::size_t memory_runs = 0;   ///< runs with measured memory
   std::optional<double> memory;  ///< mean of the error's size
 };
 

@@ -15,7 +15,7 @@ struct OutOfMemory {
   core::Bytes needed;      ///< held then
   core::Bytes capacity;
   bool throughout = false;   ///< weights, gradients, optimizer and workspace alone are too much
-  std::optional<Span> span;  ///< what began then and asked: a pass on the device, or a transfer to it
+  std::optional<Span> span;  ///< task that asked for memory then: a pass on the device, or a transfer to it
   friend bool operator==(const OutOfMemory&, const OutOfMemory&) = default;
 };
 
