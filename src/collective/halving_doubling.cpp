@@ -16,6 +16,7 @@ std::vector<Message> halve_and_double(const cluster::Cluster&, Group group, std:
   // Members beyond a power of two fold into others first.
   for (std::size_t i = count; i < group.size(); ++i) out.send(i, i - count, bytes);
   out.arrive();
+  // Reduce-scatter by recursive halving: partners at half the distance exchange half of what is left.
   std::vector<std::int64_t> sizes;  // of each halving, rounded up
   std::int64_t size = bytes;
   for (std::size_t distance = count / 2; distance > 0; distance /= 2) {
@@ -23,10 +24,12 @@ std::vector<Message> halve_and_double(const cluster::Cluster&, Group group, std:
     sizes.push_back(size);
     swap_round(out, count, distance, size);
   }
+  // All-gather by recursive doubling: the same rounds backwards.
   for (std::size_t distance = 1; distance < count; distance *= 2) {
     swap_round(out, count, distance, sizes.back());
     sizes.pop_back();
   }
+  // The members that folded get the result.
   for (std::size_t i = count; i < group.size(); ++i) out.send(i - count, i, bytes);
   out.arrive();
   return out.take();

@@ -31,7 +31,9 @@ std::vector<Message> ring_messages(const cluster::Cluster&, Group group, std::in
   if (group.size() < 2) return {};
   Messages out(group.size());
   const Members all = everybody(group.size());
+  // Reduce-scatter: member i ends with the sum of part i + 1.
   ring_pass(out, all, bytes, 0);
+  // All-gather of these sums.
   ring_pass(out, all, bytes, 1);
   return out.take();
 }

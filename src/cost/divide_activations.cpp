@@ -48,7 +48,7 @@ void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan
     });
     load.saved += read_outside ? activations.output : Bytes(0);
     made[here] += activations.all - (read_outside ? std::min(activations.output, activations.all) : Bytes(0));
-    // A view, or what works in place, lies where its input does.
+    // A view, or an operator in place, shares the memory of its input.
     if (const auto under = graph::lies_on(graph, id);
         read_outside && under && where[under->index()] == here) {
       const Activations input = activations_of(*under);

@@ -51,7 +51,7 @@ std::map<OpId, Partition> partitions(const plan::Stage& stage, const layout::Sta
   return out;
 }
 
-/// In a stage that nobody divides every operator is whole.
+/// In a stage without tensor parallelism every operator is whole.
 Partition partition_of(const std::map<OpId, Partition>& how, OpId id) {
   const auto found = how.find(id);
   return found == how.end() ? Partition::whole : found->second;
@@ -137,7 +137,8 @@ BackwardStep divided_step(BackwardStep step, Partition how, const OpShard& mine,
   return step;
 }
 
-/// By tokens: a tensor that enters stays in parts where nobody needs it otherwise, and what leaves is one.
+/// Sequence parallelism: a stage input stays sharded by tokens unless an operator needs it otherwise; outputs
+/// are sharded by tokens.
 template <class Whole, class Cut>
 void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan::Stage& stage,
                        const std::map<OpId, Partition>& how, const Whole& holds_whole, const Cut& cut) {
@@ -166,7 +167,7 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, std::span<const DeviceId
   if (all_to_alls) measured_all_to_all_ = measured(cluster, one, cluster::CollectiveKind::all_to_all);
 }
 
-/// An exchange's bytes are those of all devices, what was measured those of one.
+/// Bytes of an all-to-all are those of all devices, measured times go by those of one.
 GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
   using Kind = layout::GroupCollective::Kind;
   const Bytes bytes = collective.bytes * samples;
@@ -401,7 +402,7 @@ Zero zero_of(const plan::Stage& stage) {
 
 namespace {
 
-/// Of a set of operators, by whom their gradients are summed with: devices of one number in all replicas, all
+/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
 /// devices of a group before that, or all devices.
 struct SummedWeights {
   Bytes by_replica, in_group, by_all;

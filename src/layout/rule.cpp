@@ -17,7 +17,7 @@ constexpr Rule with(Rule rule, WeightAxis axis) {
   return rule;
 }
 
-/// By features, of what it makes or of what it reads.
+/// Column-parallel or row-parallel.
 Rule by_features(const graph::Operator& op, bool columns) {
   switch (op.kind) {
     case OpKind::profiled:

@@ -10,14 +10,14 @@ const std::vector<PlannerInfo>& catalogue() {
        "Jeon et al., GraphPipe, ASPLOS 2025; exact bottleneck, kinds of equal branches, joins go with any "
        "branch",
        graphpipe, sweep_options()},
-      {"graphpipe_rows", "graphpipe, or the row partition run as a graph where that is faster",
+      {"graphpipe_rows", "graphpipe, or the sequential partition run as a graph where that is faster",
        "ours: adds the sequential plans that GraphPipe's space lacks", graphpipe_rows, sweep_options()},
       {"graphpipe_climb",
        "the best of graphpipe, its rows and data parallelism, changed step by step while that helps",
        "ours: stages with pieces of several branches, any number of replicas, devices by place; slower to "
        "search",
        graphpipe_climb, sweep_options()},
-      {"spp", "sequential pipeline: the same search over the operators in one row, order forced",
+      {"spp", "sequential pipeline: the same search over the operators in sequence, order forced",
        "the baseline of GraphPipe, section 7 (PipeDream and Piper as its runtime executes them)", spp,
        sweep_options()},
       {"pipedream",
@@ -49,7 +49,7 @@ const std::vector<PlannerInfo>& catalogue() {
        "and the same with attention's cores, or layers, recomputed",
        data_parallel},
       {"accpar",
-       "one stage on all devices: every operator divided by samples, inputs or outputs, in parts as large as "
+       "one stage on all devices: every operator divided by samples, columns or rows, in shards as large as "
        "devices are fast",
        "Song et al., AccPar, HPCA 2020, reconstructed; ours: replicas of groups of every size, one type per "
        "operator and one "
@@ -67,9 +67,9 @@ const std::vector<PlannerInfo>& catalogue() {
        "equally many operators and devices per stage, tensor parallelism within nodes, interleaved where "
        "they divide",
        "Narayanan et al., Megatron-LM, SC 2021; any model in one row, every (p, t, d, v, b) that fits, "
-       "with sequence parallelism, then ZeRO 1, then attention's cores, then layers, recomputed too where it "
-       "does not else, "
-       "estimated, the best 64 judged",
+       "with sequence parallelism, then ZeRO 1, then recomputed attention cores, then recomputed layers, "
+       "where "
+       "nothing else fits; all estimated, the best 64 judged",
        megatron, tensor_parallel_options()},
       {"autopipe",
        "equally many devices per stage; moves operators off the stage on 1F1B's critical path, without "

@@ -53,10 +53,12 @@ std::vector<std::vector<Cycle>> find_all_cycles(const Pipeline& pipeline, const 
   std::vector<std::vector<Cycle>> cycles(unrolled.steps.size(), std::vector<Cycle>(count));
   std::vector<Cycle> earliest(unrolled.steps.size()), cycle(unrolled.steps.size());
   for (std::size_t m = 0; m < count; ++m) {
+    // With room for K micro-batches a stage starts m after the backward pass of m - K.
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
       if (const auto room = static_cast<std::size_t>(pipeline.stages[s].room); room > 0 && m >= room)
         earliest[s] = std::max(earliest[s], cycles[unrolled.backward(s)][m - room]);
     find_cycles(unrolled, earliest, cycle);
+    // Micro-batch m + 1 follows a cycle later at least, at every step.
     for (std::size_t id = 0; id < cycle.size(); ++id) {
       cycles[id][m] = cycle[id];
       earliest[id] = cycle[id] + 1;
@@ -87,11 +89,13 @@ std::vector<int> warm_up(const Pipeline& pipeline) {
   std::vector<PipelineLink> links = pipeline.links;
   std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return a.from > b.from; });
   const auto at = [&](int s) -> int& { return held[static_cast<std::size_t>(s)]; };
+  // Backwards through the pipeline: one more than the stage that follows.
   for (const PipelineLink& link : links) at(link.from) = std::max(at(link.from), at(link.to) + 1);
   for (std::size_t s = 0; s < held.size(); ++s) {
     held[s] = std::min(held[s], pipeline.micro_batches);
     if (pipeline.stages[s].room > 0) held[s] = std::min(held[s], pipeline.stages[s].room);
   }
+  // Forwards: no more than the stage before.
   std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return a.from < b.from; });
   for (const PipelineLink& link : links) at(link.to) = std::min(at(link.to), at(link.from));
   return held;

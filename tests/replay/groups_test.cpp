@@ -115,7 +115,7 @@ std::string failure(Team& team, const CutModel& model, replay::Manner manner) {
 TEST_CASE("strips of one tensor have in common what both have") {
   core::Random random(3);
   for (int i = 0; i < 400; ++i) {
-    const auto strip = [&](std::int64_t all) {
+    const auto shard = [&](std::int64_t all) {
       std::int64_t rows = random.between(1, 4);
       while (all % rows != 0) --rows;
       replay::Shard out{rows, all / rows};
@@ -126,7 +126,7 @@ TEST_CASE("strips of one tensor have in common what both have") {
       }
       return out;
     };
-    const replay::Shard a = strip(24), b = strip(24);
+    const replay::Shard a = shard(24), b = shard(24);
     const auto places = [](const replay::Shard& s) {  // by number of the tensor; -1: not here
       std::vector<std::int64_t> out(24, -1);
       std::int64_t next = 0;

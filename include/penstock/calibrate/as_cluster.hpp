@@ -14,7 +14,7 @@ namespace penstock::calibrate {
 /// measured.
 std::optional<cost::Affine> peer_line(const cost::Calibration& calibration);
 
-/// How the host of a GPU hands it kernels; a host's threads call theirs.
+/// How the host of a GPU launches kernels; threads of a host call theirs.
 enum class Launching : std::uint8_t {
   free,   ///< nobody waits for it
   eager,  ///< one by one, as a replay does

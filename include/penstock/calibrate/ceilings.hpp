@@ -13,7 +13,7 @@ core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& strea
 core::Bandwidth add_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                               core::Bytes bytes);
 
-/// Of what plain descent and then zeroing the gradient read and write, on `bytes` of weights.
+/// Bytes per second that plain descent, and then zeroing the gradient, read and write on `bytes` of weights.
 core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                                  core::Bytes bytes);
 
@@ -21,12 +21,12 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
 core::FlopRate matmul_rate(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch,
                            cluster::Precision precision, std::int64_t largest = 8192);
 
-/// From issuing the smallest kernel to issuing the next, a thousand in a row and unbundled: on a device that
-/// runs behind the caller what a launch takes, on the host what the library asks for a call.
+/// Time between issuing the smallest kernel and the next, a thousand in a row and unbundled: the time of a
+/// launch on a device that runs behind the caller, of a call to the library on the host.
 core::Seconds launch_overhead(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
 
-/// The same of launches that the device can put into one graph (Stream::bundle): what is left of a launch
-/// when the host has issued them all at once. Asked of devices with graphs alone: a host has none.
+/// Time of a launch within one graph (Stream::bundle): what is left of it when the host has issued all of
+/// them at once. For devices with graphs; a host has none.
 core::Seconds graph_launch(kernels::Backend& backend, kernels::Stream& stream, Stopwatch& stopwatch);
 
 /// Time of a kernel under the two roofs alone.

@@ -12,7 +12,7 @@ namespace penstock::calibrate {
 /// of how far these are from their median, cold or back to back, whichever is more.
 double noise(const cost::KernelPoint& point);
 double noise(const cost::LinkPoint& point);
-/// Not known to a twentieth.
+/// True where the median is known no better than to a twentieth.
 bool noisy(const cost::KernelPoint& point);
 bool noisy(const cost::LinkPoint& point);
 

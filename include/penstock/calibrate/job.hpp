@@ -16,7 +16,7 @@ struct Job {
   std::string name;                                    ///< such as "linear fc1 x 8"
   core::Seconds estimate;                              ///< of the time it takes
   bool essential = false;                              ///< done whatever the budget
-  std::function<bool(const cost::Calibration&)> done;  ///< it is in there
+  std::function<bool(const cost::Calibration&)> done;  ///< whether the calibration has the result
   std::function<void(cost::Calibration&)> run;         ///< puts it in there, or throws and changes nothing
 };
 
@@ -41,8 +41,8 @@ struct Watch {
   std::function<void(const Progress&)> progress;       ///< after each job
 };
 
-/// In order. A job that does not fit what is left of the budget is passed over, since a smaller one may.
-/// BadInput of a job is noted, Interrupted ends the loop; whatever was measured is saved either way.
+/// Runs the jobs in order. A job that does not fit what is left of the budget is passed over, since a smaller
+/// one may. BadInput of a job is noted, Interrupted ends the loop; whatever was measured is saved either way.
 Outcome run_jobs(const std::vector<Job>& jobs, cost::Calibration& calibration,
                  std::optional<core::Seconds> budget, const Watch& watch, core::StopToken stop);
 

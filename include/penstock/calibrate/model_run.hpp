@@ -12,7 +12,7 @@ namespace penstock::calibrate {
 struct KernelSums {
   core::Seconds cold, back_to_back;
 };
-/// None while some kernel of the model is not measured at that many samples.
+/// Sums over all kernels of the model; none while one of them is not measured at that many samples.
 std::optional<KernelSums> kernel_sums(const cost::Calibration& calibration, const graph::OpGraph& graph,
                                       std::int64_t samples, cluster::Precision precision);
 

@@ -21,7 +21,7 @@ struct Rank {
 std::vector<Rank> open_ranks(int ranks, const OpenDevice& open);
 std::vector<Rank> open_ranks(const std::vector<OpenDevice>& opens);
 
-/// Ring all-reduce (Patarasuk and Yuan, JPDC 2009): r - 1 steps that each hand a sum of one r-th on to the
+/// Ring all-reduce (Patarasuk and Yuan, JPDC 2009): r - 1 steps that each pass the sum of one r-th on to the
 /// next rank, then r - 1 steps that hand the finished parts round. Inputs stay as they are, so that it can be
 /// repeated.
 class Ring {

@@ -13,13 +13,13 @@ namespace penstock::calibrate {
 struct SurveyRequest {
   kernels::Backend& backend;
   OpenDevice open_view = {};  ///< of the device, for what two do there at once; without, that is left out
-  std::vector<OpenDevice> peers = {};  ///< who exchanges messages and sums, the device first; one: nobody
+  std::vector<OpenDevice> peers = {};  ///< devices that exchange messages, this one first; one: no links
   bool host = true;                    ///< no copies to and from a host, and no graphs
   bool neighbours = false;             ///< peers are devices of one node like that which is measured
   Clock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision precision = cluster::Precision::fp32;
-  core::Bytes memory;  ///< that operands and buffers may take
+  core::Bytes memory;  ///< for operands and buffers, at most
   SamplingRule rule;
   std::size_t rounds = 1;  ///< visits of every kernel point
   std::int64_t most_samples = 64;
@@ -38,8 +38,8 @@ class Survey {
   /// then all kernels again in further rounds, so that what slows the machine for a while spoils one visit of
   /// a point, not its median. Estimates follow from the ceilings.
   std::vector<Job> jobs(const Roofline& roofline);
-  /// Once more what is noisy so far (calibrate/doubts.hpp): passes of kernels, and messages, of whose two
-  /// timings the steadier stays.
+  /// Measurements that are noisy so far (calibrate/doubts.hpp), once more: passes of kernels, and messages;
+  /// of two timings of a message the steadier stays.
   std::vector<Job> repeats(const cost::Calibration& calibration, const Roofline& roofline);
 
   std::int64_t rejected() const { return rejected_; }  ///< timings thrown away for a low clock
@@ -63,10 +63,10 @@ class Survey {
   Job overlap_job();
   Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
               std::function<void(cost::Calibration&, Stopwatch&)> measure);
-  /// Those passes of which `wanted` says so.
+  /// Measures the passes for which `wanted` is true.
   void measure_kernel(const KernelItem& item, cost::Calibration& calibration,
                       const std::function<bool(graph::Pass)>& wanted);
-  /// Of two views of the device; of all peers.
+  /// A bench of two views of the device; a bench of all peers.
   LinkBench views();
   LinkBench peers();
   /// Hands `measure` a stopwatch on the survey's stream.

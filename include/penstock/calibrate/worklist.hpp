@@ -12,7 +12,7 @@ namespace penstock::calibrate {
 
 struct NamedModel {
   std::string name;
-  std::map<std::string, std::string> parameters;  ///< that differ from the model's defaults
+  std::map<std::string, std::string> parameters;  ///< those unlike the model's defaults
   graph::OpGraph graph;
   std::vector<std::int64_t> samples{};  ///< ascending; empty: powers of two up to WorkLimits::most_samples
   std::vector<int> tensor_degrees{};    ///< of groups that divide operators: parts are kernels of their own
@@ -42,7 +42,8 @@ struct WorkLimits {
 std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits);
 
-/// The same sizes, the ends first, then always the middle of the widest gap. At least one, ascending.
+/// The sizes in another order: the ends first, then always the middle of the widest gap. At least one,
+/// ascending.
 std::vector<std::int64_t> ends_first(const std::vector<std::int64_t>& sizes);
 /// So the powers of two up to `most` (a power of two).
 std::vector<std::int64_t> batch_sizes(std::int64_t most);

@@ -14,13 +14,13 @@ struct BuiltIn {
   std::string summary() const;
 };
 
-/// In the order of their names.
+/// All built-in clusters, in the order of their names.
 const std::vector<BuiltIn>& catalogue();
 
 /// Without '.' and '/' it is the name of a cluster, else of a file.
 bool is_file_name(std::string_view name);
 
-/// Of one that is built in, or of a file. Throws BadInput where there is none of that name.
+/// Text of a cluster that is built in, or of a file. Throws BadInput where there is none of that name.
 std::string cluster_text(const std::string& name);
 
 }  // namespace penstock::cluster

@@ -99,14 +99,14 @@ class Cluster {
 
   /// The same network with only the first `count` devices taking part; throws BadInput when there are fewer.
   Cluster first(int count) const;
-  /// The same with hosts that run this (DeviceType::runtime), whatever the device.
+  /// The same cluster with hosts that run this runtime (DeviceType::runtime), whatever the device.
   Cluster run_by(const Runtime& runtime) const;
-  /// The same with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever the
-  /// device.
+  /// The same cluster with kernels that take so many times as long (DeviceType::kernel_slowdown), whatever
+  /// the device.
   Cluster slowed_by(double factor) const;
-  /// The same whose collectives within a node take what was measured.
+  /// The same cluster with measured times for collectives within a node.
   Cluster measured_by(std::shared_ptr<const CollectiveTimes> collectives) const;
-  /// Of collectives within a node; null: nothing was measured.
+  /// Measured times of collectives within a node; null: nothing was measured.
   const CollectiveTimes* collectives() const { return collectives_.get(); }
 
  private:

@@ -38,7 +38,7 @@ class CollectiveTimes {
     core::Seconds time;
     Reach reach = Reach::measured;
   };
-  /// None of more, or fewer, ranks than were measured.
+  /// Time of one collective; none for more, or fewer, ranks than were measured.
   std::optional<Found> find(CollectiveKind kind, std::int64_t ranks, core::Bytes bytes) const;
 
  private:

@@ -29,7 +29,7 @@ struct NamedRuntime {
 /// none, cuda_graph, eager_pytorch, legion_flexflow.
 const std::vector<NamedRuntime>& runtimes();
 
-/// One of those by name; or a time per kernel or per task, as "5us/kernel", "50us/task". Throws BadInput.
+/// A runtime by its name; or a time per kernel or per task, as "5us/kernel", "50us/task". Throws BadInput.
 Runtime runtime(std::string_view text);
 
 }  // namespace penstock::cluster

@@ -19,11 +19,11 @@ struct Algorithm {
   std::string_view name;
   bool (*applies)(const cluster::Cluster&,
                   Group);  ///< null: to every group; a ring stands in for it elsewhere
-  /// Of at least two devices, while others use links too; null: none is known.
+  /// Closed form for at least two devices, while others use links too; null: none is known.
   Affine (*closed_form)(const cluster::Cluster&, Group, Passes, const Crowd&);
   bool scatters;  ///< whether it has one pass alone: a tree's root would receive everything
-  /// Of one all-reduce of so many bytes, each after those it waits for. Every member has the result when all
-  /// messages to it have arrived; two of one sender to one receiver arrive in order.
+  /// Messages of one all-reduce of so many bytes, each listed after those it waits for. Every member has the
+  /// result when all messages to it have arrived; two of one sender to one receiver arrive in order.
   std::vector<Message> (*messages)(const cluster::Cluster&, Group, std::int64_t bytes);
 
   bool fits(const cluster::Cluster& cluster, Group group) const {
@@ -33,12 +33,12 @@ struct Algorithm {
 
 /// Every algorithm; of equal closed forms the first is the cheapest.
 const std::vector<Algorithm>& algorithms();
-/// One of these.
+/// An algorithm by its name.
 const Algorithm& algorithm(std::string_view name);
 /// The smallest closed form of those that fit; of one device a ring, which sends nothing.
 const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::Bytes bytes);
 
-/// Where everybody has one part of `bytes` and all want the whole: around a ring.
+/// Messages of an all-gather around a ring: every member has one part of `bytes`, all need the whole.
 std::vector<Message> all_gather(std::size_t members, std::int64_t bytes);
 
 }  // namespace penstock::collective

@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// Where in the input a fault lies; empty parts are left out of the message.
+/// Place of an error in the input; empty parts are left out of the message.
 struct Place {
   std::string file;
   int line = 0;  ///< 1-based; 0 when unknown

@@ -10,7 +10,7 @@ namespace penstock::core {
 /// done. The first exception ends the loop and is thrown on. Loops may stand inside loops.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
 
-/// The same, and no i begins before a smaller one has begun.
+/// Likewise, and no i begins before a smaller one has begun.
 void parallel_in_order(std::size_t count, const std::function<void(std::size_t)>& body);
 
 }  // namespace penstock::core

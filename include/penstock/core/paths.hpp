@@ -8,7 +8,7 @@ namespace penstock::core {
 /// Whether a name is that of a file: it ends in .yaml, .yml, .json or .csv.
 bool names_file(const std::string& name);
 
-/// Where `file` finds the path `name` that stands in it: beside itself, or from the nearest folder above that
+/// Resolves the path `name` that is written in `file`: beside itself, or from the nearest folder above that
 /// has it. An absolute path is itself; one that is nowhere is beside the file, where a message then looks for
 /// it.
 std::string path_from(const std::string& file, const std::string& name);

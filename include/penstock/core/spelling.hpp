@@ -11,7 +11,7 @@ namespace penstock::core {
 /// "did you mean 'x'?" when one of `known` is within two edits, else "expected one of a, b, c".
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& known);
 
-/// Where `given` stands in `known`. Throws BadInput, "unknown <what> '<given>'; did you mean ...", when it
+/// Position of `given` in `known`. Throws BadInput, "unknown <what> '<given>'; did you mean ...", when it
 /// does not.
 std::size_t index_of(std::string_view given, std::span<const std::string_view> known, std::string_view what);
 

@@ -18,9 +18,9 @@ class StopToken {
 
   StopToken() = default;
   explicit StopToken(const std::atomic<bool>* flag) : flag_(flag) {}
-  /// The same flag, with a deadline that much from now, or the own one if that is earlier.
+  /// A token of the same flag, with a deadline that much from now, or the own one if that is earlier.
   StopToken within(Seconds limit) const;
-  /// The same, which also stops once `full` is set (MemoryWatch does), and must not be reset then.
+  /// A token that also stops once `full` is set (MemoryWatch does), and must not be reset then.
   StopToken until_full(const std::atomic<bool>& full) const;
 
   bool interrupted() const { return set(flag_); }

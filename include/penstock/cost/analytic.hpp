@@ -28,7 +28,8 @@ struct AnalyticConstants {
   /// Multiply-adds per output below which splitting a product along its inner dimension (split-K) stops
   /// paying.
   double split_depth = 256;
-  /// In place of the data sheet's bandwidth with its efficiency, and of the launch overhead.
+  /// Measured streaming, which replaces the data sheet's bandwidth with its efficiency, and the launch
+  /// overhead.
   std::optional<Streaming> streaming{};
 };
 
@@ -45,22 +46,22 @@ class AnalyticCosts final : public CostModel {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) const override;
-  /// Of attention's core alone: scores, softmax and context, without projections and without turning queries
-  /// and keys by their positions.
+  /// Time of attention's core alone: scores, softmax and context, without projections and without turning
+  /// queries and keys by their positions.
   OpTime core_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) const;
   core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                              std::int64_t samples, const OpShard& part) const override;
-  /// Of plain attention's scale, mask and softmax alone, in one kernel each way; zero of another core.
+  /// Time of plain attention's scale, mask and softmax alone, in one kernel each way; zero of another core.
   OpTime softmax_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples) const;
-  /// Of turning queries and keys by their positions, in either direction; zero where attention does not.
+  /// Time of turning queries and keys by their positions, in either direction; zero where attention does not.
   core::Seconds rotary_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                             double samples) const;
   std::string source() const override { return "analytic"; }
 
  private:
-  /// Of a cross entropy over the vocabulary.
+  /// Time of a cross entropy over the vocabulary.
   OpTime loss_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    double samples) const;
   /// What the kernels of plain attention stream beside its products; forward and backward.

@@ -38,7 +38,7 @@ class BackwardSweep {
 
   /// The last of them that has not run. Stages that begin here are done: they hold no more than `most`.
   void run(const BackwardStep& step);
-  /// At any moment so far.
+  /// The most that was held at any moment so far.
   const Envelope& most() const { return most_; }
 
  private:
@@ -57,7 +57,7 @@ class BackwardSweep {
   Envelope most_;
 };
 
-/// Of a whole stage.
+/// Workspace of a whole stage.
 Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
 
 /// What input gradients leave to weight gradients that run in a pass of their own: the gradients of the

@@ -37,12 +37,12 @@ class CalibratedCosts final : public EstimatedCosts {
                  std::int64_t samples) const override;
   OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part) const override;
-  /// At the measured rate of updates, or of copies where that is not known; then gradients are zeroed for the
-  /// next mini-batch.
+  /// Time of an update at the measured rate of updates, or of copies where that is not known; then gradients
+  /// are zeroed for the next mini-batch.
   core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                           const cluster::DeviceType& device) const override;
-  /// As measured: the line through the smallest and the largest batch, moved up until no other is above it.
-  /// Of shapes and numbers that were not measured plain_scratch.
+  /// Measured scratch: the line through the smallest and the largest batch, moved up until no other is above
+  /// it. For shapes and precisions that were not measured: plain_scratch.
   Scratch scratch(const graph::OpGraph& graph, core::OpId op) const override;
   /// Every pass reads and writes its work at the measured rate of copies, or is at it all the time; adding
   /// gradients moves bytes alone.

@@ -24,7 +24,7 @@ struct Timing {
   core::Seconds low, high;
 };
 
-/// Where and how the numbers came about. No text is empty.
+/// Where and how the times were measured. No text is empty.
 struct Identity {
   std::string device;   ///< as its maker names it, such as "NVIDIA H200"
   std::string backend;  ///< "host", "cuda:0"

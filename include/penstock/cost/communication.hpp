@@ -34,8 +34,8 @@ struct AllReduce {
 };
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
-/// Of several groups at once: the slowest of them, each link shared by as many groups as send over it. Groups
-/// of one size.
+/// All-reduces of several groups at once: the slowest of them counts, each link shared by as many groups as
+/// send over it. Groups are of one size.
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// All-gather or, the other way, reduce-scatter of `bytes` in all: half an all-reduce, by ring or
@@ -45,7 +45,7 @@ AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vecto
 /// Every device has one part of `bytes` and sends the others their parts of it, one after the other.
 Affine all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
 
-/// Of the devices of one node; elsewhere, and where groups share links of their node, nothing.
+/// Measured times among devices of one node; elsewhere, and where groups share links of their node, nothing.
 Measured measured(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups,
                   cluster::CollectiveKind kind);
 

@@ -38,9 +38,9 @@ struct Scratch {
   friend bool operator==(const Scratch&, const Scratch&) = default;
 };
 
-/// By its shape: a fused function's argument has a gradient, so have the shares, the context and the
-/// projections of attention, the last of which are handed on, and so are gradients that a norm finds early.
-/// No copies in other layouts.
+/// Scratch by the shape of an operator: a fused function's argument has a gradient, so have the shares, the
+/// context and the projections of attention. Gradients of projections, and those that a norm computes early,
+/// are passed on to the weight gradient. No copies in other layouts.
 Scratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
 
 /// Samples that fall to a device, at least one of them.
@@ -55,12 +55,12 @@ class CostModel {
   /// `samples` >= 1 on that device. Throws BadInput when the source knows nothing of the operator.
   virtual OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                          std::int64_t samples) const = 0;
-  /// The same of one part; `samples` are those of the whole group. Unless a source knows better: as many
-  /// samples as fall to the device, or the same part of the whole time.
+  /// Seconds of one device's shard; `samples` are those of the whole group. Unless a source knows better: as
+  /// many samples as fall to the device, or the same part of the whole time.
   virtual OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpShard& part) const;
-  /// Of such a part, the forward pass of attention's core alone (graph::has_core). Unless a source knows
-  /// better: as much of the part's forward pass as the core's FLOPs are of the operator's.
+  /// Forward pass of attention's core alone in such a shard (graph::has_core). Unless a source knows better:
+  /// as much of the part's forward pass as the core's FLOPs are of the operator's.
   virtual core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op,
                                      const cluster::DeviceType& device, std::int64_t samples,
                                      const OpShard& part) const;
@@ -68,9 +68,9 @@ class CostModel {
   /// streams Training::step_traffic at AnalyticConstants::bandwidth_efficiency.
   virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                                   const cluster::DeviceType& device) const;
-  /// Of one operator, all of it. Unless a source knows better: plain_scratch.
+  /// Scratch of a whole operator. Unless a source knows better: plain_scratch.
   virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;
-  /// Of collectives within a node; null: nothing was measured.
+  /// Measured times of collectives within a node; null: nothing was measured.
   virtual std::shared_ptr<const cluster::CollectiveTimes> collectives() const { return nullptr; }
   /// How much of part_time kernels spend moving bytes as fast as the device's memory lets them. Unless a
   /// source knows better: none.
@@ -78,7 +78,7 @@ class CostModel {
                              std::int64_t samples, const OpShard& part) const;
   /// What devices of a node do to each other; null where nothing is known of it.
   virtual const Crowding* crowding() const { return nullptr; }
-  /// Where the times come from, in a few words for results.
+  /// Source of the times, in a few words for results.
   virtual std::string source() const { return "given"; }
   /// Names of the types of the cluster's devices that the times are known not to hold for; none: no such
   /// knowledge.

@@ -15,15 +15,15 @@ struct Coverage {
   double time_share(Origin origin) const;                ///< 0 without any time
 };
 
-/// Of one pass over all operators on the measured device.
+/// Coverage of one pass over all operators on the measured device.
 Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples);
 
-/// Of one iteration: each stage's operators, for every micro-batch and on every device.
+/// Coverage of one iteration: each stage's operators, for every micro-batch and on every device.
 Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
                   const plan::Plan& plan);
 
-/// Of one iteration: what tensor-parallel groups say between operators, forward and backward, for every
-/// micro-batch and on every device.
+/// Coverage of the collectives of one iteration: those of tensor-parallel groups between operators, forward
+/// and backward, for every micro-batch and on every device.
 Coverage collective_coverage(const Problem& problem, const plan::Plan& plan);
 
 /// An operator that stands for all of its shape; one without a shape for itself.

@@ -1,5 +1,5 @@
 #pragma once
-// What it costs the devices of a node that they compute at once.
+// How devices of a node slow each other when they compute at once.
 
 #include <array>
 #include <span>
@@ -26,7 +26,7 @@ struct Uses {
   double busy() const { return at[0] + at[1] + at[2]; }
 };
 
-/// Of a kernel that asks for `demand` of it, 0 to 1: parts at the levels on both sides.
+/// Uses of a kernel that asks for `demand` of the memory, 0 to 1: parts at the levels on both sides.
 Uses uses_of(double demand);
 
 /// How many times as long kernels take beside neighbours, from measured products and additions.
@@ -39,11 +39,11 @@ class Crowding {
       Table table);    ///< factors below 1 count as 1, so that bounds hold that know no neighbours
   bool empty() const;  ///< no slowdown at all
 
-  /// Of a kernel that asks for `demand`, 0 to 1, of what one device can move, beside so many neighbours that
-  /// ask for `others` together. As measured where each asks for nothing or all; flat in between on both sides
-  /// of the line where all demands together fill what one device can move: kernels that fit beside each other
-  /// leave each other alone, those that do not share what there is. More neighbours than were measured lie on
-  /// the line from none through the last.
+  /// Slowdown of a kernel that asks for `demand`, 0 to 1, of what one device can move, beside so many
+  /// neighbours that ask for `others` together. As measured where each asks for nothing or all; flat in
+  /// between on both sides of the line where all demands together fill what one device can move: kernels that
+  /// fit beside each other leave each other alone, those that do not share what there is. More neighbours
+  /// than were measured lie on the line from none through the last.
   double slowdown(double demand, double neighbours, double others) const;
 
  private:
@@ -64,7 +64,7 @@ double expected_slowdown(const Crowding& crowding, const Uses& own, std::span<co
 /// What the two rows above say of a test, whatever its kernel: by the share of memory in its time.
 double predicted_slowdown(const Crowding& crowding, const CrowdingTest& test);
 
-/// Of one replica, by pass.
+/// Uses of one replica, by pass.
 struct PassUses {
   Uses forward, recompute, backward, input_gradient, weight_gradient;
 };
@@ -77,7 +77,7 @@ class StageUses {
 
  private:
   const Problem& problem_;
-  cluster::Cluster unattended_;  ///< whose hosts nobody waits for
+  cluster::Cluster unattended_;  ///< without launch times of hosts
 };
 
 /// An update moves bytes alone.

@@ -19,8 +19,8 @@ struct Line {
   friend bool operator==(const Line&, const Line&) = default;
 };
 
-/// At any number of samples the most of the lines it was raised by. Never less; more only where more than
-/// kLines of them are the most somewhere: then neighbours that differ least are taken together.
+/// The largest, at any number of samples, of the lines it was raised by. Never less; more only where more
+/// than kLines of them are the most somewhere: then neighbours that differ least are taken together.
 class Envelope {
  public:
   static constexpr std::size_t kLines = 4;
@@ -28,7 +28,7 @@ class Envelope {
   void raise(const Line& line);
   /// Zero before the first line.
   core::Bytes at(std::int64_t samples) const;
-  /// By growing `each`, and so falling `fixed`; none is redundant.
+  /// Lines by growing `each`, and so falling `fixed`; none is redundant.
   std::span<const Line> lines() const { return {lines_.data(), size_}; }
   friend bool operator==(const Envelope&, const Envelope&) = default;
 

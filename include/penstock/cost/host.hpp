@@ -10,7 +10,7 @@ struct Launches {
   int forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// As PyTorch and Megatron-LM launch them: one kernel per pass, and one more for a bias' gradient;
+/// Kernels as PyTorch and Megatron-LM launch them: one kernel per pass, and one more for a bias' gradient;
 /// attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
 /// (extent "flash"), and one each for queries and keys that are turned by their positions; a product's two
 /// gradients; a concatenation's parts; a batch's way from the data loader; a cross entropy over the
@@ -19,7 +19,7 @@ struct Launches {
 /// known through a profile, whose times have the host in them.
 Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);
 
-/// Of an attention's forward pass, those of its core: scores, scale with mask, softmax, context and its
+/// Kernels of attention's core in a forward pass: scores, scale with mask, softmax, context and its
 /// transposition; one of a flash core.
 int core_launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices);
 
@@ -28,7 +28,7 @@ int core_launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matri
 OpTime launch_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part);
 
-/// The same of the core's forward pass.
+/// Seconds that the host takes to launch the core's forward pass.
 core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                                std::int64_t samples, const OpShard& part);
 

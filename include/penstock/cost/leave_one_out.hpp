@@ -9,7 +9,7 @@ namespace penstock::cost {
 /// points of its shape (shape_*); *_inside where the others enclose it, *_frontier where they do not. Rows by
 /// kind and fold, all number formats and passes together; folds without a point are left out.
 std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration, double cold_share);
-/// With the share that cold_share fits.
+/// Predictions use the share that cold_share fits.
 std::vector<LeaveOneOutRow> leave_one_out(const Calibration& calibration);
 
 }  // namespace penstock::cost

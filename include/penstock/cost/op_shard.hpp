@@ -1,5 +1,5 @@
 #pragma once
-// What is left of an operator on one device of a tensor-parallel group, as a calibration knows it.
+// One device's shard of an operator in a tensor-parallel group, in the terms of a calibration.
 
 #include <optional>
 
@@ -8,11 +8,11 @@
 
 namespace penstock::cost {
 
-/// The shape an operator's part has by itself; nothing where the shape does not say, as of convolutions'
+/// Shape of the shard as an operator of its own; nothing where the shape does not say, as of convolutions'
 /// successors that only carry elements along.
 std::optional<Shape> divided_shape(const graph::Operator& op, const OpShard& part);
 
-/// work_of, of the part; as AnalyticCosts counts parts.
+/// Work of the shard, as AnalyticCosts counts shards.
 Work shard_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision,
                 const OpShard& part);
 

@@ -24,10 +24,10 @@ inline StageLoad stage_load(const Problem& problem, std::span<const core::OpId> 
 /// as its kernels take them (DeviceType::kernel_slowdown).
 OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                    std::int64_t samples, const OpShard& part = {});
-/// The same where the device's host launches the kernels (cost/host.hpp).
+/// Seconds of the same where the device's host launches the kernels (cost/host.hpp).
 OpTime operator_time(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpShard& part = {});
-/// Of attention's core alone, the forward pass (graph::has_core); a task of its own.
+/// Seconds of attention's core alone, the forward pass (graph::has_core); a task of its own.
 core::Seconds core_forward(const Problem& problem, core::OpId op, const cluster::DeviceType& device,
                            std::int64_t samples, const OpShard& part = {});
 /// The optimizer's update of so many bytes of weights.

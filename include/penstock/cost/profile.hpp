@@ -24,7 +24,7 @@ struct Curve {
   Origin origin(std::int64_t n) const;
 
  private:
-  /// At n, of the line through points i and i + 1.
+  /// Value at n of the line through points i and i + 1.
   double line(std::size_t i, double n) const;
 };
 
@@ -52,8 +52,8 @@ class ProfileCosts final : public EstimatedCosts {
   /// is BadInput. Of the device type only its launch overhead counts: a profile knows one device.
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                  std::int64_t samples) const override;
-  /// Of batches between two that were measured a time lies between theirs. Below the smallest it is at least
-  /// in proportion and at most as long; above the largest the other way round.
+  /// A batch between two that were measured takes a time between theirs. Below the smallest it is at least in
+  /// proportion and at most as long; above the largest the other way round.
   using EstimatedCosts::estimate;
   Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                     std::int64_t samples, const OpShard& part) const override;
@@ -61,7 +61,7 @@ class ProfileCosts final : public EstimatedCosts {
   std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  /// Of one micro-batch; its setting says nothing.
+  /// The imported workload, of one micro-batch; its setting says nothing.
   const std::optional<graph::PiperWorkload>& workload() const { return workload_; }
 
  private:

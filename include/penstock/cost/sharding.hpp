@@ -17,10 +17,10 @@ namespace penstock::cost {
 /// Seconds of collectives in one group.
 class GroupTimes {
  public:
-  /// Without `exchanges` the group is asked for no exchange, which takes longest to find out.
+  /// Without `all_to_alls` no times of all-to-alls are prepared, which take longest to find.
   GroupTimes(const cluster::Cluster& cluster, std::span<const core::DeviceId> group, bool all_to_alls = true);
   core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
-  /// What that stands on.
+  /// Origin of that time.
   Origin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
   friend bool operator==(const GroupTimes&, const GroupTimes&) = default;
 
@@ -35,10 +35,10 @@ class GroupTimes {
   Measured measured_all_to_all_;
 };
 
-/// What the cost model is asked about one device's part of an operator.
+/// One device's shard of an operator, as the cost model is asked for it.
 OpShard op_shard(const graph::Operator& op, plan::Partition partition, double part);
 
-/// Of the i-th device of a group, between 0 and 1.
+/// Share of the work of the i-th device of a group, between 0 and 1.
 double part_of(const plan::Stage& stage, std::size_t member);
 
 /// Seconds of one micro-batch on one replica. Collectives of a tensor-parallel group stand between the
@@ -67,8 +67,8 @@ struct Again {
   std::vector<core::OpId> whole, core;
 };
 
-/// Of some of the stage's operators, or of several sets of them, on one replica after the other: what
-/// replicas and sets have in common is found once. Problem and stage must outlive it. For one thread.
+/// Times of some of the stage's operators, or of several sets of them, on one replica after the other; what
+/// replicas and sets have in common is computed once. Problem and stage must outlive it. For one thread.
 class ReplicaTimes {
  public:
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
@@ -102,13 +102,13 @@ class ReplicaTimes {
   std::vector<Part> parts_;
   Again again_;                                       ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
-  bool all_to_alls_ = false;                          ///< whether one of the collectives is an exchange
+  bool all_to_alls_ = false;                          ///< whether one of the collectives is an all-to-all
   std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
 
-/// Of some of the stage's operators, `samples` for the replica; `stage_time` alone: of all of them on the
-/// slowest replica.
+/// Time of some of the stage's operators with `samples` for the replica; without operators: of all of them on
+/// the slowest replica.
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators,
                      std::size_t replica, std::int64_t samples);
 StageTime stage_time(const Problem& problem, const plan::Stage& stage, std::int64_t samples);
@@ -132,12 +132,13 @@ struct Reduction {
 };
 std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
                                   std::span<const core::OpId> operators);
-/// By set, one after the other: with ZeRO 1 and 2 new weights are gathered after the last of several.
+/// Reductions by set, one after the other: with ZeRO 1 and 2 new weights are gathered after the last of
+/// several.
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets);
 core::Seconds time(const cluster::Cluster& cluster, const Reduction& reduction);
 
-/// The same for one reduction after the other: what groups take is found once. For one thread.
+/// Times of one reduction after the other; those of equal groups are computed once. For one thread.
 class ReductionTimes {
  public:
   explicit ReductionTimes(const cluster::Cluster& cluster) : cluster_(cluster) {}

@@ -7,10 +7,10 @@
 namespace penstock::cost {
 
 /// All devices of all sharing stages are one group. Where tensor parallelism divides the parameters alike in
-/// all of them, devices of one number within their groups have the same part, and there is one group per
-/// number. A schedule without a flush leaves the sum out. ZeRO shares state and memory of a copy among a
-/// stage's replicas, yet gradients are summed whole. Planners' closed formulas know one stage at a time: they
-/// count the owner's gradients among the replicas of its own stage, and a copy's not at all.
+/// all of them, devices of the same position within their groups hold the same shard, and there is one group
+/// per position. A schedule without a flush leaves the sum out. ZeRO shares state and memory of a copy among
+/// a stage's replicas, yet gradients are summed whole. Planners' closed formulas know one stage at a time:
+/// they count the owner's gradients among the replicas of its own stage, and a copy's not at all.
 Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
                            const plan::SharedParameters& shared);
 

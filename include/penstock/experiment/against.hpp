@@ -20,20 +20,20 @@ struct AgainstOptions {
   std::function<void(std::size_t done, std::size_t total)> progress{};  ///< predictions; from any thread
 };
 
-/// What a cluster has that no data sheet tells, one number each.
+/// Properties of a cluster that no data sheet states, one number each.
 enum class Constant : std::uint8_t {
   host_launch,      ///< seconds that its hosts take to launch a kernel
   kernel_slowdown,  ///< how many times as long as the costs say its kernels take (DeviceType)
   reserved_memory,  ///< GiB that its devices hold beside the plan (DeviceType::reserved)
 };
 
-/// Where the mean error's size over the runs chosen for it is least; of memory, the median of what is
-/// missing. A run is chosen by its name: one in ten, whatever it measured. Fewer than eight found no host
-/// constant, for most of them say nothing of it.
+/// A constant fitted so that the mean size of the error over the runs chosen for it is least; for memory, the
+/// median of what is missing. A run is chosen by its name: one in ten, whatever it measured. Fewer than eight
+/// found no host constant, for most of them say nothing of it.
 struct FittedConstant {
   std::string cluster;
   double value = 0;
-  std::size_t runs = 0;  ///< that it stands on
+  std::size_t runs = 0;  ///< number of runs behind it
 };
 
 /// One constant per cluster, and nothing else fitted.
@@ -43,7 +43,7 @@ struct FittedRung {
   std::vector<report::PublishedPrediction> predictions;  ///< of runs that none stands on
 };
 
-/// Which part of the compute time of a set's runs, as the costs tell it, stands on what (cost::Origin).
+/// Shares of the compute time of a set's runs by the origin of that time (cost::Origin).
 struct SetCoverage {
   std::string set;
   std::array<double, cost::kOrigins> share{};

@@ -41,8 +41,8 @@ struct SearchSetting {
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop);
 
-/// The same; without a plan a row with the reason: "infeasible: ...", "timed out: ...", "memory full: ..." or
-/// "limit: ...".
+/// Searches as `search`; without a plan the row has the reason: "infeasible: ...", "timed out: ...", "memory
+/// full: ..." or "limit: ...".
 CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                        core::StopToken stop);
 
@@ -50,8 +50,8 @@ CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const Sea
 /// stopped. With a memory limit it must be the only search of the process.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
-/// The same; whatever goes wrong becomes a row: "bad input: ...", "out of memory: ...", or "internal: ..."
-/// for a defect of ours. Throws Interrupted alone.
+/// Runs a cell of the spec; every failure becomes a row: "bad input: ...", "out of memory: ...", or
+/// "internal: ..." for a defect of ours. Throws Interrupted alone.
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
 /// Throws a limit's error unless it is above zero: what takes less than a picosecond, the simulator's unit,
@@ -73,7 +73,7 @@ report::CellResult without_plan(const Cell& cell, std::string status);
 std::function<core::Seconds(const plan::Plan&)> simulated_time(const cost::Problem& problem,
                                                                const sim::SimulationOptions& simulation);
 
-/// The same for a plan that is to beat a time (planners::SearchOptions::evaluate_against).
+/// Simulated time of a plan that is to beat a time (planners::SearchOptions::evaluate_against).
 std::function<core::Seconds(const plan::Plan&, core::Seconds)> simulated_time_against(
     const cost::Problem& problem, const sim::SimulationOptions& simulation);
 
@@ -88,8 +88,8 @@ score::Reduction reduction(const sim::SimulationOptions& simulation);
 report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
 
-/// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (of a
-/// unperturbed), simulation, memory. A trace is most of what a long run holds.
+/// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (where
+/// nothing is perturbed), simulation, memory. A trace is most of what a long run holds.
 CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                      report::CellResult row, const sim::SimulationOptions& simulation, bool keep_trace);
 

@@ -13,7 +13,7 @@ struct Forecast {
   std::string cell;               ///< cell_name
   std::string status;             ///< of the row in the cache; empty: there is none
   bool run = true;                ///< there is none, or it is tried again (lasting)
-  std::optional<double> seconds;  ///< that it took when last run with this cache, by whatever program
+  std::optional<double> seconds;  ///< time of its last run with this cache, by any program
 };
 
 /// One per cell that is to be run, in the order of the file. Writes nothing.

@@ -18,7 +18,7 @@ report::Provenance load_provenance(const std::string& folder);
 
 /// Whether the folder's rows are about schedules alone: what a schedule study wrote.
 bool holds_schedules(const std::string& folder);
-/// Those rows. Throws BadInput.
+/// Rows of a schedule study. Throws BadInput.
 report::Rows load_schedules(const std::string& folder);
 
 /// All that the page of the folder shows, its title aside: rows of planners or of schedules, drawings

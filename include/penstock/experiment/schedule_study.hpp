@@ -32,7 +32,7 @@ bool is_schedule_study(const std::string& text, const std::string& path);
 
 /// File form (docs/formats/experiment.md). Throws BadInput with file, line and key.
 ScheduleStudy load_schedule_study(const std::string& path, const Overrides& overrides = {});
-/// The same from text; `path` names it in messages.
+/// Reads a study from text; `path` names it in messages.
 ScheduleStudy parse_schedule_study(const std::string& text, const std::string& path,
                                    const Overrides& overrides = {});
 

@@ -14,8 +14,8 @@ struct SystemTables {
       0;  ///< shapes of batched products, and of attention whose values are not as wide as its keys
 };
 
-/// Of `accelerator.op`: `matmul` by "b=1, m=.., k=.., n=.., layout=..": TN is a forward product, NN an input
-/// gradient, NT a weight gradient, whose m and n are the other way round; `sdp_fwd` and `sdp_bwd` by
+/// Reads `accelerator.op`: `matmul` by "b=1, m=.., k=.., n=.., layout=..": TN is a forward product, NN an
+/// input gradient, NT a weight gradient, whose m and n are the other way round; `sdp_fwd` and `sdp_bwd` by
 /// "batch=.., seq_len=.., head_num=.., qk_head_dim=..". A time is the shape's FLOPs over `tflops` x the
 /// efficiency, those of attention counted without the causal half (4 b h s^2 d, and 2.5 times that backward),
 /// as SimuMax counts. Throws BadInput naming file and key.

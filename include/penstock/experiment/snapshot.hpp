@@ -30,7 +30,8 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  /// As load_model, load_cluster and load_costs; a cluster file is read once for all numbers of its devices.
+  /// Inputs as load_model, load_cluster and load_costs read them; a cluster file is read once for all numbers
+  /// of its devices.
   const graph::OpGraph& model(const plan::ModelRef& ref) const;
   const cluster::Cluster& cluster(const plan::ClusterRef& ref) const;
   std::shared_ptr<const cost::CostModel> costs(const std::optional<std::string>& path) const;
@@ -42,7 +43,7 @@ class Snapshot {
   std::string digest(const plan::ModelRef& ref) const;
   std::string digest(const plan::ClusterRef& ref) const;
 
-  /// For files that others read again: nobody has written this one since its digest was taken.
+  /// Whether nobody has written the file since its digest was taken: for files that others read again.
   bool unchanged(const std::string& path) const;
 
  private:

@@ -17,7 +17,7 @@
 
 namespace penstock::experiment {
 
-/// The largest grid that is read.
+/// The most cells of an experiment that is read.
 inline constexpr std::size_t kMostCells = 100'000;
 /// The most that memory counts of anything.
 inline constexpr std::int64_t kMostCopies = 1000;
@@ -29,7 +29,7 @@ struct Search {
   int k = 1;
 };
 
-/// One point of the grid.
+/// One cell: a point of the experiment's axes.
 struct Cell {
   plan::ModelRef model;
   plan::ClusterRef cluster;
@@ -51,7 +51,7 @@ struct Spec {
   std::optional<std::string> costs;         ///< profile or calibration file; default: analytic
   bool choose_by_simulation = true;         ///< how the best micro-batch size is picked; else by estimate
   std::optional<core::Seconds> time_limit;  ///< of each cell's search; default: none
-  std::optional<core::Bytes> memory_limit;  ///< likewise; cells then run one after the other
+  std::optional<core::Bytes> memory_limit;  ///< of each search; cells then run one after the other
   cost::MemoryRule memory;                  ///< how memory is counted
   std::string baseline;     ///< planner the ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;  ///< model by model, devices, mini-batch, further axes, planner: as in the file
@@ -66,7 +66,8 @@ using Overrides = std::vector<std::string>;
 /// can be checked before anything runs: models build, clusters load, device counts exist, micro-batches
 /// divide.
 Spec load_spec(const std::string& path, const Overrides& overrides = {});
-/// The same from text; `path` names it in messages, and files it mentions are relative to that path's folder.
+/// Reads a spec from text; `path` names it in messages, and files it mentions are relative to that path's
+/// folder.
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});
 
 /// "mmt-summit-8-graphpipe-128": names the files of a cell; options of the planner, model parameters and

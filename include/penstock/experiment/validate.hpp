@@ -13,7 +13,7 @@ namespace penstock::experiment {
 
 struct ValidateProgress {
   std::size_t done = 0, total = 0;  ///< plans
-  core::Seconds left;               ///< what the rest will take, judged by what has been done
+  core::Seconds left;               ///< expected for the rest, by the time of those done
   const report::ReplayRow& row;     ///< just measured
 };
 

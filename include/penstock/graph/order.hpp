@@ -11,9 +11,9 @@
 
 namespace penstock::graph {
 
-/// The same order with the fewest edges: drops each edge that a longer path replaces.
-/// One search per vertex with several successors, bounded by the labels of Yildirim, Chaoji, Zaki, "GRAIL",
-/// VLDB 2010. Differs in that there are two labels only, and that they bound one search for all successors.
+/// Graph of the same order with the fewest edges: drops each edge that a longer path replaces. One search per
+/// vertex with several successors, bounded by the labels of Yildirim, Chaoji, Zaki, "GRAIL", VLDB 2010.
+/// Differs in that there are two labels only, and that they bound one search for all successors.
 Dag transitive_reduction(const Dag& dag);
 
 /// No path leaves the set and comes back: the set can run as one stage without waiting for itself.

@@ -40,7 +40,7 @@ struct PiperEdge {
   std::vector<double> entering;  ///< [index into degrees of `to`]: bytes the receiver adds
 };
 
-/// What is planned for.
+/// The devices and the mini-batch that Piper plans for.
 struct PiperSetting {
   int devices = 1;        ///< K
   double memory = 0;      ///< M: bytes of a device
@@ -56,8 +56,8 @@ struct PiperWorkload {
 
 Dag dag_of(const PiperWorkload& workload);
 
-/// In what a file writes `timePerSample`: the format does not say, and the published files differ (BERT
-/// seconds; GNMT and ResNet milliseconds, though the published program takes both for seconds).
+/// Unit of a file's `timePerSample`: the format does not say, and the published files differ (BERT seconds;
+/// GNMT and ResNet milliseconds, though the published program takes both for seconds).
 enum class PiperTime { seconds, milliseconds };
 
 /// Throws BadInput naming file and key ("nodes[3].TMPCs.2[1].timePerSample") on malformed text, missing keys,
@@ -69,8 +69,8 @@ PiperWorkload parse_piper(const std::string& text, const std::string& file, Pipe
 PiperWorkload load_piper(const std::string& path, PiperTime unit);
 
 /// The layers at their smallest degree, plain, as a model of ours in which one sample is one micro-batch of
-/// Piper's: weights in numbers of four bytes, the largest outgoing edge as the one output tensor, `a` as kept
-/// bytes. What `b` holds beyond weights and gradients has no place in it.
+/// Piper's: weights in numbers of four bytes, the largest outgoing edge as the one output tensor, `a` as
+/// saved activations. What `b` holds beyond weights and gradients has no place in it.
 OpGraph op_graph_of(const PiperWorkload& workload, const std::string& name);
 
 }  // namespace penstock::graph

@@ -8,9 +8,9 @@
 
 namespace penstock::graph {
 
-/// Of one sample, forward and backward, nothing twice: the "model FLOPs" of Chowdhery et al., PaLM, 2022,
-/// appendix B. Differs in that they are the sum over the graph's operators, not 6 N + 12 L H Q T per token.
-/// Zero of graphs that are known through a profile only.
+/// FLOPs of one sample, forward and backward, nothing twice: the "model FLOPs" of Chowdhery et al., PaLM,
+/// 2022, appendix B. Differs in that they are the sum over the graph's operators, not 6 N + 12 L H Q T per
+/// token. Zero of graphs that are known through a profile only.
 core::Flops training_flops(const OpGraph& graph);
 
 /// Tokens of a sample: the queries of every attention that no other attention stands before, whole operators

@@ -110,15 +110,15 @@ class Update {
   virtual ~Update() = default;
   /// "moment", "variance" as the rule asks, and "master" where parameters are not stored in fp32; all fp32.
   virtual const std::vector<Slot>& state() const = 0;
-  /// From the parameters `before`, which may be the same buffer. `state` starts as zeros, "master" as the
-  /// parameters. `step` counts from 1.
+  /// Updates `parameters` from `before`, which may be the same buffer. `state` starts as zeros, "master" as
+  /// the parameters. `step` counts from 1.
   virtual void run(Buffer& parameters, const Buffer& before, const Buffer& gradient,
                    std::span<Buffer* const> state, std::int64_t step, Stream& stream) = 0;
 };
 
 class Collectives;
 
-/// By what devices of several processes find each other; their processes pass it on.
+/// Token by which devices of several processes find each other; their processes pass it on.
 using Invitation = std::vector<std::byte>;
 
 /// One device. Not thread-safe, but `allocate` may be called beside all else, as may `copy` and `add` on
@@ -150,13 +150,13 @@ class Backend {
   virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
                                               Precision precision) = 0;
 
-  /// By its vendor's library, among `ranks`, which this is one of. Null where there are none for these.
-  /// Throws core::Error where the library fails. Ranks of other processes are null: all who host some then
-  /// ask for the same, with the invitation that one of them has made for it, and it is ready once
-  /// Collectives::settled says so of their ranks.
+  /// Collectives of the vendor's library among `ranks`, of which this backend is one. Null where the library
+  /// has none for these. Throws core::Error where the library fails. Ranks of other processes are null: all
+  /// who host some then ask for the same, with the invitation that one of them has made for it, and it is
+  /// ready once Collectives::settled says so of their ranks.
   virtual std::unique_ptr<Collectives> collectives(const std::vector<Backend*>& ranks,
                                                    const Invitation& invitation = {});
-  /// For one such group of ranks; empty where devices of other processes cannot be reached.
+  /// Invitation for one such group of ranks; empty where devices of other processes cannot be reached.
   virtual Invitation invite() { return {}; }
 };
 

@@ -5,9 +5,9 @@
 
 namespace penstock::kernels {
 
-/// Of a fixed set of devices, its ranks. Each rank calls from a thread of its own, all the same calls in the
-/// same order; `stream` is of the rank's backend, and the work is done when that has done it. Floating
-/// elements; every rank ends with the same bits of a sum.
+/// Collectives of a fixed set of devices, its ranks. Each rank calls from a thread of its own, all the same
+/// calls in the same order; `stream` is of the rank's backend, and the work is done when that has done it.
+/// Floating elements; every rank ends with the same bits of a sum.
 class Collectives {
  public:
   virtual ~Collectives() = default;
@@ -18,15 +18,15 @@ class Collectives {
   /// values = all ranks' parts, in the order of ranks.
   virtual void all_gather(std::size_t rank, const Buffer& part, Buffer& values, Stream& stream) = 0;
 
-  /// From one rank to another, which calls `receive` for buffers of the same sizes; what both call for comes
-  /// in one order. Behind the caller: before the rank's next call, or an event of the stream, it has settled.
+  /// Sends from one rank to another, which calls `receive` for buffers of the same sizes, in the same order.
+  /// Behind the caller: before the rank's next call, or an event of the stream, it has settled.
   virtual void send(std::size_t rank, std::size_t to, const std::vector<const Buffer*>& values,
                     Stream& stream) = 0;
   virtual void receive(std::size_t rank, std::size_t from, const std::vector<Buffer*>& values,
                        Stream& stream) = 0;
   /// Whether all that a rank has called for is on its streams; throws what it failed with.
   virtual bool settled(std::size_t rank) = 0;
-  /// What is under way ends, its results worthless; later calls throw. From any thread.
+  /// Aborts what is under way, whose results are then undefined; later calls throw. From any thread.
   virtual void abort() = 0;
 };
 

@@ -23,9 +23,9 @@ std::unique_ptr<Backend> open_device(const std::string& device, int threads = 0)
 struct MachineShare {
   std::size_t before = 0, own = 0, all = 0;
 };
-/// What to open for number `index` of this process's devices: `device` itself, but for "cuda", which is all
-/// GPUs that the process sees: one each, after those of processes before. Where they are too few for all, the
-/// process has them for itself: one each, or a partition each of equal size.
+/// Name of the device to open as number `index` of this process's devices: `device` itself, but for "cuda",
+/// which is all GPUs that the process sees: one each, after those of processes before. Where they are too few
+/// for all, the process has them for itself: one each, or a partition each of equal size.
 std::string device_for(const std::string& device, std::size_t index, const MachineShare& share);
 
 /// The device and those of its kind beside it, to be opened together: of a GPU the machine's others, of a

@@ -1,5 +1,5 @@
 #pragma once
-// Collectives of a tensor-parallel group: what makes one placement of another.
+// Collectives of a tensor-parallel group that convert one placement into another.
 
 #include <span>
 #include <vector>
@@ -16,7 +16,7 @@ struct GroupCollective {
     all_to_all,  ///< every device keeps one part of its part
   };
   Kind kind;
-  core::OpId op;      ///< whose pass waits for it
+  core::OpId op;      ///< operator whose pass waits for the collective
   core::Bytes bytes;  ///< per sample, of the whole tensor
 };
 
@@ -25,16 +25,16 @@ struct Collectives {
   void add(const Collectives& more);
 };
 
-/// Those that add up an operator's own partial sums: of its output, and of the gradient of each of its
+/// Collectives that add up an operator's partial sums: of its output, and of the gradient of each of its
 /// inputs.
 Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how);
 /// The same, of the gradients of these inputs alone.
 Collectives sums(const graph::OpGraph& graph, core::OpId op, plan::Partition how,
                  std::span<const core::OpId> inputs);
 
-/// Of a tensor that is placed as `from`, for all readers that need it as `to`, of which `reader` is the
-/// first: replicated to sharded is free and gathers the gradient, sharded to replicated gathers, one axis to
-/// another is an all-to-all and one back.
+/// Collectives that convert a tensor placed as `from` for all readers that need it as `to`, of which `reader`
+/// is the first: replicated to sharded is free and all-gathers the gradient, sharded to replicated is an
+/// all-gather, one axis to another is an all-to-all, and one back for the gradient.
 Collectives convert(const graph::OpGraph& graph, core::OpId producer, Placement from, Placement to,
                     core::OpId reader);
 

@@ -5,9 +5,9 @@
 
 namespace penstock::layout {
 
-/// In the words of GSPMD (Xu et al., 2021) and DTensor, of one mesh dimension: replicated, or sharded along
-/// an axis. Partial sums are no placement that anything keeps: they are added, or scattered, as they are
-/// made.
+/// Placement on one mesh dimension, in the terms of GSPMD (Xu et al., 2021) and DTensor: replicated, or
+/// sharded along an axis. No tensor stays partial: partial sums are all-reduced, or reduce-scattered, as they
+/// are made.
 enum class Placement : std::uint8_t {
   replicate,
   shard_batch,     ///< by samples

@@ -1,5 +1,5 @@
 #pragma once
-// What an operator asks of placements: one rule per kind of operator.
+// Placements that an operator needs and makes: one rule per kind of operator.
 
 #include <optional>
 
@@ -20,12 +20,12 @@ struct Rule {
   std::optional<WeightAxis> weights{};     ///< nothing: every device has all of them
 };
 
-/// Of an operator that is divided so. A matrix by columns reads all and makes a shard, by rows the other way
-/// round; attention is divided by heads: its projections by columns, its output by rows. What works number by
-/// number, or channel by channel, reads and makes shards alike. What a profile knows by name alone is taken
-/// for a matrix where it has weights. Differs: a table divided by rows reads all ids, whose few bytes are
-/// taken for sharded; a norm of a tensor sharded by features exchanges its statistics for nothing; batches
-/// with fewer samples than there are devices round up.
+/// Rule of an operator that is divided in that way. A column-parallel matrix reads all and makes a shard, a
+/// row-parallel one the other way round; attention is divided by heads: its projections by columns, its
+/// output by rows. Element-wise and channel-wise operators read and make shards alike. An operator that a
+/// profile knows by name alone is taken for a matrix where it has weights. Differs: a table divided by rows
+/// reads all ids, whose few bytes are taken for sharded; a norm of a tensor sharded by features exchanges its
+/// statistics for nothing; batches with fewer samples than there are devices round up.
 Rule rule(const graph::Operator& op, plan::Partition how);
 
 }  // namespace penstock::layout

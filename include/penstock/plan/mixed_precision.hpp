@@ -1,5 +1,5 @@
 #pragma once
-// In which numbers a parameter is held while it is trained.
+// Precisions of weights, gradients and optimizer state during training.
 
 #include <optional>
 #include <string_view>
@@ -17,8 +17,8 @@ struct MixedPrecision {
   cluster::Precision gradients;              ///< summed over micro-batches, then among replicas
   cluster::Precision state;                  ///< each of the optimizer's moments
   std::optional<cluster::Precision> master;  ///< weights that the optimizer updates and rounds to the others
-  /// Of a pass' gradients, where they lie beside the sums that they are added to (DeepSpeed's
-  /// BF16_Optimizer).
+  /// Precision of a pass' gradients, where they are stored beside the sums that they are added to
+  /// (DeepSpeed's BF16_Optimizer).
   std::optional<cluster::Precision> pass_gradients{};
   friend bool operator==(const MixedPrecision&, const MixedPrecision&) = default;
 };
@@ -27,7 +27,7 @@ struct MixedPrecision {
 /// mixed_fp16: fp16 weights and gradients, the others in fp32, as DeepSpeed; deepspeed_bf16: mixed_bf16 with
 /// gradients of a pass in bf16 besides. Throws BadInput for another name.
 MixedPrecision mixed_precision(std::string_view name);
-/// One of those names, or "" where it has none.
+/// The name of a precision, or "" where it has none.
 std::string_view name(const MixedPrecision& precision);
 
 /// Bytes of one number. tf32 is a rate of products, whose numbers are held in fp32.

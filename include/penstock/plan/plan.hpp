@@ -21,7 +21,8 @@ namespace penstock::plan {
 /// fourth types I, III and II; layout/rule.hpp says what each asks for, cost/sharding.hpp what it costs.
 enum class Partition : std::uint8_t { whole, batch, column, row, sequence };
 std::string_view name(Partition partition);
-/// Also of the words of older files: output (column), input (row). Throws BadInput for an unknown name.
+/// A partition by its name; words of older files are read too: output (column), input (row). Throws BadInput
+/// for an unknown name.
 Partition partition(std::string_view name);
 
 /// GraphPipe (Jeon et al., ASPLOS 2025, section 3) calls it S_i = (G_i, b_i, D_i, Pi_i).
@@ -38,9 +39,8 @@ struct Stage {
   /// Devices that run every operator of a replica together (Shoeybi et al., Megatron-LM, 2019).
   int tensor_parallel = 1;
   std::map<core::OpId, Partition>
-      partition{};  ///< of some operators; the others follow the rule of layout/infer.hpp
-  std::vector<std::int64_t>
-      shares{};  ///< what each device of a group takes of an operator, in proportion; empty: all the same
+      partition{};                     ///< of some operators; the others follow the rule of layout/infer.hpp
+  std::vector<std::int64_t> shares{};  ///< shares of the devices of a group in an operator; empty: all equal
   /// ZeRO stage (Rajbhandari et al., SC 2020): replicas share optimizer state (1), gradients too (2), weights
   /// too (3).
   int zero = 0;
@@ -81,7 +81,7 @@ struct Compression {
 /// Gradients of DistributedDataParallel's buckets, unless it is told otherwise (bucket_cap_mb).
 inline constexpr core::Bytes kUsualBucket{std::int64_t{25} << 20};
 
-/// What is trained with, besides model and cluster.
+/// Setting of the training, besides model and cluster.
 struct Training {
   std::int64_t mini_batch = 1;  ///< samples per iteration
   Optimizer optimizer = Optimizer::sgd;
@@ -92,12 +92,12 @@ struct Training {
   /// after the pass.
   core::Bytes bucket = kUsualBucket;
 
-  /// What belongs to so many bytes of weights, in bytes: gradients as they are summed, the same with those
-  /// of a pass where these lie beside, and as they are sent; the optimizer's moments and master weights, and
-  /// what an update reads and writes: gradients (read), moments and the weights it updates (both), the
-  /// model's weights where these are others (written). With master weights gradients are set to zero, their
-  /// norm is taken and they are scaled by it besides, as mixed precision asks for (Micikevicius et al., ICLR
-  /// 2018, section 3.2) and Megatron-LM does.
+  /// Bytes that belong to so many bytes of weights: gradients as they are summed, the same with those of a
+  /// pass where these lie beside, and as they are sent; the optimizer's moments and master weights, and what
+  /// an update reads and writes: gradients (read), moments and the weights it updates (both), the model's
+  /// weights where these are others (written). With master weights gradients are set to zero, their norm is
+  /// taken and they are scaled by it besides, as mixed precision asks for (Micikevicius et al., ICLR 2018,
+  /// section 3.2) and Megatron-LM does.
   core::Bytes gradients(core::Bytes weights) const;
   core::Bytes held_gradients(core::Bytes weights) const;
   core::Bytes sent_gradients(core::Bytes weights) const;
@@ -122,7 +122,7 @@ struct ClusterRef {
 struct Plan {
   ModelRef model;
   ClusterRef cluster;
-  std::string planner;  ///< who made it; "hand" for a plan written by hand
+  std::string planner;  ///< name of the planner; "hand" for a plan written by hand
   Training training;
   std::string schedule = "1f1b";  ///< a family of schedule::families(), or a schedule file (*.csv)
   std::vector<Stage> stages;      ///< in topological order of the stage graph
@@ -137,7 +137,8 @@ bool asynchronous(const Plan& plan);
 inline std::int64_t samples_per_device(std::int64_t micro_batch, std::int64_t replicas) {
   return (micro_batch + replicas - 1) / replicas;
 }
-/// The same of a stage's devices, which share a micro-batch or take them in turn.
+/// Samples of a micro-batch on the fullest of a stage's devices, which share a micro-batch or take them in
+/// turn.
 std::int64_t samples_per_device(const Plan& plan, const Stage& stage);
 
 /// Stages that share their devices run on one rank; ranks are numbered by their first stage. Indexed by

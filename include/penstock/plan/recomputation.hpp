@@ -25,10 +25,10 @@ struct Recomputation {
     core,    ///< each core of attention is one (graph/attention_core.hpp; Megatron-LM's "selective")
   };
   Of of = Of::nothing;
-  /// Of a stage: as soon as the device is free, ahead of the gradient (torchgpipe). Else when the gradient is
-  /// there, inside the backward pass (Megatron-LM, DeepSpeed, PyTorch).
+  /// A stage is recomputed as soon as the device is free, ahead of the gradient (torchgpipe). Else when the
+  /// gradient is there, inside the backward pass (Megatron-LM, DeepSpeed, PyTorch).
   bool early = false;
-  /// Of layers: only the stage's first so many (Megatron-LM's "block" method); 0: all.
+  /// Number of the stage's first layers that are recomputed (Megatron-LM's "block" method); 0: all.
   std::int64_t first = 0;
 
   explicit operator bool() const { return of != Of::nothing; }
@@ -58,8 +58,8 @@ std::string_view layer_of(std::string_view operator_name);
 std::vector<std::vector<core::OpId>> segments(const graph::OpGraph& graph,
                                               std::span<const core::OpId> operators,
                                               const Recomputation& recomputation);
-/// Of a stage that recomputes selectively, its operators with a core inside, ascending: of these the core
-/// alone is computed again.
+/// Operators with a core inside, ascending, of a stage that recomputes selectively: their core alone is
+/// computed again.
 std::vector<core::OpId> inner_cores(const graph::OpGraph& graph, std::span<const core::OpId> operators,
                                     const Recomputation& recomputation);
 /// Whether there is something among the operators to compute again.

@@ -17,12 +17,13 @@ struct SharedParameters {
   std::vector<core::StageId> stages;  ///< ascending, the owner's among them; two or more
 };
 
-/// By owner, ascending (OpGraph::owner). Precondition: every operator is in one stage.
+/// Shared parameters of a plan by owner, ascending (OpGraph::owner). Precondition: every operator is in one
+/// stage.
 std::vector<SharedParameters> shared_parameters(const graph::OpGraph& graph, const Plan& plan);
 
 /// The stage of the owner.
 core::StageId home(const SharedParameters& shared, const Plan& plan);
-/// Those of the stages that run on this device; empty where none does.
+/// Sharing stages that run on this device; empty where none does.
 std::vector<core::StageId> stages_on(const SharedParameters& shared, const Plan& plan, core::DeviceId device);
 /// Devices of all the stages, each once, in the order of the stages.
 std::vector<core::DeviceId> devices(const SharedParameters& shared, const Plan& plan);

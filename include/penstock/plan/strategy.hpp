@@ -16,7 +16,7 @@ struct Extent {
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 std::string text(const Extent& extent);  ///< "2", or "1-4"
-/// As text() writes it; nothing for other texts.
+/// Reads what text() writes; nothing for other texts.
 std::optional<Extent> parse_extent(std::string_view text);
 
 struct Strategy {

@@ -36,7 +36,8 @@ struct SearchOptions {
   /// 1 the in-flight counts are tightened. Handing in the simulator is how simulated time is optimised. Must
   /// be callable from any thread; may throw LimitHit. Default: score::estimate, and the in-flight rule.
   std::function<core::Seconds(const plan::Plan&)> evaluate;
-  /// The same of a plan that is to beat a time: what is slower may get any answer above it. Optional, sooner.
+  /// Seconds of a plan that is to beat a time: a slower plan may get any answer above it. Optional; saves
+  /// time.
   std::function<core::Seconds(const plan::Plan&, core::Seconds to_beat)> evaluate_against;
   std::function<core::Seconds(const plan::Plan&)>
       at_least;  ///< evaluate's answer is never below: cheap, spares evaluations
@@ -97,7 +98,7 @@ struct PlannerChoice {
 PlannerChoice planner_choice(const std::string& text);
 /// Adds one option, "flush=true". Throws BadInput likewise.
 void set_option(PlannerChoice& choice, const std::string& text);
-/// As planner_choice reads it; options by name.
+/// Text that planner_choice reads; options by name.
 std::string written(const PlannerChoice& choice);
 
 }  // namespace penstock::planners

@@ -18,9 +18,9 @@ namespace penstock::replay {
 /// iteration of training, but for Adam, whose steps in a captured graph keep their number.
 ///
 /// Workers, one per device with instructions (others null), have run the program before, so that libraries
-/// are ready. Throws BadInput for a program of several mini-batches, after which weights lie elsewhere than
-/// before, for tensor parallelism and for parameters that stages share. Error(device_failed) where memory is
-/// out; Interrupted between launches.
+/// are ready. Throws BadInput for a program of several mini-batches, which leave weights in other buffers
+/// than before, for tensor parallelism and for parameters that stages share. Error(device_failed) where
+/// memory is out; Interrupted between launches.
 std::vector<core::Seconds> run_as_cuda_graph(const Program& program, const graph::OpGraph& graph,
                                              const plan::Plan& plan,
                                              const std::vector<DeviceWorker*>& workers, int launches,

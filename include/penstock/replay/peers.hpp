@@ -10,14 +10,16 @@
 
 namespace penstock::replay {
 
-/// All devices of a group share in the same order, each from the thread that runs its instructions.
+/// The other devices of the group. All devices share in the same order, each from the thread that runs its
+/// instructions.
 class Peers {
  public:
   using Shared = std::vector<std::span<const std::byte>>;
   virtual ~Peers() = default;
-  /// Returns once all have shared what they have and used what the others have; nobody changes it meanwhile.
-  /// `use` is called once, with what each device shares, in the order of the group. In the time of the replay
-  /// that takes `time` from when the last one comes. Throws where another device fails.
+  /// Shares data with the group: returns once every member has shared its data and used that of the others;
+  /// no member changes its data meanwhile. `use` is called once, with what each device shares, in the order
+  /// of the group. In the time of the replay that takes `time` from when the last one comes. Throws where
+  /// another device fails.
   virtual void share(const Shared& own, core::Seconds time,
                      const std::function<void(const std::vector<Shared>&)>& use) = 0;
 };

@@ -7,8 +7,8 @@
 
 namespace penstock::replay {
 
-/// Those that an MPI launcher has started. One of these lives in a process, and once; whoever makes it is the
-/// only thread that is in MPI meanwhile.
+/// Processes that an MPI launcher has started. A process makes one object of this class, once; the thread
+/// that makes it is the only one to call MPI meanwhile.
 class Processes {
  public:
   /// Throws BadInput where this build has no MPI, or where MPI does not know of as many processes: then the
@@ -26,7 +26,7 @@ class Processes {
 
   /// Devices go to processes in blocks, as a cluster counts them node by node and launchers do ranks.
   void deal(std::size_t devices) { devices_ = devices; }
-  /// Where a device's worker is.
+  /// Process that hosts a device's worker.
   int host(core::DeviceId device) const {
     return static_cast<int>(device.index() * static_cast<std::size_t>(size_) / devices_);
   }

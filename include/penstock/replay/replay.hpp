@@ -28,7 +28,7 @@ inline constexpr int kMostIterations = 10000;
 
 struct ReplayOptions {
   int warm_up = 1;       ///< iterations before those that count, 0 to kMostIterations
-  int iterations = 5;    ///< that count, 1 to kMostIterations
+  int iterations = 5;    ///< measured iterations, 1 to kMostIterations
   bool throttle = true;  ///< concurrent: messages take no less than the cluster's links say
   core::Seconds patience{
       60};  ///< longest wait of one device for another beyond the time of its work: then it is stuck
@@ -58,9 +58,9 @@ kernels::MachineShare share_of_machine(const Program& program, const Processes* 
 /// In both manners, messages that meet on a link share it max-min fairly, as in the
 /// simulator's `fair` network, and all replicas end with the same gradients, bit by bit. Replicas on GPUs of
 /// their own sum by NCCL, which knows nothing of the cluster's links. In sequential emulation a sum of
-/// gradients takes its closed form (cost::all_reduce), and nobody competes for memory bandwidth.
+/// gradients takes its closed form (cost::all_reduce), and devices do not compete for memory bandwidth.
 ///
-/// Devices of a tensor-parallel group talk to each other within a pass; side by side over shared memory, and
+/// Devices of a tensor-parallel group run collectives within a pass: side by side over shared memory, and
 /// by messages where they are of several processes (Error(limit) beyond 1 GiB in one), which takes no less
 /// than the closed form of the collective where `throttle`, in sequential emulation in that time.
 ///

@@ -1,5 +1,5 @@
 #pragma once
-// What is trained with: numbers that make a replay training, and the same one every time.
+// Setting that makes a replay a training run, the same one every time.
 
 #include <cstdint>
 
@@ -9,9 +9,10 @@
 
 namespace penstock::replay {
 
-/// Weights by (seed, operator), samples and targets by (seed, operator, number of the sample): they do not
-/// depend on how the model is cut, nor on who computes which sample. Loss: half the squared distance of what
-/// nobody reads to its target, summed over elements and samples; `rule.rate` is per sample of that sum.
+/// Weights by (seed, operator), samples and targets by (seed, operator, number of the sample): they depend
+/// neither on how the model is divided nor on which device computes which sample. Loss: half the squared
+/// distance of outputs that no operator reads to their targets, summed over elements and samples; `rule.rate`
+/// is per sample of that sum.
 struct TrainingSetup {
   std::uint64_t seed = 1;
   kernels::Precision precision = kernels::Precision::fp32;

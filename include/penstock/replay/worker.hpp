@@ -1,5 +1,5 @@
 #pragma once
-// The seam between who decides when a device does something and who does it.
+// The seam between the scheduler of a replay and the devices that execute it.
 
 #include <memory>
 #include <vector>
@@ -23,17 +23,17 @@ class Worker {
  public:
   virtual ~Worker() = default;
 
-  /// Whom it talks to while it runs instructions; before the first one, where the device is one of a
-  /// tensor-parallel group. All of the group run the same instructions.
+  /// Sets the peers of a device of a tensor-parallel group, before its first instruction. All devices of the
+  /// group run the same instructions.
   virtual void join(Peers&) {}
 
   /// Does a pass, a step, or nothing of a barrier or reduction (of a reduction what concerns the group alone:
   /// sums over samples that it has divided). Work is done when it returns.
   virtual void run(const Instruction& instruction) = 0;
 
-  /// Where the message's tensors are to be put, in their order: makes room. Once per message with bytes, when
-  /// they come: after it has been opened by the receiver and sent by the sender. Between stages of one device
-  /// by the thread of its instructions, right after `outgoing`; the same memory is not copied.
+  /// Buffers for the message's tensors, in their order: makes room. Once per message with bytes, when they
+  /// come: after it has been opened by the receiver and sent by the sender. Between stages of one device by
+  /// the thread of its instructions, right after `outgoing`; the same memory is not copied.
   virtual std::vector<Region> incoming(const Message& message) = 0;
   /// What the message's tensors hold; once per message with bytes, after the instruction that sends it. They
   /// keep their values as long as the regions are held.
@@ -43,8 +43,8 @@ class Worker {
   /// backward pass has run: what replicas sum up, in the same order on each. Asked after the REDUCE_GRAD; the
   /// sum is written there before the STEP, beside later passes.
   virtual std::vector<Region> gradients(core::StageId stage) = 0;
-  /// The same of what the stage shares with others: of its copy of the owner's parameters. `gradients` is
-  /// without them.
+  /// Gradients of the parameters that the stage shares with others: of its copy of the owner's. `gradients`
+  /// is without them.
   virtual std::vector<Region> shared_gradients(core::StageId stage, core::OpId owner) = 0;
   virtual kernels::Backend& backend() = 0;
 

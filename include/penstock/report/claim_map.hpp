@@ -1,5 +1,5 @@
 #pragma once
-// Where a claim holds: a picture of every value it is made of.
+// Picture of where a claim holds, with every value it is made of.
 
 #include <string>
 

@@ -55,7 +55,7 @@ struct ClaimMap {
 struct Claim {
   std::string what;    ///< in words
   std::string source;  ///< paper, and the figure, table or section in it
-  Interval paper;      ///< what it states
+  Interval paper;      ///< interval that the paper states
   Measure measure;
   double tolerance = 0;        ///< share by which a number may miss the paper's
   std::optional<double> even;  ///< the value that speaks for neither side: 1 for ratios
@@ -83,7 +83,7 @@ struct ClaimValue {
   std::size_t row;  ///< of `Measure::of`
   double value;
 };
-/// Before `along` and `reduce`. Throws as check.
+/// Values of a claim before `along` and `reduce`. Throws as check.
 std::vector<ClaimValue> values(const Claim& claim, const Rows& rows);
 /// What a row has in a column. Throws BadInput for a column that rows do not have.
 const std::string& text_of(const Rows& rows, std::size_t row, const std::string& column);

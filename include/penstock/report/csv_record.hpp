@@ -22,7 +22,7 @@ class CsvRecord {
   std::string text(const std::string& column) const;
   std::string word(const std::string& column, const std::vector<std::string>& known) const;
   std::int64_t count(const std::string& column, std::int64_t least, std::int64_t most) const;
-  /// With blanks between; none where the field is empty.
+  /// Whole numbers with blanks between; none where the field is empty.
   std::vector<std::int64_t> counts(const std::string& column, std::int64_t least, std::int64_t most) const;
   double positive(const std::string& column) const;  ///< finite, above zero
   [[noreturn]] void fail(const std::string& column, const std::string& message) const;
@@ -37,7 +37,7 @@ class CsvRecord {
   std::string file_;
 };
 
-/// Those below the header.
+/// Records below the header.
 std::vector<CsvRecord> csv_records(const std::string& text, const std::string& file);
 
 }  // namespace penstock::report

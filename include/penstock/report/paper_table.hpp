@@ -12,7 +12,7 @@ namespace penstock::report {
 /// shows its status. GitHub-flavoured Markdown.
 std::string to_markdown(std::span<const CellResult> rows);
 
-/// The same as a `tabular` for LaTeX with the package booktabs.
+/// The same table as a `tabular` for LaTeX with the package booktabs.
 std::string to_latex(std::span<const CellResult> rows);
 
 }  // namespace penstock::report

@@ -17,7 +17,7 @@ struct PublishedPrediction {
   double gib = 0;      ///< peak of the fullest device
 };
 
-/// Of one set. Errors are predicted over measured less one.
+/// Errors of one set of runs: predicted over measured less one.
 struct PublishedErrors {
   std::string set;
   std::size_t runs = 0;
@@ -27,7 +27,7 @@ struct PublishedErrors {
   /// the measurements do (core::kendall_tau), and how much longer than the group's fastest run the one takes
   /// that is predicted to be fastest. Nothing where no group has two runs.
   std::optional<double> tau, regret;
-  std::size_t memory_runs = 0;   ///< whose memory was measured
+  std::size_t memory_runs = 0;   ///< runs with measured memory
   std::optional<double> memory;  ///< mean of the error's size
 };
 
@@ -35,7 +35,7 @@ struct PublishedErrors {
 std::vector<PublishedErrors> published_errors(std::span<const PublishedPrediction> predictions);
 /// One row per set.
 std::string published_errors_table(const std::vector<PublishedErrors>& errors, const Screen& screen);
-/// For programs. Predictions by what they stand on, which is the column `costs`.
+/// CSV for programs. Predictions by the costs they stand on, which is the column `costs`.
 using Rungs = std::vector<std::pair<std::string, std::span<const PublishedPrediction>>>;
 std::string published_errors_csv(const Rungs& rungs);  ///< a row per set
 std::string predictions_csv(const Rungs& rungs);       ///< a row per run

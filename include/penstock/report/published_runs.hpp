@@ -11,7 +11,7 @@ namespace penstock::report {
 /// One iteration of a Transformer. Its ranks are numbered tensor, then data, then pipeline parallel.
 struct PublishedRun {
   int line = 0;         ///< of the file
-  std::string set, id;  ///< who measured it, and which run
+  std::string set, id;  ///< publisher, and name of the run
   std::string group;    ///< runs of one group differ in nothing but how they are divided
   std::string cluster;
   int devices = 0;

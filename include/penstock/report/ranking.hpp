@@ -9,7 +9,8 @@
 
 namespace penstock::report {
 
-/// By simulated throughput, falling; equal ones and those without a plan in the given order, the latter last.
+/// Rows by simulated throughput, falling; equal ones and those without a plan in the given order, the latter
+/// last.
 std::vector<CellResult> ranked(std::vector<CellResult> rows);
 
 /// One line per row: planner, throughput, strategy, utilisation, memory, estimated and simulated iteration

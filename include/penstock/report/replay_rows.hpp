@@ -60,8 +60,8 @@ std::string to_json(const ReplayTable& table, const Provenance& provenance);
 /// The rows that to_json wrote. Throws BadInput naming file and row.
 std::vector<ReplayRow> parse_replay_rows(const std::string& text, const std::string& file);
 
-/// For people: a line per plan, then mean and worst error of time and memory, noisy plans told apart, and
-/// Kendall's tau of the ranking over all plans and over those of one (model, devices).
+/// Table for people: a line per plan, then mean and worst error of time and memory, noisy plans told apart,
+/// and Kendall's tau of the ranking over all plans and over those of one (model, devices).
 std::string replay_table(const ReplayTable& table, const Screen& screen = {});
 
 }  // namespace penstock::report

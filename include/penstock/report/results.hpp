@@ -44,7 +44,7 @@ struct CellResult {
   std::optional<std::int64_t> peak_memory_bytes;  ///< of the fullest device
   std::optional<double> search_s;      ///< wall time of the planner, its judging of candidates included, also
                                        ///< where it found nothing; cells run side by side share the cores
-  std::optional<double> judging_s;     ///< of that, simulating candidates, summed over threads
+  std::optional<double> judging_s;     ///< part of it spent on simulating candidates, summed over threads
   std::optional<std::int64_t> states;  ///< table rows the planner computed
   std::optional<std::int64_t>
       search_memory_bytes;  ///< growth of the process's resident memory during the search, at its
@@ -55,7 +55,7 @@ struct CellResult {
                        ///< input: ...", "internal: ..."
   std::string setting{};   ///< "optimizer=adam network=fifo": further axes of an experiment
   std::string date{};      ///< of the search, ISO 8601, where cells of an experiment come from several runs
-  std::string hardware{};  ///< that searched, likewise
+  std::string hardware{};  ///< machine of the search, likewise
 };
 
 /// Model, cluster, devices, planner, mini-batch, setting: what tells the rows of an experiment apart.

@@ -8,8 +8,8 @@
 
 namespace penstock::report {
 
-/// For people: the iteration with its interval, exposed communication and peak memory in total and per stage,
-/// durations and starts by kind of task.
+/// Table for people: the iteration with its interval, exposed communication and peak memory in total and per
+/// stage, durations and starts by kind of task.
 std::string comparison_table(const ReplayRow& row, const trace::Comparison& comparison,
                              const Screen& screen = {});
 

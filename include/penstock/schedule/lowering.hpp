@@ -1,5 +1,6 @@
 #pragma once
-// From a schedule of computations to one that a runtime executes: full backwards and messages.
+// Lowering: turns a schedule of computations into one that a runtime executes, with full backwards and
+// messages.
 
 #include <cstddef>
 
@@ -10,20 +11,20 @@ namespace penstock::schedule {
 /// Drops idle cells and joins an I directly followed by the W of the same stage and micro-batch into a B.
 Schedule merge_backwards(const Schedule& schedule);
 
-/// Where stages are sharded over data-parallel replicas: UNSHARDs a stage before a rank's first pass of it
-/// and RESHARDs it when it is none of the `window` stages that the rank runs next, counted without doubles;
-/// at the end all. Drops idle cells. The rule of torch.distributed.pipelining's _add_unshard_reshard, whose
-/// window is 3: one stage forward, one backward, one on its way.
+/// Adds UNSHARD and RESHARD where stages are sharded over data-parallel replicas: UNSHARDs a stage before a
+/// rank's first pass of it and RESHARDs it when it is none of the `window` stages that the rank runs next,
+/// counted without doubles; at the end all. Drops idle cells. The rule of torch.distributed.pipelining's
+/// _add_unshard_reshard, whose window is 3: one stage forward, one backward, one on its way.
 Schedule add_unshards(const Schedule& schedule, std::size_t window = 3);
 
 /// Adds a stage's REDUCE_GRAD right after the W or B that completes its gradients: the last of its
 /// micro_batches(schedule). The rule of _add_reduce_grad.
 Schedule add_reductions(const Schedule& schedule);
 
-/// Adds a send after every pass whose result another rank needs, and its receive to that rank's row. Ranks
+/// Adds a send after every pass whose result another rank needs, and its receive to that rank's order. Ranks
 /// take turns, one action per turn, an idle cell being one; a receive is queued the moment its send is. The
-/// rule of torch.distributed.pipelining's _add_send_recv, so that both give the same rows; the schedule must
-/// be free of violations and without messages.
+/// rule of torch.distributed.pipelining's _add_send_recv, so that both give the same orders; the schedule
+/// must be free of violations and without messages.
 Schedule add_messages(const Schedule& schedule);
 
 /// How many steps the schedule takes when every action, messages included, takes one and a rank that is

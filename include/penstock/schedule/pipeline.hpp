@@ -22,7 +22,7 @@ struct Task {
 /// Token form, one cell per task: "F0 F1 B0 F2 B1 B2".
 std::string tokens(const std::vector<Task>& row);
 
-/// The row of one stage as actions of a schedule.
+/// The order of one stage as actions of a schedule.
 RankOrder rank_order(std::int32_t stage, const std::vector<Task>& tasks);
 
 /// Times of one micro-batch; none is negative.
@@ -52,8 +52,8 @@ struct Pipeline {
   bool full_duplex = true;
 };
 
-/// What is wrong with it, in words; empty when nothing is. Times whose sum over the iteration leaves the
-/// clock are a violation.
+/// The first rule that the pipeline breaks, in words; empty when there is none. Times whose sum over the
+/// iteration leaves the clock are a violation.
 std::string violation(const Pipeline& pipeline);
 
 /// Throws BadInput where `violation` finds something, and a limit error for more than plan::kMostPasses
@@ -83,8 +83,8 @@ struct Unrolled {
   std::vector<std::vector<std::size_t>> steps_of;  ///< by machine: its forward, its backward, or both
 };
 
-/// A row of tasks per machine: stages, then links. With full duplex link e has rows S + 2e (forward) and S +
-/// 2e + 1.
+/// An order of tasks per machine: stages, then links. With full duplex link e has rows S + 2e (forward) and S
+/// + 2e + 1.
 using MachineOrder = std::vector<std::vector<Task>>;
 
 struct PipelineRun {

@@ -59,10 +59,10 @@ std::vector<std::string> order_violations(const plan::Plan& plan, const Schedule
 /// The most micro-batches each stage holds at once, from the start of their forward to the end of their
 /// backward pass or weight gradient.
 std::vector<std::int32_t> most_held(const Schedule& order);
-/// The same of those that are recomputed, from their R on.
+/// The most recomputed micro-batches each stage holds at once, from their R on.
 std::vector<std::int32_t> most_recomputed(const Schedule& order);
 
-/// Of the plan's schedule; one with a flush waits for all.
+/// Weight policy of the plan's schedule; one with a flush waits for all.
 const WeightPolicy& weight_policy(const plan::Plan& plan);
 
 /// Weight-sized buffers each stage holds at most beside its weights and their gradients: older versions,

@@ -30,8 +30,8 @@ enum class ActionKind : std::uint8_t {
   barrier,     ///< BARRIER: every rank waits until all have come to theirs
 };
 
-/// One cell. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining; the
-/// last five passes are ours.
+/// One action. The grammar, the split of B into I and W, and the names follow torch.distributed.pipelining;
+/// the last five passes are ours.
 struct Action {
   ActionKind kind = ActionKind::idle;
   std::int32_t stage = -1;                 ///< -1 when idle or a barrier; of a pair: the forward's

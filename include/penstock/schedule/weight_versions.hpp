@@ -14,7 +14,7 @@ namespace penstock::schedule {
 /// The weights a forward pass uses.
 enum class ForwardWeights : std::uint8_t {
   newest,      ///< all updates the stage has made
-  as_entered,  ///< those the micro-batch met in stage 0
+  as_entered,  ///< those that its forward pass in stage 0 used
   one_behind,  ///< all but the last of the updates that sequential training would have made by then
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which weights the passes of a plan's rows use.
+// Which weights the passes of a plan use.
 
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ namespace penstock::schedule {
 /// [rank][replica][position in the row]: updates in the weights that a pass uses; -1 of what uses none.
 using WeightsUsed = std::vector<std::vector<std::vector<std::int32_t>>>;
 
-/// By the schedule's policy (weight_versions.hpp), applied to the STEPs that stand in the rows: an update
+/// Weights by the schedule's policy (weight_versions.hpp), applied to the STEPs of the order: an update
 /// exists once its own has been run. Where replicas hide a reduction, that is later than weight_versions
 /// counts, which makes an update with the last gradient it is of. Recomputation uses what the backward pass
 /// after it uses; a prediction, what it starts from. Throws BadInput naming rank and pass where a policy asks

@@ -18,7 +18,8 @@ struct Network {
   std::vector<cost::AllReduce> all_reduce;  ///< the slowest of the consecutive groups a placement may use
   core::Bytes bucket;  ///< of weights, whose gradients are reduced together (Training::bucket); 0: all
 };
-/// Of stages on so many devices; of all sizes when none are named. Bytes are those before compression.
+/// Assumed network for stages on so many devices; for all sizes when none are named. Bytes are those before
+/// compression.
 Network assume_network(const cluster::Cluster& cluster, const plan::Training& training,
                        std::vector<int> sizes = {});
 
@@ -61,7 +62,8 @@ struct Estimate {
 /// iteration is never shorter than the whole path.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);
-/// Of many plans: `network` is assumed once, of sizes_in() all of them, with the problem's compression.
+/// Estimate of one of many plans: `network` is assumed once, of sizes_in() all of them, with the problem's
+/// compression.
 Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
                   const Network& network);
 /// Device and replica counts of its stages, ascending: what its estimate asks the network for.

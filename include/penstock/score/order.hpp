@@ -19,7 +19,7 @@ schedule::Schedule order_of(const cost::Problem& problem, const plan::Plan& plan
 /// structurally valid.
 schedule::ScheduledPlan scheduled(const cost::Problem& problem, plan::Plan plan);
 
-/// As schedule::derive_in_flight; list_order holds what its order without limits holds.
+/// Sets in-flight counts as schedule::derive_in_flight; list_order gets what its order without limits holds.
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan);
 
 }  // namespace penstock::score

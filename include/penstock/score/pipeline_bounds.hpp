@@ -40,8 +40,8 @@ struct PipelineBounds {
   const Bound& best() const;               ///< the largest; the first among equals
 };
 
-/// For every order of tasks and every way to pause in between. Takes a few steps per stage and link, for
-/// stages with room < M a walk through all. Throws BadInput for a pipeline with a violation.
+/// Bounds for every order of tasks and every way to pause in between. Takes a few steps per stage and link,
+/// for stages with room < M a walk through all. Throws BadInput for a pipeline with a violation.
 PipelineBounds pipeline_bounds(const schedule::Pipeline& pipeline);
 
 }  // namespace penstock::score

@@ -35,9 +35,9 @@ struct PlanBound {
   core::Picoseconds time;
 };
 
-/// Of the iteration, for every order of whole passes within the in-flight counts. Nothing where micro-batch
-/// sizes differ, and for plans whose schedule splits backward passes, shares devices or does not flush: an
-/// input gradient that leaves early beats it.
+/// Lower bound on the iteration for every order of whole passes within the in-flight counts. Nothing where
+/// micro-batch sizes differ, and for plans whose schedule splits backward passes, shares devices or does not
+/// flush: an input gradient that leaves early beats it.
 std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
                                      Reduction reduction = Reduction::closed_form);
 

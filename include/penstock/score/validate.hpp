@@ -1,5 +1,5 @@
 #pragma once
-// The judge: is this plan valid on this cluster, in every respect? Knows nothing of planners.
+// Validity: is this plan valid on this cluster, in every respect? Knows nothing of planners.
 
 #include <string>
 #include <vector>

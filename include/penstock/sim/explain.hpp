@@ -20,7 +20,7 @@ enum class PathKind : std::uint8_t {
   latency,     ///< of a route
   transfer,    ///< bytes on their way, as long as they take with the route to themselves
   reduce,      ///< the same of an all-reduce, or all of one in closed form
-  contention,  ///< what a transfer takes beyond that because others share its links
+  contention,  ///< time of a transfer beyond that, since others share its links
 };
 std::string_view name(PathKind kind);
 
@@ -28,11 +28,11 @@ std::string_view name(PathKind kind);
 /// tied.
 enum class Cause : std::uint8_t {
   begin,    ///< of the run; nothing stands before
-  data,     ///< it needs what comes before
+  data,     ///< needs the data of the task before
   device,   ///< its device was busy
   link,     ///< a link of its route was busy (fifo)
   buffer,   ///< its receiver had no free buffer
-  barrier,  ///< it stands behind a barrier
+  barrier,  ///< waits behind a barrier
 };
 std::string_view name(Cause cause);
 
@@ -100,9 +100,9 @@ struct PathRun {
 /// equal length.
 std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most);
 
-/// What is configured and never used, in words: a collective or bucket size where no stage has gradients to
-/// reduce, devices that serve no stage, in-flight counts that the order never fills, given routes of the
-/// cluster that nothing takes.
+/// Settings without effect, in words: a collective or bucket size where no stage has gradients to reduce,
+/// devices that serve no stage, in-flight counts that the order never fills, given routes of the cluster that
+/// nothing takes.
 std::vector<std::string> unused(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 

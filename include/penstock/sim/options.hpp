@@ -1,5 +1,5 @@
 #pragma once
-// What a simulation assumes about the world beyond plan and cluster.
+// Assumptions of a simulation beyond plan and cluster.
 
 #include <cstdint>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace penstock::sim {
 
-/// How transfers that meet on a link get along.
+/// How transfers share a link.
 enum class NetworkModel : std::uint8_t {
   fair,  ///< transfers are flows that share links max-min fairly; the route's latency is paid once, before
   fifo,  ///< a transfer holds its whole route; each link serves one at a time, the first to become ready

@@ -1,6 +1,6 @@
 #pragma once
-// What is not as the cluster file has it: slow devices, stragglers, jitter, links that weaken or fail. Speeds
-// and bandwidths are constant between changes, as in the profiles of SimGrid (Casanova et al., JPDC 2014);
+// Perturbations of a cluster: slow devices, stragglers, jitter, links that weaken or fail. Speeds and
+// bandwidths are constant between changes, as in the profiles of SimGrid (Casanova et al., JPDC 2014);
 // differs in drawing a factor for every task.
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace penstock::sim {
 
-/// Of a factor on a task's duration, independent for every task.
+/// Distribution of a factor on a task's duration, drawn for every task.
 enum class Distribution : std::uint8_t {
   lognormal,  ///< mean one, standard deviation `width`
   normal,     ///< mean one, standard deviation `width`, cut off at zero

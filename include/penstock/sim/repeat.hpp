@@ -14,8 +14,8 @@ std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedu
                                       const SimulationOptions& options, std::size_t runs,
                                       core::StopToken stop = {});
 
-/// Of values in one unit. A quantile is one of the values: the smallest that at least its share of them do
-/// not exceed (nearest rank).
+/// Statistics of values in one unit. A quantile is one of the values: the smallest that at least its share of
+/// them do not exceed (nearest rank).
 struct Spread {
   double min = 0, median = 0, p90 = 0, p99 = 0, max = 0, mean = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// A schedule, timed: what it is worth on equal stages, without a model or a cluster.
+// Times of a schedule on equal stages, without a model or a cluster.
 
 #include <vector>
 

@@ -8,11 +8,11 @@
 
 namespace penstock::sim {
 
-/// Executes the plan in its order on the problem's cluster: every device computes in the
-/// order of its row, transfers go over the links as the network model says, gradients are reduced as the
-/// options say. An order over several mini-batches gives the time that one adds in the second half of them.
-/// The plan must be structurally valid (plan::structural_violations), the order without violations. Same
-/// inputs, same trace, on every platform. Throws an invalid-plan error when the order deadlocks.
+/// Executes the plan in its order on the problem's cluster: every device computes in the order of its rank,
+/// transfers go over the links as the network model says, gradients are reduced as the options say. An order
+/// over several mini-batches gives the time that one adds in the second half of them. The plan must be
+/// structurally valid (plan::structural_violations), the order without violations. Same inputs, same trace,
+/// on every platform. Throws an invalid-plan error when the order deadlocks.
 trace::Trace simulate(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                       const SimulationOptions& options = {});
 
@@ -24,7 +24,7 @@ trace::Summary simulate_summary(const cost::Problem& problem, const schedule::Sc
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options = {});
 
-/// The same of a plan that is to beat a time: what takes longer may get any answer above it, and gets it
+/// Iteration time of a plan that is to beat a time: a slower plan may get any answer above it, and gets it
 /// sooner.
 core::Picoseconds simulate_time_against(const cost::Problem& problem,
                                         const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,

@@ -9,7 +9,7 @@ namespace penstock::trace {
 
 using SpanVisitor = std::function<void(const Span&)>;
 
-/// What summaries read of a run. A Trace can be read so; the simulator tells a run so from its tasks, in a
+/// What summaries read of a run. A Trace can be read in this form; the simulator offers its tasks in it, in a
 /// fraction of the memory that a trace takes.
 class ByDevice {
  public:
@@ -27,7 +27,7 @@ class ByDevice {
   virtual void visit(core::DeviceId device, const SpanVisitor& visitor) const = 0;
 };
 
-/// The whole of it.
+/// The whole run as a trace.
 Trace whole(const ByDevice& run);
 
 /// A trace, which must outlive this.

@@ -52,7 +52,7 @@ struct Comparison {
   Pair peak;                                 ///< bytes, of the fullest device
   std::array<Pair, kMemoryKinds> at_peak{};  ///< [MemoryKind] bytes of that device at that moment
   std::vector<StagePair> stages;
-  std::vector<KindPair> kinds;  ///< those that occur
+  std::vector<KindPair> kinds;  ///< kinds that occur
   std::vector<TaskPair> tasks;  ///< in the measured order
   std::int64_t only_measured = 0,
                only_simulated = 0;  ///< tasks without a counterpart, such as messages on one device

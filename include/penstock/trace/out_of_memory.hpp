@@ -1,5 +1,5 @@
 #pragma once
-// Which device does not have the memory it was asked for, and what asked.
+// Devices that run out of memory, and the task that asked for more.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ struct OutOfMemory {
   core::Bytes needed;      ///< held then
   core::Bytes capacity;
   bool throughout = false;   ///< weights, gradients, optimizer and workspace alone are too much
-  std::optional<Span> span;  ///< what began then and asked: a pass on the device, or a transfer to it
+  std::optional<Span> span;  ///< task that asked for memory then: a pass on the device, or a transfer to it
   friend bool operator==(const OutOfMemory&, const OutOfMemory&) = default;
 };
 
@@ -23,7 +23,7 @@ struct OutOfMemory {
 /// later one's.
 std::vector<OutOfMemory> out_of_memory(const Trace& trace);
 void sort_by_time(std::vector<OutOfMemory>& failures);
-/// Of one device, of which the run has told the rest.
+/// Whether one device of the run is out of memory.
 std::optional<OutOfMemory> out_of_memory(const ByDevice& run, core::DeviceId id, const DeviceTrace& device);
 
 /// "device 3 runs out of memory at 12.3 ms, in the forward of micro-batch 4 on stage 2: 18.2 GiB of 16.0

@@ -20,7 +20,7 @@ struct DeviceSummary {
 
 struct Summary {
   core::Seconds iteration;
-  std::int64_t mini_batches = 1;  ///< that the run shows
+  std::int64_t mini_batches = 1;  ///< number in the run
   double samples_per_second = 0;
   double bubble = 0;                 ///< idle share of compute, mean over devices
   double exposed_communication = 0;  ///< share of the iteration, mean over devices

@@ -57,7 +57,7 @@ struct MemoryPoint {
 };
 
 struct DeviceTrace {
-  std::vector<core::StageId> stages;  ///< those it serves
+  std::vector<core::StageId> stages;  ///< stages of the device
   core::Bytes capacity;               ///< device memory
   MemoryByKind fixed{};  ///< held throughout: weights, gradients, optimizer, workspace; others zero
   std::vector<MemoryPoint> memory;  ///< in time order; first point at time zero
@@ -65,15 +65,15 @@ struct DeviceTrace {
 
 struct Trace {
   std::int64_t mini_batch = 0;  ///< samples per iteration
-  /// From the first task's start to the last task's end; of several mini-batches without a flush: what one
-  /// adds once the pipeline runs steadily.
+  /// Time from the first task's start to the last task's end; of several mini-batches without a flush: what
+  /// one adds once the pipeline runs steadily.
   core::Picoseconds iteration;
-  std::int64_t mini_batches = 1;     ///< that the spans show
+  std::int64_t mini_batches = 1;     ///< number in the spans
   std::vector<Span> spans;           ///< sorted by (start, device, kind, stage, micro_batch)
   std::vector<DeviceTrace> devices;  ///< indexed by DeviceId
 };
 
-/// When the last span ends; of one mini-batch, the iteration.
+/// End of the last span; of one mini-batch, the iteration.
 core::Picoseconds length(const Trace& trace);
 
 }  // namespace penstock::trace

@@ -28,6 +28,7 @@ class BottleneckSearch {
 
  private:
   bool bracket(Levels levels, double least) {
+    // Growing bounds, until one is met by a partition.
     constexpr double kGrowth[] = {1, 1.01, 1.05, 1.2, 1.6, 3, 12};
     for (double growth : kGrowth) {
       if (failed_ >= give_up_) return false;
@@ -46,6 +47,7 @@ class BottleneckSearch {
         const double faster = std::nextafter(best_->seconds_per_sample, 0);
         if (faster <= failed_ || !probe(levels, faster)) return true;
       }
+      // Halve the gap between the bound that failed and the best partition.
       const double half = failed_ + (best_->seconds_per_sample - failed_) / 2;
       if (!probe(levels, half)) failed_ = half;
     }
@@ -108,8 +110,10 @@ std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const
                                            core::StopToken stop, double give_up) {
   BottleneckSearch search(arrangement, table, give_up, stop);
   const double least = bottleneck_bound(table);
+  // 1. The least bottleneck without a limit on memory, a bound on the one with it.
   auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
   auto found = unlimited;
+  // 2. From there, with in-flight samples and memory counted.
   if (unlimited && unlimited->complete) found = counted(search, *unlimited);
   if (found) found->rows = search.rows();
   return found;

@@ -134,7 +134,9 @@ class DappleSearch {
     const auto range = static_cast<std::size_t>(begin * (costs_.layers + 1) + behind.begin);
     const SliceCosts& costs = *stage_costs_[static_cast<std::size_t>(move.set)];
     const PhaseTimes& times = costs.times[range];
+    // 1. The stage alone must be faster than the best plan; a longer one is not either.
     if (costs_.micro_batches * times.both() >= best_.latency) return false;
+    // 2. Its micro-batches in flight must fit: one more than the stages behind it.
     if (costs.room[range] < std::min(behind.stages + 1, costs_.micro_batches)) return true;
     Partial out{in_front(times, tail, costs_.micro_batches),
                 0,
@@ -144,6 +146,7 @@ class DappleSearch {
                 behind.begin,
                 move.set,
                 move.occupancy};
+    // 3. Latency with this stage in front, and a lower bound on any plan that continues it.
     out.bound = bound(out);
     if (out.bound >= best_.latency) return true;
     if (begin == 0)

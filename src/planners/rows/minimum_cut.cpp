@@ -35,6 +35,7 @@ class Contraction {
     std::vector<double> pull = weights_[left_.front()];
     std::size_t before = 0, last = left_.front();
     while (!waiting.empty()) {
+      // The vertex that the added ones pull most is added next.
       std::size_t tightest = 0;
       for (std::size_t i = 1; i < waiting.size(); ++i)
         if (pull[waiting[i]] > pull[waiting[tightest]]) tightest = i;
@@ -43,7 +44,9 @@ class Contraction {
       if (waiting.empty()) break;
       for (std::size_t v : waiting) pull[v] += weights_[last][v];
     }
+    // Cut of the phase: the last vertex against all others.
     if (pull[last] < best.weight) best = {pull[last], side_of(last)};
+    // The last two vertices become one, since no better cut separates them.
     merge(before, last);
   }
 

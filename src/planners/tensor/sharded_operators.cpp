@@ -145,7 +145,7 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
   return out;
 }
 
-/// The rule never exchanges: that takes operators divided by samples.
+/// The rule has no all-to-all: that takes operators divided by samples.
 double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
   double slowest = 0;
   for (const auto& group :

@@ -1,5 +1,6 @@
 #pragma once
-// Devices of a tensor-parallel group one at a time: who comes to a collective hands over to the next one.
+// Devices of a tensor-parallel group in sequential emulation: a member that reaches a collective passes
+// control to the next.
 
 #include <condition_variable>
 #include <exception>

@@ -10,9 +10,9 @@
 
 namespace penstock::replay {
 
-/// A channel leads from one device to another, each way its own: nothing waits behind what goes elsewhere.
-/// Both ends put the same things on it in the same order, which go one after the other. Used by one thread,
-/// but for `abort`.
+/// A channel leads from one device to another, one for each direction, so that no message waits behind one to
+/// another device. Both ends put the same things on it in the same order, which go one after the other. Used
+/// by one thread, but for `abort`.
 class Channels {
  public:
   using Way = std::pair<core::DeviceId, core::DeviceId>;  ///< from, to

@@ -270,7 +270,7 @@ class MpiLinks : public ProcessLinks {
       if (to != processes_.rank()) tell(to, kind, bytes);
   }
 
-  /// An order of tasks without data waits for nobody.
+  /// An order of tasks without data waits for no message.
   void depart_if_ready(std::size_t transfer) {
     Outgoing& out = outgoing_[transfer];
     if (!out.sent || (!out.opened && transfers_[transfer].bytes.value() > 0)) return;
@@ -344,7 +344,8 @@ class MpiLinks : public ProcessLinks {
     monitor_.change([&] { ++pongs_; });
   }
 
-  /// Says that this process lives, and whether others are to be patient; notices who has become silent.
+  /// Heartbeat: tells the others that this process lives, and whether they are to be patient; notices
+  /// processes that have become silent.
   void keep_in_touch() {
     const Seconds now = monitor_.now();
     if (now - beaten_ < kBeat) return;

@@ -137,7 +137,7 @@ void Reducers::sum_on_host(Links& links, std::size_t r, std::size_t member, std:
   const Scratch& scratch = scratch_[device][r];
   kernels::Backend& backend = workers_[device]->backend();
   const auto run = [&](const Pieces& gradients) {
-    rings_[r].run(links, member, NumberRow(gradients), scratch.ring, awaited);
+    rings_[r].run(links, member, FloatPieces(gradients), scratch.ring, awaited);
   };
   if (terms.size() == 1 && plain(backend, terms[0])) return run(pieces(terms[0]));
   gather(backend, terms, *scratch.gathered);
@@ -151,7 +151,7 @@ void Reducers::sum_on_device(Links& links, std::size_t r, std::size_t member, st
   Scratch& scratch = scratch_[device][r];
   auto& [values, room] = scratch.on_device;
   if (values == nullptr) {
-    values = make_numbers(workers_[device]->backend(), copiers_[device].get(), terms[0]);
+    values = make_accumulator(workers_[device]->backend(), copiers_[device].get(), terms[0]);
     room = values->room(std::max<std::size_t>(1, rings_[r].largest_part(values->size())));
   }
   values->take(terms[0]);
@@ -165,7 +165,7 @@ void Reducers::sum_on_device(Links& links, std::size_t r, std::size_t member, st
   for (const auto& regions : terms) values->give(regions);
 }
 
-bool Reducers::sum_by_library(Links& links, std::size_t r, std::size_t member, Numbers& values,
+bool Reducers::sum_by_library(Links& links, std::size_t r, std::size_t member, Accumulator& values,
                               const Awaited& awaited) {
   const auto library = libraries_.find(reductions_.list[r].devices);
   if (library == libraries_.end() || library->second == nullptr) return false;

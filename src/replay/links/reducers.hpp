@@ -60,7 +60,7 @@ class Reducers {
                      const Terms& terms, const Awaited& awaited);
   void find_library(const Reduction& reduction);
   /// False where there is none for these numbers.
-  bool sum_by_library(Links& links, std::size_t reduction, std::size_t member, Numbers& values,
+  bool sum_by_library(Links& links, std::size_t reduction, std::size_t member, Accumulator& values,
                       const Awaited& awaited);
 
   Monitor& monitor_;
@@ -78,7 +78,8 @@ class Reducers {
     Ring::Scratch ring;
     /// Gradients that are no fp32 numbers of the host, or of several copies.
     Ring::Scratch::Floats gathered = std::make_shared<std::vector<float>>();
-    std::pair<std::unique_ptr<Numbers>, std::unique_ptr<Numbers>> on_device;  ///< values, and a room of them
+    std::pair<std::unique_ptr<Accumulator>, std::unique_ptr<Accumulator>>
+        on_device;  ///< values, and a room of them
   };
   std::vector<std::vector<Scratch>> scratch_;  ///< [device][reduction]
   bool closed_ = false;

@@ -34,7 +34,8 @@ Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool slic
       slices_(sliced ? std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices) : 1),
       first_(first) {}
 
-/// Member i hands on part i, then i - 1, ...: first sums as they grow, then, from i + 1 on, whole ones.
+/// Member i passes on part i, then i - 1, ...: partial sums first (reduce-scatter), then, from i + 1 on,
+/// whole ones (all-gather).
 std::size_t Ring::part_of(std::size_t step, std::size_t sender) const {
   return (sender + 2 * replicas_ - step) % replicas_;
 }
@@ -55,7 +56,7 @@ std::vector<Transfer> Ring::transfers(const std::vector<core::DeviceId>& devices
 /// what they look for when the gradients have long been replaced and used.
 class Ring::Member {
  public:
-  Member(const Ring& ring, Links& links, std::size_t member, const NumberRow& gradients,
+  Member(const Ring& ring, Links& links, std::size_t member, const FloatPieces& gradients,
          const Scratch& scratch)
       : ring_(ring),
         links_(links),
@@ -86,7 +87,7 @@ class Ring::Member {
     return {part, ring_.slices_, move % ring_.slices_};
   }
   bool adds(std::size_t move) const { return move / ring_.slices_ + 1 < ring_.replicas_; }
-  /// Nobody waits for what it brings.
+  /// No task waits for its arrival.
   bool ends(std::size_t move) const { return move + ring_.slices_ >= ring_.moves(); }
   /// Cut as the gradients are.
   Pieces in_sums(const RingSlice& part) const {
@@ -118,29 +119,29 @@ class Ring::Member {
 
   static void add(const Pieces& own, const float* came, float* sums) {
     for (const Piece& piece : own)
-      for (const float value : numbers(piece)) *sums++ = value + *came++;
+      for (const float value : floats(piece)) *sums++ = value + *came++;
   }
 
   const Ring& ring_;
   Links& links_;
   std::size_t member_, before_;
-  const NumberRow& gradients_;
+  const FloatPieces& gradients_;
   const Scratch& scratch_;
 };
 
-void Ring::run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
+void Ring::run(Links& links, std::size_t member, const FloatPieces& gradients, const Scratch& scratch,
                const std::function<std::string()>& awaited) const {
   Member(*this, links, member, gradients, scratch).run(awaited);
 }
 
-void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
+void Ring::run(Links& links, std::size_t member, Accumulator& values, Accumulator& room,
                const std::function<std::string()>& awaited) const {
   const std::size_t before = (member + replicas_ - 1) % replicas_;
   for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
     const bool adds = step + 1 < replicas_;
     const RingSlice given(values.size(), replicas_, part_of(step, member)),
         taken(values.size(), replicas_, part_of(step, before));
-    Numbers& to = adds ? room : values;
+    Accumulator& to = adds ? room : values;
     links.send(transfer(step, member), values.piece(given.start, given.count));
     links.open(transfer(step, before),
                [&to, begin = adds ? 0 : taken.start, count = taken.count] { return to.piece(begin, count); });
@@ -151,8 +152,8 @@ void Ring::run(Links& links, std::size_t member, Numbers& values, Numbers& room,
 
 /// A step of a replica comes after the last one of the replica before it, whose sum it reads. Nothing that it
 /// writes is still to be read: sums have come round by then.
-void Ring::put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
-               const std::vector<std::unique_ptr<DeviceNumbers>>& rooms) {
+void Ring::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
+               const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms) {
   const std::size_t n = values.size();
   const Ring ring(n, core::Bytes(0), 0, false);
   std::vector<std::unique_ptr<kernels::Event>> done, next(n);

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "worker/device_numbers.hpp"
-#include "worker/number_row.hpp"
+#include "worker/device_accumulator.hpp"
+#include "worker/float_pieces.hpp"
 
 namespace penstock::replay {
 
@@ -36,14 +36,14 @@ class Ring {
   };
   /// What replica `member` does; all do so side by side, with as many numbers in as many pieces. Sums replace
   /// its gradients, which nobody reads any more when it returns.
-  void run(Links& links, std::size_t member, const NumberRow& gradients, const Scratch& scratch,
+  void run(Links& links, std::size_t member, const FloatPieces& gradients, const Scratch& scratch,
            const std::function<std::string()>& awaited) const;
   /// The same of rows that are no memory of the host, in one slice; the largest part fits in `room`.
-  void run(Links& links, std::size_t member, Numbers& values, Numbers& room,
+  void run(Links& links, std::size_t member, Accumulator& values, Accumulator& room,
            const std::function<std::string()>& awaited) const;
   /// The same sums, bit by bit, put on the streams of all replicas' rows by one thread; nobody waits.
-  static void put(const std::vector<std::unique_ptr<DeviceNumbers>>& values,
-                  const std::vector<std::unique_ptr<DeviceNumbers>>& rooms);
+  static void put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
+                  const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms);
   /// The same sums, bit by bit, by one who holds the values of all replicas.
   static void sum(std::vector<std::vector<float>>& values);
 

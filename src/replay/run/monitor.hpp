@@ -17,8 +17,8 @@ namespace penstock::replay {
 /// Thrown in every thread once one has failed; never leaves the replay.
 struct Ended {};
 
-/// One lock for what the threads share. Every wait is bounded: it ends when somebody fails, when a stop is
-/// requested, or when nothing has moved for `patience` and nobody is at work.
+/// One lock for what the threads share. Every wait is bounded: it ends when a thread fails, when a stop is
+/// requested, or when nothing has moved for `patience` while no thread was at work.
 class Monitor {
  public:
   Monitor(core::Seconds patience, core::StopToken stop) : patience_(patience), stop_(stop) {}
@@ -49,10 +49,10 @@ class Monitor {
   void wait(const std::function<bool()>& ready, const std::function<std::string()>& awaited) {
     wait_until(ready, &awaited);
   }
-  /// The same for who has nothing to do meanwhile: no patience is lost.
+  /// A wait of a thread that is expected to idle: it uses up no patience.
   void idle(const std::function<bool()>& ready) { wait_until(ready, nullptr); }
 
-  /// Does `task`; nobody loses patience meanwhile.
+  /// Does `task`, during which no wait uses up patience.
   template <class Task>
   void work(const Task& task) {
     begin_work();
@@ -83,7 +83,7 @@ class Monitor {
 
   /// Whether anything here is at work or under way, or has moved since.
   bool busy(core::Seconds since);
-  /// Another process is: nobody here loses patience.
+  /// Another process is at work: waits here use up no patience.
   void others_move();
   /// Another process has ended, `how` in words: who waits, fails.
   void lose(std::string how);

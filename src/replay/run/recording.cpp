@@ -51,7 +51,7 @@ void Recording::put(kernels::Stream& origin) {
   messages_.clear();
 }
 
-/// As if nothing had been put. Rows of numbers that are made later begin by waiting for what they sum.
+/// As if nothing had been put. Accumulators that are made later begin by waiting for what they sum.
 void Recording::begin(kernels::Stream& origin) {
   messages_.assign(program_.messages.size(), {});
   for (Device& device : devices_) device.next = 0, device.at_barrier = false;
@@ -157,11 +157,11 @@ void Recording::join(std::size_t d, std::size_t r, const Event& when) {
   Sum& sum = sums_[r];
   sum.regions[member] = worker(d).gradients(reduction.stage);
   if (sum.values[member] == nullptr) {
-    const std::size_t size = numbers(sum.regions[member]);
+    const std::size_t size = element_count(sum.regions[member]);
     const Ring ring(reduction.devices.size(), reduction.bytes, 0, false);
-    sum.values[member] = std::make_unique<DeviceNumbers>(worker(d).backend(), nullptr, size);
+    sum.values[member] = std::make_unique<DeviceAccumulator>(worker(d).backend(), nullptr, size);
     sum.rooms[member] =
-        std::make_unique<DeviceNumbers>(worker(d).backend(), nullptr, ring.largest_part(size));
+        std::make_unique<DeviceAccumulator>(worker(d).backend(), nullptr, ring.largest_part(size));
   }
   sum.values[member]->stream().wait(*when);
   if (++sum.come == reduction.devices.size()) add_up(r);

@@ -29,8 +29,8 @@ class Recording {
     Event sent, opened, arrived;
   };
   struct Sum {
-    std::vector<std::unique_ptr<DeviceNumbers>> values, rooms;  ///< [replica], made when first used
-    std::vector<std::vector<Region>> regions;                   ///< [replica] of those that have come
+    std::vector<std::unique_ptr<DeviceAccumulator>> values, rooms;  ///< [replica], made when first used
+    std::vector<std::vector<Region>> regions;                       ///< [replica] of those that have come
     std::size_t come = 0;
     std::vector<Event> done;  ///< [replica]
   };

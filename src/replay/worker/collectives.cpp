@@ -18,7 +18,7 @@ Region all_of(const Lease& lease) {
   return {lease, core::Bytes(0), lease->bytes()};
 }
 
-/// A buffer as bytes of the host: its own where it lies there, else a copy that is written back.
+/// Bytes of a buffer in host memory: its own where the buffer is there, else a copy that is written back.
 class HostView {
  public:
   HostView(Device& device, const Lease& lease) : device_(device), lease_(lease) {

@@ -14,7 +14,7 @@ void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds t
 struct Extent {
   std::int64_t samples, count;
 };
-/// The same numbers sharded as `to`. Devices talk to each other where one lacks something.
+/// Reshards the tensor from `from` to `to`, by a collective where a device lacks numbers.
 Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
               plan::MemoryKind kind, const std::string& what, core::Seconds time);
 
@@ -23,7 +23,7 @@ struct Missing {
   std::size_t member, buffer;
   core::Bytes offset, bytes;
 };
-/// Fills in what is missing; nobody misses what another one takes from it.
+/// Fetches the missing bytes from the other members; no member misses bytes that another one fetches from it.
 void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<Missing>& missing,
               core::Seconds time);
 

@@ -15,7 +15,7 @@ std::vector<double> first_weights(const TrainingSetup& setup, kernels::Parameter
 /// What the input `op` says of these samples: uniform in [-1, 1), or rows of the table it points into.
 std::vector<double> input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
                                  Samples samples);
-/// What `op`, which nobody reads, ought to make of them: uniform in [-1, 1).
+/// Targets of `op`, whose output no operator reads: uniform in [-1, 1).
 std::vector<double> target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
                                   Samples samples);
 

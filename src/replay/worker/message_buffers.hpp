@@ -1,5 +1,5 @@
 #pragma once
-// What has come for the stages of a device and is not yet used, and what they have made for others.
+// Buffers of messages: received and not yet used by the stages of a device, or made by them for others.
 
 #include <mutex>
 
@@ -8,8 +8,8 @@
 
 namespace penstock::replay {
 
-/// Messages of one micro-batch between the same stages fill parts of the same buffers. Between groups of
-/// devices each carries one part of the bytes. Receiving is safe beside all else.
+/// Messages of one micro-batch between the same stages fill parts of the same buffers; between groups of
+/// devices each carries one part of the bytes. Receiving is safe beside all other calls.
 class MessageBuffers {
  public:
   MessageBuffers(Device& device, const Program& program, core::DeviceId id);

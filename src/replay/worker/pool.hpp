@@ -16,8 +16,8 @@ namespace penstock::replay {
 /// Whoever holds it may use the buffer; the last one gives it back.
 using Lease = std::shared_ptr<kernels::Buffer>;
 
-/// Counts what is asked for, not what lies idle between two uses. Lives as long as its leases. May be asked
-/// from several threads.
+/// Counts memory that is in use, not memory that idles between two uses. Lives as long as its leases. May be
+/// asked from several threads.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   /// `device` is named where more than `capacity` bytes are in use.

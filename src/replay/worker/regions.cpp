@@ -44,7 +44,7 @@ bool plain(const Backend& backend, const Region& region) {
 
 }  // namespace
 
-std::size_t numbers(const std::vector<Region>& regions) {
+std::size_t element_count(const std::vector<Region>& regions) {
   std::size_t out = 0;
   for (const Region& region : regions) out += part(region).count;
   return out;
@@ -95,7 +95,7 @@ std::vector<float> gather(Backend& backend, const std::vector<Region>& regions) 
 }
 
 void gather(Backend& backend, const std::vector<Region>& regions, std::vector<float>& out) {
-  out.resize(numbers(regions));
+  out.resize(element_count(regions));
   auto to = out.begin();
   for (const Region& region : regions) {
     const auto [first, count] = part(region);
@@ -120,7 +120,7 @@ void gather(Backend& backend, const std::vector<std::vector<Region>>& terms, std
 }
 
 void scatter(Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values) {
-  core::require(values.size() == numbers(regions), "as many numbers as the regions have");
+  core::require(values.size() == element_count(regions), "as many numbers as the regions have");
   auto from = values.begin();
   for (const Region& region : regions) {
     const auto [first, count] = part(region);

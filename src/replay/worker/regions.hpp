@@ -8,10 +8,10 @@
 
 namespace penstock::replay {
 
-/// Whether the backend's buffers lie in memory that the processor reads.
+/// Whether the processor can read the backend's buffers.
 bool on_host(const kernels::Backend& backend);
 
-std::size_t numbers(const std::vector<Region>& regions);
+std::size_t element_count(const std::vector<Region>& regions);
 
 /// Of buffers of the host, or of the device that `copier` copies to.
 Pieces pieces(const std::vector<Region>& regions, Copier* copier = nullptr);

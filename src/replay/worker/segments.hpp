@@ -1,5 +1,5 @@
 #pragma once
-// Which of a stage's operators are computed again, with whom, and whose tensors last until then.
+// Segments of a stage: which operators are computed again together, and whose tensors last until then.
 
 #include <optional>
 #include <set>

@@ -51,7 +51,7 @@ void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
     show(state, id, kinds.output);
 }
 
-/// What lasts is written a second time where it lies.
+/// A tensor that lasts is written a second time in place.
 void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
   const MemoryKind kind = kinds.output;
   kernels::Kernel& k = kernel(id, state.samples.count);

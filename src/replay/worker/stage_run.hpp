@@ -30,9 +30,9 @@ struct InFlight {
 /// Gradients of a tensor are summed in a fixed order: those received by ascending stage, then the stage's own
 /// operators' in falling order, by falling slot within one; those of one sharding before those of the next.
 ///
-/// Devices of a tensor-parallel group compute their parts (division.hpp) and talk to each other where
-/// layout::infer says so, which is what that takes in the time of the replay. What enters and leaves is
-/// whole on each: that the parts of messages are other ones than those of the tensors takes no time there.
+/// Devices of a tensor-parallel group compute their shards (division.hpp) and run the collectives that
+/// layout::infer lists, which take their time in the replay. Stage inputs and outputs are whole on each
+/// device: converting between the parts of messages and the shards of tensors takes no time there.
 class StageRun {
  public:
   using Tensors = std::map<core::OpId, Lease>;
@@ -56,10 +56,11 @@ class StageRun {
   /// which nothing trains).
   Lease tensor(std::int32_t micro_batch, core::OpId op) const;  ///< whole
   Lease gradient(std::int32_t micro_batch, core::OpId op) const;
-  /// After `pass`, when its results were fetched: what nobody in this stage needs any more.
+  /// Releases, after `pass` and when its results were fetched, what no later pass of this stage needs.
   void let_go(std::int32_t micro_batch, schedule::ActionKind kind);
 
-  /// What devices of a group say to each other to have whole what came in parts.
+  /// Time of the collectives by which a group completes stage inputs, or output gradients, that came in
+  /// parts.
   core::Seconds input_time(std::int64_t samples) const { return device_.time(input_collectives_, samples); }
   core::Seconds gradient_time(std::int64_t samples) const {
     return device_.time(gradient_collectives_, samples);

@@ -108,17 +108,21 @@ void MaxMin::reach_link(LinkId id) {
 void MaxMin::fill() {
   levels_.clear();
   for (const LinkId l : reached_links_) levels_.push_back({links_[l].capacity / links_[l].open, l});
+  // 1. The level of a link is its capacity divided by its open flows.
   std::make_heap(levels_.begin(), levels_.end(), std::greater<>());
   while (open_ > 0) {
+    // 2. The link of the lowest level fills first.
     std::pop_heap(levels_.begin(), levels_.end(), std::greater<>());
     Level& level = levels_.back();
     const Link& link = links_[level.link];
     const double now = link.open > 0 ? link.left / link.open : 0;
+    // 3. Its level may have risen since flows were stopped elsewhere: look at it again in its turn.
     if (now > level.rate) {
       level.rate = now;
       std::push_heap(levels_.begin(), levels_.end(), std::greater<>());
       continue;
     }
+    // 4. The flows of a full link stop at its level and leave the rest of their links to others.
     if (link.open > 0) stop_flows(link, level.rate);
     levels_.pop_back();
   }

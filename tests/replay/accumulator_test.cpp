@@ -1,6 +1,6 @@
-// Rows of numbers on a device do what rows on the host do.
+// Accumulators on a device do what accumulators on the host do.
 
-#include "replay/worker/numbers.hpp"
+#include "replay/worker/accumulator.hpp"
 
 #include <doctest/doctest.h>
 
@@ -34,11 +34,11 @@ struct Row {
 
 }  // namespace
 
-TEST_CASE("a row takes the numbers of regions, adds to some of them and gives them back") {
+TEST_CASE("an accumulator takes the numbers of regions, adds to some of them and gives them back") {
   for (const bool on_device : {false, true}) {
     CAPTURE(on_device);
     Row r;
-    const auto values = make_numbers(r.guest, on_device ? &r.copier : nullptr, r.regions);
+    const auto values = make_accumulator(r.guest, on_device ? &r.copier : nullptr, r.regions);
     REQUIRE(values->size() == 6);
     const auto room = values->room(2);
     values->take(r.regions);
@@ -54,22 +54,22 @@ TEST_CASE("a row takes the numbers of regions, adds to some of them and gives th
 
 TEST_CASE("on a device nothing goes by way of the host, unless numbers are rounded") {
   Row r;
-  const auto wide = make_numbers(r.guest, &r.copier, r.regions);
+  const auto wide = make_accumulator(r.guest, &r.copier, r.regions);
   r.guest.reads = 0;
   wide->take(r.regions);
   wide->give(r.regions);
   CHECK(r.guest.reads == 0);
   const auto narrow = buffer(r.guest, {1, 2}, Element::bf16);
   const std::vector<Region> halves = {{narrow, core::Bytes(0), core::Bytes(4)}};
-  const auto rounded = make_numbers(r.guest, &r.copier, halves);
+  const auto rounded = make_accumulator(r.guest, &r.copier, halves);
   CHECK(rounded->size() == 2);
   CHECK(rounded->piece(0, 1)[0].size == 4);
   CHECK(rounded->piece(0, 1)[0].copier == nullptr);
 }
 
-TEST_CASE("a row of another length is not taken") {
+TEST_CASE("an accumulator of another length is not taken") {
   Row r;
-  const auto values = make_numbers(r.guest, &r.copier, r.regions);
+  const auto values = make_accumulator(r.guest, &r.copier, r.regions);
   r.regions.pop_back();
   CHECK_THROWS_AS(values->take(r.regions), core::Error);
 }

@@ -1,4 +1,4 @@
-#include "worker/number_row.hpp"
+#include "worker/float_pieces.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace penstock::replay {
 
-NumberRow::NumberRow(Pieces pieces) : pieces_(std::move(pieces)) {
+FloatPieces::FloatPieces(Pieces pieces) : pieces_(std::move(pieces)) {
   std::size_t end = 0;
   for (const Piece& piece : pieces_) {
     core::require(piece.size % sizeof(float) == 0, "a piece has whole numbers");
@@ -14,7 +14,7 @@ NumberRow::NumberRow(Pieces pieces) : pieces_(std::move(pieces)) {
   }
 }
 
-Pieces NumberRow::part(std::size_t start, std::size_t count) const {
+Pieces FloatPieces::part(std::size_t start, std::size_t count) const {
   Pieces out;
   const auto first = std::upper_bound(ends_.begin(), ends_.end(), start);
   for (auto p = static_cast<std::size_t>(first - ends_.begin()); count > 0; ++p) {
@@ -28,7 +28,7 @@ Pieces NumberRow::part(std::size_t start, std::size_t count) const {
   return out;
 }
 
-std::span<float> numbers(const Piece& piece) {
+std::span<float> floats(const Piece& piece) {
   return {reinterpret_cast<float*>(piece.data), piece.size / sizeof(float)};
 }
 

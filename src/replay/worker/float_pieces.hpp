@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that lie in several places, counted on from one to the next.
+// Floats in several pieces of memory, numbered on from one piece to the next.
 
 #include <span>
 
@@ -8,13 +8,13 @@
 namespace penstock::replay {
 
 /// Of fp32. Referred to, not held: the pieces' owners keep them.
-class NumberRow {
+class FloatPieces {
  public:
   /// Pieces of whole numbers.
-  explicit NumberRow(Pieces pieces);
+  explicit FloatPieces(Pieces pieces);
 
   std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-  /// Where the numbers [start, start + count) lie.
+  /// Pieces that hold the numbers [start, start + count).
   Pieces part(std::size_t start, std::size_t count) const;
 
  private:
@@ -22,7 +22,7 @@ class NumberRow {
   std::vector<std::size_t> ends_;  ///< numbers up to the end of each piece
 };
 
-std::span<float> numbers(const Piece& piece);
+std::span<float> floats(const Piece& piece);
 
 /// As large as `like`, one after the other from `to` on, which `owner` keeps.
 Pieces laid_out(const Pieces& like, const std::shared_ptr<void>& owner, float* to);

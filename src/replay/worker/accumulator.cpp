@@ -1,8 +1,8 @@
-#include "worker/numbers.hpp"
+#include "worker/accumulator.hpp"
 
 #include <algorithm>
 
-#include "worker/device_numbers.hpp"
+#include "worker/device_accumulator.hpp"
 #include "worker/regions.hpp"
 
 namespace penstock::replay {
@@ -11,9 +11,9 @@ namespace {
 using kernels::Backend;
 using kernels::Element;
 
-class HostNumbers : public Numbers {
+class HostAccumulator : public Accumulator {
  public:
-  HostNumbers(Backend& backend, std::size_t size)
+  HostAccumulator(Backend& backend, std::size_t size)
       : backend_(backend), values_(std::make_shared<std::vector<float>>(size)) {}
   std::size_t size() const override { return values_->size(); }
   void take(const std::vector<Region>& regions) override { gather(backend_, regions, *values_); }
@@ -21,13 +21,13 @@ class HostNumbers : public Numbers {
   Pieces piece(std::size_t first, std::size_t count) override {
     return {{values_, reinterpret_cast<std::byte*>(values_->data() + first), count * sizeof(float)}};
   }
-  void add(std::size_t first, const Numbers& terms, std::size_t count) override {
-    const std::vector<float>& more = *dynamic_cast<const HostNumbers&>(terms).values_;
+  void add(std::size_t first, const Accumulator& terms, std::size_t count) override {
+    const std::vector<float>& more = *dynamic_cast<const HostAccumulator&>(terms).values_;
     for (std::size_t i = 0; i < count; ++i) (*values_)[first + i] += more[i];
   }
   bool sum(kernels::Collectives&, std::size_t) override { return false; }
-  std::unique_ptr<Numbers> room(std::size_t size) const override {
-    return std::make_unique<HostNumbers>(backend_, size);
+  std::unique_ptr<Accumulator> room(std::size_t size) const override {
+    return std::make_unique<HostAccumulator>(backend_, size);
   }
 
  private:
@@ -37,12 +37,14 @@ class HostNumbers : public Numbers {
 
 }  // namespace
 
-std::unique_ptr<Numbers> make_numbers(Backend& backend, Copier* copier, const std::vector<Region>& regions) {
-  const std::size_t size = numbers(regions);
+std::unique_ptr<Accumulator> make_accumulator(Backend& backend, Copier* copier,
+                                              const std::vector<Region>& regions) {
+  const std::size_t size = element_count(regions);
   const bool plain = std::ranges::all_of(
       regions, [](const Region& region) { return region.buffer->element() == Element::fp32; });
-  if (copier != nullptr && plain && size > 0) return std::make_unique<DeviceNumbers>(backend, copier, size);
-  return std::make_unique<HostNumbers>(backend, size);
+  if (copier != nullptr && plain && size > 0)
+    return std::make_unique<DeviceAccumulator>(backend, copier, size);
+  return std::make_unique<HostAccumulator>(backend, size);
 }
 
 }  // namespace penstock::replay

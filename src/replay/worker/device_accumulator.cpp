@@ -1,4 +1,4 @@
-#include "worker/device_numbers.hpp"
+#include "worker/device_accumulator.hpp"
 
 #include "penstock/core/error.hpp"
 
@@ -6,68 +6,68 @@ namespace penstock::replay {
 
 using kernels::Element;
 
-DeviceNumbers::DeviceNumbers(kernels::Backend& backend, Copier* copier, std::size_t size)
+DeviceAccumulator::DeviceAccumulator(kernels::Backend& backend, Copier* copier, std::size_t size)
     : backend_(backend),
       copier_(copier),
       stream_(backend.make_stream()),
       values_(backend.allocate(Element::fp32, static_cast<std::int64_t>(size))) {}
 
-void DeviceNumbers::take(const std::vector<Region>& regions) {
+void DeviceAccumulator::take(const std::vector<Region>& regions) {
   put_taken(regions);
   stream_->synchronise();
 }
 
-void DeviceNumbers::give(const std::vector<Region>& regions) {
+void DeviceAccumulator::give(const std::vector<Region>& regions) {
   put_given(regions);
   stream_->synchronise();
 }
 
-Pieces DeviceNumbers::piece(std::size_t first, std::size_t count) {
+Pieces DeviceAccumulator::piece(std::size_t first, std::size_t count) {
   return {{values_, static_cast<std::byte*>(slice(first, count).data()), count * sizeof(float), copier_}};
 }
 
-void DeviceNumbers::add(std::size_t first, const Numbers& terms, std::size_t count) {
-  put_sum(first, dynamic_cast<const DeviceNumbers&>(terms), count);
+void DeviceAccumulator::add(std::size_t first, const Accumulator& terms, std::size_t count) {
+  put_sum(first, dynamic_cast<const DeviceAccumulator&>(terms), count);
   stream_->synchronise();
 }
 
-bool DeviceNumbers::sum(kernels::Collectives& library, std::size_t rank) {
+bool DeviceAccumulator::sum(kernels::Collectives& library, std::size_t rank) {
   library.all_reduce(rank, *values_, *stream_);
   stream_->synchronise();
   return true;
 }
 
-std::unique_ptr<Numbers> DeviceNumbers::room(std::size_t size) const {
-  return std::make_unique<DeviceNumbers>(backend_, copier_, size);
+std::unique_ptr<Accumulator> DeviceAccumulator::room(std::size_t size) const {
+  return std::make_unique<DeviceAccumulator>(backend_, copier_, size);
 }
 
-void DeviceNumbers::put_taken(const std::vector<Region>& regions) {
+void DeviceAccumulator::put_taken(const std::vector<Region>& regions) {
   each(regions, [this](Slice own, const Slice& other) { backend_.copy(own, other, *stream_); });
 }
 
-void DeviceNumbers::put_given(const std::vector<Region>& regions) {
+void DeviceAccumulator::put_given(const std::vector<Region>& regions) {
   each(regions, [this](const Slice& own, Slice other) { backend_.copy(other, own, *stream_); });
 }
 
-void DeviceNumbers::put_sum(std::size_t first, const DeviceNumbers& terms, std::size_t count) {
+void DeviceAccumulator::put_sum(std::size_t first, const DeviceAccumulator& terms, std::size_t count) {
   if (count == 0) return;
   Slice sum = slice(first, count);
   backend_.add(sum, terms.slice(0, count), *stream_);
 }
 
-void DeviceNumbers::put_copy(std::size_t first, const DeviceNumbers& other, std::size_t from,
-                             std::size_t count, kernels::Stream& stream) {
+void DeviceAccumulator::put_copy(std::size_t first, const DeviceAccumulator& other, std::size_t from,
+                                 std::size_t count, kernels::Stream& stream) {
   if (count == 0) return;
   Slice own = slice(first, count);
   backend_.copy(own, other.slice(from, count), stream);
 }
 
-Slice DeviceNumbers::slice(std::size_t first, std::size_t count) const {
+Slice DeviceAccumulator::slice(std::size_t first, std::size_t count) const {
   return {Element::fp32, static_cast<std::int64_t>(count), static_cast<float*>(values_->data()) + first};
 }
 
 template <class Move>
-void DeviceNumbers::each(const std::vector<Region>& regions, const Move& move) {
+void DeviceAccumulator::each(const std::vector<Region>& regions, const Move& move) {
   std::size_t first = 0;
   for (const Region& region : regions) {
     const auto count = static_cast<std::size_t>(region.bytes.value()) / sizeof(float);
