@@ -13,17 +13,18 @@ using graph::OpKind;
 
 namespace {
 
-Shape shape(std::int64_t channels) {
-  return {{"in", channels},      {"height", 28},      {"width", 28},        {"out", 64},
-          {"kernel_height", 3},  {"kernel_width", 3}, {"stride_height", 1}, {"stride_width", 1},
-          {"padding_height", 1}, {"padding_width", 1}};
+graph::Attributes layer(std::int64_t channels) {
+  const graph::Window window{
+      .channels = channels, .image = {28, 28}, .kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}};
+  return graph::Convolution{window, 64};
 }
 
 /// 200 convolutions, three passes, eight batch sizes each: as many points as the zoo has.
 Calibration calibration() {
   Calibration out = support::bare_calibration();
   for (std::int64_t channels = 2; channels <= 400; channels += 2) {
-    MeasuredKernel kernel{{OpKind::convolution, shape(channels), cluster::Precision::fp32}, {}, {}};
+    MeasuredKernel kernel{
+        {OpKind::convolution, graph::shape_of(layer(channels)), cluster::Precision::fp32}, {}, {}};
     for (core::Flops& flops : kernel.work.flops) flops = core::Flops(1e6 * static_cast<double>(channels));
     for (std::size_t pass = 0; pass < graph::kPasses; ++pass)
       for (std::int64_t n = 1; n <= 128; n *= 2)
@@ -40,7 +41,7 @@ graph::OpGraph model(std::int64_t first) {
     graph::Operator op;
     op.name = std::to_string(channels);
     op.kind = OpKind::convolution;
-    op.shape = shape(channels);
+    op.attributes = layer(channels);
     op.forward_flops = op.input_gradient_flops = op.weight_gradient_flops =
         core::Flops(1e6 * static_cast<double>(channels));
     builder.add(op);

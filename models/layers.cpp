@@ -24,16 +24,12 @@ constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGrad
                        kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12;
 
 struct ActivationInfo {
-  const char* name;
   std::int64_t forward, backward;  ///< FLOPs per element
   bool in_place;
 };
 
-constexpr ActivationInfo kActivations[] = {{"none", 0, 0, true},
-                                           {"relu", 1, 1, true},
-                                           {"sigmoid", 4, 3, true},
-                                           {"tanh", 4, 3, true},
-                                           {"gelu", 8, 12, false}};
+constexpr ActivationInfo kActivations[] = {
+    {0, 0, true}, {1, 1, true}, {4, 3, true}, {4, 3, true}, {8, 12, false}};  // by graph::Function
 
 const ActivationInfo& info(Activation kind) {
   return kActivations[static_cast<std::size_t>(kind)];
@@ -70,22 +66,17 @@ Shape slide(const Tensor& x, std::int64_t channels, const Window& window) {
   return out;
 }
 
-Operator named(const std::string& name, OpKind kind,
-               std::vector<std::pair<std::string, std::int64_t>> shape = {}) {
+Operator named(const std::string& name, OpKind kind, graph::Attributes attributes) {
   Operator op;
   op.name = name;
   op.kind = kind;
-  op.shape = std::move(shape);
+  op.attributes = std::move(attributes);
   return op;
 }
 
-void append(Operator& op, const Window& window) {
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    const std::string along = axis == 0 ? "_height" : "_width";
-    op.shape.emplace_back("kernel" + along, window.kernel[axis]);
-    op.shape.emplace_back("stride" + along, window.stride[axis]);
-    op.shape.emplace_back("padding" + along, window.padding[axis]);
-  }
+/// Over {channels, height, width}.
+graph::Window over(const Tensor& x, const Window& w) {
+  return {x.shape[0], {x.shape[1], x.shape[2]}, w.kernel, w.stride, w.padding};
 }
 
 /// The window that averages `extent` cells into `size` cells without overlap; nothing but a window of one
@@ -124,19 +115,18 @@ Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape,
 
 Tensor Layers::input(const std::string& name, Shape shape) {
   const std::int64_t elements = product(shape);
-  return emit(named(name, OpKind::input, {{"elements", elements}}), {}, std::move(shape), elements);
+  return emit(named(name, OpKind::input, graph::Elements{elements}), {}, std::move(shape), elements);
 }
 
 Tensor Layers::indices(const std::string& name, std::int64_t count) {
-  Operator op = named(name, OpKind::input, {{"elements", count}});
+  Operator op = named(name, OpKind::input, graph::Elements{count});
   op.output_bytes = op.saved_bytes = Bytes(count * 8);
   return {builder_.add(std::move(op)), {count}, false};
 }
 
 Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t width, Dense dense) {
-  Operator op = named(name, OpKind::linear, {{"rows", x.rows()}, {"in", x.width()}, {"out", width}});
-  if (dense.bias) op.shape.emplace_back("bias", 1);
-  if (dense.fused != Activation::none) op.shape.emplace_back(info(dense.fused).name, 1);
+  Operator op =
+      named(name, OpKind::linear, graph::Linear{x.rows(), x.width(), width, dense.bias, dense.fused});
   const Flops work = flops(2 * x.elements() * width);
   set_work(op, work, if_needed(x, work), work);
   op.parameters_of = dense.parameters_of;
@@ -152,17 +142,18 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
   const std::int64_t kv_heads = form.kv_heads > 0 ? form.kv_heads : heads;
   core::require(width % heads == 0 && heads % kv_heads == 0 && keys == value.rows(),
                 "attention heads and keys match");
-  const std::int64_t shared = width / heads * kv_heads;  // width of keys, and of values
-  Operator op = named(name, OpKind::attention,
-                      {{"queries", queries},
-                       {"keys", keys},
-                       {"hidden", width},
-                       {"heads", heads},
-                       {"key_width", key.width()},
-                       {"value_width", value.width()}});
-  if (form.bias) op.shape.emplace_back("bias", 1);
-  if (kv_heads != heads) op.shape.emplace_back("kv_heads", kv_heads);
-  if (form.rotary) op.shape.emplace_back("rotary", 1);
+  const graph::Attention asked{.queries = queries,
+                               .keys = keys,
+                               .hidden = width,
+                               .heads = heads,
+                               .key_width = key.width(),
+                               .value_width = value.width(),
+                               .bias = form.bias,
+                               .kv_heads = kv_heads == heads ? 0 : kv_heads,
+                               .rotary = form.rotary,
+                               .core = form.core};
+  const std::int64_t shared = asked.shared_width();
+  Operator op = named(name, OpKind::attention, asked);
   const Flops of_query = flops(2 * query.elements() * width), of_key = flops(2 * key.elements() * shared),
               of_value = flops(2 * value.elements() * shared), to_output = of_query,
               projections = of_query + of_key + of_value + to_output;
@@ -171,8 +162,6 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
   op.parameters = (query.width() + width + (form.bias ? 2 : 0)) * width +
                   (key.width() + value.width() + (form.bias ? 2 : 0)) * shared;
-  if (form.core != AttentionCore::counted)
-    op.shape.emplace_back(form.core == AttentionCore::plain ? "plain" : "flash", 1);
   const std::int64_t saved = queries * width + 2 * keys * shared +
                              graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
                              2 * queries * width;
@@ -182,8 +171,7 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
 Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p, Shape shape) {
   core::require(a.elements() == p.batch * p.rows * p.inner && b.elements() == p.batch * p.inner * p.columns,
                 "matrix shapes fit");
-  Operator op = named(name, OpKind::matmul,
-                      {{"batch", p.batch}, {"rows", p.rows}, {"inner", p.inner}, {"columns", p.columns}});
+  Operator op = named(name, OpKind::matmul, p);
   const Flops work = flops(2 * p.batch * p.rows * p.inner * p.columns);
   set_work(op, work, if_needed(a, work) + if_needed(b, work), Flops(0));
   return emit(std::move(op), {a, b}, shape, product(shape));
@@ -191,9 +179,7 @@ Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b,
 
 Tensor Layers::embedding(const std::string& name, const Tensor& rows, Table table) {
   const std::int64_t count = rows.elements(), gathered = count * table.width;
-  Operator op =
-      named(name, OpKind::embedding, {{"lookups", count}, {"rows", table.rows}, {"width", table.width}});
-  if (table.sum) op.shape.emplace_back("sum", 1);
+  Operator op = named(name, OpKind::embedding, graph::Embedding{count, table.rows, table.width, table.sum});
   op.parameters_of = table.parameters_of;
   if (op.parameters_of.empty()) op.parameters = table.rows * table.width;
   op.gathered_parameters = gathered;
@@ -208,10 +194,7 @@ Tensor Layers::conv2d(const std::string& name, const Tensor& x, std::int64_t cha
                       bool bias) {
   const Shape shape = slide(x, channels, window);
   const std::int64_t weights = x.shape[0] * window.kernel[0] * window.kernel[1];  // of one output channel
-  Operator op = named(name, OpKind::convolution,
-                      {{"in", x.shape[0]}, {"height", x.shape[1]}, {"width", x.shape[2]}, {"out", channels}});
-  append(op, window);
-  if (bias) op.shape.emplace_back("bias", 1);
+  Operator op = named(name, OpKind::convolution, graph::Convolution{over(x, window), channels, bias});
   const Flops work = flops(2 * product(shape) * weights);
   set_work(op, work, if_needed(x, work), work);
   op.parameters = channels * (weights + (bias ? 1 : 0));
@@ -220,14 +203,8 @@ Tensor Layers::conv2d(const std::string& name, const Tensor& x, std::int64_t cha
 
 Tensor Layers::pool(const std::string& name, const Tensor& x, Shape shape, std::int64_t work_per_output,
                     const Window& window, bool average) {
-  Operator op = named(name, OpKind::pool,
-                      {{"elements", product(shape)},
-                       {"window", work_per_output},
-                       {"channels", x.shape[0]},
-                       {"height", x.shape[1]},
-                       {"width", x.shape[2]}});
-  append(op, window);
-  if (average) op.shape.emplace_back("average", 1);
+  Operator op =
+      named(name, OpKind::pool, graph::Pool{product(shape), work_per_output, over(x, window), average});
   const Flops work = flops(product(shape) * work_per_output);
   set_work(op, work, if_needed(x, work), Flops(0));
   // A byte per output says which input of its window is the largest.
@@ -253,8 +230,8 @@ Tensor Layers::adaptive_average_pool(const std::string& name, const Tensor& x, s
 
 Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
                     bool batch) {
-  Operator op = named(name, OpKind::norm, {{"elements", x.elements()}, {"channels", channels}});
-  if (batch) op.shape.emplace_back("batch", 1);
+  const auto form = batch ? graph::NormForm::batch : graph::NormForm::layer;
+  Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), channels, form});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient),
            per_element * kNormWeightGradient);
@@ -269,7 +246,7 @@ Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
 
 // Keeps the root of every row.
 Tensor Layers::rms_norm(const std::string& name, const Tensor& x) {
-  Operator op = named(name, OpKind::norm, {{"elements", x.elements()}, {"channels", x.width()}, {"rms", 1}});
+  Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::rms});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kRmsForward, if_needed(x, per_element * kNormInputGradient),
            per_element * kRmsWeightGradient);
@@ -284,7 +261,7 @@ Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
 
 Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind) {
   const ActivationInfo& cost = info(kind);
-  Operator op = named(name, OpKind::activation, {{"elements", x.elements()}, {cost.name, 1}});
+  Operator op = named(name, OpKind::activation, graph::Activation{x.elements(), kind});
   set_work(op, flops(cost.forward * x.elements()), if_needed(x, flops(cost.backward * x.elements())),
            Flops(0));
   return emit(std::move(op), {x}, x.shape, cost.in_place ? 0 : x.elements());
@@ -295,13 +272,13 @@ Tensor Layers::swiglu(const std::string& name, const Tensor& x) {
   Shape shape = x.shape;
   shape.back() /= 2;
   const std::int64_t elements = product(shape);
-  Operator op = named(name, OpKind::activation, {{"elements", elements}, {"swiglu", 1}});
+  Operator op = named(name, OpKind::activation, graph::Activation{elements, Activation::swiglu});
   set_work(op, flops(kSwiglu * elements), if_needed(x, flops(kSwigluBackward * elements)), Flops(0));
   return emit(std::move(op), {x}, shape, elements);
 }
 
 Tensor Layers::softmax(const std::string& name, const Tensor& x) {
-  Operator op = named(name, OpKind::softmax, {{"rows", x.rows()}, {"width", x.width()}});
+  Operator op = named(name, OpKind::softmax, graph::Softmax{x.rows(), x.width()});
   const Flops work = flops(kSoftmax * x.elements());
   set_work(op, work, if_needed(x, work), Flops(0));
   return emit(std::move(op), {x}, x.shape, x.elements());
@@ -309,7 +286,7 @@ Tensor Layers::softmax(const std::string& name, const Tensor& x) {
 
 Tensor Layers::loss(const std::string& name, const Tensor& x) {
   constexpr std::int64_t kWhole = 4;  // bytes
-  Operator op = named(name, OpKind::softmax, {{"rows", x.rows()}, {"width", x.width()}, {"loss", 1}});
+  Operator op = named(name, OpKind::softmax, graph::Softmax{x.rows(), x.width(), true});
   const Flops work = flops(kSoftmax * x.elements());
   set_work(op, work, if_needed(x, work), Flops(0));
   return emit(std::move(op), {x}, x.shape, x.elements() * kWhole / element_bytes_);
@@ -319,7 +296,7 @@ Tensor Layers::add(const std::string& name, const std::vector<Tensor>& terms) {
   const Tensor& first = terms.at(0);
   for (const Tensor& x : terms) core::require(x.shape == first.shape, "terms of a sum have one shape");
   const auto count = static_cast<std::int64_t>(terms.size());
-  Operator op = named(name, OpKind::elementwise, {{"elements", first.elements()}, {"terms", count}});
+  Operator op = named(name, OpKind::elementwise, graph::Elementwise{first.elements(), count});
   op.forward_flops = flops((count - 1) * first.elements());  // backward hands the gradient on as it is
   std::optional<core::OpId> over;                            // as graph::lies_on
   for (const Tensor& x : terms)
@@ -342,16 +319,14 @@ Tensor Layers::concat(const std::string& name, const std::vector<Tensor>& parts,
   const bool image = shape.size() == 3;  // channels-last in memory: whole pixels are joined
   core::require(!image || axis == 0, "images are concatenated along their channels");
   const std::int64_t rows = image ? shape[1] * shape[2] : product({shape.begin(), shape.begin() + axis});
-  Operator op = named(name, OpKind::concat,
-                      {{"elements", product(shape)}, {"parts", std::ssize(parts)}, {"rows", rows}});
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    op.shape.emplace_back("part" + std::to_string(i), parts[i].elements() / rows);
-  return emit(std::move(op), parts, shape, product(shape));
+  graph::Concat asked{product(shape), rows, {}};
+  for (const Tensor& x : parts) asked.widths.push_back(x.elements() / rows);
+  return emit(named(name, OpKind::concat, asked), parts, shape, product(shape));
 }
 
 Tensor Layers::view(const std::string& name, const Tensor& x, Shape shape) {
   core::require(product(shape) <= x.elements(), "a view shows no more than there is");
-  Operator op = named(name, OpKind::reshape, {{"elements", product(shape)}});
+  Operator op = named(name, OpKind::reshape, graph::Elements{product(shape)});
   return emit(std::move(op), {x}, std::move(shape), 0);
 }
 

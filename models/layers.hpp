@@ -24,7 +24,9 @@ struct Tensor {
   std::int64_t rows() const { return elements() / width(); }
 };
 
-enum class Activation { none, relu, sigmoid, tanh, gelu };
+using Activation = graph::Function;
+using Product = graph::Matmul;
+using graph::AttentionCore;
 
 struct Dense {
   bool bias = false;
@@ -44,23 +46,12 @@ struct Window {
   std::array<std::int64_t, 2> padding = {0, 0};
 };
 
-/// How the core of attention runs, which decides what it moves and keeps: kernel by kernel, scores (heads x
-/// queries x keys) written and read anew by each, with scale and mask but no dropout; or as one kernel that
-/// never writes them (Dao et al., FlashAttention, NeurIPS 2022). `counted` says neither: scores are kept once
-/// and move nothing.
-enum class AttentionCore { counted, plain, flash };
-
 struct AttentionForm {
   bool bias = false;
   AttentionCore core = AttentionCore::counted;
   std::int64_t kv_heads =
       0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
   bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
-};
-
-/// `batch` products of a rows x inner with an inner x columns matrix.
-struct Product {
-  std::int64_t batch, rows, inner, columns;
 };
 
 /// Adds one operator per call. Conventions, so that every model counts alike:
@@ -102,8 +93,8 @@ class Layers {
   /// kernel.
   Tensor swiglu(const std::string& name, const Tensor& x);
   Tensor softmax(const std::string& name, const Tensor& x);
-  /// The softmax of a cross entropy (extent "loss"), computed and kept in fp32 whatever the model's numbers
-  /// are.
+  /// The softmax of a cross entropy (graph::Softmax::loss), computed and kept in fp32 whatever the model's
+  /// numbers are.
   Tensor loss(const std::string& name, const Tensor& x);
   /// Written over its latest term that is of a layer or norm and that nobody else reads, where there is one
   /// (graph::lies_on).

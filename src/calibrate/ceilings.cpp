@@ -17,7 +17,7 @@ graph::Operator square_product(std::int64_t n) {
   graph::Operator op;
   op.name = "ceiling";
   op.kind = graph::OpKind::matmul;
-  op.shape = {{"batch", 1}, {"rows", n}, {"inner", n}, {"columns", n}};
+  op.attributes = graph::Matmul{.batch = 1, .rows = n, .inner = n, .columns = n};
   return op;
 }
 
@@ -25,7 +25,7 @@ graph::Operator smallest_kernel() {
   graph::Operator op;
   op.name = "launch";
   op.kind = graph::OpKind::activation;
-  op.shape = {{"elements", 1}, {"relu", 1}};
+  op.attributes = graph::Activation{1, graph::Function::relu};
   return op;
 }
 

@@ -20,30 +20,21 @@ constexpr std::int64_t kAddedBytes = std::int64_t{64} << 20;  ///< of each term;
 struct Sample {
   std::string_view name;
   OpKind kind;
-  graph::Shape shape;
+  graph::Attributes attributes;
   std::int64_t samples;
 };
 
 /// Shapes of the zoo: ResNet's and VGG's layers, a dense layer of DLRM's kind.
 const std::vector<Sample>& operators() {
   static const std::vector<Sample> out = {
-      {"product", OpKind::matmul, {{"batch", 1}, {"rows", 1024}, {"inner", 1024}, {"columns", 1024}}, 1},
-      {"convolution",
-       OpKind::convolution,
-       {{"in", 256},
-        {"height", 56},
-        {"width", 56},
-        {"out", 256},
-        {"kernel_height", 3},
-        {"stride_height", 1},
-        {"padding_height", 1},
-        {"kernel_width", 3},
-        {"stride_width", 1},
-        {"padding_width", 1}},
+      {"product", OpKind::matmul, graph::Matmul{1, 1024, 1024, 1024}, 1},
+      {"convolution", OpKind::convolution,
+       graph::Convolution{
+           {.channels = 256, .image = {56, 56}, .kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}}, 256},
        1},
-      {"few_rows", OpKind::linear, {{"rows", 1}, {"in", 4096}, {"out", 4096}}, 16},
-      {"norm", OpKind::norm, {{"elements", 802816}, {"channels", 256}, {"batch", 1}}, 4},
-      {"activation", OpKind::activation, {{"elements", 3211264}, {"relu", 1}}, 4}};
+      {"few_rows", OpKind::linear, graph::Linear{.rows = 1, .in = 4096, .out = 4096}, 16},
+      {"norm", OpKind::norm, graph::Norm{802816, 256, graph::NormForm::batch}, 4},
+      {"activation", OpKind::activation, graph::Activation{3211264, graph::Function::relu}, 4}};
   return out;
 }
 
@@ -59,7 +50,7 @@ class Load {
     graph::Operator op;
     op.name = name;
     op.kind = found->kind;
-    op.shape = found->shape;
+    op.attributes = found->attributes;
     kernel_ = std::make_unique<TimedKernel>(*rank.backend, *rank.stream, op, found->samples, precision);
     if (kernel_->operand_bytes() > memory) throw core::BadInput(name + ": its operands need more memory");
   }

@@ -125,7 +125,7 @@ graph::Operator product(std::int64_t n) {
   graph::Operator op;
   op.name = "product";
   op.kind = graph::OpKind::matmul;
-  op.shape = {{"batch", 1}, {"rows", n}, {"inner", n}, {"columns", n}};
+  op.attributes = graph::Matmul{.batch = 1, .rows = n, .inner = n, .columns = n};
   return op;
 }
 

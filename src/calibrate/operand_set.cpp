@@ -1,5 +1,7 @@
 #include "penstock/calibrate/operand_set.hpp"
 
+#include <algorithm>
+
 #include "penstock/kernels/values.hpp"
 
 namespace penstock::calibrate {
@@ -21,7 +23,9 @@ Buffer* OperandSet::random(const Slot& slot) {
 
 OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
                        std::uint64_t seed)
-    : backend_(backend), rows_(static_cast<double>(extent(op, "rows", 1))), seed_(seed) {
+    : backend_(backend),
+      rows_(static_cast<double>(std::max<std::int64_t>(1, as<graph::Embedding>(op).rows))),
+      seed_(seed) {
   for (const Slot& slot : slots.inputs) {
     operands_.inputs.push_back(random(slot));
     operands_.input_gradients.push_back(slot.element == Element::int64 ? nullptr : empty(slot));

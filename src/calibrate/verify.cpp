@@ -14,7 +14,7 @@ graph::Operator operator_of(const cost::KernelKey& key) {
   graph::Operator op;
   op.name = graph::name(key.kind);
   op.kind = key.kind;
-  op.shape = key.shape;
+  op.attributes = graph::attributes_of(key.kind, key.shape);
   return op;
 }
 

@@ -73,14 +73,14 @@ class Finder {
       if (op.kind == graph::OpKind::attention && how == plan::Partition::row) continue;
       if (op.kind == graph::OpKind::embedding && how == plan::Partition::column) continue;
       const cost::OpShard part = cost::op_shard(op, how, 1.0 / degree);
-      if (cost::divided_shape(op, part)) note(graph, id, part, sizes);
+      if (cost::divided(op, part)) note(graph, id, part, sizes);
     }
   }
 
   void note(const graph::OpGraph& graph, core::OpId id, const cost::OpShard& part,
             const std::vector<std::int64_t>& sizes) {
     graph::Operator op = graph.op(id);
-    op.shape = cost::divided_shape(op, part).value_or(op.shape);
+    op.attributes = cost::divided(op, part).value_or(op.attributes);
     KernelItem item{op, cost::key_of(op, precision_), cost::shard_work(graph, id, precision_, part), {}, 1};
     for (const graph::Pass pass : graph::kAllPasses)
       item.passes[static_cast<std::size_t>(pass)] = cost::has_pass(op, pass);

@@ -48,7 +48,7 @@ std::string shares(const EstimatedCosts& costs, const graph::OpGraph& graph,
 
 std::string in_words(const graph::Operator& op) {
   std::string out;
-  for (const auto& [extent, value] : op.shape)
+  for (const auto& [extent, value] : shape_of(op.attributes))
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", extent, value);
   return out;
 }
@@ -90,7 +90,7 @@ Json gap_json(const graph::OpGraph& graph, const cost::Gap& gap) {
   const graph::Operator& op = graph.op(gap.op);
   const auto alike = static_cast<double>(gap.operators);
   Json shape = Json::object();
-  for (const auto& [extent, value] : op.shape) shape[extent] = value;
+  for (const auto& [extent, value] : shape_of(op.attributes)) shape[extent] = value;
   return {{"operator", op.name},
           {"kind", name(op.kind)},
           {"shape", shape},

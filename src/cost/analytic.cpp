@@ -56,8 +56,9 @@ constexpr double kSoftmaxForward = 2, kSoftmaxBackward = 3;
 
 /// Bytes of them per sample; none of another core.
 double score_bytes(const graph::Operator& op, double element) {
-  if (extent(op, "plain") == 0) return 0;
-  return static_cast<double>(extent(op, "heads") * extent(op, "queries") * extent(op, "keys")) * element;
+  const auto& a = as<graph::Attention>(op);
+  if (a.core != graph::AttentionCore::plain) return 0;
+  return static_cast<double>(a.heads * a.queries * a.keys) * element;
 }
 
 /// Bytes that a cross entropy moves for each logit, as Megatron-LM's kernels do, in fp32. Forward: maximum
@@ -70,7 +71,8 @@ constexpr double kLossForward = 2 * 4 + 3 * 8, kLossBackward = 8, kCast = 6;
 OpTime AnalyticCosts::loss_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 double samples) const {
   const graph::Operator& op = graph.op(id);
-  const double logits = static_cast<double>(extent(op, "rows") * extent(op, "width")) * samples;
+  const auto& loss = as<graph::Softmax>(op);
+  const double logits = static_cast<double>(loss.rows * loss.width) * samples;
   const auto time = [&](double each) {
     return pass_time(constants_, device, precision_of(graph, device), op.kind, {0, each * logits, logits});
   };
@@ -80,10 +82,9 @@ OpTime AnalyticCosts::loss_time(const graph::OpGraph& graph, core::OpId id, cons
 
 Seconds AnalyticCosts::rotary_time(const graph::OpGraph& graph, core::OpId id,
                                    const cluster::DeviceType& device, double samples) const {
-  const graph::Operator& op = graph.op(id);
-  if (extent(op, "rotary") == 0) return Seconds(0);
-  const auto numbers = static_cast<double>(extent(op, "queries") * extent(op, "hidden") +
-                                           extent(op, "keys") * shared_width(op));
+  const auto& a = as<graph::Attention>(graph.op(id));
+  if (!a.rotary) return Seconds(0);
+  const auto numbers = static_cast<double>(a.queries * a.hidden + a.keys * a.shared_width());
   const double bytes = 2 * numbers * graph.element_bytes() * samples;  // read and written
   return launch(constants_, device) * 2 + streamed(constants_, device, bytes);
 }
@@ -104,13 +105,11 @@ OpTime AnalyticCosts::softmax_time(const graph::OpGraph& graph, core::OpId id,
 
 OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 std::int64_t samples, const OpShard& part) const {
-  const graph::Operator& op = graph.op(id);
-  const double n = static_cast<double>(samples) * part.part,
-               queries = static_cast<double>(extent(op, "queries")),
-               keys = static_cast<double>(extent(op, "keys")),
-               width = static_cast<double>(extent(op, "hidden"));
+  const auto& a = as<graph::Attention>(graph.op(id));
+  const double n = static_cast<double>(samples) * part.part, queries = static_cast<double>(a.queries),
+               keys = static_cast<double>(a.keys), width = static_cast<double>(a.hidden);
   const double flops = 2 * 2 * queries * keys * width * n,
-               bytes = 2 * (queries * width + keys * static_cast<double>(shared_width(op))) *
+               bytes = 2 * (queries * width + keys * static_cast<double>(a.shared_width())) *
                        graph.element_bytes() * n;
   const auto time = [&](double products) {
     return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
@@ -141,7 +140,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   if (op.kind == OpKind::input || op.kind == OpKind::reshape) return {};
   if (part.partition == plan::Partition::batch)
     return op_time(graph, id, device, samples_of(samples, part.part));
-  if (extent(op, "loss") > 0) return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
+  if (as<graph::Softmax>(op).loss)
+    return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
   const double n = static_cast<double>(samples), element = graph.element_bytes();
   double input = 0;
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))

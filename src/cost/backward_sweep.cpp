@@ -31,14 +31,13 @@ Bytes distinct_inputs(const graph::OpGraph& graph, OpId id) {
 /// A tensor may be read more than once: by self-attention, or squared.
 Bytes inputs(const graph::OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
-  const auto of = [&](const char* name) { return extent(op, name); };
   std::int64_t elements = 0;
-  if (op.kind == OpKind::attention)
-    elements = of("queries") * of("hidden") + of("keys") * (of("key_width") + of("value_width"));
-  else if (op.kind == OpKind::elementwise)
-    elements = of("elements") * of("terms");
-  else if (op.kind == OpKind::matmul)
-    elements = of("batch") * of("inner") * (of("rows") + of("columns"));
+  if (const auto* a = std::get_if<graph::Attention>(&op.attributes))
+    elements = a->queries * a->hidden + a->keys * (a->key_width + a->value_width);
+  else if (const auto* sum = std::get_if<graph::Elementwise>(&op.attributes))
+    elements = sum->elements * sum->terms;
+  else if (const auto* p = std::get_if<graph::Matmul>(&op.attributes))
+    elements = p->batch * p->inner * (p->rows + p->columns);
   return std::max(distinct_inputs(graph, id), Bytes(elements * graph.element_bytes()));
 }
 

@@ -46,7 +46,7 @@ core::Bytes share_of(core::Bytes bytes, double share) {
 struct WayKey {
   OpKind kind;
   Precision precision;
-  Shape shape;
+  graph::Attributes attributes;
   Work work;
   bool divided;
 };
@@ -54,7 +54,7 @@ struct WayKey {
 bool operator==(const WayKey& a, const WayKey& b) {
   return a.kind == b.kind && a.precision == b.precision && a.divided == b.divided &&
          a.work.flops == b.work.flops && a.work.moved == b.work.moved && a.work.weights == b.work.weights &&
-         a.shape == b.shape;
+         a.attributes == b.attributes;
 }
 
 struct WayHash {
@@ -63,7 +63,7 @@ struct WayHash {
     const auto mix = [&out](std::int64_t value) {
       out = (out ^ static_cast<std::size_t>(value)) * 0x9e3779b97f4a7c15u, out ^= out >> 29;
     };
-    for (const auto& [extent, value] : key.shape) mix(value), mix(static_cast<std::int64_t>(extent.size()));
+    mix(static_cast<std::int64_t>(graph::digest(key.attributes)));
     mix(key.work.moved.value());
     mix(static_cast<std::int64_t>(std::hash<double>()(key.work.flops[0].value())));
     mix(key.divided);
@@ -126,10 +126,10 @@ struct CalibratedCosts::Index {
       const std::shared_lock reading(mutex);
       if (const auto found = known.find(key); found != known.end()) return found->second;
     }
+    const KernelKey kernel{key.kind, graph::shape_of(key.attributes), key.precision};
     Ways ways;
     for (std::size_t i = 0; i < graph::kPasses; ++i)
-      ways[i] = curves.way(
-          {{key.kind, key.shape, key.precision}, key.work, static_cast<graph::Pass>(i), key.divided});
+      ways[i] = curves.way({kernel, key.work, static_cast<graph::Pass>(i), key.divided});
     const std::unique_lock writing(mutex);
     return known.try_emplace(key, std::move(ways)).first->second;  // which does not move
   }
@@ -176,12 +176,12 @@ PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, doubl
 
 Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
                                     const cluster::DeviceType& device, std::int64_t samples,
-                                    const Shape& shape, const OpShard& part) const {
+                                    const graph::Attributes& attributes, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const bool whole = part.partition == plan::Partition::whole;
   const Index::Ways& ways =
-      index_->ways({op.kind, precision, shape, shard_work(graph, id, precision, part), !whole});
+      index_->ways({op.kind, precision, attributes, shard_work(graph, id, precision, part), !whole});
   std::optional<OpTime> analytic;
   Estimate out;
   for (std::size_t i = 0; i < graph::kPasses; ++i) {
@@ -202,13 +202,13 @@ Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
                                    const cluster::DeviceType& device, std::int64_t samples,
                                    const OpShard& part) const {
   using plan::Partition;
-  const Estimate whole = looked_up(graph, op, device, samples, graph.op(op).shape, {});
+  const Estimate whole = looked_up(graph, op, device, samples, graph.op(op).attributes, {});
   if (part.partition == Partition::whole) return whole;
-  const auto shape = divided_shape(graph.op(op), part);
+  const auto attributes = divided(graph.op(op), part);
   Estimate out = part.partition == Partition::batch
                      ? estimate(graph, op, device, samples_of(samples, part.part))
-                 : shape ? looked_up(graph, op, device, samples, *shape, part)
-                         : scaled(whole, part.part);
+                 : attributes ? looked_up(graph, op, device, samples, *attributes, part)
+                              : scaled(whole, part.part);
   for (std::size_t i = 0; i < graph::kPasses; ++i)
     out.passes[i] = enclosed(out.passes[i], whole.passes[i], part.part);
   return out;

@@ -36,7 +36,7 @@ Fold fold(std::string_view name) {
 }
 
 KernelKey key_of(const graph::Operator& op, Precision precision) {
-  return {op.kind, op.shape, precision};
+  return {op.kind, graph::shape_of(op.attributes), precision};
 }
 
 Work work_of(const graph::OpGraph& graph, core::OpId id, Precision precision) {

@@ -86,7 +86,7 @@ std::vector<Gap> gaps(const EstimatedCosts& costs, const graph::OpGraph& graph, 
     const Estimate estimate = costs.estimate(graph, op, device, samples);
     if (estimate.origin() == Origin::measured) continue;
     const graph::Operator& known = graph.op(op);
-    const std::pair key(key_of(known, {}), known.shape.empty() ? known.name : "");
+    const std::pair key(key_of(known, {}), shape_of(known.attributes).empty() ? known.name : "");
     Gap& gap = found.try_emplace(key, Gap{op, 0, estimate}).first->second;
     ++gap.operators;
   }

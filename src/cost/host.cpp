@@ -29,27 +29,37 @@ constexpr int kBatch = 11;
 /// Attention's two biases, each way.
 constexpr int kBiases = 2;
 
+bool flash(const graph::Operator& op) {
+  return as<graph::Attention>(op).core == graph::AttentionCore::flash;
+}
+/// Two where it does not say.
+int terms(const graph::Operator& op) {
+  const std::int64_t said = as<graph::Elementwise>(op).terms;
+  return said > 0 ? static_cast<int>(said) : 2;
+}
+
 /// Of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {
   switch (op.kind) {
     case OpKind::input:
       return {1, 0, 0};
     case OpKind::softmax:
-      return extent(op, "loss") > 0 ? kLoss : Launches{1, 1, 0};
+      return as<graph::Softmax>(op).loss ? kLoss : Launches{1, 1, 0};
     case OpKind::reshape:
     case OpKind::profiled:
       return {};
     case OpKind::attention:
-      return extent(op, "flash") > 0 ? kFlashAttention : kPlainAttention;
+      return flash(op) ? kFlashAttention : kPlainAttention;
     case OpKind::linear:
+      return {1, 1, as<graph::Linear>(op).bias ? 2 : 1};
     case OpKind::convolution:
-      return {1, 1, extent(op, "bias") > 0 ? 2 : 1};
+      return {1, 1, as<graph::Convolution>(op).bias ? 2 : 1};
     case OpKind::matmul:
       return {1, 2, 0};
     case OpKind::concat:
-      return {1, static_cast<int>(extent(op, "parts", 1)), 0};
+      return {1, std::max(1, static_cast<int>(as<graph::Concat>(op).widths.size())), 0};
     case OpKind::elementwise:
-      return {static_cast<int>(extent(op, "terms", 2)) - 1, 0, 0};  // gradients are handed on as they are
+      return {terms(op) - 1, 0, 0};  // gradients are handed on as they are
     default:
       return {1, 1, 1};
   }
@@ -63,12 +73,14 @@ bool first_input(const graph::OpGraph& graph, core::OpId id) {
 
 /// What the softmax launches where it is not fused.
 int unfused(const graph::Operator& op, std::int64_t matrices) {
-  return extent(op, "plain") > 0 && matrices % kFusedSoftmax != 0 ? kUnfused : 0;
+  return as<graph::Attention>(op).core == graph::AttentionCore::plain && matrices % kFusedSoftmax != 0
+             ? kUnfused
+             : 0;
 }
 
 /// Matrices of scores on one device.
 std::int64_t matrices_of(const graph::Operator& op, std::int64_t samples, const OpShard& part) {
-  return std::llround(static_cast<double>(extent(op, "heads")) * part.part) * samples;
+  return std::llround(static_cast<double>(as<graph::Attention>(op).heads) * part.part) * samples;
 }
 
 }  // namespace
@@ -77,15 +89,15 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
   if (op.kind == OpKind::input && first_input(graph, id)) out.forward = kBatch;
-  if (op.kind == OpKind::attention && extent(op, "bias") == 0) {
+  if (op.kind == OpKind::attention && !as<graph::Attention>(op).bias) {
     out.forward -= kBiases;
     out.weight_gradient -= kBiases;
   }
-  if (extent(op, "loss") > 0 && graph.element_bytes() >= kWhole) {  // nothing to cast
+  if (as<graph::Softmax>(op).loss && graph.element_bytes() >= kWhole) {  // nothing to cast
     out.forward -= 1;
     out.input_gradient -= 1;
   }
-  if (extent(op, "rotary") > 0) {
+  if (as<graph::Attention>(op).rotary) {
     out.forward += 2;
     out.input_gradient += 2;
   }
@@ -106,7 +118,7 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::De
 
 int core_launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices) {
   const graph::Operator& op = graph.op(id);
-  return extent(op, "flash") > 0 ? kFlashCore : kPlainCore + unfused(op, matrices);
+  return flash(op) ? kFlashCore : kPlainCore + unfused(op, matrices);
 }
 
 core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,

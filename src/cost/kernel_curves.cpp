@@ -10,13 +10,18 @@
 namespace penstock::cost {
 namespace {
 
-using graph::extent;
 using graph::OpKind;
 using Curves = std::vector<const KernelCurve*>;
 
 constexpr std::size_t kNeighbours = 3;
 constexpr double kSame = 1e-6;     ///< relative difference of works that are one
 constexpr double kClosest = 1e-3;  ///< octaves: nearer ones count no more than this
+
+std::optional<std::int64_t> extent(const Shape& shape, std::string_view name) {
+  for (const auto& [key, value] : shape)
+    if (key == name) return value;
+  return std::nullopt;
+}
 
 /// The extent that only says how many rows or elements there are; empty: none does.
 std::string_view rows_extent(OpKind kind) {

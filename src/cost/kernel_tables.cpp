@@ -13,7 +13,13 @@ namespace penstock::cost {
 namespace {
 
 using core::Seconds;
+using graph::AttentionCore;
 using graph::OpKind;
+
+bool self_attention(const graph::Operator& op) {
+  const auto& a = as<graph::Attention>(op);
+  return a.queries == a.keys;
+}
 
 /// The size of the tables' numbers.
 constexpr int kElement = 2;
@@ -163,8 +169,9 @@ PassEstimate TableCosts::product(double m, double n, double k) const {
 }
 
 Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpShard& part) const {
-  const double tokens = static_cast<double>(extent(op, "rows", 1)) * samples;
-  double in = static_cast<double>(extent(op, "in")), out = static_cast<double>(extent(op, "out"));
+  const auto& l = as<graph::Linear>(op);
+  const double tokens = static_cast<double>(std::max<std::int64_t>(1, l.rows)) * samples;
+  double in = static_cast<double>(l.in), out = static_cast<double>(l.out);
   (part.partition == plan::Partition::row ? in : out) *= part.part;
   return {{product(tokens, out, in),
            op.input_gradient_flops.value() > 0 ? product(tokens, in, out) : PassEstimate{},
@@ -172,10 +179,11 @@ Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpS
 }
 
 Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
-  const double tokens = static_cast<double>(extent(op, "queries")) * samples,
-               wide = static_cast<double>(extent(op, "hidden")), mine = wide * part.part,
+  const auto& a = as<graph::Attention>(op);
+  const double tokens = static_cast<double>(a.queries) * samples, wide = static_cast<double>(a.hidden),
+               mine = wide * part.part,
                together =
-                   mine + 2 * static_cast<double>(shared_width(op)) * part.part;  // query, key and value
+                   mine + 2 * static_cast<double>(a.shared_width()) * part.part;  // query, key and value
   return {{sum(product(tokens, together, wide), product(tokens, wide, mine)),
            sum(product(tokens, wide, together), product(tokens, mine, wide)),
            sum(product(wide, together, tokens), product(mine, wide, tokens))}};
@@ -183,11 +191,9 @@ Estimate TableCosts::projections(const graph::Operator& op, double samples, cons
 
 Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 double samples) const {
-  const graph::Operator& op = graph.op(id);
-  const double heads = static_cast<double>(extent(op, "heads")),
-               size = static_cast<double>(extent(op, "hidden")) / heads,
-               sequence = static_cast<double>(extent(op, "keys")),
-               rows = std::max(1.0, heads * samples) * sequence;
+  const auto& a = as<graph::Attention>(graph.op(id));
+  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.hidden) / heads,
+               sequence = static_cast<double>(a.keys), rows = std::max(1.0, heads * samples) * sequence;
   const PassEstimate wide = product(rows, sequence, size),  // scores, and the gradient of their shares
       narrow = product(rows, size, sequence);               // context, and gradients of query, key and value
   const OpTime softmax = analytic_.softmax_time(graph, id, device, samples);
@@ -201,13 +207,13 @@ Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, cons
 
 Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                           std::int64_t samples, const OpShard& part) const {
-  const graph::Operator& op = graph.op(id);
-  if (extent(op, "plain") > 0) return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
-  if (extent(op, "flash") == 0 || attention_rates_.empty())
+  const auto& a = as<graph::Attention>(graph.op(id));
+  if (a.core == AttentionCore::plain)
+    return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
+  if (a.core != AttentionCore::flash || attention_rates_.empty())
     return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
-  const double heads = static_cast<double>(extent(op, "heads")),
-               size = static_cast<double>(extent(op, "hidden")) / heads,
-               sequence = static_cast<double>(extent(op, "queries")),
+  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.hidden) / heads,
+               sequence = static_cast<double>(a.queries),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double flops = attention_flops(together, sequence, size);
   const auto pass = [&](const RateGrid& rates) {
@@ -222,7 +228,7 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
-  const bool self = extent(op, "queries") == extent(op, "keys");
+  const bool self = self_attention(op);
   if (graph.element_bytes() == kElement && op.kind == OpKind::linear)
     return linear(op, static_cast<double>(samples), part);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
@@ -242,8 +248,7 @@ Seconds TableCosts::core_forward(const graph::OpGraph& graph, core::OpId id,
                                  const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return core_forward(graph, id, device, samples_of(samples, part.part), {});
-  const graph::Operator& op = graph.op(id);
-  if (graph.element_bytes() != kElement || extent(op, "queries") != extent(op, "keys"))
+  if (graph.element_bytes() != kElement || !self_attention(graph.op(id)))
     return analytic_.core_forward(graph, id, device, samples, part);
   return core(graph, id, device, samples, part)[graph::Pass::forward].time;
 }

@@ -6,26 +6,28 @@
 namespace penstock::cost {
 namespace {
 
-using graph::OpKind;
+/// Takes its share of what a part has less of.
+struct Divide {
+  double share;
+  bool row;  ///< of matrices: of what they read
+  bool whole_known = true;
 
-/// The extents that a part has less of.
-std::vector<std::string_view> divided_extents(const graph::Operator& op, plan::Partition how) {
-  switch (op.kind) {
-    case OpKind::linear:
-    case OpKind::convolution:
-      return {how == plan::Partition::row ? "in" : "out"};
-    case OpKind::attention:
-      if (extent(op, "kv_heads") > 0) return {"hidden", "heads", "kv_heads"};
-      return {"hidden", "heads"};
-    case OpKind::embedding:
-      return {"rows"};
-    case OpKind::activation:
-    case OpKind::elementwise:
-      return {"elements"};
-    default:
-      return {};
+  /// At least one is left.
+  void operator()(std::int64_t& extent) {
+    whole_known &= extent > 0;
+    extent = std::max<std::int64_t>(1, std::llround(static_cast<double>(extent) * share));
   }
-}
+  void operator()(graph::Linear& a) { (*this)(row ? a.in : a.out); }
+  void operator()(graph::Convolution& a) { (*this)(row ? a.window.channels : a.out); }
+  void operator()(graph::Attention& a) {
+    (*this)(a.hidden), (*this)(a.heads);
+    if (a.kv_heads > 0) (*this)(a.kv_heads);
+  }
+  void operator()(graph::Embedding& a) { (*this)(a.rows); }
+  void operator()(graph::Activation& a) { (*this)(a.elements); }
+  void operator()(graph::Elementwise& a) { (*this)(a.elements); }
+  void operator()(auto&) { whole_known = false; }
+};
 
 core::Bytes scaled(core::Bytes bytes, double share) {
   return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * share));
@@ -33,16 +35,11 @@ core::Bytes scaled(core::Bytes bytes, double share) {
 
 }  // namespace
 
-std::optional<Shape> divided_shape(const graph::Operator& op, const OpShard& part) {
-  const auto names = divided_extents(op, part.partition);
-  Shape shape = op.shape;
-  std::size_t found = 0;
-  for (auto& [extent, value] : shape)
-    if (std::find(names.begin(), names.end(), extent) != names.end()) {
-      value = std::max<std::int64_t>(1, std::llround(static_cast<double>(value) * part.part));
-      ++found;
-    }
-  return !names.empty() && found == names.size() ? std::optional(shape) : std::nullopt;
+std::optional<graph::Attributes> divided(const graph::Operator& op, const OpShard& part) {
+  graph::Attributes out = op.attributes;
+  Divide divide{part.part, part.partition == plan::Partition::row};
+  std::visit(divide, out);
+  return divide.whole_known ? std::optional(out) : std::nullopt;
 }
 
 Work shard_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision precision,

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "penstock/cost/cost_model.hpp"
 
 namespace penstock::cost {
@@ -9,26 +7,20 @@ using core::Bytes;
 using graph::Operator;
 using graph::OpKind;
 
-bool has_function(const Operator& op) {
-  return std::ranges::any_of(graph::kFunctions,
-                             [&](const char* function) { return extent(op, function) > 0; });
-}
-
-Scratch of_attention(const Operator& op, std::int64_t element_bytes) {
-  const std::int64_t queries = extent(op, "queries"), keys = extent(op, "keys"),
-                     hidden = extent(op, "hidden");
+Scratch of_attention(const graph::Attention& a, std::int64_t element_bytes) {
   const auto each = [&](std::int64_t elements) { return Line{{}, Bytes(elements * element_bytes)}; };
-  const std::int64_t scores = extent(op, "flash") > 0 ? 0 : extent(op, "heads") * queries * keys;
-  return {each(queries * hidden + scores), {}, each(queries * hidden + 2 * keys * shared_width(op))};
+  const std::int64_t scores = a.core == graph::AttentionCore::flash ? 0 : a.heads * a.queries * a.keys;
+  return {
+      each(a.queries * a.hidden + scores), {}, each(a.queries * a.hidden + 2 * a.keys * a.shared_width())};
 }
 
 }  // namespace
 
 Scratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
-  if (op.kind == OpKind::attention) return of_attention(op, graph.element_bytes());
+  if (op.kind == OpKind::attention) return of_attention(as<graph::Attention>(op), graph.element_bytes());
   if (op.kind == OpKind::norm) return {{}, {}, {graph.parameter_bytes(id), {}}};
-  if (op.kind != OpKind::linear || !has_function(op)) return {};
+  if (as<graph::Linear>(op).function == graph::Function::none) return {};
   const Line argument{{}, op.output_bytes};
   return {argument, argument, {}};
 }

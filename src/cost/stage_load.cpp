@@ -23,8 +23,9 @@ void add_weights(StageLoad& load, Bytes weights, bool table) {
 }
 
 Bytes batch_statistics(const graph::Operator& op) {
-  if (op.kind != graph::OpKind::norm || extent(op, "batch") == 0) return {};
-  return Bytes(2 * std::int64_t{sizeof(float)} * extent(op, "channels"));
+  const auto& norm = as<graph::Norm>(op);
+  if (norm.form != graph::NormForm::batch) return {};
+  return Bytes(2 * std::int64_t{sizeof(float)} * norm.channels);
 }
 
 StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::span<const OpId> operators) {

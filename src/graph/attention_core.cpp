@@ -36,16 +36,17 @@ bool has_core(const Operator& op) {
 
 Bytes core_bytes(const Operator& op, int element_bytes) {
   if (!has_core(op)) return {};
-  const std::int64_t heads = extent(op, "heads"), queries = extent(op, "queries");
-  if (extent(op, "flash") == 0) return Bytes(heads * queries * extent(op, "keys") * element_bytes);
-  const std::int64_t numbers = (kWhole * heads * queries + element_bytes - 1) / element_bytes;
+  const auto& a = as<Attention>(op);
+  if (a.core != AttentionCore::flash) return Bytes(a.heads * a.queries * a.keys * element_bytes);
+  const std::int64_t numbers = (kWhole * a.heads * a.queries + element_bytes - 1) / element_bytes;
   return Bytes(numbers * element_bytes);
 }
 
 double core_share(const Operator& op) {
   if (!has_core(op) || op.forward_flops.value() <= 0) return 0;
-  const double products = 2.0 * 2 * static_cast<double>(extent(op, "queries")) *
-                          static_cast<double>(extent(op, "keys")) * static_cast<double>(extent(op, "hidden"));
+  const auto& a = as<Attention>(op);
+  const double products =
+      2.0 * 2 * static_cast<double>(a.queries) * static_cast<double>(a.keys) * static_cast<double>(a.hidden);
   return std::min(1.0, products / op.forward_flops.value());
 }
 

@@ -65,6 +65,7 @@ void check_operator(const std::string& model, const Operator& op) {
   if (op.name.empty()) fault = "has no name";
   if (op.output_bytes.value() < 0 || op.saved_bytes.value() < 0) fault = "has a negative size";
   if (op.parameters < 0 || op.gathered_parameters < 0) fault = "has a negative number of parameters";
+  if (!suits(op.kind, op.attributes)) fault = "has attributes of another kind";
   if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) ||
       bad_flops(op.weight_gradient_flops))
     fault = "has a FLOP count that is negative or not finite";

@@ -21,7 +21,7 @@ OrderedJson to_json(const OpGraph& graph, OpId id) {
   const Operator& op = graph.op(id);
   OrderedJson inputs = OrderedJson::array(), shape = OrderedJson::object();
   for (const OpId operand : graph.operands(id)) inputs.push_back(graph.op(operand).name);
-  for (const auto& [extent, value] : op.shape) shape[extent] = value;
+  for (const auto& [extent, value] : shape_of(op.attributes)) shape[extent] = value;
   OrderedJson out = {{"name", op.name},
                      {"kind", name(op.kind)},
                      {"inputs", inputs},
@@ -74,23 +74,19 @@ OpKind kind_of(const Yaml& kind) {
   }
 }
 
-auto extents(const Yaml& shape) {
-  decltype(Operator::shape) out;
+Shape extents(const Yaml& shape) {
+  Shape out;
   for (const auto& [extent, value] : shape.entries()) {
-    check_utf8(value, extent);
-    if (extent.size() > kLongestExtent) value.fail("expected a name of at most 128 bytes");
     out.emplace_back(extent, value.integer(0, kMostCount));
   }
   return out;
 }
 
-/// Heads of keys and values are shared by groups of equally many heads.
-void check_heads(const Yaml& shape, const Operator& op) {
-  const auto shared = extent(op.shape, "kv_heads");
-  if (!shared) return;
-  const std::int64_t heads = extent(op, "heads");
-  if (*shared < 1 || heads < 1 || heads % *shared != 0)
-    shape.at("kv_heads").fail(fmt::format("expected a divisor of the {} heads", heads));
+/// Faults are laid at the extent.
+Attributes attributes(OpKind kind, const Yaml& shape) try {
+  return attributes_of(kind, extents(shape));
+} catch (const ExtentFault& fault) {
+  shape.at(fault.extent).fail(fault.why);
 }
 
 Operator parse_operator(const Yaml& yaml, std::int64_t version) {
@@ -105,10 +101,7 @@ Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   }
   op.name = name_of(yaml);
   op.kind = kind_of(yaml.at("kind"));
-  if (const auto shape = yaml.find("shape")) {
-    op.shape = extents(*shape);
-    check_heads(*shape, op);
-  }
+  if (const auto shape = yaml.find("shape")) op.attributes = attributes(op.kind, *shape);
   op.forward_flops = flops(yaml, "forward_flops");
   op.input_gradient_flops = flops(yaml, "input_gradient_flops");
   op.weight_gradient_flops = flops(yaml, "weight_gradient_flops");
@@ -133,8 +126,8 @@ void add_inputs(GraphBuilder& builder, OpId consumer, const Yaml& op, const Ids&
 
 /// Numbers in its matrix; 0 of other kinds.
 std::int64_t matrix(const Operator& op) {
-  if (op.kind == OpKind::linear) return extent(op, "in") * extent(op, "out");
-  return op.kind == OpKind::embedding ? extent(op, "rows") * extent(op, "width") : 0;
+  if (op.kind == OpKind::linear) return as<Linear>(op).in * as<Linear>(op).out;
+  return as<Embedding>(op).rows * as<Embedding>(op).width;
 }
 
 /// Of version 1: a dense layer or table that has work for a weight gradient, but no parameters, uses those of
@@ -194,7 +187,9 @@ OpGraph parse(const Yaml& file) {
 std::optional<OpGraph> built(ModelDraft draft) try {
   GraphBuilder builder(std::move(draft.name), draft.element_bytes);
   Ids ids;
-  for (Operator& op : draft.operators) {
+  for (std::size_t i = 0; i < draft.operators.size(); ++i) {
+    Operator& op = draft.operators[i];
+    op.attributes = attributes_of(op.kind, draft.shapes[i]);
     std::string name = op.name;
     if (!ids.emplace(std::move(name), builder.add(std::move(op))).second) return std::nullopt;
   }

@@ -1,14 +1,11 @@
 #include "penstock/graph/in_place.hpp"
 
-#include <algorithm>
-
 namespace penstock::graph {
 
 bool hands_over(const Operator& op) {
   const bool layer = op.kind == OpKind::linear || op.kind == OpKind::convolution ||
                      op.kind == OpKind::attention || op.kind == OpKind::embedding || op.kind == OpKind::norm;
-  return layer && std::none_of(kFunctions.begin(), kFunctions.end(),
-                               [&](const char* function) { return extent(op.shape, function).has_value(); });
+  return layer && as<Linear>(op).function == Function::none;
 }
 
 std::optional<core::OpId> lies_on(const OpGraph& graph, core::OpId id) {

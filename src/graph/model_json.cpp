@@ -38,6 +38,7 @@ class SaxReader : public Json::json_sax_t {
     if (level_ == Level::one && key_ == "shape") return enter(Level::shape);
     if (level_ != Level::operators) return false;
     draft.operators.emplace_back();
+    draft.shapes.emplace_back();
     draft.inputs.emplace_back();
     named_ = typed_ = false;
     seen_op_.clear();
@@ -83,8 +84,8 @@ class SaxReader : public Json::json_sax_t {
 
   bool count(std::int64_t value) {
     if (level_ == Level::shape) {
-      op().shape.emplace_back(key_, value);
-      return key_.size() <= kLongestExtent;
+      draft.shapes.back().emplace_back(key_, value);
+      return true;
     }
     if (level_ == Level::file && key_ == "version") return draft.version = value, value <= kNewestVersion;
     if (level_ == Level::file && key_ == "element_bytes") {

@@ -13,15 +13,14 @@ inline constexpr std::int64_t kMostCount =
     1'000'000'000'000'000;  ///< sums over thousands of operators stay exact
 inline constexpr double kMostFlops = 1e30;
 inline constexpr std::int64_t kNewestVersion = 2;
-inline constexpr std::size_t kLongestExtent =
-    128;  ///< YAML takes keys of up to 1024 characters, escapes counted
 
 /// What a model file says, before anybody has checked the graph.
 struct ModelDraft {
   std::int64_t version = 0;
   std::string name;
   int element_bytes = 0;
-  std::vector<Operator> operators;
+  std::vector<Operator> operators;               ///< without attributes
+  std::vector<Shape> shapes;                     ///< [operator]
   std::vector<std::vector<std::string>> inputs;  ///< [operator] names
 };
 

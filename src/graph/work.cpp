@@ -5,15 +5,14 @@
 namespace penstock::graph {
 namespace {
 
-/// Of an attention, or of a softmax over a product of two tensors, which shares out attention.
-std::optional<std::int64_t> queries(const OpGraph& graph, core::OpId id) {
+/// Of an attention, or of a softmax over a product of two tensors, which shares out attention; 0: of neither.
+std::int64_t queries(const OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
-  if (op.kind == OpKind::attention) return extent(op.shape, "queries");
-  if (op.kind != OpKind::softmax) return std::nullopt;
+  if (op.kind != OpKind::softmax) return as<Attention>(op).queries;
   for (const Vertex v : graph.dag().predecessors(static_cast<Vertex>(id.index())))
     if (const Operator& from = graph.op(core::OpId(static_cast<std::size_t>(v))); from.kind == OpKind::matmul)
-      return extent(from.shape, "rows");
-  return std::nullopt;
+      return as<Matmul>(from).rows;
+  return 0;
 }
 
 }  // namespace
@@ -32,9 +31,9 @@ std::optional<std::int64_t> tokens(const OpGraph& graph) {
     bool before = false;
     for (const Vertex from : graph.dag().predecessors(static_cast<Vertex>(v)))
       before = before || attended[static_cast<std::size_t>(from)];
-    const auto here = queries(graph, core::OpId(v));
-    if (here && !before) sum += *here;
-    attended[v] = before || here;
+    const std::int64_t here = queries(graph, core::OpId(v));
+    if (!before) sum += here;
+    attended[v] = before || here > 0;
   }
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }

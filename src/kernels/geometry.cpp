@@ -18,51 +18,38 @@ constexpr std::int64_t kLargestExtent = std::int64_t{1} << 36, kMostParts = 4096
       fmt::format("operator '{}' ({}): shape: {}: {}", op.name, graph::name(op.kind), extent, why));
 }
 
-std::int64_t read(const Operator& op, const std::string& extent, std::int64_t low = 1,
-                  std::int64_t high = kLargestExtent) {
-  const auto value = graph::extent(op.shape, extent);
-  if (!value) fail(op, extent, "is missing, and a kernel needs it");
-  if (*value < low || *value > high)
-    fail(op, extent, fmt::format("{} is not from {} to {}", *value, low, high));
-  return *value;
+/// The value of an extent, in range. Zero is what is not said.
+std::int64_t in_range(const Operator& op, const std::string& extent, std::int64_t value, std::int64_t low = 1,
+                      std::int64_t high = kLargestExtent) {
+  if (value == 0 && low > 0) fail(op, extent, "is missing, and a kernel needs it");
+  if (value < low || value > high) fail(op, extent, fmt::format("{} is not from {} to {}", value, low, high));
+  return value;
 }
 
-std::int64_t read_or(const Operator& op, const std::string& extent, std::int64_t usual) {
-  return graph::extent(op.shape, extent) ? read(op, extent) : usual;
-}
-
-bool flag(const Operator& op, const std::string& extent) {
-  return graph::extent(op.shape, extent) && read(op, extent, 0, 1) == 1;
+void check(const Operator& op, std::initializer_list<std::pair<const char*, std::int64_t>> extents) {
+  for (const auto& [extent, value] : extents) in_range(op, extent, value);
 }
 
 /// Of what operators can be, costs know more than kernels.
-void refuse(const Operator& op, std::initializer_list<const char*> extents) {
-  for (const char* extent : extents)
-    if (graph::extent(op, extent) > 0) fail(op, extent, "no kernel computes it");
+void refuse(const Operator& op, const char* extent, bool asked) {
+  if (asked) fail(op, extent, "no kernel computes it");
 }
 
-Function function(const Operator& op) {
-  for (std::size_t i = 0; i < graph::kFunctions.size(); ++i)
-    if (flag(op, graph::kFunctions[i])) return static_cast<Function>(i + 1);
-  return Function::none;
-}
-
-std::int64_t divided(const Operator& op, std::int64_t whole, const std::string& extent) {
-  const std::int64_t part = read(op, extent);
+std::int64_t quotient(const Operator& op, std::int64_t whole, const char* extent, std::int64_t part) {
+  in_range(op, extent, part);
   if (whole % part != 0) fail(op, extent, fmt::format("{} does not divide {}", part, whole));
   return whole / part;
 }
 
-Window window(const Operator& op, const std::string& channels) {
-  Window w{.channels = read(op, channels), .image = {}, .kernel = {}, .stride = {}, .padding = {}};
+void check_window(const Operator& op, const Window& w, const char* channels) {
+  in_range(op, channels, w.channels);
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::string along = axis == 0 ? "height" : "width";
-    w.image[axis] = read(op, along);
-    w.stride[axis] = read(op, "stride_" + along);
-    w.padding[axis] = read(op, "padding_" + along, 0);
-    w.kernel[axis] = read(op, "kernel_" + along, 1, w.image[axis] + 2 * w.padding[axis]);
+    in_range(op, along, w.image[axis]);
+    in_range(op, "stride_" + along, w.stride[axis]);
+    in_range(op, "padding_" + along, w.padding[axis], 0);
+    in_range(op, "kernel_" + along, w.kernel[axis], 1, w.image[axis] + 2 * w.padding[axis]);
   }
-  return w;
 }
 
 }  // namespace
@@ -72,19 +59,27 @@ float Attention::scale() const {
 }
 
 Linear linear(const Operator& op) {
-  return {read(op, "rows"), read(op, "in"), read(op, "out"), flag(op, "bias"), function(op)};
+  const auto& l = as<Linear>(op);
+  check(op, {{"rows", l.rows}, {"in", l.in}, {"out", l.out}});
+  return l;
 }
 
 Product matmul(const Operator& op) {
-  return {read(op, "batch"), read(op, "rows"), read(op, "inner"), read(op, "columns")};
+  const auto& p = as<Product>(op);
+  check(op, {{"batch", p.batch}, {"rows", p.rows}, {"inner", p.inner}, {"columns", p.columns}});
+  return p;
 }
 
 Convolution convolution(const Operator& op) {
-  return {window(op, "in"), read(op, "out"), flag(op, "bias")};
+  const auto& c = as<Convolution>(op);
+  check_window(op, c.window, "in");
+  check(op, {{"out", c.out}});
+  return c;
 }
 
 Pool pool(const Operator& op) {
-  const Pool p{window(op, "channels"), flag(op, "average")};
+  const auto& p = as<Pool>(op);
+  check_window(op, p.window, "channels");
   for (const std::size_t axis : {0, 1})  // else a window could lie in the padding alone
     if (2 * p.window.padding[axis] > p.window.kernel[axis])
       fail(op, axis == 0 ? "padding_height" : "padding_width", "is more than half the window");
@@ -92,50 +87,60 @@ Pool pool(const Operator& op) {
 }
 
 Norm norm(const Operator& op) {
-  refuse(op, {"rms"});
-  return {divided(op, read(op, "elements"), "channels"), read(op, "channels"), flag(op, "batch")};
+  const auto& n = as<graph::Norm>(op);
+  refuse(op, "rms", n.form == graph::NormForm::rms);
+  const std::int64_t elements = in_range(op, "elements", n.elements);
+  return {quotient(op, elements, "channels", n.channels), n.channels, n.form == graph::NormForm::batch};
 }
 
-Matrix softmax(const Operator& op) {
-  return {read(op, "rows"), read(op, "width")};
+Softmax softmax(const Operator& op) {
+  const auto& s = as<Softmax>(op);
+  check(op, {{"rows", s.rows}, {"width", s.width}});
+  return s;
 }
 
 Activation activation(const Operator& op) {
-  refuse(op, {"swiglu"});
-  return {read(op, "elements"), function(op)};
-}
-
-Elementwise elementwise(const Operator& op) {
-  return {read(op, "elements"), read(op, "terms", 1, kMostParts), flag(op, "product")};
-}
-
-Attention attention(const Operator& op) {
-  refuse(op, {"rotary"});
-  if (graph::shared_width(op) != graph::extent(op, "hidden")) refuse(op, {"kv_heads"});
-  const bool bias = flag(op, "bias");
-  const Attention a{read(op, "queries"),
-                    read(op, "keys"),
-                    read(op, "hidden"),
-                    read(op, "heads"),
-                    read(op, "key_width"),
-                    read(op, "value_width"),
-                    read_or(op, "inner", read(op, "hidden")),
-                    bias,
-                    bias && !flag(op, "partial")};
-  divided(op, a.inner, "heads");
+  const auto& a = as<Activation>(op);
+  refuse(op, "swiglu", a.function == Function::swiglu);
+  check(op, {{"elements", a.elements}});
   return a;
 }
 
+Elementwise elementwise(const Operator& op) {
+  const auto& e = as<Elementwise>(op);
+  check(op, {{"elements", e.elements}});
+  in_range(op, "terms", e.terms, 1, kMostParts);
+  return e;
+}
+
+Attention attention(const Operator& op) {
+  const auto& a = as<graph::Attention>(op);
+  refuse(op, "rotary", a.rotary);
+  refuse(op, "kv_heads", a.shared_width() != a.hidden);
+  check(op, {{"queries", a.queries},
+             {"keys", a.keys},
+             {"hidden", a.hidden},
+             {"heads", a.heads},
+             {"key_width", a.key_width},
+             {"value_width", a.value_width}});
+  const std::int64_t inner = a.inner == 0 ? a.hidden : in_range(op, "inner", a.inner);
+  quotient(op, inner, "heads", a.heads);
+  return {a.queries,           a.keys, a.hidden, a.heads, a.key_width, a.value_width, inner, a.bias,
+          a.bias && !a.partial};
+}
+
 Embedding embedding(const Operator& op) {
-  const std::int64_t rows = read(op, "rows"), table = read_or(op, "table", rows);
-  const std::int64_t first = graph::extent(op.shape, "first") ? read(op, "first", 0, table - rows) : 0;
-  return {read(op, "lookups"), rows, read(op, "width"), first, table, flag(op, "sum")};
+  const auto& e = as<graph::Embedding>(op);
+  check(op, {{"lookups", e.lookups}, {"rows", e.rows}, {"width", e.width}});
+  const std::int64_t table = e.table == 0 ? e.rows : in_range(op, "table", e.table);
+  return {e.lookups, e.rows, e.width, in_range(op, "first", e.first, 0, table - e.rows), table, e.sum};
 }
 
 Concat concat(const Operator& op) {
-  Concat c{read(op, "rows"), {}};
-  for (std::int64_t i = 0, parts = read(op, "parts", 1, kMostParts); i < parts; ++i)
-    c.widths.push_back(read(op, "part" + std::to_string(i)));
+  const auto& c = as<Concat>(op);
+  check(op, {{"rows", c.rows}});
+  in_range(op, "parts", std::ssize(c.widths), 1, kMostParts);
+  for (std::size_t i = 0; i < c.widths.size(); ++i) in_range(op, "part" + std::to_string(i), c.widths[i]);
   return c;
 }
 

@@ -19,9 +19,9 @@ using graph::Vertex;
 
 namespace {
 
-std::int64_t needed(const Operator& op, const std::string& name) {
-  if (const auto value = graph::extent(op.shape, name)) return *value;
-  throw core::BadInput(fmt::format("operator '{}': shape: {} is missing", op.name, name));
+std::int64_t elements(const Operator& op) {
+  if (const auto* said = std::get_if<graph::Elements>(&op.attributes)) return said->elements;
+  throw core::BadInput(fmt::format("operator '{}': shape: elements is missing", op.name));
 }
 
 class Builder {
@@ -57,8 +57,7 @@ class Builder {
 
   void add_input(OpId id) {
     wire(id).rows = rows_pointed_at(id);
-    wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(precision_),
-                     needed(graph_.op(id), "elements")};
+    wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(precision_), elements(graph_.op(id))};
   }
   /// Read through views too.
   std::int64_t rows_pointed_at(OpId id) const {
@@ -66,7 +65,7 @@ class Builder {
     for (const Vertex v : graph_.dag().successors(static_cast<Vertex>(id.index()))) {
       const OpId reader(static_cast<std::size_t>(v));
       const Operator& op = graph_.op(reader);
-      if (op.kind == OpKind::embedding) rows = needed(op, "rows");
+      if (op.kind == OpKind::embedding) rows = embedding(op).rows;
       if (is_view(op)) rows = std::max(rows, rows_pointed_at(reader));
     }
     return rows;
@@ -77,7 +76,7 @@ class Builder {
     wire(id).sources = predecessors(id);
     core::require(wire(id).sources.size() == 1, "a view shows one tensor");
     const Made& whole = wire(wire(id).sources[0]).made;
-    wire(id).made = {whole.element, needed(op, "elements")};
+    wire(id).made = {whole.element, elements(op)};
     if (wire(id).made.count > whole.count)
       throw core::BadInput(fmt::format("operator '{}' shows more than there is", op.name));
   }
@@ -156,7 +155,7 @@ Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
   Operator op;
   op.name = view.name;
   op.kind = OpKind::concat;
-  op.shape = {{"elements", all}, {"parts", 2}, {"rows", 1}, {"part0", leading}, {"part1", all - leading}};
+  op.attributes = graph::Concat{all, 1, {leading, all - leading}};
   return op;
 }
 

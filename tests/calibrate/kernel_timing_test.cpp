@@ -17,7 +17,7 @@ graph::Operator embedding() {
   graph::Operator op;
   op.name = "table";
   op.kind = graph::OpKind::embedding;
-  op.shape = {{"lookups", 5}, {"rows", 7}, {"width", 3}};
+  op.attributes = graph::Embedding{5, 7, 3};
   return op;
 }
 

@@ -131,7 +131,8 @@ struct Backend : kernels::Backend {
                                                kernels::Precision) override {
     if (op.kind == graph::OpKind::softmax) throw core::BadInput("no softmax here");
     if (op.kind != graph::OpKind::linear) return std::make_unique<Kernel>(script, samples);
-    return std::make_unique<Kernel>(script, samples, op.shape[1].second, op.shape[2].second);
+    const auto& layer = as<graph::Linear>(op);
+    return std::make_unique<Kernel>(script, samples, layer.in, layer.out);
   }
   std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule&, std::int64_t,
                                                kernels::Precision) override {

@@ -69,7 +69,7 @@ TEST_CASE("parts that tensor-parallel groups make are kernels, with the work tha
   const auto items = calibrate::kernel_items({&model, 1}, kFp32, kRoofline, kLoose);
   std::set<std::pair<std::int64_t, std::int64_t>> extents;
   for (const KernelItem& item : items)
-    extents.emplace(*graph::extent(item.key.shape, "in"), *graph::extent(item.key.shape, "out"));
+    extents.emplace(as<graph::Linear>(item.op).in, as<graph::Linear>(item.op).out);
   CHECK(extents ==
         std::set<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {8, 64}, {8, 4}, {4, 8}, {8, 32}, {4, 64}});
   for (const KernelItem& item : items)

@@ -53,7 +53,8 @@ graph::OpGraph random_graph(core::Random& random) {
                                                      : OpKind::linear;
     const int parameters = kind == OpKind::input || random.chance(0.4) ? 0 : random.between(1, 4000);
     auto op = sized("op" + std::to_string(v), kind, random.between(1, 1000), parameters);
-    if (kind == OpKind::linear && random.chance(0.3)) op.shape.emplace_back("gelu", 1);
+    if (kind == OpKind::linear && random.chance(0.3))
+      op.attributes = graph::Linear{.function = graph::Function::gelu};
     builder.add(op);
   }
   for (const auto& [from, to] : dag.edges())
@@ -163,7 +164,7 @@ TEST_CASE("what reads a tensor twice makes two terms") {
   graph::GraphBuilder builder("square");
   const OpId a = builder.add(sized("a", OpKind::linear, 4, 1));
   auto twice = sized("twice", OpKind::elementwise, 4);
-  twice.shape = {{"elements", 1}, {"terms", 2}};
+  twice.attributes = graph::Elementwise{1, 2};
   builder.add(twice, {a});
   const auto g = builder.build();
   CHECK(cost::backward_workspace(g, steps_of(g, all(g))).at(1) == Bytes(4 + 2 * 4));

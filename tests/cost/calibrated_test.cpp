@@ -19,12 +19,12 @@ constexpr auto point = support::cold_point;
 namespace {
 
 /// One operator without inputs, weights or traffic: `flops` per sample forward, nothing else.
-graph::OpGraph one(OpKind kind, Shape shape, double flops, int element_bytes = 4) {
+graph::OpGraph one(OpKind kind, const Shape& shape, double flops, int element_bytes = 4) {
   graph::GraphBuilder builder("one", element_bytes);
   graph::Operator op;
   op.name = "op";
   op.kind = kind;
-  op.shape = std::move(shape);
+  op.attributes = graph::attributes_of(kind, shape);
   op.forward_flops = core::Flops(flops);
   builder.add(op);
   return builder.build();
@@ -144,11 +144,16 @@ TEST_CASE("products borrow from like work, other kernels from like extents") {
   // 1 GFLOP is asked for: of two kernels one has the same work at 50 %, the other nearly the same extents and
   // 1024 times the work at 25 %. Of a product the first counts, so it takes 2 ms; of a table the second, 4
   // ms.
-  for (const auto& [kind, expected] : {std::pair{OpKind::linear, 2e-3}, {OpKind::embedding, 4e-3}}) {
-    const auto both = of(
-        {kernel(kind, {{"in", 10}, {"out", 10'000}}, 1e9, {point(graph::Pass::forward, 1, 2e-3)}),
-         kernel(kind, {{"in", 1000}, {"out", 101}}, 1024e9, {point(graph::Pass::forward, 1, 1024 * 4e-3)})});
-    const auto borrowed = forward(both, one(kind, {{"in", 1000}, {"out", 100}}, 1e9), 1);
+  const Shape few = {{"in", 10}, {"out", 10'000}}, table = {{"rows", 10}, {"width", 10'000}};
+  for (const auto& [kind, like, expected] :
+       {std::tuple{OpKind::linear, few, 2e-3}, {OpKind::embedding, table, 4e-3}}) {
+    const auto of_size = [&](std::int64_t first, std::int64_t second) -> Shape {
+      return {{like[0].first, first}, {like[1].first, second}};
+    };
+    const auto both =
+        of({kernel(kind, like, 1e9, {point(graph::Pass::forward, 1, 2e-3)}),
+            kernel(kind, of_size(1000, 101), 1024e9, {point(graph::Pass::forward, 1, 1024 * 4e-3)})});
+    const auto borrowed = forward(both, one(kind, of_size(1000, 100), 1e9), 1);
     CHECK(borrowed.time.value() == support::near(expected, 1e-3));
   }
   // Of convolutions with the same work the one with the same window counts, however many channels it has.
@@ -253,7 +258,7 @@ TEST_CASE("training adds gradients up beside its kernels") {
     graph::Operator op;
     op.name = "op";
     op.kind = gathered ? OpKind::embedding : OpKind::linear;
-    op.shape = {{"rows", 1}, {"in", 25'000}, {"out", 10'000}};
+    if (!gathered) op.attributes = graph::Linear{1, 25'000, 10'000};
     op.parameters = 250'000'000;
     op.gathered_parameters = gathered;
     builder.add(op);
@@ -294,7 +299,7 @@ TEST_CASE("additions and the optimizer stream as fast as they were measured, whe
   graph::Operator op;
   op.name = "op";
   op.kind = OpKind::linear;
-  op.shape = {{"rows", 1}, {"in", 25'000}, {"out", 10'000}};
+  op.attributes = graph::Linear{1, 25'000, 10'000};
   op.parameters = 250'000'000;
   builder.add(op);
   const auto graph = builder.build();

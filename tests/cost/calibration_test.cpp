@@ -4,6 +4,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/graph/graph_builder.hpp"
+#include "support/checkout.hpp"
 #include "support/near.hpp"
 #include "support/small_calibration.hpp"
 
@@ -158,7 +159,7 @@ TEST_CASE("work is that of the analytic model, in elements of the number's size"
   x.output_bytes = core::Bytes(40);
   y.name = "y";
   y.kind = graph::OpKind::linear;
-  y.shape = {{"in", 10}, {"out", 6}};
+  y.attributes = graph::attributes_of(y.kind, {{"in", 10}, {"out", 6}});
   y.output_bytes = core::Bytes(24);
   y.parameters = 60;
   y.forward_flops = y.weight_gradient_flops = core::Flops(120);
@@ -172,4 +173,16 @@ TEST_CASE("work is that of the analytic model, in elements of the number's size"
   CHECK_FALSE(has_pass(g.op(core::OpId(0)), graph::Pass::forward));
   CHECK(has_pass(g.op(op), graph::Pass::weight_gradient));
   CHECK_FALSE(has_pass(g.op(op), graph::Pass::input_gradient));  // what it reads wants no gradient
+}
+
+TEST_CASE("the keys of committed calibrations are those of the operators they name") {
+  // What measured them wrote extents in this order: an operator read from a key has this key again.
+  for (const char* machine : {"epyc_core", "xeon_core"})
+    for (const auto& kernel :
+         load_calibration(support::checkout("/results/hardware/" + std::string(machine) + ".yaml")).kernels) {
+      graph::Operator op;
+      op.kind = kernel.key.kind;
+      op.attributes = graph::attributes_of(op.kind, kernel.key.shape);
+      CHECK(key_of(op, kernel.key.number) == kernel.key);
+    }
 }

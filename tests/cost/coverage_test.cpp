@@ -19,7 +19,8 @@ graph::Operator layer(const std::string& name, OpKind kind, double flops) {
   graph::Operator op;
   op.name = name;
   op.kind = kind;
-  op.shape = {{"in", 8}};
+  const char* extent = kind == OpKind::linear ? "in" : kind == OpKind::softmax ? "width" : "elements";
+  op.attributes = graph::attributes_of(kind, {{extent, 8}});
   op.forward_flops = op.weight_gradient_flops = core::Flops(flops);
   return op;
 }

@@ -20,7 +20,7 @@ graph::OpGraph model_of(const cost::Calibration& calibration) {
     graph::Operator op;
     op.name = std::to_string(builder.size());
     op.kind = kernel.key.kind;
-    op.shape = kernel.key.shape;
+    op.attributes = graph::attributes_of(kernel.key.kind, kernel.key.shape);
     op.forward_flops = kernel.work.flops[0];
     op.output_bytes = kernel.work.moved;
     builder.add(op);

@@ -1,6 +1,7 @@
 #include "penstock/graph/graph_file.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "src/graph/model_json.hpp"
+#include "support/random_attributes.hpp"
 #include "support/random_graph.hpp"
 
 using namespace penstock;
@@ -29,7 +31,7 @@ OpGraph random_model(std::uint64_t seed) {
     Operator op;
     op.name = std::string(kNames[v % kNames.size()]) + (v < kNames.size() ? "" : std::to_string(v));
     op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::profiled)));
-    if (random.chance(0.7)) op.shape = {{"out", random.between(0, 99)}, {"in", 1'000'000'000'000}};
+    if (random.chance(0.7)) op.attributes = test::random_attributes(random, op.kind);
     op.forward_flops = core::Flops(random.unit() * 1e20);
     op.input_gradient_flops = core::Flops(random.unit() * 1e-3);
     op.weight_gradient_flops = core::Flops(random.between(0, 9));
@@ -48,8 +50,8 @@ OpGraph random_model(std::uint64_t seed) {
 }
 
 bool same(const Operator& a, const Operator& b) {
-  return a.name == b.name && a.kind == b.kind && a.shape == b.shape && a.forward_flops == b.forward_flops &&
-         a.input_gradient_flops == b.input_gradient_flops &&
+  return a.name == b.name && a.kind == b.kind && a.attributes == b.attributes &&
+         a.forward_flops == b.forward_flops && a.input_gradient_flops == b.input_gradient_flops &&
          a.weight_gradient_flops == b.weight_gradient_flops && a.parameters == b.parameters &&
          a.parameters_of == b.parameters_of && a.gathered_parameters == b.gathered_parameters &&
          a.output_bytes == b.output_bytes && a.saved_bytes == b.saved_bytes;
@@ -123,39 +125,40 @@ TEST_CASE("what is wrong with a file of JSON is what is wrong with it as YAML") 
   const std::string whole =
       "{\"penstock\": \"model\", \"version\": 1, \"name\": \"m\", \"element_bytes\": 4,\n"
       "\"operators\": [\n{\"name\": \"a\", \"kind\": \"input\"},\n"
-      "{\"name\": \"b\", \"kind\": \"pool\", \"inputs\": [\"a\"], \"shape\": {\"in\": 3}, "
+      "{\"name\": \"b\", \"kind\": \"pool\", \"inputs\": [\"a\"], \"shape\": {\"channels\": 3}, "
       "\"forward_flops\": 1.5, \"parameters\": 2}\n]}";
   CHECK(graph::read_model_json(whole));
-  const std::pair<const char*, const char*> changes[] = {{"model", "plan"},
-                                                         {"\"version\": 1", "\"version\": 3"},
-                                                         {"\"parameters\"", "\"parameters_of\""},
-                                                         {"\"parameters\": 2", "\"parameters_of\": \"a\""},
-                                                         {"\"version\": 1, ", ""},
-                                                         {": \"m\"", ": \"\""},
-                                                         {": 4", ": 17"},
-                                                         {": 4", ": 4.0"},
-                                                         {"\"a\",", "\"b\","},
-                                                         {"[\"a\"]", "[\"c\"]"},
-                                                         {"[\"a\"]", "[\"b\"]"},
-                                                         {"[\"a\"]", "\"a\""},
-                                                         {"[\"a\"]", "[[\"a\"]]"},
-                                                         {"pool", "pol"},
-                                                         {"\"kind\": \"pool\", ", ""},
-                                                         {"\"inputs\"", "\"kind\""},
-                                                         {"\"in\": 3", "\"in\": -3"},
-                                                         {"\"in\": 3", "\"in\": 3, \"in\": 4"},
-                                                         {"\"in\": 3", "\"in\": null"},
-                                                         {"1.5", "-1.5"},
-                                                         {"1.5", "1e31"},
-                                                         {"1.5", "\"1.5\""},
-                                                         {"parameters", "params"},
-                                                         {": 2}", ": 2e3}"},
-                                                         {": 2}", ": 99999999999999999999}"},
-                                                         {": 2}", ": true}"},
-                                                         {"]}", "]"},
-                                                         {"]}", "], \"operators\": []}"},
-                                                         {"\"a\"", "\"\\u0041\""},
-                                                         {"\"m\"", "\"\xff\""}};
+  const std::pair<const char*, const char*> changes[] = {
+      {"model", "plan"},
+      {"\"version\": 1", "\"version\": 3"},
+      {"\"parameters\"", "\"parameters_of\""},
+      {"\"parameters\": 2", "\"parameters_of\": \"a\""},
+      {"\"version\": 1, ", ""},
+      {": \"m\"", ": \"\""},
+      {": 4", ": 17"},
+      {": 4", ": 4.0"},
+      {"\"a\",", "\"b\","},
+      {"[\"a\"]", "[\"c\"]"},
+      {"[\"a\"]", "[\"b\"]"},
+      {"[\"a\"]", "\"a\""},
+      {"[\"a\"]", "[[\"a\"]]"},
+      {"pool", "pol"},
+      {"\"kind\": \"pool\", ", ""},
+      {"\"inputs\"", "\"kind\""},
+      {"\"channels\": 3", "\"channels\": -3"},
+      {"\"channels\": 3", "\"channels\": 3, \"channels\": 4"},
+      {"\"channels\": 3", "\"channels\": null"},
+      {"1.5", "-1.5"},
+      {"1.5", "1e31"},
+      {"1.5", "\"1.5\""},
+      {"parameters", "params"},
+      {": 2}", ": 2e3}"},
+      {": 2}", ": 99999999999999999999}"},
+      {": 2}", ": true}"},
+      {"]}", "]"},
+      {"]}", "], \"operators\": []}"},
+      {"\"a\"", "\"\\u0041\""},
+      {"\"m\"", "\"\xff\""}};
   std::size_t refused = 0;
   for (const auto& [from, to] : changes) {
     std::string text = whole;
@@ -174,7 +177,7 @@ TEST_CASE("operators may stand in any order; what is nothing may be left out") {
       "  - {name: x, kind: input}\n",
       "m.yaml");
   CHECK(g.op(OpId(0)).name == "x");
-  CHECK(g.op(OpId(1)).shape == std::vector<std::pair<std::string, std::int64_t>>{{"in", 3}, {"out", 4}});
+  CHECK(g.op(OpId(1)).attributes == graph::Attributes(graph::Linear{.in = 3, .out = 4}));
   CHECK(g.parameters() == 12);
   CHECK(g.dag().has_edge(0, 1));
 }
@@ -205,10 +208,21 @@ TEST_CASE("faults name file, line and key") {
   CHECK(fault_of("  - {kind: input}\n") == "m.yaml:6: operators[0]: the key 'name' is missing");
   CHECK(fault_of("  - {name: \"\xff\", kind: input}\n") ==
         "m.yaml:6: operators[0].name: expected text in UTF-8");
-  const std::string long_name(129, 'x');
-  CHECK(fault_of("  - {name: a, kind: input, shape: {" + long_name.substr(1) + ": 1}}\n") == "no fault");
-  CHECK(fault_of("  - {name: a, kind: input, shape: {" + long_name + ": 1}}\n") ==
-        "m.yaml:6: operators[0].shape." + long_name + ": expected a name of at most 128 bytes");
+  const auto shape = [](const char* kind, const char* extents) {
+    return fault_of(fmt::format("  - {{name: a, kind: {}, shape: {{{}}}}}\n", kind, extents));
+  };
+  CHECK(shape("linear", "out: 2, in: 3, tanh: 1, bias: 0") == "no fault");
+  CHECK(shape("linear", "in: 3, uot: 4") ==
+        "m.yaml:6: operators[0].shape.uot: no extent of kind linear; did you mean 'out'?");
+  CHECK(
+      shape("profiled", "in: 3").starts_with("m.yaml:6: operators[0].shape.in: no extent of kind profiled"));
+  CHECK(shape("linear", "bias: 2") == "m.yaml:6: operators[0].shape.bias: 2 is not from 0 to 1");
+  CHECK(shape("linear", "relu: 1, tanh: 1") ==
+        "m.yaml:6: operators[0].shape.tanh: another one stands beside it");
+  CHECK(shape("linear", "swiglu: 1").starts_with("m.yaml:6: operators[0].shape.swiglu: no extent of"));
+  CHECK(shape("concat", "parts: 2, part1: 5, part0: 4, rows: 3") == "no fault");
+  CHECK(shape("concat", "parts: 1, part1: 5").starts_with("m.yaml:6: operators[0].shape.part1: no extent"));
+  CHECK(shape("concat", "parts: 4097") == "m.yaml:6: operators[0].shape.parts: 4097 is more than 4096");
   CHECK(fault_of("  []\n").starts_with("m.yaml:6: operators: model m: there are no operators"));
   CHECK(fault_of("  - {name: a, kind: input}\n", "penstock: plan\nversion: 1\n") ==
         "m.yaml:1: penstock: expected 'model'");

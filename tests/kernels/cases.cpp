@@ -84,7 +84,7 @@ void add_rows(Cases& cases) {
   cases.push_back(made({{7, 3}, {7, 3}, {7, 3}}, [](Layers& net, const Inputs& in) { net.add("sum", in); }));
   cases.push_back(cases.back());
   cases.back().name = "product of terms";
-  cases.back().shape.emplace_back("product", 1);
+  std::get<graph::Elementwise>(cases.back().attributes).product = true;
   cases.push_back(made({{3, 2, 5}, {1, 2, 5}, {4, 2, 5}},
                        [](Layers& net, const Inputs& in) { net.concat("channels", in); }));
   cases.push_back(
@@ -99,7 +99,8 @@ void add_tables(Cases& cases) {
     cases.push_back(net.build().operators().back());
     cases.push_back(cases.back());
     cases.back().name = sum ? "bag from part of a table" : "part of a table";
-    cases.back().shape.insert(cases.back().shape.end(), {{"first", 4}, {"table", 16}});
+    auto& part = std::get<graph::Embedding>(cases.back().attributes);
+    part.first = 4, part.table = 16;
   }
 }
 
@@ -113,7 +114,8 @@ void add_attention(Cases& cases) {
   cases.push_back(made({{5, 12}}, [](Layers& net, const Inputs& in) {
     net.attention("two heads of three", in[0], in[0], in[0], 2, {.bias = true});
   }));
-  cases.back().shape.insert(cases.back().shape.end(), {{"inner", 8}, {"partial", 1}});
+  auto& some = std::get<graph::Attention>(cases.back().attributes);
+  some.inner = 8, some.partial = true;
   cases.push_back(made({{1, 1}, {1, 1}}, [](Layers& net, const Inputs& in) {
     net.attention("attention to one", in[0], in[1], in[1], 1, {.bias = true});
   }));
@@ -133,11 +135,11 @@ std::vector<Operator> kernel_cases() {
 
 std::vector<Operator> larger_kernel_cases() {
   using graph::OpKind;
-  const auto of = [](const char* name, OpKind kind, std::vector<std::pair<std::string, std::int64_t>> shape) {
+  const auto of = [](const char* name, OpKind kind, const graph::Shape& shape) {
     Operator op;
     op.name = name;
     op.kind = kind;
-    op.shape = std::move(shape);
+    op.attributes = graph::attributes_of(kind, shape);
     return op;
   };
   return {of("tiles", OpKind::linear, {{"rows", 64}, {"in", 64}, {"out", 128}, {"bias", 1}, {"relu", 1}}),

@@ -26,8 +26,8 @@ std::string objection(OpKind kind, Extents extents, const Extents& changes, std:
   graph::Operator op;
   op.name = "op";
   op.kind = kind;
-  op.shape.assign(extents.begin(), extents.end());
   try {
+    op.attributes = graph::attributes_of(kind, {extents.begin(), extents.end()});
     kernels::slots_of(op, samples, kernels::Precision::fp32);
   } catch (const core::BadInput& e) {
     return e.what();
@@ -46,7 +46,7 @@ TEST_CASE("a window fits its padded image, moves, and never lies in the padding 
   CHECK(pool_objection({{"kernel_height", 7}}).empty());  // 5 + 2 x 1
   CHECK(pool_objection({{"kernel_height", 8}}) ==
         "operator 'op' (pool): shape: kernel_height: 8 is not from 1 to 7");
-  CHECK(pool_objection({{"stride_width", 0}}).find("stride_width: 0") != std::string::npos);
+  CHECK(pool_objection({{"stride_width", 0}}).find("stride_width: is missing") != std::string::npos);
   CHECK(pool_objection({{"padding_width", 1}}).empty());
   CHECK(pool_objection({{"padding_width", 2}}).find("more than half the window") != std::string::npos);
 }

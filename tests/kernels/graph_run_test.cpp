@@ -202,7 +202,7 @@ TEST_CASE("operands that fit nowhere are refused") {
   graph::GraphBuilder builder("odd");
   for (std::size_t v = 0; v < graph.size(); ++v) {
     graph::Operator op = graph.op(core::OpId(v));
-    if (op.name == "b") op.shape[1].second = 5;  // in
+    if (op.name == "b") std::get<graph::Linear>(op.attributes).in = 5;
     builder.add(op, v == 0 ? std::vector<core::OpId>{} : std::vector<core::OpId>{core::OpId(v - 1)});
   }
   const graph::OpGraph broken = builder.build();

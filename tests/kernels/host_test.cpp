@@ -42,7 +42,7 @@ graph::Operator dense(std::int64_t rows, std::int64_t in, std::int64_t out) {
   graph::Operator op;
   op.name = "dense";
   op.kind = graph::OpKind::linear;
-  op.shape = {{"rows", rows}, {"in", in}, {"out", out}};
+  op.attributes = graph::Linear{rows, in, out};
   return op;
 }
 

@@ -21,7 +21,12 @@ using Lists = std::vector<std::vector<T>>;
 /// Reads extents of one operator in short.
 struct Of {
   const Operator& op;
-  int64_t operator()(const std::string& name) const { return extent(op, name); }
+  penstock::graph::Shape shape;
+  int64_t operator()(const std::string& name) const {
+    for (const auto& [extent, value] : shape)
+      if (extent == name) return value;
+    return 0;
+  }
 };
 
 template <class T>
@@ -240,7 +245,7 @@ Many<T> concat(const Of& of, int64_t samples, const Lists<T>& x) {
 
 template <class T>
 Many<T> run(const Operator& op, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
-  const Of of{op};
+  const Of of{op, shape_of(op.attributes)};
   switch (op.kind) {
     case OpKind::linear:
       return linear(of, x, p);

@@ -64,7 +64,7 @@ TEST_CASE("a dense layer by hand") {
   // y = (1, 2) (3, 4)^T + 5 = 16; with y' = 2: x' = (6, 8), w' = (2, 4), b' = 2.
   graph::Operator op;
   op.kind = graph::OpKind::linear;
-  op.shape = {{"rows", 1}, {"in", 2}, {"out", 1}, {"bias", 1}};
+  op.attributes = graph::Linear{1, 2, 1, true};
   const Operands at{{{1, 2}}, {{3, 4}, {5}}};
   CHECK(reference::forward(op, 1, at) == Values{16});
   const Operands found = reference::gradients(op, 1, at, {2});

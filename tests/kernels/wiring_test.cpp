@@ -73,7 +73,7 @@ TEST_CASE("operands that are too many, too few or of another size are refused") 
   graph::Operator sum;
   sum.name = "sum";
   sum.kind = graph::OpKind::elementwise;
-  sum.shape = {{"elements", 3}, {"terms", 2}};
+  sum.attributes = graph::Elementwise{3, 2};
   const auto message = [&](std::initializer_list<OpId> operands) -> std::string {
     graph::GraphBuilder builder("net");
     const graph::OpGraph inputs = net.build();
@@ -97,11 +97,11 @@ TEST_CASE("what has no kernel, and a view of more than there is, are refused") {
   graph::GraphBuilder builder("view");
   graph::Operator op = support::unit_op("x");
   op.kind = graph::OpKind::input;
-  op.shape = {{"elements", 3}};
+  op.attributes = graph::Elements{3};
   const OpId x = builder.add(op, {});
   op.name = "more";
   op.kind = graph::OpKind::reshape;
-  op.shape = {{"elements", 4}};
+  op.attributes = graph::Elements{4};
   builder.add(op, {x});
   CHECK_THROWS_WITH_AS(kernels::wire(builder.build(), Precision::fp32),
                        "operator 'more' shows more than there is", core::BadInput);

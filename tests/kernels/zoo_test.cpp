@@ -127,10 +127,10 @@ TEST_CASE("the host prepares every operator of the zoo") {
   for (const auto& model : models::catalogue()) {
     if (kNotComputed.contains(model.name)) continue;
     CAPTURE(model.name);
-    std::set<std::pair<OpKind, std::vector<std::pair<std::string, std::int64_t>>>> seen;
+    std::set<std::pair<OpKind, graph::Attributes>> seen;
     const auto g = models::build(model.name, kSmall.at(model.name));
     for (const auto& op : g.operators())
-      if (kernels::has_kernel(op.kind) && seen.emplace(op.kind, op.shape).second) {
+      if (kernels::has_kernel(op.kind) && seen.emplace(op.kind, op.attributes).second) {
         CAPTURE(op.name);
         CHECK_NOTHROW(host->make_kernel(op, 1, kernels::Precision::fp32));
       }

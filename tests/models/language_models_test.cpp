@@ -109,7 +109,7 @@ TEST_CASE("grouped queries: keys and values are as wide as their heads") {
   CHECK(g.parameters() == 64 * (10 + 64 + 64 + 16 + 16 + 192 + 96 + 10) + 3 * 64);
   for (const auto& op : g.operators())
     if (op.kind == graph::OpKind::attention) {
-      CHECK(graph::shared_width(op) == 16);
+      CHECK(as<graph::Attention>(op).shared_width() == 16);
       // Query, keys, values, context and output; and what the shares of 8 heads were divided by.
       CHECK(op.saved_bytes.value() == 4 * 8 * (64 + 16 + 16 + 64 + 64 + 8));
     }

@@ -111,7 +111,7 @@ TEST_CASE("views and in-place activations keep nothing of their own") {
   net.activation("gelu", net.activation("relu", net.flatten("flat", x), Activation::relu), Activation::gelu);
   const auto g = net.build();
   CHECK(op(g, 2).saved_bytes == Bytes(0));
-  CHECK(op(g, 2).shape == std::vector<std::pair<std::string, std::int64_t>>{{"elements", 8}});
+  CHECK(op(g, 2).attributes == graph::Attributes(graph::Elements{8}));
   CHECK(op(g, 2).output_bytes == Bytes(32));
   CHECK(op(g, 2).forward_flops == Flops(0));
   CHECK(op(g, 3).saved_bytes == Bytes(0));
@@ -157,7 +157,7 @@ TEST_CASE("shapes say what a kernel has to know") {
   const auto g = net.build();
   const auto extent = [&](const std::string& name, const std::string& key) -> std::int64_t {
     for (const auto& one : g.operators())
-      for (const auto& [known, value] : one.shape)
+      for (const auto& [known, value] : shape_of(one.attributes))
         if (one.name == name && known == key) return value;
     return -1;
   };

@@ -57,7 +57,7 @@ class CalibratedCosts final : public EstimatedCosts {
  private:
   struct Index;
   Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                     std::int64_t samples, const Shape& shape, const OpShard& part) const;
+                     std::int64_t samples, const graph::Attributes& attributes, const OpShard& part) const;
   core::Bandwidth rate_of(core::Bandwidth measured) const;
   core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpShard& part) const;
   Calibration calibration_;

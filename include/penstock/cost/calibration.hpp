@@ -53,7 +53,7 @@ using graph::Shape;
 /// Which kernel: operators with equal keys run the same code on the same extents.
 struct KernelKey {
   graph::OpKind kind = graph::OpKind::linear;
-  Shape shape;  ///< graph::Operator::shape, in its order
+  Shape shape;  ///< graph::shape_of its attributes
   cluster::Precision precision = cluster::Precision::fp32;
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };

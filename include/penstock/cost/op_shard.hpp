@@ -8,9 +8,9 @@
 
 namespace penstock::cost {
 
-/// Shape of the shard as an operator of its own; nothing where the shape does not say, as of convolutions'
+/// Attributes of the shard as an operator of its own; nothing where its attributes do not say, as of convolutions'
 /// successors that only carry elements along.
-std::optional<Shape> divided_shape(const graph::Operator& op, const OpShard& part);
+std::optional<graph::Attributes> divided(const graph::Operator& op, const OpShard& part);
 
 /// Work of the shard, as AnalyticCosts counts shards.
 Work shard_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision,

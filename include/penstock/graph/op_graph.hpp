@@ -1,53 +1,25 @@
 #pragma once
 // The computation graph of a network: what is computed, by whom it is consumed, how big it is.
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "penstock/core/ids.hpp"
 #include "penstock/core/units.hpp"
+#include "penstock/graph/attributes.hpp"
 #include "penstock/graph/dag.hpp"
+#include "penstock/graph/op_kind.hpp"
 
 namespace penstock::graph {
-
-enum class OpKind : std::uint8_t {
-  input,      ///< a tensor that enters from outside; no work
-  linear,     ///< dense layer
-  attention,  ///< multi-head attention, projections included
-  embedding,  ///< table look-up, optionally summed over a bag
-  convolution,
-  matmul,       ///< product of two activations, no parameters
-  norm,         ///< layer or batch normalisation
-  activation,   ///< element-wise function of one tensor
-  elementwise,  ///< sum, product of several tensors of one shape
-  pool,
-  softmax,
-  concat,
-  reshape,   ///< change of view; no work
-  profiled,  ///< known only through an imported profile
-};
-
-std::string_view name(OpKind kind);
-/// Throws BadInput for an unknown name.
-OpKind op_kind(std::string_view name);
-
-/// Named extents, such as {"hidden", 1024}.
-using Shape = std::vector<std::pair<std::string, std::int64_t>>;
-std::optional<std::int64_t> extent(const Shape& shape, std::string_view name);
-
-/// Extents that are 1 where an activation, or a dense layer at its end, applies that function.
-inline constexpr std::array<const char*, 4> kFunctions = {"relu", "sigmoid", "tanh", "gelu"};
 
 /// One operator. All sizes and FLOPs are per sample; a multiply-add counts as two FLOPs.
 struct Operator {
   std::string name;
   OpKind kind = OpKind::input;
-  Shape shape;
+  Attributes attributes;  ///< of its kind; see suits()
   core::Flops forward_flops;
   core::Flops input_gradient_flops;
   core::Flops weight_gradient_flops;
@@ -59,12 +31,13 @@ struct Operator {
   core::Bytes saved_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
 };
 
-/// Of its shape; `otherwise` where that does not say.
-std::int64_t extent(const Operator& op, std::string_view name, std::int64_t otherwise = 0);
-
-/// Width of an attention's projected keys, and of its values: of `hidden`, unless heads share them
-/// ("kv_heads").
-std::int64_t shared_width(const Operator& attention);
+/// Its attributes of that kind; all unsaid where it has none of them.
+template <class Kind>
+const Kind& as(const Operator& op) {
+  static const Kind kUnsaid;
+  const Kind* said = std::get_if<Kind>(&op.attributes);
+  return said != nullptr ? *said : kUnsaid;
+}
 
 /// Whether it has a weight gradient: tied operators have the work only.
 bool weighs(const Operator& op);

@@ -18,6 +18,7 @@ PENSTOCK_DEVICE inline float applied(Function function, float x) {
       return tanhf(x);
     case Function::gelu:
       return 0.5f * x * (1 + erff(x * 0.70710678f));
+    case Function::swiglu:
     case Function::none:
       break;
   }
@@ -35,6 +36,7 @@ PENSTOCK_DEVICE inline float slope(Function function, float known) {
       return 1 - known * known;
     case Function::gelu:  // the normal distribution, and x times its density
       return 0.5f * (1 + erff(known * 0.70710678f)) + known * 0.39894228f * expf(-0.5f * known * known);
+    case Function::swiglu:
     case Function::none:
       break;
   }

@@ -9,22 +9,22 @@ namespace penstock::kernels::cuda {
 namespace {
 
 void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
-  const bool relu = l.fused == Function::relu, apart = l.fused != Function::none && !relu;
+  const bool relu = l.function == Function::relu, apart = l.function != Function::none && !relu;
   Where argument = kOutput;
-  if (apart && !from_output(l.fused)) {
+  if (apart && !from_output(l.function)) {
     draft.slots.saved = {{"argument", draft.slots.output.shape, draft.element}};
     argument = saved(0);
   }
   dense_forward(draft.forward, draft, d, input(0), parameter(0), parameter(1), argument, relu);
-  if (apart) function_forward(draft.forward, l.fused, draft.element, d.rows * d.out, argument, kOutput);
+  if (apart) function_forward(draft.forward, l.function, draft.element, d.rows * d.out, argument, kOutput);
 }
 
 /// The gradient of what the function is applied to.
 Where argument_gradient(Program& program, const Draft& draft, const Linear& l, const Dense& d) {
-  if (l.fused == Function::none) return kOutputGradient;
+  if (l.function == Function::none) return kOutputGradient;
   const Where gradient = program.scratch(d.rows * d.out * size(draft.element));
-  function_gradient(program, l.fused, draft.element, d.rows * d.out,
-                    from_output(l.fused) ? kOutput : saved(0), kOutputGradient, gradient);
+  function_gradient(program, l.function, draft.element, d.rows * d.out,
+                    from_output(l.function) ? kOutput : saved(0), kOutputGradient, gradient);
   return gradient;
 }
 

@@ -11,7 +11,7 @@ namespace {
 // A thread meets the same columns in every loop, so that x and y may be one array.
 
 template <class T>
-void forward(const Queue& queue, const Matrix& m, const T* all, T* results) {
+void forward(const Queue& queue, const Softmax& m, const T* all, T* results) {
   each_by_team(queue, m.rows, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t row) {
     const T* x = all + row * m.width;
     T* y = results + row * m.width;
@@ -26,7 +26,7 @@ void forward(const Queue& queue, const Matrix& m, const T* all, T* results) {
 }
 
 template <class T>
-void gradient(const Queue& queue, const Matrix& m, const T* shares, const T* gradients, T* results) {
+void gradient(const Queue& queue, const Softmax& m, const T* shares, const T* gradients, T* results) {
   each_by_team(queue, m.rows, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t row) {
     const T *y = shares + row * m.width, *slope = gradients + row * m.width;
     T* x = results + row * m.width;
@@ -62,7 +62,7 @@ void softmax_gradient(Program& program, Element element, std::int64_t rows, std:
 }
 
 void build_softmax(Draft& draft) {
-  const Matrix m = softmax(draft.op);
+  const Softmax m = softmax(draft.op);
   const std::int64_t rows = draft.samples * m.rows;
   softmax_forward(draft.forward, draft.element, rows, m.width, input(0), kOutput);
   softmax_gradient(draft.input_gradient, draft.element, rows, m.width, kOutput, kOutputGradient,

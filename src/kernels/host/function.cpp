@@ -19,6 +19,7 @@ algorithm forward_algorithm(Function function) {
       return algorithm::eltwise_tanh;
     case Function::gelu:
       return algorithm::eltwise_gelu_erf;
+    case Function::swiglu:
     case Function::none:
       break;
   }

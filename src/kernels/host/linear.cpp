@@ -9,19 +9,19 @@ namespace {
 void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
   Program& program = draft.forward;
   const Where bias = parameter(1);
-  if (l.fused == Function::none) return dense_forward(program, d, input(0), parameter(0), bias, kOutput);
-  if (from_output(l.fused))
-    return dense_forward(program, d, input(0), parameter(0), bias, kOutput, fused(l.fused));
+  if (l.function == Function::none) return dense_forward(program, d, input(0), parameter(0), bias, kOutput);
+  if (from_output(l.function))
+    return dense_forward(program, d, input(0), parameter(0), bias, kOutput, fused(l.function));
   draft.slots.saved.push_back({"argument", draft.slots.output.shape, draft.element});
   dense_forward(program, d, input(0), parameter(0), bias, saved(0));
-  function_forward(program, l.fused, d.y(), saved(0), kOutput);
+  function_forward(program, l.function, d.y(), saved(0), kOutput);
 }
 
 /// The gradient of what the function is applied to.
 Where argument_gradient(Program& program, const Linear& l, const Dense& d) {
-  if (l.fused == Function::none) return kOutputGradient;
+  if (l.function == Function::none) return kOutputGradient;
   const Laid gradient = program.scratch(d.y());
-  function_gradient(program, l.fused, d.y(), from_output(l.fused) ? kOutput : saved(0), kOutputGradient,
+  function_gradient(program, l.function, d.y(), from_output(l.function) ? kOutput : saved(0), kOutputGradient,
                     gradient.where);
   return gradient.where;
 }

@@ -29,7 +29,7 @@ void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gra
 }
 
 void build_softmax(Draft& draft) {
-  const Matrix m = softmax(draft.op);
+  const Softmax m = softmax(draft.op);
   const Desc layout = plain({draft.samples * m.rows, m.width}, draft.type);
   softmax_forward(draft.forward, layout, input(0), kOutput);
   softmax_gradient(draft.input_gradient, layout, kOutput, kOutputGradient, input_gradient(0));

@@ -7,7 +7,7 @@
 namespace penstock::replay {
 
 kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
-  auto& kernel = kernels_[{op.kind, op.shape, samples}];
+  auto& kernel = kernels_[{op.kind, op.attributes, samples}];
   if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, precision_);
   return *kernel;
 }

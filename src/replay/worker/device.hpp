@@ -20,7 +20,7 @@ class Kernels {
   kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
 
  private:
-  using Key = std::tuple<graph::OpKind, std::vector<std::pair<std::string, std::int64_t>>, std::int64_t>;
+  using Key = std::tuple<graph::OpKind, graph::Attributes, std::int64_t>;
   kernels::Backend& backend_;
   kernels::Precision precision_;
   std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_;

@@ -17,15 +17,6 @@ using graph::OpKind;
 using layout::Placement;
 using plan::Partition;
 
-void set(Operator& op, const std::string& name, std::int64_t value) {
-  for (auto& [key, old] : op.shape)
-    if (key == name) {
-      old = value;
-      return;
-    }
-  op.shape.emplace_back(name, value);
-}
-
 /// One operator over one group.
 class Divider {
  public:
@@ -65,9 +56,9 @@ class Divider {
       case OpKind::concat:
         return side_by_side(sources);
       case OpKind::softmax:
-        return flat("rows", extent(op_, "width"));
+        return flat("rows", asked<graph::Softmax>().rows, as<graph::Softmax>(op_).width);
       case OpKind::matmul:
-        return flat("batch", wire_.made.count / extent(op_, "batch"));
+        return flat("batch", asked<graph::Matmul>().batch, wire_.made.count / as<graph::Matmul>(op_).batch);
       case OpKind::input:
       case OpKind::activation:
       case OpKind::elementwise:
@@ -84,6 +75,23 @@ class Divider {
   [[noreturn]] void refuse(const std::string& why) const {
     throw BadInput(fmt::format("operator '{}' ({}): a replay with tensor parallelism: it {}", op_.name,
                                graph::name(op_.kind), why));
+  }
+
+  /// What this device's part is asked to compute.
+  template <class Kind>
+  Kind& asked() {
+    return std::get<Kind>(out_.op.attributes);
+  }
+  /// Of a dense layer or convolution.
+  std::int64_t& outputs() {
+    return op_.kind == OpKind::linear ? asked<graph::Linear>().out : asked<graph::Convolution>().out;
+  }
+  std::int64_t& inputs() {
+    return op_.kind == OpKind::linear ? asked<graph::Linear>().in
+                                      : asked<graph::Convolution>().window.channels;
+  }
+  bool& bias() {
+    return op_.kind == OpKind::linear ? asked<graph::Linear>().bias : asked<graph::Convolution>().bias;
   }
 
   // Columns of matrices.
@@ -145,69 +153,74 @@ class Divider {
   }
 
   void columns() {
-    const std::int64_t all = extent(op_, "out");
+    const std::int64_t all = outputs();
     const auto bounds = split(all, op_.kind == OpKind::linear ? "columns" : "channels");
-    set(out_.op, "out", mine(bounds));
+    outputs() = mine(bounds);
     for (std::size_t i = 0; i < out_.shardings.size(); ++i) shard(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
   }
 
   void rows(const std::vector<Sharding>& sources) {
-    const std::int64_t all = extent(op_, "in");
+    const std::int64_t all = inputs();
     const auto bounds =
         split_as(sources, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
-    set(out_.op, "in", mine(bounds));
+    inputs() = mine(bounds);
     shard(0, bounds);
     if (out_.shardings.size() > 1) leave_last_to_first_device();
-    set(out_.op, "bias", out_.shardings.size() > 1);
+    bias() = out_.shardings.size() > 1;
     out_.reads[0] = features(sizes_[0], all, bounds);
-    for (const char* function : graph::kFunctions)
-      if (extent(op_, function) == 1) apply_after(function);
+    if (const graph::Function function = as<graph::Linear>(op_).function; function != graph::Function::none)
+      apply_after(function);
   }
-  void apply_after(const char* function) {
-    set(out_.op, function, 0);
+  void apply_after(graph::Function function) {
+    asked<graph::Linear>().function = graph::Function::none;
     Operator& after = out_.after.emplace();
     after.name = op_.name;
     after.kind = OpKind::activation;
-    after.shape = {{"elements", wire_.made.count}, {function, 1}};
+    after.attributes = graph::Activation{wire_.made.count, function};
   }
 
   void table_columns() {
-    const std::int64_t all = extent(op_, "width");
+    auto& table = asked<graph::Embedding>();
+    const std::int64_t all = table.width;
     const auto bounds = split(all, "columns");
-    set(out_.op, "width", mine(bounds));
+    table.width = mine(bounds);
     shard(0, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
   }
   void table_rows() {
-    const std::int64_t all = extent(op_, "rows");
+    auto& table = asked<graph::Embedding>();
+    const std::int64_t all = table.rows;
     const auto bounds = split(all, "rows");
-    set(out_.op, "rows", mine(bounds));
-    set(out_.op, "first", bounds.front()[member_]);
-    set(out_.op, "table", all);
+    table.rows = mine(bounds);
+    table.first = bounds.front()[member_];
+    table.table = all;
     shard(0, bounds);
   }
 
   void heads() {
-    const std::int64_t all = extent(op_, "heads"), head = extent(op_, "hidden") / all;
+    auto& attention = asked<graph::Attention>();
+    const std::int64_t all = attention.heads, head = attention.hidden / all;
     const auto bounds = split(all, "heads"), inner = scaled(bounds, head);
-    set(out_.op, "heads", mine(bounds));
-    set(out_.op, "inner", mine(inner));
+    attention.heads = mine(bounds);
+    attention.inner = mine(inner);
     for (std::size_t i = 0; i < out_.shardings.size(); ++i)
       if (i != 3 && i != 7) cut_first(i, inner);
     cut_last(3, inner);
     if (out_.shardings.size() > 7) leave_last_to_first_device();
-    set(out_.op, "partial", member_ > 0);
+    attention.partial = member_ > 0;
   }
 
   /// Batch norms and pools look at one channel at a time.
   void channels(const std::vector<Sharding>& sources) {
-    if (op_.kind == OpKind::norm && extent(op_, "batch") == 0)
+    auto* norm = std::get_if<graph::Norm>(&out_.op.attributes);
+    if (norm != nullptr && norm->form != graph::NormForm::batch)
       refuse("needs the statistics of all features, and is not divided by them");
-    const std::int64_t all = extent(op_, "channels");
+    std::int64_t& channels = norm != nullptr ? norm->channels : asked<graph::Pool>().window.channels;
+    const std::int64_t all = channels;
     const auto bounds = split_as(sources, 0, all, "channels");
-    set(out_.op, "channels", mine(bounds));
-    if (op_.kind == OpKind::norm) set(out_.op, "elements", wire_.made.count / all * mine(bounds));
+    channels = mine(bounds);
+    if (norm != nullptr) norm->elements = wire_.made.count / all * channels;
     for (std::size_t i = 0; i < out_.shardings.size(); ++i) shard(i, bounds);
     out_.makes = features(wire_.made.count, all, bounds);
     out_.reads[0] = features(sizes_[0], all, bounds);
@@ -218,10 +231,10 @@ class Divider {
     Sections sections;
     std::int64_t before = 0;
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      const std::string name = fmt::format("part{}", i);
-      const std::int64_t all = extent(op_, name);
+      std::int64_t& width = asked<graph::Concat>().widths[i];
+      const std::int64_t all = width;
       const Sections own = split_as(sources, i, all, "columns");
-      set(out_.op, name, mine(own));
+      width = mine(own);
       out_.reads[i] = features(sizes_[i], all, own);
       for (Bounds bounds : own) {
         for (std::int64_t& bound : bounds) bound += before;
@@ -233,13 +246,20 @@ class Divider {
   }
 
   /// Rows, or matrices of a batch, one after the other: `each` numbers of the output.
-  void flat(const std::string& of, std::int64_t each) {
-    const std::int64_t all = extent(op_, of);
+  void flat(const std::string& of, std::int64_t& extent, std::int64_t each) {
+    const std::int64_t all = extent;
     const auto bounds = split(all, of);
-    set(out_.op, of, mine(bounds));
+    extent = mine(bounds);
     out_.makes = features(each * all, each * all, scaled(bounds, each));
     for (std::size_t i = 0; i < out_.reads.size(); ++i)
       out_.reads[i] = features(sizes_[i], sizes_[i], scaled(bounds, sizes_[i] / all));
+  }
+
+  /// Of what works number by number.
+  std::int64_t& elements() {
+    if (auto* function = std::get_if<graph::Activation>(&out_.op.attributes)) return function->elements;
+    if (auto* sum = std::get_if<graph::Elementwise>(&out_.op.attributes)) return sum->elements;
+    return asked<graph::Elements>().elements;
   }
 
   /// Number by number: as the first source that is divided by features is.
@@ -250,7 +270,7 @@ class Divider {
     const auto divided = std::ranges::find(sources, Placement::shard_features, &Sharding::placement);
     out_.makes = divided != sources.end() ? *divided : features(count, count, split(count, "numbers"));
     for (Sharding& sharding : out_.reads) sharding = out_.makes;
-    set(out_.op, "elements", out_.makes.shard(member_, 1, count).count());
+    elements() = out_.makes.shard(member_, 1, count).count();
   }
 
   const Operator& op_;

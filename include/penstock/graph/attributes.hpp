@@ -1,0 +1,165 @@
+#pragma once
+// What an operator is asked to compute: one struct of attributes per kind. All extents are counts per sample;
+// one of zero is not said, as planning by analytic or profiled costs does without most of them.
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/graph/op_kind.hpp"
+
+namespace penstock::graph {
+
+/// Element-wise; gelu by the error function; swiglu halves its width.
+enum class Function : std::uint8_t { none, relu, sigmoid, tanh, gelu, swiglu };
+std::string_view name(Function function);
+
+/// Of inputs, and of views, whose elements are the leading ones of what they show.
+struct Elements {
+  std::int64_t elements = 0;
+  friend auto operator<=>(const Elements&, const Elements&) = default;
+};
+
+/// rows x in -> rows x out; weights are out x in, as the table of a tied embedding.
+struct Linear {
+  std::int64_t rows = 0, in = 0, out = 0;
+  bool bias = false;
+  Function function = Function::none;  ///< applied at its end; not swiglu
+  friend auto operator<=>(const Linear&, const Linear&) = default;
+};
+
+/// How the core of attention runs, which decides what it moves and keeps: kernel by kernel, scores (heads x
+/// queries x keys) written and read anew by each, with scale and mask but no dropout; or as one kernel that
+/// never writes them (Dao et al., FlashAttention, NeurIPS 2022). `counted` says neither: scores are kept once
+/// and move nothing.
+enum class AttentionCore : std::uint8_t { counted, plain, flash };
+
+/// Softmax of scaled scores, without mask; queries, keys and values are projected to `inner`, their result
+/// back to `hidden`.
+struct Attention {
+  std::int64_t queries = 0, keys = 0;           ///< tokens
+  std::int64_t hidden = 0, heads = 0;           ///< width of its queries and its output; heads of queries
+  std::int64_t key_width = 0, value_width = 0;  ///< of what it reads
+  bool bias = false;
+  std::int64_t kv_heads =
+      0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
+  bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
+  AttentionCore core = AttentionCore::counted;
+  std::int64_t inner = 0;  ///< of some of the heads of a larger one; 0: hidden
+  bool partial = false;    ///< of these: the last bias is added by others
+  /// Width of its projected keys, and of its values.
+  std::int64_t shared_width() const {
+    return kv_heads == 0 || kv_heads == heads ? hidden : hidden / heads * kv_heads;
+  }
+  friend auto operator<=>(const Attention&, const Attention&) = default;
+};
+
+/// `lookups` of the `rows` of a table; `sum` adds them up. Rows from `first` on of a larger one of `table`
+/// rows: looking up another makes zeros.
+struct Embedding {
+  std::int64_t lookups = 0, rows = 0, width = 0;
+  bool sum = false;
+  std::int64_t first = 0, table = 0;  ///< 0: it has the whole table
+  friend auto operator<=>(const Embedding&, const Embedding&) = default;
+};
+
+/// Slides over an image. Index 0 is height, 1 is width.
+struct Window {
+  std::int64_t channels = 0;
+  std::array<std::int64_t, 2> image{}, kernel{}, stride{}, padding{};
+  std::int64_t output(std::size_t axis) const {
+    return (image[axis] + 2 * padding[axis] - kernel[axis]) / stride[axis] + 1;
+  }
+  friend auto operator<=>(const Window&, const Window&) = default;
+};
+
+struct Convolution {
+  Window window;
+  std::int64_t out = 0;  ///< channels
+  bool bias = false;
+  friend auto operator<=>(const Convolution&, const Convolution&) = default;
+};
+
+/// `batch` products of a rows x inner with an inner x columns matrix.
+struct Matmul {
+  std::int64_t batch = 0, rows = 0, inner = 0, columns = 0;
+  friend auto operator<=>(const Matmul&, const Matmul&) = default;
+};
+
+/// Over the channels of each row; per channel over all rows of all samples; or by the root of a row's mean
+/// square, without bias (Zhang and Sennrich, NeurIPS 2019).
+enum class NormForm : std::uint8_t { layer, batch, rms };
+
+struct Norm {
+  std::int64_t elements = 0, channels = 0;
+  NormForm form = NormForm::layer;
+  friend auto operator<=>(const Norm&, const Norm&) = default;
+};
+
+struct Activation {
+  std::int64_t elements = 0;  ///< of its output
+  Function function = Function::none;
+  friend auto operator<=>(const Activation&, const Activation&) = default;
+};
+
+/// A sum of its terms, or their product.
+struct Elementwise {
+  std::int64_t elements = 0, terms = 0;
+  bool product = false;
+  friend auto operator<=>(const Elementwise&, const Elementwise&) = default;
+};
+
+/// The largest number under a window, or their mean, which counts the padding as zeros.
+struct Pool {
+  std::int64_t elements = 0, work = 0;  ///< of its output; FLOPs for each of these
+  Window window;
+  bool average = false;
+  friend auto operator<=>(const Pool&, const Pool&) = default;
+};
+
+/// Over rows of `width`; with `loss` that of a cross entropy, which costs take to be in fp32.
+struct Softmax {
+  std::int64_t rows = 0, width = 0;
+  bool loss = false;
+  friend auto operator<=>(const Softmax&, const Softmax&) = default;
+};
+
+/// Rows of `widths` side by side.
+struct Concat {
+  std::int64_t elements = 0, rows = 0;
+  std::vector<std::int64_t> widths;
+  friend auto operator<=>(const Concat&, const Concat&) = default;
+};
+
+/// std::monostate of an operator that says nothing, as those do that only a profile knows.
+using Attributes = std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul,
+                                Norm, Activation, Elementwise, Pool, Softmax, Concat>;
+
+/// Whether an operator of that kind may have them.
+bool suits(OpKind kind, const Attributes& attributes);
+
+/// Equal attributes have equal digests.
+std::uint64_t digest(const Attributes& attributes);
+
+/// Their file form: named extents, such as {"hidden", 1024}, and switches that are 1 where they hold. In
+/// model files and as keys of calibrations.
+using Shape = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// In the order of docs/formats/model.md, what is said only.
+Shape shape_of(const Attributes& attributes);
+
+/// Throws ExtentFault for an extent the kind does not have, and one out of range.
+Attributes attributes_of(OpKind kind, const Shape& shape);
+
+struct ExtentFault : core::BadInput {
+  std::string extent, why;
+  ExtentFault(const std::string& which, const std::string& reason)
+      : BadInput("shape: " + which + ": " + reason), extent(which), why(reason) {}
+};
+
+}  // namespace penstock::graph

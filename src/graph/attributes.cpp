@@ -1,0 +1,329 @@
+#include "penstock/graph/attributes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <span>
+#include <type_traits>
+
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::graph {
+namespace {
+
+constexpr std::array<std::string_view, 14> kKindNames = {
+    "input",      "linear",      "attention", "embedding", "convolution", "matmul",  "norm",
+    "activation", "elementwise", "pool",      "softmax",   "concat",      "reshape", "profiled"};
+constexpr std::int64_t kMostParts = 4096;
+
+/// Names of what an enumeration says above zero.
+constexpr std::array<std::string_view, 5> kFunctions = {"relu", "sigmoid", "tanh", "gelu", "swiglu"};
+constexpr std::array<std::string_view, 2> kCores = {"plain", "flash"}, kNorms = {"batch", "rms"};
+using Names = std::span<const std::string_view>;
+
+template <class A, class T>
+concept Is = std::same_as<std::remove_const_t<A>, T>;
+
+// The extents of each kind, in the order that files have them, for an ExtentReader, an ExtentWriter or an
+// ExtentDigester.
+
+template <class Visitor, Is<Elements> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("elements", a.elements);
+}
+
+template <class Visitor, Is<Linear> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("rows", a.rows);
+  visit("in", a.in);
+  visit("out", a.out);
+  visit("bias", a.bias);
+  visit.one_of(Names(kFunctions).first(4), a.function);
+}
+
+template <class Visitor, Is<Attention> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("queries", a.queries);
+  visit("keys", a.keys);
+  visit("hidden", a.hidden);
+  visit("heads", a.heads);
+  visit("key_width", a.key_width);
+  visit("value_width", a.value_width);
+  visit("bias", a.bias);
+  visit("kv_heads", a.kv_heads);
+  visit("rotary", a.rotary);
+  visit.one_of(kCores, a.core);
+  visit("inner", a.inner);
+  visit("partial", a.partial);
+}
+
+template <class Visitor, Is<Embedding> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("lookups", a.lookups);
+  visit("rows", a.rows);
+  visit("width", a.width);
+  visit("sum", a.sum);
+  visit("first", a.first);
+  visit("table", a.table);
+}
+
+/// All of them where one is said: a padding of zero is one.
+template <class Visitor, Is<Window> A>
+void visit_window(Visitor& visit, A& a) {
+  const bool said = a.kernel[0] > 0 || a.kernel[1] > 0;
+  visit("kernel_height", a.kernel[0], said);
+  visit("stride_height", a.stride[0], said);
+  visit("padding_height", a.padding[0], said);
+  visit("kernel_width", a.kernel[1], said);
+  visit("stride_width", a.stride[1], said);
+  visit("padding_width", a.padding[1], said);
+}
+
+template <class Visitor, Is<Convolution> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("in", a.window.channels);
+  visit("height", a.window.image[0]);
+  visit("width", a.window.image[1]);
+  visit("out", a.out);
+  visit_window(visit, a.window);
+  visit("bias", a.bias);
+}
+
+template <class Visitor, Is<Matmul> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("batch", a.batch);
+  visit("rows", a.rows);
+  visit("inner", a.inner);
+  visit("columns", a.columns);
+}
+
+template <class Visitor, Is<Norm> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("elements", a.elements);
+  visit("channels", a.channels);
+  visit.one_of(kNorms, a.form);
+}
+
+template <class Visitor, Is<Activation> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("elements", a.elements);
+  visit.one_of(kFunctions, a.function);
+}
+
+template <class Visitor, Is<Elementwise> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("elements", a.elements);
+  visit("terms", a.terms);
+  visit("product", a.product);
+}
+
+template <class Visitor, Is<Pool> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("elements", a.elements);
+  visit("window", a.work);
+  visit("channels", a.window.channels);
+  visit("height", a.window.image[0]);
+  visit("width", a.window.image[1]);
+  visit_window(visit, a.window);
+  visit("average", a.average);
+}
+
+template <class Visitor, Is<Softmax> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("rows", a.rows);
+  visit("width", a.width);
+  visit("loss", a.loss);
+}
+
+template <class Visitor, Is<Concat> A>
+void visit_extents(Visitor& visit, A& a) {
+  std::int64_t parts = std::ssize(a.widths);
+  visit("elements", a.elements);
+  visit("parts", parts);
+  visit("rows", a.rows);
+  if constexpr (!std::is_const_v<A>) visit.resize(a.widths, parts);
+  for (std::size_t i = 0; i < a.widths.size(); ++i) visit("part" + std::to_string(i), a.widths[i]);
+}
+
+template <class Visitor>
+void visit_extents(Visitor&, const std::monostate&) {}
+
+/// Of its kind, nothing said.
+Attributes empty_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::input:
+    case OpKind::reshape:
+      return Elements{};
+    case OpKind::linear:
+      return Linear{};
+    case OpKind::attention:
+      return Attention{};
+    case OpKind::embedding:
+      return Embedding{};
+    case OpKind::convolution:
+      return Convolution{};
+    case OpKind::matmul:
+      return Matmul{};
+    case OpKind::norm:
+      return Norm{};
+    case OpKind::activation:
+      return Activation{};
+    case OpKind::elementwise:
+      return Elementwise{};
+    case OpKind::pool:
+      return Pool{};
+    case OpKind::softmax:
+      return Softmax{};
+    case OpKind::concat:
+      return Concat{};
+    case OpKind::profiled:
+      break;
+  }
+  return {};
+}
+
+struct ExtentLister {
+  std::vector<std::string> names;
+  void operator()(std::string_view name, std::int64_t, bool = false) { names.emplace_back(name); }
+  template <class Enum>
+  void one_of(Names choice, Enum) {
+    names.insert(names.end(), choice.begin(), choice.end());
+  }
+};
+
+/// All that it may have.
+std::vector<std::string> extents_of(OpKind kind) {
+  ExtentLister out;
+  std::visit([&](const auto& a) { visit_extents(out, a); }, empty_of(kind));
+  return std::move(out.names);
+}
+
+/// Finds extents by name in any order; at the end all must have been found.
+class ExtentReader {
+ public:
+  explicit ExtentReader(const Shape& shape) : shape_(shape), read_(shape.size()) {}
+
+  void operator()(std::string_view name, std::int64_t& value, bool = false) {
+    if (const auto* found = find(name)) value = *found;
+  }
+  void operator()(std::string_view name, bool& value) { value = on(name); }
+  template <class Enum>
+  void one_of(Names names, Enum& value) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (on(names[i])) {
+        if (value != Enum{}) throw ExtentFault(std::string(names[i]), "another one stands beside it");
+        value = static_cast<Enum>(i + 1);
+      }
+  }
+  void resize(std::vector<std::int64_t>& widths, std::int64_t parts) const {
+    if (parts > kMostParts) throw ExtentFault("parts", fmt::format("{} is more than {}", parts, kMostParts));
+    widths.resize(static_cast<std::size_t>(parts));
+  }
+  void finish(OpKind kind) const {
+    for (std::size_t i = 0; i < shape_.size(); ++i)
+      if (!read_[i])
+        throw ExtentFault(shape_[i].first,
+                          fmt::format("no extent of kind {}; {}", name(kind),
+                                      core::did_you_mean(shape_[i].first, extents_of(kind))));
+  }
+
+ private:
+  /// From where the last one stood on: files have them in this order.
+  const std::int64_t* find(std::string_view name) {
+    for (std::size_t i = 0; i < shape_.size(); ++i, ++next_) {
+      if (next_ >= shape_.size()) next_ = 0;
+      if (shape_[next_].first == name) return read_[next_] = true, &shape_[next_].second;
+    }
+    return nullptr;
+  }
+  bool on(std::string_view name) {
+    const std::int64_t* value = find(name);
+    if (value != nullptr && (*value < 0 || *value > 1))
+      throw ExtentFault(std::string(name), fmt::format("{} is not from 0 to 1", *value));
+    return value != nullptr && *value == 1;
+  }
+
+  const Shape& shape_;
+  std::vector<bool> read_;
+  std::size_t next_ = 0;
+};
+
+/// Leaves out what is not said.
+struct ExtentWriter {
+  Shape shape;
+  void operator()(std::string_view name, std::int64_t value, bool zero_too = false) {
+    if (value != 0 || zero_too) shape.emplace_back(name, value);
+  }
+  void operator()(std::string_view name, bool value) { (*this)(name, std::int64_t{value}); }
+  template <class Enum>
+  void one_of(Names names, Enum value) {
+    if (value != Enum{}) shape.emplace_back(names[static_cast<std::size_t>(value) - 1], 1);
+  }
+};
+
+struct ExtentDigester {
+  std::uint64_t digest;
+  void operator()(std::string_view, std::int64_t value, bool = false) {
+    digest = (digest ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u;
+    digest ^= digest >> 29;
+  }
+  template <class Enum>
+  void one_of(Names, Enum value) {
+    (*this)("", static_cast<std::int64_t>(value));
+  }
+};
+
+/// Heads of keys and values are shared by groups of equally many heads.
+void check_heads(const Shape& shape, const Attributes& attributes) {
+  const auto* a = std::get_if<Attention>(&attributes);
+  const auto shared = std::ranges::find(shape, "kv_heads", &Shape::value_type::first);
+  if (a == nullptr || shared == shape.end()) return;
+  if (a->kv_heads < 1 || a->heads < 1 || a->heads % a->kv_heads != 0)
+    throw ExtentFault("kv_heads", fmt::format("expected a divisor of the {} heads", a->heads));
+}
+
+}  // namespace
+
+std::string_view name(OpKind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
+
+OpKind op_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kKindNames.size(); ++i)
+    if (kKindNames[i] == name) return static_cast<OpKind>(i);
+  throw core::BadInput("unknown operator kind '" + std::string(name) + "'; " +
+                       core::did_you_mean(name, {kKindNames.begin(), kKindNames.end()}));
+}
+
+std::string_view name(Function function) {
+  return function == Function::none ? "none" : kFunctions[static_cast<std::size_t>(function) - 1];
+}
+
+bool suits(OpKind kind, const Attributes& attributes) {
+  return std::holds_alternative<std::monostate>(attributes) || empty_of(kind).index() == attributes.index();
+}
+
+std::uint64_t digest(const Attributes& attributes) {
+  ExtentDigester out{attributes.index()};
+  std::visit([&](const auto& a) { visit_extents(out, a); }, attributes);
+  return out.digest;
+}
+
+Shape shape_of(const Attributes& attributes) {
+  ExtentWriter out;
+  std::visit([&](const auto& a) { visit_extents(out, a); }, attributes);
+  return std::move(out.shape);
+}
+
+Attributes attributes_of(OpKind kind, const Shape& shape) {
+  if (shape.empty()) return {};
+  Attributes out = empty_of(kind);
+  ExtentReader reader(shape);
+  std::visit([&](auto& a) { visit_extents(reader, a); }, out);
+  reader.finish(kind);
+  check_heads(shape, out);
+  return out == empty_of(kind) ? Attributes() : out;
+}
+
+}  // namespace penstock::graph

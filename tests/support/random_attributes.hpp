@@ -1,0 +1,68 @@
+#pragma once
+// Random attributes of every kind, as a model file would say them.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "penstock/core/random.hpp"
+#include "penstock/graph/attributes.hpp"
+
+namespace penstock::test {
+
+struct KindExtents {
+  std::vector<std::string> counts, switches;
+  std::vector<std::string> choice = {};  ///< one of them at most
+};
+
+/// In the order of docs/formats/model.md.
+inline const KindExtents& extents(graph::OpKind kind) {
+  static const std::array<KindExtents, 14> kExtents = {
+      {{{"elements"}, {}},
+       {{"rows", "in", "out"}, {"bias"}, {"relu", "sigmoid", "tanh", "gelu"}},
+       {{"queries", "keys", "hidden", "heads", "key_width", "value_width", "inner"},
+        {"bias", "rotary", "partial"},
+        {"plain", "flash"}},
+       {{"lookups", "rows", "width", "first", "table"}, {"sum"}},
+       {{"in", "height", "width", "out", "kernel_height", "stride_height", "padding_height", "kernel_width",
+         "stride_width", "padding_width"},
+        {"bias"}},
+       {{"batch", "rows", "inner", "columns"}, {}},
+       {{"elements", "channels"}, {}, {"batch", "rms"}},
+       {{"elements"}, {}, {"relu", "sigmoid", "tanh", "gelu", "swiglu"}},
+       {{"elements", "terms"}, {"product"}},
+       {{"elements", "window", "channels", "height", "width", "kernel_height", "stride_height",
+         "padding_height", "kernel_width", "stride_width", "padding_width"},
+        {"average"}},
+       {{"rows", "width"}, {"loss"}},
+       {{"elements", "rows"}, {}},
+       {{"elements"}, {}},
+       {{}, {}}}};
+  return kExtents[static_cast<std::size_t>(kind)];
+}
+
+/// Some extents of the kind, in any order.
+inline graph::Shape random_shape(core::Random& random, graph::OpKind kind) {
+  const KindExtents& all = extents(kind);
+  graph::Shape out;
+  const auto say = [&](const std::string& name, std::int64_t value) {
+    const auto place = out.begin() + random.between(0, static_cast<int>(out.size()));
+    if (random.chance(0.7)) out.insert(place, {name, value});
+  };
+  for (const auto& name : all.counts)
+    say(name, random.chance(0.1) ? 1'000'000'000'000 : random.between(0, 99));
+  for (const auto& name : all.switches) say(name, random.between(0, 1));
+  if (!all.choice.empty())
+    say(all.choice[static_cast<std::size_t>(random.between(0, static_cast<int>(all.choice.size()) - 1))], 1);
+  if (kind != graph::OpKind::concat) return out;
+  const int parts = random.between(0, 4);
+  out.emplace_back("parts", parts);
+  for (int i = 0; i < parts; ++i) out.emplace_back("part" + std::to_string(i), random.between(0, 9));
+  return out;
+}
+
+inline graph::Attributes random_attributes(core::Random& random, graph::OpKind kind) {
+  return graph::attributes_of(kind, random_shape(random, kind));
+}
+
+}  // namespace penstock::test
