@@ -24,12 +24,22 @@ struct ModelCommandFlags {
   WideFlag wide;
 };
 
+/// Such as "16 rows x 768 features".
+std::string in_words(const graph::Tensor& tensor) {
+  if (tensor.dtype == graph::DType::byte) return "";
+  std::string out;
+  for (const graph::Axis& axis : tensor.axes)
+    out += fmt::format("{}{} {}", out.empty() ? "" : " x ", axis.extent, name(axis.role));
+  return out;
+}
+
 std::string operator_table(const graph::OpGraph& graph, const report::Screen& screen) {
   Table table({{"operator"},
                {"kind"},
                {"parameters", Align::right},
                {"MFLOP", Align::right},
                {"output", Align::right, 2},
+               {"axes", Align::left, 3},
                {"kept", Align::right, 1},
                {.title = "inputs", .folds = true}});
   for (std::size_t v = 0; v < graph.size(); ++v) {
@@ -39,7 +49,7 @@ std::string operator_table(const graph::OpGraph& graph, const report::Screen& sc
       inputs += (inputs.empty() ? "" : " ") + graph.op(operand).name;
     table.add({op.name, std::string(name(op.kind)), std::to_string(op.parameters),
                fmt::format("{:.2f}", op.forward_flops.value() * 1e-6), core::show(op.output_bytes),
-               core::show(op.saved_bytes), inputs});
+               in_words(graph.output(core::OpId(v))), core::show(op.saved_bytes), inputs});
   }
   return table.text(screen) + "\n";
 }

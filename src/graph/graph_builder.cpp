@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "outputs.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock::graph {
@@ -72,21 +73,32 @@ void check_operator(const std::string& model, const Operator& op) {
   if (fault) throw core::BadInput(fmt::format("model {}: operator '{}' {}", model, op.name, fault));
 }
 
-/// Position of the operator whose parameters each one uses.
-std::vector<OpId> owners(const std::string& model, const std::vector<Operator>& operators) {
-  std::unordered_map<std::string, std::size_t> before;
-  std::vector<OpId> out;
+struct Parameters {
+  std::vector<Parameter> all;
+  std::vector<ParameterId> of;  ///< [operator]
+};
+
+/// An operator uses its own, or by name those of one before it.
+Parameters named_parameters(const std::string& model, const std::vector<Operator>& operators) {
+  std::unordered_map<std::string, ParameterId> before;
+  Parameters out;
   for (std::size_t v = 0; v < operators.size(); ++v) {
     const Operator& op = operators[v];
-    out.emplace_back(v);
-    if (op.parameters > 0) before.emplace(op.name, v);
-    if (op.parameters_of.empty()) continue;
-    const auto owner = before.find(op.parameters_of);
-    if (op.parameters > 0 || owner == before.end())
-      throw core::BadInput(fmt::format(
-          "model {}: operator '{}' uses the parameters of '{}', {}", model, op.name, op.parameters_of,
-          op.parameters > 0 ? "and has its own" : "none before it has that name and any"));
-    out.back() = OpId(owner->second);
+    ParameterId used;
+    if (op.parameters > 0) {
+      used = before.emplace(op.name, out.all.size()).first->second;
+      out.all.push_back({op.name, op.parameters, {}});
+    }
+    if (!op.parameters_of.empty()) {
+      const auto found = before.find(op.parameters_of);
+      if (op.parameters > 0 || found == before.end())
+        throw core::BadInput(fmt::format(
+            "model {}: operator '{}' uses the parameters of '{}', {}", model, op.name, op.parameters_of,
+            op.parameters > 0 ? "and has its own" : "none before it has that name and any"));
+      used = found->second;
+    }
+    if (used.valid()) out.all[used.index()].users.emplace_back(v);
+    out.of.push_back(used);
   }
   return out;
 }
@@ -174,7 +186,10 @@ OpGraph GraphBuilder::build() const {
   for (std::size_t i = 0; i < order.size(); ++i)
     for (const OpId operand : draft_->operands[order[i]])
       out.operands_[i].emplace_back(static_cast<std::size_t>(place[operand.index()]));
-  out.owner_ = owners(out.name_, out.operators_);
+  out.outputs_ = outputs(out);
+  auto [parameters, named] = named_parameters(out.name_, out.operators_);
+  out.parameters_ = std::move(parameters);
+  out.parameter_ = std::move(named);
   out.trains_above_.resize(order.size());
   for (std::size_t v = 0; v < order.size(); ++v)
     for (const Vertex above : out.dag_.predecessors(static_cast<Vertex>(v)))

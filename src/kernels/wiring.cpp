@@ -19,9 +19,12 @@ using graph::Vertex;
 
 namespace {
 
-std::int64_t elements(const Operator& op) {
-  if (const auto* said = std::get_if<graph::Elements>(&op.attributes)) return said->elements;
-  throw core::BadInput(fmt::format("operator '{}': shape: elements is missing", op.name));
+/// Of an input or a view.
+Made made_by(const graph::OpGraph& graph, OpId id, Precision precision) {
+  const graph::Tensor& made = graph.output(id);
+  if (made.dtype == graph::DType::byte)
+    throw core::BadInput(fmt::format("operator '{}': shape: elements is missing", graph.op(id).name));
+  return {made.dtype == graph::DType::index ? Element::int64 : storage(precision), made.count()};
 }
 
 class Builder {
@@ -57,7 +60,7 @@ class Builder {
 
   void add_input(OpId id) {
     wire(id).rows = rows_pointed_at(id);
-    wire(id).made = {wire(id).rows > 0 ? Element::int64 : storage(precision_), elements(graph_.op(id))};
+    wire(id).made = made_by(graph_, id, precision_);
   }
   /// Read through views too.
   std::int64_t rows_pointed_at(OpId id) const {
@@ -76,7 +79,7 @@ class Builder {
     wire(id).sources = predecessors(id);
     core::require(wire(id).sources.size() == 1, "a view shows one tensor");
     const Made& whole = wire(wire(id).sources[0]).made;
-    wire(id).made = {whole.element, elements(op)};
+    wire(id).made = {whole.element, made_by(graph_, id, precision_).count};
     if (wire(id).made.count > whole.count)
       throw core::BadInput(fmt::format("operator '{}' shows more than there is", op.name));
   }

@@ -44,8 +44,8 @@ class ProblemBoundSearch {
         samples_(static_cast<double>(problem.training.mini_batch)),
         times_(problem, family) {
     if (reduction == Reduction::closed_form && family != PlanFamily::zero) reduce_.emplace(problem.cluster);
-    for (std::size_t op = 0; op < size(); ++op)
-      if (const auto owner = problem.graph.owner(core::OpId(op)).index(); owner != op) lends_.insert(owner);
+    for (const graph::Parameter& parameter : problem.graph.all_parameters())
+      if (parameter.tied()) lends_.insert(parameter.owner().index());
     go_down();
     go_up();
   }

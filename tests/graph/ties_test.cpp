@@ -49,3 +49,33 @@ TEST_CASE("a set of operators borrows what it uses and does not have, for each t
   CHECK(of({OpId(2)}).empty());
   CHECK(of({OpId(1), OpId(2), OpId(3)}).empty());
 }
+
+TEST_CASE("a tie is operators that name one parameter, which is counted once") {
+  // The table's 11 x 3 numbers have three users, the dense layers one each: 3 x 3, 11 x 3 and 3 x 3, so
+  // 33 + 9 + 33 + 9 = 84.
+  models::Layers net("tied");
+  const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
+  const auto head = net.linear("head", net.linear("middle", x, 3), 11, {.parameters_of = "table"});
+  net.linear("second head", net.linear("back", net.linear("narrow", head, 3), 3), 11,
+             {.parameters_of = "table"});
+  const auto graph = net.build();
+  const auto used = graph.parameter(named(graph, "table"));
+  REQUIRE(used.valid());
+  CHECK(graph.parameter(named(graph, "head")) == used);
+  CHECK(graph.parameter(named(graph, "second head")) == used);
+  CHECK_FALSE(graph.parameter(named(graph, "rows")).valid());
+  const graph::Parameter& table = graph.parameter(used);
+  CHECK(table.name == "table");
+  CHECK(table.count == 33);
+  CHECK(table.users == std::vector<OpId>{OpId(1), OpId(3), OpId(6)});
+  CHECK(table.owner() == OpId(1));
+  std::int64_t sum = 0;
+  for (const auto& parameter : graph.all_parameters()) {
+    sum += parameter.count;
+    CHECK(parameter.tied() == (parameter.name == "table"));
+    for (const OpId user : parameter.users) CHECK(graph.owner(user) == parameter.owner());
+  }
+  CHECK(sum == 84);
+  CHECK(sum == graph.parameters());
+  CHECK(graph.all_parameters().size() == 4);
+}

@@ -12,6 +12,8 @@
 #include "penstock/graph/attributes.hpp"
 #include "penstock/graph/dag.hpp"
 #include "penstock/graph/op_kind.hpp"
+#include "penstock/graph/parameter.hpp"
+#include "penstock/graph/tensor.hpp"
 
 namespace penstock::graph {
 
@@ -56,8 +58,17 @@ class OpGraph {
   const std::vector<core::OpId>& operands(core::OpId id) const { return operands_[id.index()]; }
   /// False of model files of version 1, which name every operand once, in any order.
   bool operands_ordered() const { return operands_ordered_; }
+  /// The tensor it makes, by its attributes.
+  const Tensor& output(core::OpId id) const { return outputs_[id.index()]; }
+  /// What it trains; not valid where that is nothing. Tied operators name one.
+  ParameterId parameter(core::OpId id) const { return parameter_[id.index()]; }
+  const Parameter& parameter(ParameterId id) const { return parameters_[id.index()]; }
+  const std::vector<Parameter>& all_parameters() const { return parameters_; }
   /// Whose parameters it uses: its own, or those of the operator it is tied to.
-  core::OpId owner(core::OpId id) const { return owner_[id.index()]; }
+  core::OpId owner(core::OpId id) const {
+    const ParameterId used = parameter(id);
+    return used.valid() ? parameter(used).owner() : id;
+  }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
 
   /// Whether an operator above it weighs, so that training asks for the gradients of its inputs.
@@ -76,7 +87,9 @@ class OpGraph {
   Dag dag_;
   std::vector<std::vector<core::OpId>> operands_;
   bool operands_ordered_ = true;
-  std::vector<core::OpId> owner_;
+  std::vector<Tensor> outputs_;         ///< [operator]
+  std::vector<ParameterId> parameter_;  ///< [operator]
+  std::vector<Parameter> parameters_;
   std::vector<bool> trains_above_;
 };
 

@@ -20,8 +20,7 @@ StashMemory::StashMemory(const cost::Problem& problem, const ProblemCuts& cuts, 
     stop.check();
     up_to_[c] = cost::stage_load(problem, cuts.operators(0, c));
   });
-  for (std::size_t v = 0; v < problem.graph.size(); ++v)
-    ties_ |= problem.graph.owner(core::OpId(v)) != core::OpId(v);
+  ties_ = std::ranges::any_of(problem.graph.all_parameters(), &graph::Parameter::tied);
 }
 
 core::Bytes StashMemory::total(const cost::StageLoad& load, const ReplicatedStage& stage,

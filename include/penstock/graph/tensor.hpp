@@ -1,0 +1,42 @@
+#pragma once
+// What operators hand on: tensors with named axes, per sample.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/units.hpp"
+
+namespace penstock::graph {
+
+enum class Role : std::uint8_t {
+  rows,      ///< tokens of a sequence, pixels of an image in one line
+  features,  ///< what a row consists of: hidden width, channels
+  height,
+  width,
+  matrices,  ///< of a batched product
+  elements,  ///< in one line, whatever they mean
+};
+std::string_view name(Role role);
+
+struct Axis {
+  Role role = Role::elements;
+  std::int64_t extent = 0;
+  friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+/// `number` is what the model computes in, OpGraph::element_bytes() each; `index` points at a row of a table,
+/// in 64 bits; `byte` is all that is known of operators without attributes.
+enum class DType : std::uint8_t { number, index, byte };
+
+/// Its axes from the slowest to the fastest in memory; channels of images are last.
+struct Tensor {
+  std::vector<Axis> axes;
+  DType dtype = DType::number;
+
+  std::int64_t count() const;  ///< of its elements, per sample
+  core::Bytes bytes(int element_bytes) const;
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+}  // namespace penstock::graph

@@ -1,0 +1,95 @@
+#include "outputs.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace penstock::graph {
+namespace {
+
+using core::OpId;
+using Axes = std::vector<Axis>;
+
+constexpr double kMostElements = 1e15;  ///< as of extents in files
+
+Axes image(const Window& w, std::int64_t channels) {
+  for (const std::size_t axis : {0, 1})
+    if (w.stride[axis] == 0) return {};
+  return {{Role::height, w.output(0)}, {Role::width, w.output(1)}, {Role::features, channels}};
+}
+
+/// Of what each kind makes; an extent of zero is not said.
+struct AxesOf {
+  Axes operator()(const std::monostate&) { return {}; }
+  Axes operator()(const Elements& a) { return {{Role::elements, a.elements}}; }
+  Axes operator()(const Linear& a) { return {{Role::rows, a.rows}, {Role::features, a.out}}; }
+  Axes operator()(const Attention& a) { return {{Role::rows, a.queries}, {Role::features, a.hidden}}; }
+  Axes operator()(const Embedding& a) {
+    return {{Role::rows, a.sum ? std::min<std::int64_t>(a.lookups, 1) : a.lookups},
+            {Role::features, a.width}};
+  }
+  Axes operator()(const Convolution& a) { return image(a.window, a.out); }
+  Axes operator()(const Matmul& a) {
+    return {{Role::matrices, a.batch}, {Role::rows, a.rows}, {Role::features, a.columns}};
+  }
+  Axes operator()(const Norm& a) {
+    return {{Role::rows, a.channels > 0 ? a.elements / a.channels : 0}, {Role::features, a.channels}};
+  }
+  Axes operator()(const Activation& a) { return {{Role::elements, a.elements}}; }
+  Axes operator()(const Elementwise& a) { return {{Role::elements, a.elements}}; }
+  Axes operator()(const Pool& a) { return image(a.window, a.window.channels); }
+  Axes operator()(const Softmax& a) { return {{Role::rows, a.rows}, {Role::features, a.width}}; }
+  Axes operator()(const Concat& a) {
+    return {{Role::rows, a.rows}, {Role::features, std::reduce(a.widths.begin(), a.widths.end())}};
+  }
+};
+
+/// All extents are said, and their product can be counted.
+bool said(const Axes& axes) {
+  double count = axes.empty() ? 0 : 1;
+  for (const Axis& axis : axes) count *= static_cast<double>(std::max<std::int64_t>(0, axis.extent));
+  return count > 0 && count <= kMostElements;
+}
+
+/// Whether a table is looked up by each, or by a view of it.
+std::vector<bool> pointing_at_rows(const OpGraph& graph) {
+  std::vector<bool> out(graph.size());
+  for (std::size_t v = graph.size(); v-- > 0;)
+    out[v] = std::ranges::any_of(graph.dag().successors(static_cast<Vertex>(v)), [&](Vertex reader) {
+      const auto r = static_cast<std::size_t>(reader);
+      const OpKind kind = graph.op(OpId(r)).kind;
+      return kind == OpKind::embedding || (kind == OpKind::reshape && out[r]);
+    });
+  return out;
+}
+
+/// What the operator says by itself.
+Tensor stated(const Operator& op) {
+  Tensor made{std::visit(AxesOf{}, op.attributes), DType::number};
+  return said(made.axes) ? made : Tensor{{{Role::elements, op.output_bytes.value()}}, DType::byte};
+}
+
+/// What follows from the first tensor it reads.
+void follow(Tensor& made, const Tensor& read, OpKind kind) {
+  const bool number_by_number = kind == OpKind::activation || kind == OpKind::elementwise;
+  if (made.dtype == DType::byte || read.dtype == DType::byte) return;
+  if (number_by_number && made.count() == read.count()) made.axes = read.axes;
+  if (kind == OpKind::reshape) made.dtype = read.dtype;
+}
+
+}  // namespace
+
+std::vector<Tensor> outputs(const OpGraph& graph) {
+  const std::vector<bool> pointing = pointing_at_rows(graph);
+  std::vector<Tensor> out;
+  for (std::size_t v = 0; v < graph.size(); ++v) {
+    const Operator& op = graph.op(OpId(v));
+    const auto& operands = graph.operands(OpId(v));
+    Tensor made = stated(op);
+    if (op.kind == OpKind::input && pointing[v] && made.dtype == DType::number) made.dtype = DType::index;
+    if (!operands.empty()) follow(made, out[operands[0].index()], op.kind);
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+}  // namespace penstock::graph
