@@ -137,8 +137,9 @@ TEST_CASE("the verbs are blind to each other, and the simulator to the closed fo
   CHECK(table.at("core") == Rooms{"core"});
 }
 
-TEST_CASE("the verifier is blind: of sim it includes what a run is told, of layout nothing") {
-  static const std::regex seen(R"x(#include "penstock/(layout/.*|sim/(?!options|perturbation).*)")x");
+TEST_CASE("the verifier is blind: of sim it includes what a run is told, of layout and program nothing") {
+  static const std::regex seen(
+      R"x(#include "penstock/((?:layout|program)/.*|sim/(?!options|perturbation).*)")x");
   std::size_t files = 0;
   for (const char* folder : {"/src/check", "/include/penstock/check"})
     for (const auto& entry : fs::directory_iterator(kSource + folder)) {

@@ -1,0 +1,52 @@
+#pragma once
+// Which samples of a mini-batch each replica of a stage computes.
+
+#include <cstdint>
+
+#include "penstock/plan/plan.hpp"
+
+namespace penstock::program {
+
+/// Numbered on through all mini-batches of a program: mini-batch k starts at k * Training::mini_batch.
+struct Samples {
+  std::int64_t first = 0, count = 0;
+  std::int64_t end() const { return first + count; }
+  friend bool operator==(const Samples&, const Samples&) = default;
+};
+
+/// What one replica computes of one micro-batch.
+struct Share {
+  std::int32_t in_row = 0;  ///< micro-batch as the rank's row counts: per replica where replicas take turns
+  std::int32_t number = 0;  ///< micro-batch among all of the stage
+  std::int32_t replica = 0;
+  Samples samples;
+};
+
+/// Replicas split every micro-batch nearly evenly; with an asynchronous schedule they take micro-batches in
+/// turn: replica r computes all samples of micro-batches r, r + replicas, ...
+struct Sharing {
+  Sharing(const plan::Plan& plan, const plan::Stage& stage);
+
+  std::int64_t micro_batch;  ///< samples
+  std::int32_t replicas;
+  std::int32_t group;  ///< devices of one replica, which compute its share together
+  bool in_turn;
+
+  /// First sample, within a micro-batch, of a replica's share.
+  std::int64_t start(std::int64_t replica) const {
+    return in_turn ? micro_batch * replica : micro_batch * replica / replicas;
+  }
+  std::int64_t size(std::int64_t replica) const { return start(replica + 1) - start(replica); }
+  /// Samples from the row's n-th micro-batch to the next.
+  std::int64_t round() const { return micro_batch * (in_turn ? replicas : 1); }
+  Share share(std::int64_t in_row, std::int64_t replica) const {
+    return {static_cast<std::int32_t>(in_row),
+            static_cast<std::int32_t>(in_turn ? in_row * replicas + replica : in_row),
+            static_cast<std::int32_t>(replica),
+            {in_row * round() + start(replica), size(replica)}};
+  }
+  /// The n-th share in the order of samples.
+  Share share(std::int64_t n) const { return share(n / replicas, n % replicas); }
+};
+
+}  // namespace penstock::program

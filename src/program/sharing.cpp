@@ -1,0 +1,11 @@
+#include "penstock/program/sharing.hpp"
+
+namespace penstock::program {
+
+Sharing::Sharing(const plan::Plan& plan, const plan::Stage& stage)
+    : micro_batch(stage.micro_batch),
+      replicas(static_cast<std::int32_t>(stage.replicas())),
+      group(stage.tensor_parallel),
+      in_turn(plan::asynchronous(plan)) {}
+
+}  // namespace penstock::program
