@@ -40,7 +40,7 @@ class Arrivals {
 
  private:
   std::size_t position(TaskId pass) const {
-    return static_cast<std::size_t>((pass - stage_.first) / stage_.devices);
+    return static_cast<std::size_t>((pass - stage_.first) / stage_.devices());
   }
   void note(std::size_t position, std::int64_t start) {
     if (position >= first_.size()) first_.resize(position + 1, std::numeric_limits<std::int64_t>::max());
@@ -75,7 +75,7 @@ class StageOnDevice {
   StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const StageTasks& stage,
                 std::int32_t device, const Times& times, const Arrivals& arrivals)
       : stage_(stage), device_(device), times_(times), arrivals_(arrivals), transient_(rule.transient) {
-    const std::int64_t samples = stage.share(device / stage.group);
+    const std::int64_t samples = stage.sharing.size(device / stage.sharing.group);
     activations_ = (load.activations * samples + load.statistics).value() * rule.activation_copies;
     saved_ = load.saved.value() * rule.activation_copies * samples;
     inputs_ = load.inputs.value() * rule.activation_copies * samples;
@@ -92,11 +92,8 @@ class StageOnDevice {
   }
 
  private:
-  std::size_t task(std::int32_t position) const {
-    return static_cast<std::size_t>(stage_.at(position, device_));
-  }
-  std::int64_t start(std::int32_t position) const { return times_.start[task(position)]; }
-  std::int64_t end(std::int32_t position) const { return times_.end[task(position)]; }
+  std::int64_t start(TaskId first) const { return times_.start[static_cast<std::size_t>(first + device_)]; }
+  std::int64_t end(TaskId first) const { return times_.end[static_cast<std::size_t>(first + device_)]; }
 
   /// A micro-batch that is recomputed keeps what is saved and what entered the stage alone until then.
   void add_activations(std::size_t m, std::vector<MemoryChange>& changes) const {
@@ -106,10 +103,10 @@ class StageOnDevice {
     changes.push_back({end(stage_.release[m]), -inputs_ - saved_ - activations_, 0});
   }
   void add_buffers(std::size_t m, std::vector<MemoryChange>& changes) const {
-    const std::int32_t forward = stage_.forward[m].first;
-    changes.push_back({arrivals_.of(stage_.at(forward, device_)), 0, received_});
+    const TaskId forward = stage_.forward[m].first;
+    changes.push_back({arrivals_.of(forward + device_), 0, received_});
     changes.push_back({start(forward), 0, -received_});
-    changes.push_back({arrivals_.of(stage_.at(stage_.backward[m].first, device_)), 0, gradients_});
+    changes.push_back({arrivals_.of(stage_.backward[m].first + device_), 0, gradients_});
     changes.push_back({end(stage_.backward[m].last), 0, -gradients_});
     if (stage_.release[m] == stage_.backward[m].last) return;
     changes.push_back({end(stage_.backward[m].last), 0, deferred_});  // to the weight gradients' own pass
@@ -152,9 +149,9 @@ DeviceMemory::DeviceMemory(const cost::Problem& problem, const plan::Plan& plan,
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const StageTasks& tasks = iteration.stages[s];
     loads_.emplace_back();
-    for (std::size_t m = 0; m < static_cast<std::size_t>(tasks.group); ++m)
+    for (std::size_t m = 0; m < static_cast<std::size_t>(tasks.sharing.group); ++m)
       loads_[s].push_back(cost::stage_load(problem, plan.stages[s], m));
-    for (std::int32_t d = 0; d < tasks.devices; ++d)
+    for (std::int32_t d = 0; d < tasks.devices(); ++d)
       places_[plan.stages[s].devices[static_cast<std::size_t>(d)].index()].push_back({s, d});
   }
 }
@@ -169,9 +166,10 @@ trace::DeviceTrace DeviceMemory::of(core::DeviceId device, std::span<const TaskI
   std::vector<MemoryChange> changes;
   for (const auto& [s, index] : places) {
     const StageTasks& stage = iteration_.stages[s];
-    const cost::StageLoad& load = loads_[s][static_cast<std::size_t>(index % stage.group)];
+    const cost::StageLoad& load = loads_[s][static_cast<std::size_t>(index % stage.sharing.group)];
     out.stages.push_back(core::StageId(s));
-    auto fixed = fixed_memory(problem_, plan_.stages[s], load, stage.share(index / stage.group));
+    auto fixed =
+        fixed_memory(problem_, plan_.stages[s], load, stage.sharing.size(index / stage.sharing.group));
     at(fixed, MemoryKind::versions) = load.parameters * copies_[s];
     add_fixed(out.fixed, fixed);
     StageOnDevice(load, problem_.memory, stage, index, times_, arrivals).add_changes(changes);

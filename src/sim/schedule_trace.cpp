@@ -3,32 +3,16 @@
 #include <algorithm>
 #include <tuple>
 
+#include "penstock/program/instruction.hpp"
+
 namespace penstock::sim {
 namespace {
 
 using schedule::Action;
 using schedule::ActionKind;
-using trace::TaskKind;
-
-TaskKind kind(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::input_gradient:
-      return TaskKind::input_gradient;
-    case ActionKind::weight_gradient:
-      return TaskKind::weight_gradient;
-    case ActionKind::backward:
-      return TaskKind::backward;
-    case ActionKind::recompute:
-      return TaskKind::recompute;
-    case ActionKind::step:
-      return TaskKind::step;
-    default:
-      return TaskKind::forward;
-  }
-}
 
 trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, core::Picoseconds end) {
-  return {kind(part.kind),
+  return {program::traced(part.kind),
           core::DeviceId(rank),
           {},
           core::StageId(static_cast<std::size_t>(part.stage)),

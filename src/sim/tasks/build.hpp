@@ -1,5 +1,5 @@
 #pragma once
-// From a scheduled plan to the task graph of one iteration.
+// From a plan's program to the task graph of one iteration.
 
 #include "penstock/cost/problem.hpp"
 #include "penstock/schedule/scheduled_plan.hpp"
@@ -17,18 +17,12 @@ struct Iteration {
       collectives;  ///< [stage][replica] what is part of its passes (cost/sharding.hpp)
 };
 
-/// Rules beyond data dependencies:
-///  - a stage receives at most one micro-batch ahead of those it may hold: the transfer for its forward j
-///  waits for
-///    release j - most held - 1, and gradients for backward j wait for backward j - 2, counted in the row's
-///    order;
+/// Puts times on a program (program::lower). Rules beyond its own:
 ///  - a boundary without bytes (a forced order) delays but moves nothing; between stages on one device
 ///  nothing moves either;
 ///  - passes that run as one start when the inputs of both are there, and both end at the end;
 ///  - all-reduces of one rank follow each other; an update waits for its own;
-///  - the devices of a tensor-parallel group start their passes together, and a message between replicas
-///  travels in as many
-///    parts as the larger group has devices, all of which its receivers wait for.
+///  - the devices of a tensor-parallel group start their passes together.
 /// Throws BadInput when the tasks outlast the clock, Error(limit) when there are more than 2^31 - 1.
 Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                           const SimulationOptions& options);

@@ -43,7 +43,7 @@ std::vector<std::vector<cost::PassUses>> stage_uses(const cost::Problem& problem
     out[s].resize(problem.cluster.size());
     for (std::int64_t r = 0; r < stage.replicas(); ++r) {
       const auto replica = static_cast<std::size_t>(r);
-      const auto passes = uses.of(stage, replica, std::max<std::int64_t>(1, tasks[s].share(r)));
+      const auto passes = uses.of(stage, replica, std::max<std::int64_t>(1, tasks[s].sharing.size(r)));
       for (const core::DeviceId device : plan::Mesh(stage).replica(replica)) out[s][device.index()] = passes;
     }
   }

@@ -11,8 +11,7 @@ namespace {
 using core::Picoseconds;
 
 std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
-  const auto replicas = static_cast<std::int64_t>(stage.in_turn ? stage.replicas() : 1);
-  return plan.training.mini_batch / stage.micro_batch / replicas;
+  return plan.training.mini_batch / stage.sharing.round();
 }
 
 /// When the first `count` mini-batches have passed all stages.
@@ -21,10 +20,9 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
   std::int64_t end = 0;
   for (const StageTasks& stage : iteration.stages)
     for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
-      for (std::int64_t d = 0; d < stage.devices; ++d)
-        end = std::max(
-            end,
-            times.end[static_cast<std::size_t>(stage.at(stage.release[static_cast<std::size_t>(m)], d))]);
+      for (TaskId d = 0; d < stage.devices(); ++d)
+        end = std::max(end,
+                       times.end[static_cast<std::size_t>(stage.release[static_cast<std::size_t>(m)] + d)]);
   return end;
 }
 

@@ -28,6 +28,13 @@ void TaskGraph::forget_edges() {
   std::vector<std::int32_t>().swap(predecessor_count);
 }
 
+Task pause(core::StageId stage) {
+  Task task;
+  task.kind = trace::TaskKind::all_reduce;
+  task.stage = static_cast<std::int32_t>(stage.index());
+  return task;
+}
+
 Speed path_speed(const TaskGraph& graph, const Path& path) {
   Speed out;
   std::vector<double> capacity;

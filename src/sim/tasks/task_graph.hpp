@@ -64,13 +64,16 @@ struct TaskGraph {
   const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }
 };
 
+/// A task of no length, through which several others wait for several.
+Task pause(core::StageId stage);
+
 /// How fast a transfer that has the route to itself moves its bytes over time; one where no capacity changes.
 Speed path_speed(const TaskGraph& graph, const Path& path);
 
 /// Collects edges other than Task::next, then freezes both into rows.
 class EdgeList {
  public:
-  void add(TaskId before, TaskId after) { edges_.push_back({before, after}); }
+  void add(TaskId before, TaskId after) { edges_.emplace_back(before, after); }
   /// Fills successor_start, successors and predecessor_count of `graph`.
   void freeze(TaskGraph& graph) const;
 

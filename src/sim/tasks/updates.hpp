@@ -1,19 +1,19 @@
 #pragma once
 // What follows the passes of a mini-batch: gradients reduced, barriers.
 
-#include "penstock/cost/problem.hpp"
+#include "penstock/cost/buckets.hpp"
 #include "penstock/sim/options.hpp"
-#include "tasks/rows.hpp"
+#include "tasks/stage_tasks.hpp"
 #include "tasks/task_list.hpp"
 
 namespace penstock::sim {
 
-/// The ranks as built so far. Task (rank, position, i-th device) is first[rank] + position * devices + i.
+/// What is built so far.
 struct BuiltRows {
-  const std::vector<RankRow>& rows;
+  const program::Program& program;
   const std::vector<std::vector<cost::Bucket>>& buckets;    ///< [stage]
   const std::vector<std::vector<core::DeviceId>>& devices;  ///< [rank]
-  const std::vector<TaskId>& first;                         ///< [rank]
+  const std::vector<RankTasks>& tasks;                      ///< [rank]
 };
 
 /// The reduce stream of a rank runs one all-reduce at a time; a STEP waits for its own. After those of a rank
