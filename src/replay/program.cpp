@@ -6,20 +6,19 @@
 #include <algorithm>
 #include <set>
 
+#include "penstock/collective/messages.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/plan/mesh.hpp"
-#include "penstock/plan/stage_graph.hpp"
+#include "penstock/program/messages.hpp"
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/schedule/weights_used.hpp"
-#include "rows.hpp"
 #include "worker/division.hpp"
 
 namespace penstock::replay {
 namespace {
 
 using core::BadInput;
+using core::DeviceId;
 using core::StageId;
-using schedule::ActionKind;
 
 constexpr std::size_t kMostMessages = std::size_t{1} << 24;
 
@@ -66,213 +65,96 @@ void check(const graph::OpGraph& graph, const plan::Plan& plan) {
   }
 }
 
-/// What one replica computes of one micro-batch.
-struct Share {
-  std::int32_t in_row = 0;  ///< micro-batch as its row counts
-  std::int32_t number = 0;  ///< among all of the stage
-  std::size_t replica = 0;
-  Samples samples;
-};
+/// What the k-th pass of a row uses, by rank and replica; of a pair its forward comes first.
+schedule::WeightsUsed weights_by_pass(const plan::Plan& plan, const schedule::Schedule& order) {
+  schedule::WeightsUsed out = schedule::weights_used(plan, order.ranks, order.rank_of_stage);
+  for (std::size_t rank = 0; rank < out.size(); ++rank)
+    for (auto& used : out[rank]) {
+      std::vector<std::int32_t> passes;
+      for (std::size_t p = 0; p < used.size(); ++p)
+        if (const schedule::Action& action = order.ranks[rank][p]; action.micro_batch >= 0)
+          passes.insert(passes.end(), parts(action).count, used[p]);
+      used = std::move(passes);
+    }
+  return out;
+}
 
+/// A program of ranks as one of devices, each with what it sends and is sent.
 class Lowering {
  public:
   Lowering(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled)
       : graph_(graph),
         plan_(scheduled.plan),
-        order_(scheduled.order),
         stages_(scheduled.stages),
-        in_turn_(plan::asynchronous(plan_)),
-        rows_(plain_rows(order_)),
-        versions_(schedule::weights_used(plan_, rows_, order_.rank_of_stage)) {
-    out_.shared = plan::shared_parameters(graph, plan_);
-    for (std::size_t rank = 0; rank < rows_.size(); ++rank) {
-      drop_needless(rank);
-      add_shared(rank);
-    }
-  }
+        ranks_(program::lower(graph, scheduled, {.pairs_apart = true})),
+        weights_(weights_by_pass(plan_, scheduled.order)) {}
 
   Program lower() {
+    out_.shared = ranks_.shared;
+    out_.mini_batches = ranks_.stages.front().samples() / plan_.training.mini_batch;
+    std::size_t devices = 0;
+    for (const plan::Stage& stage : plan_.stages)
+      devices = std::max(devices, std::ranges::max(stage.devices).index() + 1);
+    out_.devices.resize(devices);
+    out_.open_at_start.resize(devices);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-      places_.push_back(places(row(s), static_cast<std::int32_t>(s), !plan_.stages[s].recompute.early));
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) devices_ = std::max(devices_, end_of(s));
-    out_.devices.resize(devices_);
-    out_.open_at_start.resize(devices_);
-    add_instructions();
-    for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
-    const auto count = static_cast<std::int64_t>(shares(0).back().samples.end());
-    out_.mini_batches = count / plan_.training.mini_batch;
+      for (std::size_t d = 0; d < plan_.stages[s].devices.size(); ++d)
+        if (auto& list = out_.devices[plan_.stages[s].devices[d].index()]; list.empty())
+          list = instructions(ranks_.stages[s], d);
+    for (const plan::Boundary& boundary : stages_.boundaries()) {
+      const auto tensors = crossing(boundary);
+      program::for_each_message(ranks_, boundary, [&](const program::Message& message) {
+        add(message, tensors, boundary.bytes * message.samples.count);
+      });
+    }
     return std::move(out_);
   }
 
  private:
-  void drop_needless(std::size_t rank) {
-    schedule::RankOrder& row = rows_[rank];
-    std::size_t kept = 0;
-    for (std::size_t p = 0; p < row.size(); ++p) {
-      if (needless(graph_, plan_, out_.shared, row[p])) continue;
-      row[kept] = row[p];
-      for (auto& used : versions_[rank]) used[kept] = used[p];
-      ++kept;
-    }
-    row.resize(kept);
-  }
-
-  /// In one order on all ranks, so that nobody waits for who waits for him.
-  void add_shared(std::size_t rank) {
-    std::vector<std::int32_t>& which = shared_.emplace_back(rows_[rank].size(), -1);
-    std::size_t next = 0;
-    for (std::size_t k = 0; k < out_.shared.size(); ++k) {
-      const auto& stages = out_.shared[k].stages;
-      const auto here = std::find_if(stages.begin(), stages.end(), [&](StageId s) {
-        return static_cast<std::size_t>(order_.rank_of_stage[s.index()]) == rank;
-      });
-      if (here == stages.end()) continue;
-      const auto place = static_cast<std::ptrdiff_t>(place_of(out_.shared[k], rows_[rank], next));
-      rows_[rank].insert(rows_[rank].begin() + place,
-                         {ActionKind::reduce_gradient, static_cast<std::int32_t>(here->index())});
-      for (auto& used : versions_[rank]) used.insert(used.begin() + place, -1);
-      which.insert(which.begin() + place, static_cast<std::int32_t>(k));
-      next = static_cast<std::size_t>(place) + 1;
-    }
-  }
-
-  const schedule::RankOrder& row(std::size_t stage) const {
-    return rows_[static_cast<std::size_t>(order_.rank_of_stage[stage])];
-  }
-  std::size_t end_of(std::size_t stage) const {
-    const auto& devices = plan_.stages[stage].devices;
-    return std::max_element(devices.begin(), devices.end())->index() + 1;
-  }
-
-  // Instructions.
-
-  void add_instructions() {
-    std::vector<bool> seen(devices_);
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s)
-      for (const core::DeviceId device : plan_.stages[s].devices)
-        if (!seen[device.index()]) {
-          seen[device.index()] = true;
-          add_device(device, s);
-        }
-  }
-
-  void add_device(core::DeviceId device, std::size_t of_stage) {
-    const auto rank = static_cast<std::size_t>(order_.rank_of_stage[of_stage]);
-    auto& list = out_.devices[device.index()];
-    for (std::size_t p = 0; p < rows_[rank].size(); ++p) {
-      const schedule::Action& action = rows_[rank][p];
+  /// Of the i-th device of a rank that runs this stage.
+  std::vector<Instruction> instructions(const program::Stage& stage, std::size_t device) const {
+    const std::size_t replica = device / static_cast<std::size_t>(stage.sharing.group);
+    auto weights = weights_[stage.rank][replica].begin();
+    std::vector<Instruction> out;
+    for (const program::Instruction& of_rank : ranks_.ranks[stage.rank].row) {
       Instruction instruction;
-      instruction.kind = action.kind;
-      instruction.shared = shared_[rank][p];
-      if (action.stage >= 0) instruction.stage = StageId(static_cast<std::size_t>(action.stage));
-      if (action.micro_batch >= 0) {
-        const Share part = share(instruction.stage, device, action.micro_batch);
-        instruction.micro_batch = part.number;
-        instruction.samples = part.samples;
-        instruction.weights = versions_[rank][part.replica][p];
+      instruction.kind = of_rank.kind;
+      instruction.stage = of_rank.stage;
+      instruction.shared = of_rank.shared;
+      if (of_rank.micro_batch >= 0) {
+        const program::Share share = ranks_.stages[of_rank.stage.index()].sharing.share(
+            of_rank.micro_batch, static_cast<std::int64_t>(replica));
+        instruction.micro_batch = share.number;
+        instruction.samples = share.samples;
+        instruction.weights = *weights++;
       }
-      list.push_back(std::move(instruction));
+      out.push_back(std::move(instruction));
     }
-  }
-
-  Share share(StageId id, core::DeviceId device, std::int32_t in_row) const {
-    const plan::Stage& stage = plan_.stages[id.index()];
-    const auto place = std::find(stage.devices.begin(), stage.devices.end(), device);
-    const auto number = static_cast<std::size_t>(place - stage.devices.begin());
-    return share(stage, number / static_cast<std::size_t>(stage.tensor_parallel), in_row);
-  }
-
-  Share share(const plan::Stage& stage, std::size_t replica, std::int32_t in_row) const {
-    const std::int64_t replicas = stage.replicas(), size = stage.micro_batch,
-                       r = static_cast<std::int64_t>(replica);
-    if (in_turn_) {
-      const std::int64_t number = in_row * replicas + r;
-      return {in_row, static_cast<std::int32_t>(number), replica, {number * size, size}};
-    }
-    const std::int64_t begin = size * r / replicas, end = size * (r + 1) / replicas;
-    return {in_row, in_row, replica, {in_row * size + begin, end - begin}};
-  }
-
-  /// All of a stage, in the order of their samples.
-  std::vector<Share> shares(std::size_t s) const {
-    const plan::Stage& stage = plan_.stages[s];
-    std::vector<Share> out;
-    for (std::size_t m = 0; m < places_[s].forward.size(); ++m)
-      for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r)
-        out.push_back(share(stage, r, static_cast<std::int32_t>(m)));
     return out;
   }
 
-  // Messages.
-
-  /// Samples that a share of one stage and a share of the other have in common travel together.
-  void add_boundary(const plan::Boundary& boundary) {
-    const std::size_t x = boundary.from.index(), y = boundary.to.index();
-    const auto tensors = crossing(boundary);
-    const std::vector<Share> from = shares(x), to = shares(y);
-    for (std::size_t i = 0, j = 0; i < from.size() && j < to.size();) {
-      const Share &a = from[i], &b = to[j];
-      const std::int64_t begin = std::max(a.samples.first, b.samples.first),
-                         end = std::min(a.samples.end(), b.samples.end());
-      if (begin < end) {
-        Message message;
-        message.tensors = tensors;
-        message.samples = {begin, end - begin};
-        add_pair(message, boundary, a, b);
-      }
-      i += a.samples.end() == end;
-      j += b.samples.end() == end;
-    }
-  }
-
-  void add_pair(Message message, const plan::Boundary& boundary, const Share& a, const Share& b) {
-    const std::size_t x = boundary.from.index(), y = boundary.to.index();
-    const auto ma = static_cast<std::size_t>(a.in_row), mb = static_cast<std::size_t>(b.in_row);
-    const core::Bytes bytes = boundary.bytes * message.samples.count;
-    add_parts(message, bytes, boundary.from, a, places_[x].forward[ma], boundary.to, b,
-              places_[y].forward[mb], places_[y].room_forward[mb]);
-    message.gradient = true;
-    add_parts(message, bytes, boundary.to, b, places_[y].backward[mb], boundary.from, a,
-              places_[x].gradient[ma], places_[x].room_backward[ma]);
-  }
-
-  /// From and to the devices of both groups in turn.
-  void add_parts(Message message, core::Bytes bytes, StageId from, const Share& a, std::int32_t sent,
-                 StageId to, const Share& b, std::int32_t needed, std::int32_t room) {
-    const auto senders = plan::Mesh(plan_.stages[from.index()]).replica(a.replica),
-               receivers = plan::Mesh(plan_.stages[to.index()]).replica(b.replica);
-    message.from = from;
-    message.to = to;
-    message.sent_in = a.number;
-    message.needed_in = b.number;
-    message.parts = static_cast<std::int32_t>(std::max(senders.size(), receivers.size()));
-    for (; message.part < message.parts; ++message.part) {
-      const auto i = static_cast<std::size_t>(message.part);
-      message.sender = senders[i % senders.size()];
-      message.receiver = receivers[i % receivers.size()];
-      message.bytes =
-          core::Bytes(bytes.value() / message.parts + (message.part < bytes.value() % message.parts));
-      add(message, sent, needed, room);
-    }
-  }
-
-  void add(Message message, std::int32_t sent, std::int32_t needed, std::int32_t room) {
+  /// `bytes`: of all parts.
+  void add(const program::Message& of_ranks, const std::vector<core::OpId>& tensors, core::Bytes bytes) {
     if (out_.messages.size() >= kMostMessages)
       throw core::Error(core::ExitCode::limit, "the program has more than 2^24 messages");
     const auto id = static_cast<MessageId>(out_.messages.size());
-    const bool local = message.sender == message.receiver;
-    at(message.sender, sent).sends.push_back(id);
-    at(message.receiver, needed).receives.push_back(id);
-    if (message.bytes.value() > 0) {
-      if (local) room = sent;
-      (room < 0 ? out_.open_at_start[message.receiver.index()] : at(message.receiver, room).opens)
-          .push_back(id);
-    }
-    out_.messages.push_back(std::move(message));
+    const auto& [gradient, from, to, gate, samples, part, parts] = of_ranks;
+    const DeviceId sender = device(from), receiver = device(to);
+    const core::Bytes own(collective::nearly_equal_part(bytes.value(), parts, part));
+    out_.messages.push_back({gradient, from.stage, to.stage, sender, receiver, tensors, samples, part, parts,
+                             own, from.share.number, to.share.number});
+    at(sender, from.position).sends.push_back(id);
+    at(receiver, to.position).receives.push_back(id);
+    if (own.value() == 0) return;
+    const std::int32_t room = sender == receiver ? from.position : gate;
+    (room < 0 ? out_.open_at_start[receiver.index()] : at(receiver, room).opens).push_back(id);
   }
 
-  Instruction& at(core::DeviceId device, std::int32_t place) {
-    return out_.devices[device.index()][static_cast<std::size_t>(place)];
+  DeviceId device(const program::End& end) const {
+    return plan_.stages[end.stage.index()].devices[static_cast<std::size_t>(end.device)];
+  }
+  Instruction& at(DeviceId device, std::int32_t position) {
+    return out_.devices[device.index()][static_cast<std::size_t>(position)];
   }
 
   /// Operators of one stage that the other reads.
@@ -288,14 +170,9 @@ class Lowering {
 
   const graph::OpGraph& graph_;
   const plan::Plan& plan_;
-  const schedule::Schedule& order_;
   const plan::StageGraph& stages_;
-  const bool in_turn_;
-  std::vector<schedule::RankOrder> rows_;  ///< [rank]
-  schedule::WeightsUsed versions_;
-  std::vector<std::vector<std::int32_t>> shared_;  ///< [rank][position]: Instruction::shared
-  std::vector<Places> places_;                     ///< [stage]
-  std::size_t devices_ = 0;
+  const program::Program ranks_;
+  const schedule::WeightsUsed weights_;
   Program out_;
 };
 

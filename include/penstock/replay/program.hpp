@@ -7,16 +7,12 @@
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/plan.hpp"
 #include "penstock/plan/shared_parameters.hpp"
+#include "penstock/program/sharing.hpp"
 #include "penstock/schedule/scheduled_plan.hpp"
 
 namespace penstock::replay {
 
-/// Numbered on through all mini-batches of a program: mini-batch k starts at k * Training::mini_batch.
-struct Samples {
-  std::int64_t first = 0, count = 0;
-  std::int64_t end() const { return first + count; }
-  friend bool operator==(const Samples&, const Samples&) = default;
-};
+using program::Samples;
 
 using MessageId = std::int32_t;
 
@@ -61,16 +57,15 @@ struct Program {
   std::vector<plan::SharedParameters> shared;  ///< among stages
 };
 
-/// Independent of the simulator, by the same rules (sim::simulate): devices follow their row of `order`,
-/// after whose last REDUCE_GRAD, and last gradient of theirs, stands one for each of the shared parameters;
-/// replicas split a micro-batch or take them in turn, a receiver has room for one micro-batch ahead of those
-/// it may hold and for two of gradients; a pair that overlaps runs as its forward, then its backward. A pass
-/// uses the weights that the schedule's policy says (schedule::WeightPolicy), of those that the STEPs before
-/// it have made; recomputation those of its backward pass. Precondition: plan::structural_violations has
-/// none, the order no violations. Throws BadInput for what is not replayed: ZeRO, compression, predicted
-/// weights, parked activations, parameters shared between stages without a flush, or by groups that divide
-/// them differently; and naming rank and pass where a policy asks for weights that are not made yet.
-/// Error(limit): more than 2^24 messages.
+/// The plan's program (program::lower), which the simulator runs too, for each device: with its own samples,
+/// what it sends and is sent, and the weights that each pass uses, as the schedule's policy says
+/// (schedule::WeightPolicy), of those that the STEPs before it have made; recomputation those of its backward
+/// pass. Differs from what the simulator runs: gradients are not cut into buckets, and a pair that overlaps
+/// runs as its forward, then its backward. Precondition: plan::structural_violations has none, the order no
+/// violations. Throws BadInput as program::lower does, and for what is not replayed: ZeRO, compression,
+/// predicted weights, parameters shared between stages without a flush, or by groups that divide them
+/// differently; and naming rank and pass where a policy asks for weights that are not made yet. Error(limit):
+/// more than 2^24 messages.
 Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled);
 
 }  // namespace penstock::replay

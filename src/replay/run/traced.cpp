@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "links/reductions.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/program/instruction.hpp"
 
 namespace penstock::replay {
 namespace {
@@ -13,30 +13,7 @@ namespace {
 using core::Picoseconds;
 using core::Seconds;
 using plan::MemoryKind;
-using schedule::ActionKind;
 using trace::TaskKind;
-
-TaskKind kind_of(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::forward:
-      return TaskKind::forward;
-    case ActionKind::backward:
-      return TaskKind::backward;
-    case ActionKind::input_gradient:
-      return TaskKind::input_gradient;
-    case ActionKind::weight_gradient:
-      return TaskKind::weight_gradient;
-    case ActionKind::recompute:
-      return TaskKind::recompute;
-    default:
-      core::require(kind == ActionKind::step, "passes and updates show in a trace");
-      return TaskKind::step;
-  }
-}
-
-bool shows(ActionKind kind) {
-  return kind != ActionKind::barrier && kind != ActionKind::reduce_gradient;
-}
 
 /// Of all that shows.
 Interval extent(const Program& program, const Record& record) {
@@ -48,7 +25,8 @@ Interval extent(const Program& program, const Record& record) {
   };
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     for (std::size_t p = 0; p < program.devices[d].size(); ++p)
-      include(shows(program.devices[d][p].kind) ? record.instructions[d][p] : record.reductions[d][p]);
+      include(program::computes(program.devices[d][p].kind) ? record.instructions[d][p]
+                                                            : record.reductions[d][p]);
   for (const Interval& when : record.messages) include(when);
   return out;
 }
@@ -59,9 +37,8 @@ Seconds end_of(std::int64_t count, const Program& program, const plan::Plan& pla
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     for (std::size_t p = 0; p < program.devices[d].size(); ++p) {
       const Instruction& instruction = program.devices[d][p];
-      const bool last =
-          instruction.kind == ActionKind::backward || instruction.kind == ActionKind::weight_gradient;
-      if (last && instruction.samples.end() <= count * plan.training.mini_batch)
+      if (program::releases(instruction.kind) &&
+          instruction.samples.end() <= count * plan.training.mini_batch)
         end = std::max(end, record.instructions[d][p].end);
     }
   return end;
@@ -111,8 +88,9 @@ class Tracer {
   void add_passes(std::size_t d) {
     for (std::size_t p = 0; p < program_.devices[d].size(); ++p) {
       const Instruction& i = program_.devices[d][p];
-      if (!shows(i.kind)) continue;
-      trace::Span& span = add(kind_of(i.kind), core::DeviceId(d), i.stage, record_.instructions[d][p]);
+      if (!program::computes(i.kind)) continue;
+      trace::Span& span =
+          add(program::traced(i.kind), core::DeviceId(d), i.stage, record_.instructions[d][p]);
       span.micro_batch = i.micro_batch;
       span.collective = to_picoseconds(record_.collectives[d][p]);
     }
