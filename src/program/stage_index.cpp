@@ -75,7 +75,7 @@ class Indexer {
   bool late_;
   StageIndex out_;
   std::vector<std::int32_t> forwards_, backwards_, releases_;  ///< micro-batches in the order of the row
-  std::size_t most_ = 0;                                      ///< held at once
+  std::size_t most_ = 0;                                       ///< held at once
 };
 
 }  // namespace

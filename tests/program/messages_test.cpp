@@ -19,7 +19,8 @@ namespace {
 plan::Plan two_stages(std::int64_t mini_batch, std::int64_t micro_a, std::int64_t micro_b) {
   plan::Plan plan;
   plan.training.mini_batch = mini_batch;
-  plan.stages = {{{core::OpId(0)}, {}, micro_a, 1, mini_batch, {}}, {{core::OpId(1)}, {}, micro_b, 1, mini_batch, {}}};
+  plan.stages = {{{core::OpId(0)}, {}, micro_a, 1, mini_batch, {}},
+                 {{core::OpId(1)}, {}, micro_b, 1, mini_batch, {}}};
   return plan;
 }
 
@@ -65,10 +66,9 @@ TEST_CASE("groups of one and of two: two parts, to each device of the larger gro
   plan::Plan plan = two_stages(1, 1, 1);
   give(plan.stages[0], 0, 1, 1);
   give(plan.stages[1], 1, 2, 2);
-  CHECK(seen(lowered(plan)) == std::vector<Seen>{{false, 0, 0, 0, 0, 0},
-                                                 {false, 0, 1, 0, 0, 1},
-                                                 {true, 0, 0, 0, 0, 0},
-                                                 {true, 1, 0, 0, 0, 1}});
+  CHECK(seen(lowered(plan)) ==
+        std::vector<Seen>{
+            {false, 0, 0, 0, 0, 0}, {false, 0, 1, 0, 0, 1}, {true, 0, 0, 0, 0, 0}, {true, 1, 0, 0, 0, 1}});
 }
 
 TEST_CASE("a message stands between the pass that makes it and the one that waits for it") {
@@ -78,9 +78,8 @@ TEST_CASE("a message stands between the pass that makes it and the one that wait
   give(plan.stages[0], 0, 1, 1);
   give(plan.stages[1], 1, 1, 1);
   std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>> at;
-  for_each_message(lowered(plan), {StageId(0), StageId(1), core::Bytes(1)}, [&](const Message& m) {
-    at.emplace_back(m.from.position, m.to.position, m.gate);
-  });
+  for_each_message(lowered(plan), {StageId(0), StageId(1), core::Bytes(1)},
+                   [&](const Message& m) { at.emplace_back(m.from.position, m.to.position, m.gate); });
   CHECK(at == decltype(at){{0, 0, -1}, {2, 2, -1}, {1, 1, -1}, {3, 3, -1}});
 }
 
@@ -92,11 +91,14 @@ TEST_CASE("random sizes: every sample travels once each way, between the shares 
     const bool in_turn = trial % 2 == 0;
     const std::int64_t mini_batch = 12, sizes[] = {1, 2, 3, 4, 6, 12};
     // Replicas that take turns share a mini-batch in whole rounds, of one size.
-    const std::int64_t a = in_turn ? 1 : sizes[random.between(0, 5)], b = in_turn ? 1 : sizes[random.between(0, 5)];
+    const std::int64_t a = in_turn ? 1 : sizes[random.between(0, 5)],
+                       b = in_turn ? 1 : sizes[random.between(0, 5)];
     plan::Plan plan = two_stages(mini_batch, a, b);
     plan.schedule = in_turn ? "pipedream" : "gpipe";
     const std::size_t turns[] = {1, 2, 3, 4, 6};
-    const auto replicas = [&] { return in_turn ? turns[random.between(0, 4)] : static_cast<std::size_t>(random.between(1, 5)); };
+    const auto replicas = [&] {
+      return in_turn ? turns[random.between(0, 4)] : static_cast<std::size_t>(random.between(1, 5));
+    };
     const std::size_t x = replicas(), y = replicas();
     give(plan.stages[0], 0, x, 1);
     give(plan.stages[1], x, y, 1);

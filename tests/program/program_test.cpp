@@ -114,8 +114,7 @@ TEST_CASE("an update waits for one sum of each bucket, the earliest that none wa
   // Two mini-batches are summed before the first is updated: its STEP waits for sums at 1 and 3, the second
   // for those at 5 and 7.
   const Chain c = chain(1, 2, {0});
-  const Program program =
-      lowered(c, "0B0,0REDUCE_GRAD,0B1,0REDUCE_GRAD,0STEP,0STEP\n", {.buckets = {2}});
+  const Program program = lowered(c, "0B0,0REDUCE_GRAD,0B1,0REDUCE_GRAD,0STEP,0STEP\n", {.buckets = {2}});
   CHECK(text(program.ranks[0]) == "0B0/0 sum 0/0 0B0/1 sum 0/1 0B1/0 sum 0/0 0B1/1 sum 0/1 0STEP 0STEP");
   std::vector<std::pair<std::int32_t, std::int32_t>> sums;
   for (const auto& sum : gradient_sums(program.ranks[0])) sums.emplace_back(sum.position, sum.step);
@@ -148,7 +147,8 @@ TEST_CASE("what a plan's program cannot hold is refused") {
     return std::string("none");
   };
   CHECK(refusal(c.graph, c.plan, "0F0,0B0,0STEP\n") == "none");
-  CHECK(refusal(c.graph, c.plan, "0F0,0EVICT0,0LOAD0,0B0\n") == "0EVICT0 is neither a pass nor an update of a plan");
+  CHECK(refusal(c.graph, c.plan, "0F0,0EVICT0,0LOAD0,0B0\n") ==
+        "0EVICT0 is neither a pass nor an update of a plan");
   const auto model = replay::test::shared_chain({1, 1, 1});
   CHECK(refusal(model.problem().graph, model.plan, "0F0,0STEP,0B0\n1F0,1B0\n2F0,2B0\n") ==
         "0STEP stands before the sum of what the stage shares with others");

@@ -41,8 +41,8 @@ Positions lasts(const std::vector<program::Stretch>& passes) {
 TEST_CASE("1F1B: room for one micro-batch ahead of the two held, and for gradients of two") {
   // 0F0 1F1 2B0 3F2 4B1 5F3 6B2 7B3. Two are held at once: there is room for three from the beginning, the
   // fourth may come after B0. Gradients of the third may come after B0, of the fourth after B1.
-  const StageIndex index =
-      index_stage(row({{F, 0}, {F, 1}, {B, 0}, {F, 2}, {B, 1}, {F, 3}, {B, 2}, {B, 3}}), core::StageId(0), false);
+  const StageIndex index = index_stage(row({{F, 0}, {F, 1}, {B, 0}, {F, 2}, {B, 1}, {F, 3}, {B, 2}, {B, 3}}),
+                                       core::StageId(0), false);
   CHECK(firsts(index.forward) == Positions{0, 1, 3, 5});
   CHECK(firsts(index.backward) == Positions{2, 4, 6, 7});
   CHECK(index.release == Positions{2, 4, 6, 7});

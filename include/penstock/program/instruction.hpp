@@ -16,11 +16,11 @@ struct Instruction {
   schedule::ActionKind kind =
       schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                       ///< recompute, reduce_gradient, step or barrier
-  bool joined = false;            ///< a pass that runs as one with the instruction before it
-  core::StageId stage;            ///< invalid of a barrier
-  std::int32_t micro_batch = -1;  ///< of a pass, as the row counts (Share::in_row)
-  std::int32_t bucket = -1;       ///< of a sum; of a pass that fills this bucket alone, the last of a mini-batch
-  std::int32_t shared = -1;       ///< of a sum among stages: index into Program::shared
+  bool joined = false;                ///< a pass that runs as one with the instruction before it
+  core::StageId stage;                ///< invalid of a barrier
+  std::int32_t micro_batch = -1;      ///< of a pass, as the row counts (Share::in_row)
+  std::int32_t bucket = -1;  ///< of a sum; of a pass that fills this bucket alone, the last of a mini-batch
+  std::int32_t shared = -1;  ///< of a sum among stages: index into Program::shared
 };
 static_assert(sizeof(Instruction) == 20, "ten million passes should stay small");
 

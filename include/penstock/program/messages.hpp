@@ -25,8 +25,8 @@ struct End {
 };
 
 /// What an overlap hands on: the tensors that cross the boundary, or, the other way, their gradients. Between
-/// stages on one device too, where nothing moves; a boundary without bytes (an imposed order) delays but moves
-/// nothing.
+/// stages on one device too, where nothing moves; a boundary without bytes (an imposed order) delays but
+/// moves nothing.
 struct Message {
   bool gradient;
   End from, to;

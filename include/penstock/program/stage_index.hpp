@@ -23,8 +23,8 @@ struct StageIndex {
   std::vector<std::int32_t> release;    ///< the instruction after which nothing of the micro-batch is held
   /// The instruction after which there is room for what its forward, or backward, receives; -1: from the
   /// beginning. One micro-batch may come ahead of the most that the row ever holds: what forward j receives
-  /// waits for release j - most - 1, gradients for backward j wait for backward j - 2, counted in the order of
-  /// the row.
+  /// waits for release j - most - 1, gradients for backward j wait for backward j - 2, counted in the order
+  /// of the row.
   std::vector<std::int32_t> forward_gate, backward_gate;
 };
 
