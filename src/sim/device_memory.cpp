@@ -21,13 +21,12 @@ struct MemoryChange {
 class Arrivals {
  public:
   /// Of a device that runs `stage`; `tasks` hold all messages to it.
-  Arrivals(const TaskGraph& graph, const Times& times, const StageTasks& stage, core::DeviceId id,
+  Arrivals(const TaskGraph& graph, const Times& times, const StageTasks& stage, core::DeviceId device,
            std::span<const TaskId> tasks)
       : times_(times), stage_(stage) {
-    const auto device = static_cast<std::int32_t>(id.index());
     for (const TaskId id : tasks) {
       const Task task = graph.task(id);
-      if (task.kind == trace::TaskKind::transfer && graph.task(task.next).place == device)
+      if (task.kind == trace::TaskKind::transfer && graph.task(task.next).device() == device)
         note(position(task.next), times.start[static_cast<std::size_t>(id)]);
     }
   }

@@ -21,9 +21,8 @@ double Overlap::crowding(std::size_t device) const {
     return crowd.uses[static_cast<std::size_t>(devices_[d].running)];
   };
   beside_.clear();
-  for (const std::int32_t neighbour : crowd.neighbours[device])
-    if (const auto d = static_cast<std::size_t>(neighbour); devices_[d].running >= 0)
-      beside_.push_back(uses(d));
+  for (const core::DeviceId neighbour : crowd.neighbours[device])
+    if (const std::size_t d = neighbour.index(); devices_[d].running >= 0) beside_.push_back(uses(d));
   return cost::expected_slowdown(crowd.slowdowns, uses(device), beside_);
 }
 
@@ -57,13 +56,13 @@ bool Overlap::due(TaskId id, std::int64_t now) {
 void Overlap::communicate(TaskId id, std::int64_t now, int by) {
   const Task task = graph_.task(id);
   if (task.travels()) {
-    change(static_cast<std::size_t>(graph_.path(id).from), now, by);
-    change(static_cast<std::size_t>(graph_.path(id).to), now, by);
+    change(graph_.path(id).from.index(), now, by);
+    change(graph_.path(id).to.index(), now, by);
   } else if (task.duration > 0) {
     const auto& devices = task.micro_batch >= 0
                               ? graph_.shared_devices[static_cast<std::size_t>(task.micro_batch)]
-                              : graph_.stage_devices[static_cast<std::size_t>(task.stage)];
-    for (const std::int32_t d : devices) change(static_cast<std::size_t>(d), now, by);
+                              : graph_.stage_devices[task.stage.index()];
+    for (const core::DeviceId device : devices) change(device.index(), now, by);
   }
 }
 
@@ -77,9 +76,8 @@ void Overlap::change(std::size_t d, std::int64_t now, int by) {
 /// The device has begun or ceased to compute.
 void Overlap::change_neighbours(std::size_t d, std::int64_t now) {
   if (graph_.crowd.empty()) return;
-  for (const std::int32_t neighbour : graph_.crowd.neighbours[d])
-    if (const auto n = static_cast<std::size_t>(neighbour);
-        devices_[n].running >= 0 && devices_[n].factor != factor(n))
+  for (const core::DeviceId neighbour : graph_.crowd.neighbours[d])
+    if (const std::size_t n = neighbour.index(); devices_[n].running >= 0 && devices_[n].factor != factor(n))
       change_pace(n, now);
 }
 

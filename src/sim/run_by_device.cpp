@@ -14,10 +14,6 @@ using core::Picoseconds;
 using core::StageId;
 using trace::TaskKind;
 
-DeviceId device_id(std::int32_t index) {
-  return DeviceId(static_cast<std::size_t>(index));
-}
-
 /// What whole passes spend on collectives.
 Picoseconds collective_time(const cost::OpTime& time, TaskKind kind) {
   if (kind == TaskKind::forward) return to_picoseconds(time.forward);
@@ -83,13 +79,13 @@ template <class Use>
 void RunByDevice::for_each_device(const Task& task, Use use) const {
   if (task.travels()) {
     const Path& path = iteration_.graph.paths[static_cast<std::size_t>(task.place)];
-    use(device_id(path.from));
-    if (path.to != path.from) use(device_id(path.to));
+    use(path.from);
+    if (path.to != path.from) use(path.to);
   } else if (task.place >= 0) {
-    use(device_id(task.place));
+    use(task.device());
   } else if (task.bytes > 0) {
     const auto& members = is_shared(task) ? shared_[static_cast<std::size_t>(task.micro_batch)]
-                                          : plan_.stages[static_cast<std::size_t>(task.stage)].devices;
+                                          : plan_.stages[task.stage.index()].devices;
     for (const DeviceId device : members) use(device);
   }
 }
@@ -130,10 +126,10 @@ trace::Span RunByDevice::span_of(const Task& task, TaskId id, DeviceId device) c
   span.device = device;
   if (task.travels()) {
     const Path& path = iteration_.graph.paths[static_cast<std::size_t>(task.place)];
-    span.device = device_id(path.from);
-    span.peer = device_id(path.to);
+    span.device = path.from;
+    span.peer = path.to;
   }
-  span.stage = StageId(static_cast<std::size_t>(task.stage));
+  span.stage = task.stage;
   span.shared = is_shared(task);
   span.micro_batch = span.shared ? -1 : task.micro_batch;
   span.start = Picoseconds(times_.start[static_cast<std::size_t>(id)]);
@@ -145,8 +141,8 @@ trace::Span RunByDevice::span_of(const Task& task, TaskId id, DeviceId device) c
 
 core::Picoseconds RunByDevice::collective_of(const Task& task) const {
   if (replica_.empty() || !computes(task.kind)) return {};
-  const auto stage = static_cast<std::size_t>(task.stage);
-  const std::size_t replica = replica_[stage][static_cast<std::size_t>(task.place)];
+  const std::size_t stage = task.stage.index();
+  const std::size_t replica = replica_[stage][task.device().index()];
   return collective_time(iteration_.collectives[stage][replica], task.kind);
 }
 

@@ -30,7 +30,7 @@ sim::TaskGraph two_passes() {
   sim::TaskGraph graph;
   graph.devices = 2;
   graph.capacity = {1e-3, 1e-3};
-  graph.paths = {{0, 1, {0}, 1'000'000}};
+  graph.paths = {{core::DeviceId(0), core::DeviceId(1), {0}, 1'000'000}};
   graph.tasks = {{1'000'000'000, 0, 1, 0, 0, trace::TaskKind::forward},
                  {1'001'000'000, 1'000'000, 2, 0, 0, trace::TaskKind::transfer},
                  {1'000'000'000, 0, -1, 1, 0, trace::TaskKind::forward}};

@@ -49,10 +49,9 @@ std::multiset<Known> simulated(const cost::Problem& problem, const schedule::Sch
     if (graph.tasks[t].kind != TaskKind::transfer) continue;
     const sim::Path& path = graph.path(static_cast<sim::TaskId>(t));
     const sim::Task& receiver = graph.task(graph.tasks[t].next);
-    out.insert({times.start[t], times.end[t], static_cast<std::size_t>(path.from),
-                static_cast<std::size_t>(path.to), receiver.kind == TaskKind::forward,
-                static_cast<std::size_t>(receiver.place), receiver.kind == TaskKind::forward,
-                receiver.micro_batch});
+    out.insert({times.start[t], times.end[t], path.from.index(), path.to.index(),
+                receiver.kind == TaskKind::forward, receiver.device().index(),
+                receiver.kind == TaskKind::forward, receiver.micro_batch});
   }
   return out;
 }

@@ -198,7 +198,8 @@ TEST_CASE("a receiver without a free buffer holds a transfer back") {
   // made the last to end, so that the walk starts from it.
   for (std::size_t t = 0; t < iteration.graph.tasks.size(); ++t) {
     const sim::Task task = iteration.graph.tasks[t];
-    if (task.kind != trace::TaskKind::transfer || task.stage != 0 || task.micro_batch < 2) continue;
+    if (task.kind != trace::TaskKind::transfer || task.stage != core::StageId(0) || task.micro_batch < 2)
+      continue;
     sim::Times until = times;
     until.end[t] = times.makespan + 1;
     const auto path = sim::critical_path(iteration.graph, until);

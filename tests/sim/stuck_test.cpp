@@ -8,6 +8,7 @@
 #include "sim/engine.hpp"
 
 using namespace penstock;
+using core::StageId;
 using sim::TaskGraph;
 using trace::TaskKind;
 
@@ -18,7 +19,7 @@ TaskGraph two_devices() {
   TaskGraph graph;
   graph.devices = 2;
   graph.capacity = {1};
-  graph.paths = {{0, 1, {0}, 0}};
+  graph.paths = {{core::DeviceId(0), core::DeviceId(1), {0}, 0}};
   return graph;
 }
 
@@ -38,9 +39,10 @@ TEST_CASE("a deadlock is told as the circle of tasks that wait for each other") 
   // Task 1, B1 on stage 1, stands before F0 (2), which B0 (0) on stage 0 waits for by a transfer (3); B1
   // waits for B0. Task 4 waits for the circle and is not part of it; task 5 is done.
   TaskGraph graph = two_devices();
-  graph.tasks = {{5, 0, 1, 0, 0, TaskKind::backward, 0},  {5, 0, 2, 1, 1, TaskKind::backward, 1},
-                 {5, 0, -1, 1, 0, TaskKind::forward, 1},  {5, 9, 0, 0, 7, TaskKind::transfer},
-                 {5, 0, -1, 1, 9, TaskKind::backward, 1}, {5, 0, -1, 0, 8, TaskKind::forward, 0}};
+  graph.tasks = {
+      {5, 0, 1, 0, 0, TaskKind::backward, StageId(0)},  {5, 0, 2, 1, 1, TaskKind::backward, StageId(1)},
+      {5, 0, -1, 1, 0, TaskKind::forward, StageId(1)},  {5, 9, 0, 0, 7, TaskKind::transfer},
+      {5, 0, -1, 1, 9, TaskKind::backward, StageId(1)}, {5, 0, -1, 0, 8, TaskKind::forward, StageId(0)}};
   sim::EdgeList edges;
   edges.add(2, 3);
   edges.add(1, 4);
@@ -56,7 +58,8 @@ TEST_CASE("a deadlock is told as the circle of tasks that wait for each other") 
 TEST_CASE("a circle of twelve is told in full, of more with a count") {
   for (const int size : {1, 12, 13, 1000}) {
     TaskGraph graph = two_devices();
-    for (int t = 0; t < size; ++t) graph.tasks.push_back({1, 0, (t + 1) % size, 0, t, TaskKind::forward, 0});
+    for (int t = 0; t < size; ++t)
+      graph.tasks.push_back({1, 0, (t + 1) % size, 0, t, TaskKind::forward, StageId(0)});
     sim::EdgeList().freeze(graph);
     const std::string message = message_of(graph);
     CHECK(std::count(message.begin(), message.end(), '\n') == std::min(size, 12));

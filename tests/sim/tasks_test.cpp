@@ -17,7 +17,13 @@ bool same(const Task& a, const Task& b) {
 /// `variety` values of every field.
 Task random_task(core::Random& random, int variety) {
   const auto any = [&] { return random.between(0, variety - 1); };
-  return {any(), any(), any() - 1, any() - 1, any() - 1, static_cast<trace::TaskKind>(any() % 8), any()};
+  return {any(),
+          any(),
+          any() - 1,
+          any() - 1,
+          any() - 1,
+          static_cast<trace::TaskKind>(any() % 8),
+          core::StageId(static_cast<std::size_t>(any()))};
 }
 
 void check_equal(const sim::Tasks& tasks, const std::vector<Task>& plain) {

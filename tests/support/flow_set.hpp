@@ -37,7 +37,7 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
       alone = std::max(alone, static_cast<double>(flow.bytes) / set.capacity[l]);
     graph.tasks.push_back({flow.latency + static_cast<std::int64_t>(alone), flow.bytes, -1,
                            static_cast<std::int32_t>(graph.paths.size()), 0, trace::TaskKind::transfer});
-    graph.paths.push_back({0, 0, flow.route, flow.latency});
+    graph.paths.push_back({core::DeviceId(0), core::DeviceId(0), flow.route, flow.latency});
   }
   sim::EdgeList().freeze(graph);
   const sim::Times times = sim::run(graph, network);

@@ -87,7 +87,7 @@ class Walk {
     if (a.kind == trace::TaskKind::all_reduce && a.place < 0 && a.bytes == 0) return Cause::barrier;
     if (own_previous(before, task)) return Cause::device;
     const bool gate =
-        graph_.task(task).kind == trace::TaskKind::transfer && a.place != graph_.path(task).from;
+        graph_.task(task).kind == trace::TaskKind::transfer && a.device() != graph_.path(task).from;
     return gate ? Cause::buffer : Cause::data;
   }
 

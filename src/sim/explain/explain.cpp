@@ -19,18 +19,19 @@ using trace::TaskKind;
 
 std::string words(const TaskGraph& graph, TaskId id) {
   const Task task = graph.task(id);
+  const std::size_t stage = task.stage.index();
   if (task.travels()) {
     const Path& path = graph.path(id);
     if (task.kind == TaskKind::all_reduce)
-      return fmt::format("all-reduce of stage {}, device {} to {}", task.stage, path.from, path.to);
-    return fmt::format("micro-batch {} of stage {}, device {} to {}", task.micro_batch, task.stage, path.from,
-                       path.to);
+      return fmt::format("all-reduce of stage {}, device {} to {}", stage, path.from.index(),
+                         path.to.index());
+    return fmt::format("micro-batch {} of stage {}, device {} to {}", task.micro_batch, stage,
+                       path.from.index(), path.to.index());
   }
-  if (task.kind == TaskKind::all_reduce) return fmt::format("all-reduce of stage {}", task.stage);
-  if (task.kind == TaskKind::step)
-    return fmt::format("step of stage {} on device {}", task.stage, task.place);
+  if (task.kind == TaskKind::all_reduce) return fmt::format("all-reduce of stage {}", stage);
+  if (task.kind == TaskKind::step) return fmt::format("step of stage {} on device {}", stage, task.place);
   return fmt::format("{} of micro-batch {} on stage {}, device {}", trace::name(task.kind), task.micro_batch,
-                     task.stage, task.place);
+                     stage, task.place);
 }
 
 /// Lays the parts of the path's tasks end to end; parts of no length are left out.
@@ -51,8 +52,7 @@ class Entries {
     if (from >= to) return;
     const Task task = graph_.task(step.task);
     const bool computes = !task.travels() && task.place >= 0;
-    out_.push_back({words(graph_, step.task), resource,
-                    computes ? core::DeviceId(static_cast<std::size_t>(task.place)) : core::DeviceId(), kind,
+    out_.push_back({words(graph_, step.task), resource, computes ? task.device() : core::DeviceId(), kind,
                     step.cause, Picoseconds(from), Picoseconds(to)});
   }
 
@@ -62,9 +62,8 @@ class Entries {
     const PathKind kind = reduces                       ? PathKind::reduce
                           : task.kind == TaskKind::step ? PathKind::step
                                                         : PathKind::compute;
-    const Resource resource = reduces
-                                  ? Resource{Resource::Kind::reduction, static_cast<std::size_t>(task.stage)}
-                                  : Resource{Resource::Kind::stage, static_cast<std::size_t>(task.stage)};
+    const Resource resource = reduces ? Resource{Resource::Kind::reduction, task.stage.index()}
+                                      : Resource{Resource::Kind::stage, task.stage.index()};
     add(step, kind, resource, start(step.task), end(step.task));
   }
 

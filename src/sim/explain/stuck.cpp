@@ -50,12 +50,12 @@ std::vector<TaskId> find_circle(const std::vector<TaskId>& waits_for) {
 
 std::string in_words(const TaskGraph& graph, TaskId id) {
   const Task task = graph.task(id);
-  if (task.kind == TaskKind::all_reduce) return fmt::format("the all-reduce of stage {}", task.stage);
+  if (task.kind == TaskKind::all_reduce) return fmt::format("the all-reduce of stage {}", task.stage.index());
   if (task.travels())
     return fmt::format("the transfer of micro-batch {} from device {} to device {}", task.micro_batch,
-                       graph.path(id).from, graph.path(id).to);
+                       graph.path(id).from.index(), graph.path(id).to.index());
   return fmt::format("the {} pass of micro-batch {} on stage {} (device {})", trace::name(task.kind),
-                     task.micro_batch, task.stage, task.place);
+                     task.micro_batch, task.stage.index(), task.place);
 }
 
 void report_dead_link(const TaskGraph& graph, TaskId transfer) {

@@ -52,8 +52,7 @@ void add_in_flight(const schedule::ScheduledPlan& scheduled, Lines& out) {
 void add_routes(const cost::Problem& problem, const TaskGraph& graph, Lines& out) {
   const auto taken = [&](const auto& ends) {
     return std::any_of(graph.paths.begin(), graph.paths.end(), [&](const Path& path) {
-      return path.from == static_cast<std::int32_t>(ends.first) &&
-             path.to == static_cast<std::int32_t>(ends.second);
+      return path.from.index() == ends.first && path.to.index() == ends.second;
     });
   };
   for (const auto& [ends, links] : problem.cluster.given_routes())

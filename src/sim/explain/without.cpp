@@ -49,10 +49,10 @@ void drop_time(TaskGraph& graph, const Belongs& belongs) {
 
 TaskGraph without(const TaskGraph& graph, const Resource& resource) {
   TaskGraph out = graph;
-  const auto index = static_cast<std::int32_t>(resource.index);
+  const core::StageId stage(resource.index);
   switch (resource.kind) {
     case Resource::Kind::stage:
-      drop_time(out, [&](const Task& task) { return task.place >= 0 && task.stage == index; });
+      drop_time(out, [&](const Task& task) { return task.place >= 0 && task.stage == stage; });
       break;
     case Resource::Kind::link:
       widen(out, static_cast<std::uint32_t>(resource.index));
@@ -62,7 +62,7 @@ TaskGraph without(const TaskGraph& graph, const Resource& resource) {
       break;
     case Resource::Kind::reduction:
       drop_time(out,
-                [&](const Task& task) { return task.kind == TaskKind::all_reduce && task.stage == index; });
+                [&](const Task& task) { return task.kind == TaskKind::all_reduce && task.stage == stage; });
       break;
   }
   return out;

@@ -33,14 +33,14 @@ double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
   };
   const auto mix_task = [&](const Task& t) {
     mix(static_cast<std::int64_t>(t.kind));
-    mix(t.stage);
+    mix(static_cast<std::int64_t>(t.stage.index()));
     mix(t.micro_batch);
   };
   mix_task(task);
   if (task.travels()) {
     const Path& path = graph.paths[static_cast<std::size_t>(task.place)];
-    mix(path.from);
-    mix(path.to);
+    mix(static_cast<std::int64_t>(path.from.index()));
+    mix(static_cast<std::int64_t>(path.to.index()));
     if (task.next >= 0) mix_task(graph.task(task.next));
   } else {
     mix(task.place);

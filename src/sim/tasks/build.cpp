@@ -76,15 +76,9 @@ class Builder {
       return;
     for (std::size_t d = 0; d < problem_.cluster.size(); ++d)
       tasks_.graph().overlap.push_back(problem_.cluster.type(DeviceId(d)).overlap_slowdown);
-    const auto numbers = [](const std::vector<DeviceId>& devices) {
-      std::vector<std::int32_t> out;
-      for (const DeviceId d : devices) out.push_back(static_cast<std::int32_t>(d.index()));
-      return out;
-    };
-    for (const plan::Stage& stage : plan_.stages)
-      tasks_.graph().stage_devices.push_back(numbers(stage.devices));
+    for (const plan::Stage& stage : plan_.stages) tasks_.graph().stage_devices.push_back(stage.devices);
     for (const auto& shared : program_.shared)
-      tasks_.graph().shared_devices.push_back(numbers(plan::devices(shared, plan_)));
+      tasks_.graph().shared_devices.push_back(plan::devices(shared, plan_));
   }
 
   /// About as many tasks as there will be.
@@ -158,7 +152,7 @@ class Builder {
     Task task;
     task.duration = tasks_.ticks(duration(from, device));
     task.place = static_cast<std::int32_t>(out_.devices[rank][device].index());
-    task.stage = static_cast<std::int32_t>(from.stage.index());
+    task.stage = from.stage;
     task.kind = program::traced(from.kind);
     task.micro_batch = from.micro_batch;
     if (sharing.in_turn && from.micro_batch >= 0)
@@ -240,9 +234,9 @@ class Builder {
 
   TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, const program::End& from) {
     Task task =
-        tasks_.transfer(tasks_.graph().task(sender).place, tasks_.graph().task(receiver).place, bytes);
+        tasks_.transfer(tasks_.graph().task(sender).device(), tasks_.graph().task(receiver).device(), bytes);
     task.next = receiver;
-    task.stage = static_cast<std::int32_t>(from.stage.index());
+    task.stage = from.stage;
     task.micro_batch = from.share.number;
     const TaskId id = tasks_.add(task);
     tasks_.edge(sender, id);

@@ -11,17 +11,16 @@ namespace {
 using trace::TaskKind;
 
 /// [device] the others of its node that work.
-std::vector<std::vector<std::int32_t>> neighbours(const cluster::Cluster& cluster, const TaskGraph& graph) {
+std::vector<std::vector<core::DeviceId>> neighbours(const cluster::Cluster& cluster, const TaskGraph& graph) {
   std::vector<bool> works(graph.devices);
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
-    if (const Task task = graph.tasks[t]; trace::computes(task.kind))
-      works[static_cast<std::size_t>(task.place)] = true;
-  std::vector<std::vector<std::int32_t>> out(graph.devices);
+    if (const Task task = graph.tasks[t]; trace::computes(task.kind)) works[task.device().index()] = true;
+  std::vector<std::vector<core::DeviceId>> out(graph.devices);
   for (std::size_t a = 0; a < out.size(); ++a)
     for (std::size_t b = 0; b < out.size(); ++b)
       if (a != b && works[a] && works[b] &&
           cluster.node(core::DeviceId(a)) == cluster.node(core::DeviceId(b)))
-        out[a].push_back(static_cast<std::int32_t>(b));
+        out[a].emplace_back(b);
   return out;
 }
 
@@ -83,8 +82,7 @@ void add_crowding(const cost::Problem& problem, const plan::Plan& plan, Iteratio
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task task = graph.tasks[t];
     if (trace::computes(task.kind))
-      graph.crowd.uses[t] = uses_in(
-          uses[static_cast<std::size_t>(task.stage)][static_cast<std::size_t>(task.place)], task.kind);
+      graph.crowd.uses[t] = uses_in(uses[task.stage.index()][task.device().index()], task.kind);
   }
   graph.crowd.slowdowns = *slowdowns;
   graph.crowd.neighbours = std::move(beside);

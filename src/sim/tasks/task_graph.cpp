@@ -31,7 +31,7 @@ void TaskGraph::forget_edges() {
 Task pause(core::StageId stage) {
   Task task;
   task.kind = trace::TaskKind::all_reduce;
-  task.stage = static_cast<std::int32_t>(stage.index());
+  task.stage = stage;
   return task;
 }
 

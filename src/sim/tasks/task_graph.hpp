@@ -16,8 +16,7 @@ namespace penstock::sim {
 
 /// The way of the transfers between two devices.
 struct Path {
-  std::int32_t from = -1;  ///< device
-  std::int32_t to = -1;    ///< device
+  core::DeviceId from, to;
   std::vector<std::uint32_t> links;
   std::int64_t latency = 0;  ///< ps
 };
@@ -34,8 +33,8 @@ struct CapacityChange {
 /// What devices of a node do to each other (crowding.hpp); empty where nothing is known.
 struct Crowd {
   cost::Crowding slowdowns;
-  std::vector<cost::Uses> uses;                       ///< [task] of what computes
-  std::vector<std::vector<std::int32_t>> neighbours;  ///< [device] others of its node
+  std::vector<cost::Uses> uses;                         ///< [task] of what computes
+  std::vector<std::vector<core::DeviceId>> neighbours;  ///< [device] others of its node
   bool empty() const { return neighbours.empty(); }
 };
 
@@ -49,10 +48,10 @@ struct TaskGraph {
   std::vector<double> capacity;  ///< [link], bytes per ps
   std::size_t devices = 0;       ///< of the cluster
   // Compute that communication slows down (overlap.hpp); empty when it does not.
-  std::vector<double> overlap;                            ///< [device], factor on compute time, at least 1
-  std::vector<std::vector<std::int32_t>> stage_devices;   ///< [stage]
-  std::vector<std::vector<std::int32_t>> shared_devices;  ///< [shared parameters]
-  Crowd crowd;                                            ///< of compute that its neighbours slow down
+  std::vector<double> overlap;                              ///< [device], factor on compute time, at least 1
+  std::vector<std::vector<core::DeviceId>> stage_devices;   ///< [stage]
+  std::vector<std::vector<core::DeviceId>> shared_devices;  ///< [shared parameters]
+  Crowd crowd;                                              ///< of compute that its neighbours slow down
   // A perturbation (apply.hpp); all three are empty without one.
   std::vector<Speed> speed;             ///< [device], of passes over time, beside what is in their durations
   std::vector<double> stretch;          ///< [task], of a transfer: factor on the time its bytes take

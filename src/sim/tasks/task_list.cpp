@@ -11,10 +11,6 @@ namespace {
 
 constexpr double kSecondsPerPicosecond = 1e-12;
 
-core::DeviceId device(std::int32_t index) {
-  return core::DeviceId(static_cast<std::size_t>(index));
-}
-
 }  // namespace
 
 TaskList::TaskList(const cluster::Cluster& cluster, core::StopToken stop) : cluster_(cluster), stop_(stop) {
@@ -34,7 +30,7 @@ std::int64_t TaskList::ticks(core::Seconds time) {
   return to_picoseconds(time).value();
 }
 
-Task TaskList::transfer(std::int32_t from, std::int32_t to, std::int64_t bytes) {
+Task TaskList::transfer(core::DeviceId from, core::DeviceId to, std::int64_t bytes) {
   const Way& found = way(from, to);
   Task task;
   task.duration = ticks(found.latency + core::Bytes(bytes) / found.bandwidth);
@@ -53,10 +49,10 @@ TaskId TaskList::add(const Task& task) {
   return static_cast<TaskId>(graph_.tasks.size() - 1);
 }
 
-const TaskList::Way& TaskList::way(std::int32_t from, std::int32_t to) {
+const TaskList::Way& TaskList::way(core::DeviceId from, core::DeviceId to) {
   const auto found = ways_.find({from, to});
   if (found != ways_.end()) return found->second;
-  const cluster::Route route = cluster_.route(device(from), device(to));
+  const cluster::Route route = cluster_.route(from, to);
   const Way made{static_cast<std::int32_t>(graph_.paths.size()), route.latency, route.bandwidth};
   graph_.paths.push_back(
       {from, to, {route.links.begin(), route.links.end()}, to_picoseconds(route.latency).value()});

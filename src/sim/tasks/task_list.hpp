@@ -19,7 +19,7 @@ class TaskList {
   /// does; throws BadInput when it does not.
   std::int64_t ticks(core::Seconds time);
   /// A message between two devices, not added yet.
-  Task transfer(std::int32_t from, std::int32_t to, std::int64_t bytes);
+  Task transfer(core::DeviceId from, core::DeviceId to, std::int64_t bytes);
   TaskId add(const Task& task);  ///< throws a limit error after 2^31 - 1 tasks
   void edge(TaskId before, TaskId after) { edges_.add(before, after); }
 
@@ -34,14 +34,14 @@ class TaskList {
     core::Seconds latency;
     core::Bandwidth bandwidth;
   };
-  const Way& way(std::int32_t from, std::int32_t to);
+  const Way& way(core::DeviceId from, core::DeviceId to);
 
   const cluster::Cluster& cluster_;
   core::StopToken stop_;
   TaskGraph graph_;
   EdgeList edges_;
   core::Seconds total_;  ///< of all tasks so far
-  std::map<std::pair<std::int32_t, std::int32_t>, Way> ways_;
+  std::map<std::pair<core::DeviceId, core::DeviceId>, Way> ways_;
 };
 
 }  // namespace penstock::sim

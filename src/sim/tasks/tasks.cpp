@@ -43,7 +43,7 @@ void Tasks::set_duration(std::size_t index, std::int64_t duration) {
 std::int32_t Tasks::shared(const Work& work) {
   if (2 * works_.size() >= slots_.size()) index_anew();
   std::uint64_t hash = mixed(mixed(0, work.duration), work.bytes);
-  hash = mixed(mixed(hash, work.place), work.stage);
+  hash = mixed(mixed(hash, work.place), static_cast<std::int64_t>(work.stage.index()));
   hash = mixed(hash, static_cast<std::int64_t>(work.kind));
   for (std::size_t s = hash;; ++s) {
     std::int32_t& slot = slots_[s & (slots_.size() - 1)];

@@ -15,14 +15,15 @@ struct Task {
   std::int64_t duration = 0;  ///< ps; of a transfer: when nothing else uses its route
   std::int64_t bytes = 0;     ///< moved; zero for compute
   TaskId next = -1;           ///< released first: the device's next pass, or a transfer's receiver
-  std::int32_t place =
-      -1;  ///< device of what computes, route of what travels; of a closed-form all-reduce -1
+  std::int32_t place = -1;  ///< device of what computes, path of what travels; of a closed-form all-reduce -1
   std::int32_t micro_batch = -1;  ///< of an all-reduce among stages: which shared parameters; else -1 there
   trace::TaskKind kind = trace::TaskKind::forward;
-  std::int32_t stage = -1;  ///< computing, sending or reducing
+  core::StageId stage{};  ///< computing, sending or reducing
 
   /// Over the links, handled by the network.
   bool travels() const { return !trace::computes(kind) && place >= 0; }
+  /// Where it computes.
+  core::DeviceId device() const { return core::DeviceId(static_cast<std::size_t>(place)); }
 };
 
 /// A list of tasks. All but `next` and `micro_batch` is kept once for all tasks that share it, their work: a
@@ -46,7 +47,8 @@ class Tasks {
  private:
   struct Work {
     std::int64_t duration, bytes;
-    std::int32_t place, stage;
+    std::int32_t place;
+    core::StageId stage;
     trace::TaskKind kind;
     friend bool operator==(const Work&, const Work&) = default;
   };

@@ -124,7 +124,7 @@ class UpdateBuilder {
     Task task;
     task.bytes = reduction.bytes.value();
     task.duration = tasks_.ticks(reduction_times_.time(reduction));
-    task.stage = static_cast<std::int32_t>(label.stage.index());
+    task.stage = label.stage;
     task.kind = TaskKind::all_reduce;
     task.micro_batch = label.shared;
     const TaskId id = tasks_.add(task);
@@ -173,9 +173,8 @@ class UpdateBuilder {
     const auto first = static_cast<TaskId>(tasks_.size());
     std::vector<std::map<std::size_t, TaskId>> last(group.size());  // [member] of each sender
     for (const collective::Message& message : messages) {
-      Task task = tasks_.transfer(static_cast<std::int32_t>(group[message.from].index()),
-                                  static_cast<std::int32_t>(group[message.to].index()), message.bytes);
-      task.stage = static_cast<std::int32_t>(label.stage.index());
+      Task task = tasks_.transfer(group[message.from], group[message.to], message.bytes);
+      task.stage = label.stage;
       task.kind = TaskKind::all_reduce;
       task.micro_batch = label.shared;
       const TaskId id = tasks_.add(task);
