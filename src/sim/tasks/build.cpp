@@ -62,8 +62,10 @@ class Builder {
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) add_row(r);
     for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
     add_updates(problem_, plan_, options_, {program_, buckets_, out_.devices, ranks_}, tasks_);
-    for (program::Stage& stage : program_.stages)
-      out_.stages.push_back(stage_tasks(ranks_[stage.rank], std::move(stage)));
+    for (program::Stage& stage : program_.stages) {
+      const RankTasks& rank = ranks_[stage.rank];
+      out_.stages.push_back(stage_tasks(rank, std::move(stage)));
+    }
     program_.ranks.clear();
     out_.graph = tasks_.freeze();
     return std::move(out_);

@@ -78,6 +78,7 @@ class EdgeList {
 
  private:
   struct Edge {
+    Edge(TaskId b, TaskId a) : before(b), after(a) {}
     TaskId before, after;
   };
   std::vector<Edge> edges_;
