@@ -140,8 +140,10 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                          std::int64_t heads, AttentionForm form) {
   const std::int64_t width = query.width(), queries = query.rows(), keys = key.rows();
   const std::int64_t kv_heads = form.kv_heads > 0 ? form.kv_heads : heads;
-  core::require(width % heads == 0 && heads % kv_heads == 0 && keys == value.rows(),
+  core::require((form.head_width > 0 || width % heads == 0) && heads % kv_heads == 0 && keys == value.rows(),
                 "attention heads and keys match");
+  const std::int64_t head = form.head_width > 0 ? form.head_width : width / heads, inner = head * heads,
+                     shared = head * kv_heads;  // width of queries; of keys, and of values
   const graph::Attention asked{.queries = queries,
                                .keys = keys,
                                .hidden = width,
@@ -151,20 +153,24 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                                .bias = form.bias,
                                .kv_heads = kv_heads == heads ? 0 : kv_heads,
                                .rotary = form.rotary,
-                               .core = form.core};
-  const std::int64_t shared = asked.shared_width();
+                               .core = form.core,
+                               .inner = inner == width ? 0 : inner,
+                               .qkv_bias = form.qkv_bias,
+                               .qk_norm = form.qk_norm};
   Operator op = named(name, OpKind::attention, asked);
-  const Flops of_query = flops(2 * query.elements() * width), of_key = flops(2 * key.elements() * shared),
+  const Flops of_query = flops(2 * query.elements() * inner), of_key = flops(2 * key.elements() * shared),
               of_value = flops(2 * value.elements() * shared), to_output = of_query,
               projections = of_query + of_key + of_value + to_output;
-  const Flops products = flops(2 * 2 * queries * keys * width);  // scores, then weighted sum of values
+  const Flops products = flops(2 * 2 * queries * keys * inner);  // scores, then weighted sum of values
   const Flops to_inputs = if_needed(query, of_query) + if_needed(key, of_key) + if_needed(value, of_value);
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
-  op.parameters = (query.width() + width + (form.bias ? 2 : 0)) * width +
-                  (key.width() + value.width() + (form.bias ? 2 : 0)) * shared;
-  const std::int64_t saved = queries * width + 2 * keys * shared +
-                             graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
-                             2 * queries * width;
+  op.parameters = (query.width() + width) * inner + (key.width() + value.width()) * shared +
+                  (form.bias || form.qkv_bias ? inner + 2 * shared : 0) + (form.bias ? width : 0) +
+                  (form.qk_norm ? 2 * head : 0);
+  // Query, key, value, the core's own, context, output; before their norms query and key once more.
+  const std::int64_t saved =
+      queries * inner + 2 * keys * shared + graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
+      queries * inner + queries * width + (form.qk_norm ? queries * inner + keys * shared : 0);
   return emit(std::move(op), {query, key, value}, query.shape, saved);
 }
 

@@ -52,6 +52,9 @@ struct AttentionForm {
   std::int64_t kv_heads =
       0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
   bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
+  bool qkv_bias = false;        ///< biases of query, key and value alone (Qwen2)
+  bool qk_norm = false;         ///< queries and keys are normalised head by head, by their root (Qwen3)
+  std::int64_t head_width = 0;  ///< 0: heads together are as wide as the query
 };
 
 /// Adds one operator per call. Conventions, so that every model counts alike:

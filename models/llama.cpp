@@ -1,4 +1,5 @@
-// Llama's decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, no bias anywhere.
+// Llama's decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, no bias anywhere; and its
+// relatives', which differ in attention alone.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -7,33 +8,43 @@ namespace penstock::models {
 namespace {
 
 struct Sizes {
-  std::int64_t heads, kv_heads, width;
-  AttentionCore core;
+  AttentionForm attention;
+  std::int64_t heads, width;
 };
 
 /// Norms stand before attention and feed-forward, inside the residual branch. Gate and up projection are one
 /// product, as Megatron-LM runs them.
 Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes& sizes) {
   const Tensor normed = net.rms_norm(name + ".norm1", x);
-  const Tensor attended = net.attention(name + ".attention", normed, normed, normed, sizes.heads,
-                                        {.core = sizes.core, .kv_heads = sizes.kv_heads, .rotary = true});
+  const Tensor attended =
+      net.attention(name + ".attention", normed, normed, normed, sizes.heads, sizes.attention);
   const Tensor middle = net.add(name + ".add1", {x, attended});
   const Tensor wide = net.linear(name + ".gate_up", net.rms_norm(name + ".norm2", middle), 2 * sizes.width);
   const Tensor fed = net.linear(name + ".down", net.swiglu(name + ".swiglu", wide), x.width());
   return net.add(name + ".add2", {middle, fed});
 }
 
+Sizes read_sizes(const Parameters& p, std::int64_t hidden) {
+  Sizes sizes{};
+  AttentionForm& form = sizes.attention;
+  form.head_width = p.integer("head_width", 0, kWidest);
+  sizes.heads = form.head_width > 0 ? p.integer("heads", 1, kMostHeads) : p.heads("heads", hidden);
+  form.kv_heads = p.integer("kv_heads", 1, sizes.heads);
+  if (sizes.heads % form.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
+  form.core =
+      p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain;
+  form.rotary = true;
+  form.qkv_bias = p.flag("qkv_bias");
+  form.qk_norm = p.flag("qk_norm");
+  sizes.width = p.integer("feed_forward", 1, kWidest);
+  return sizes;
+}
+
 graph::OpGraph build_llama(const Parameters& p) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest),
                      sequence = p.integer("sequence", 1, 16 * kWidest);
-  Sizes sizes{};
-  sizes.heads = p.heads("heads", hidden);
-  sizes.kv_heads = p.integer("kv_heads", 1, sizes.heads);
-  if (sizes.heads % sizes.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
-  sizes.width = p.integer("feed_forward", 1, kWidest);
-  sizes.core =
-      p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain;
+  Sizes sizes = read_sizes(p, hidden);
   Layers net(p.model(), p.element_bytes());
   Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
@@ -44,10 +55,11 @@ graph::OpGraph build_llama(const Parameters& p) {
   return net.build();
 }
 
-SizeInfo size(const std::string& name, const std::vector<std::string>& values) {
+SizeInfo size(const std::string& name, const std::vector<std::string>& values,
+              const std::map<std::string, std::string>& beside = {}) {
   constexpr const char* kKeys[] = {"layers",       "hidden",     "heads",   "kv_heads",
                                    "feed_forward", "vocabulary", "sequence"};
-  SizeInfo out{name, {}};
+  SizeInfo out{name, beside};
   for (std::size_t i = 0; i < values.size(); ++i) out.parameters[kKeys[i]] = values[i];
   return out;
 }
@@ -59,14 +71,19 @@ SizeInfo size(const std::string& name, const std::vector<std::string>& values) {
 ModelInfo llama() {
   return {
       "llama",
-      "decoder with RMS norms, rotary positions, grouped-query attention and SwiGLU",
-      "Dubey et al., The Llama 3 Herd of Models, 2024, table 3; Touvron et al., Llama 2, 2023",
+      "decoder with RMS norms, rotary positions, grouped-query attention and SwiGLU; Mistral's and Qwen's "
+      "too",
+      "Dubey et al., The Llama 3 Herd of Models, 2024, table 3; Touvron et al., Llama 2, 2023; Jiang et al., "
+      "Mistral 7B, 2023; Qwen2 (2024, section 2.2.1) and Qwen3 (2025, table 1) technical reports",
       {{"vocabulary", "128256", "tokens known"},
        {"sequence", "8192", "tokens of a sample"},
        {"layers", "32", "decoder layers"},
        {"hidden", "4096", "width of a token"},
        {"heads", "32", "attention heads; divides hidden"},
        {"kv_heads", "8", "heads of keys and values, shared by groups of heads; divides heads"},
+       {"head_width", "0", "width of a head; 0: all heads together are as wide as hidden"},
+       {"qkv_bias", "no", "yes: query, key and value have biases (Qwen2)"},
+       {"qk_norm", "no", "yes: queries and keys are normalised head by head (Qwen3)"},
        {"feed_forward", "14336", "width of gate and up projection, each"},
        {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"},
        {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
@@ -77,7 +94,10 @@ ModelInfo llama() {
        size("llama3-405b", {"126", "16384", "128", "8", "53248", "128256", "8192"}),
        size("llama2-7b", {"32", "4096", "32", "32", "11008", "32000", "4096"}),
        size("llama2-13b", {"40", "5120", "40", "40", "13824", "32000", "4096"}),
-       size("llama2-70b", {"80", "8192", "64", "8", "28672", "32000", "4096"})}};
+       size("llama2-70b", {"80", "8192", "64", "8", "28672", "32000", "4096"}),
+       size("mistral-7b", {"32", "4096", "32", "8", "14336", "32000", "4096"}),
+       size("qwen2.5-7b", {"28", "3584", "28", "4", "18944", "152064", "4096"}, {{"qkv_bias", "yes"}}),
+       size("qwen3-8b", {"36", "4096", "32", "8", "12288", "151936", "4096"}, {{"qk_norm", "yes"}})}};
 }
 
 }  // namespace penstock::models

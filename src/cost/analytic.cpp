@@ -83,10 +83,11 @@ OpTime AnalyticCosts::loss_time(const graph::OpGraph& graph, core::OpId id, cons
 Seconds AnalyticCosts::rotary_time(const graph::OpGraph& graph, core::OpId id,
                                    const cluster::DeviceType& device, double samples) const {
   const auto& a = as<graph::Attention>(graph.op(id));
-  if (!a.rotary) return Seconds(0);
-  const auto numbers = static_cast<double>(a.queries * a.hidden + a.keys * a.shared_width());
+  const int turns = int{a.rotary} + int{a.qk_norm};
+  if (turns == 0) return Seconds(0);
+  const auto numbers = static_cast<double>(a.queries * a.inner_width() + a.keys * a.shared_width());
   const double bytes = 2 * numbers * graph.element_bytes() * samples;  // read and written
-  return launch(constants_, device) * 2 + streamed(constants_, device, bytes);
+  return (launch(constants_, device) * 2 + streamed(constants_, device, bytes)) * turns;
 }
 
 OpTime AnalyticCosts::scores_time(const graph::OpGraph& graph, core::OpId id,
@@ -107,7 +108,7 @@ OpTime AnalyticCosts::core_time(const graph::OpGraph& graph, core::OpId id, cons
                                 std::int64_t samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(graph.op(id));
   const double n = static_cast<double>(samples) * part.part, queries = static_cast<double>(a.queries),
-               keys = static_cast<double>(a.keys), width = static_cast<double>(a.hidden);
+               keys = static_cast<double>(a.keys), width = static_cast<double>(a.inner_width());
   const double flops = 2 * 2 * queries * keys * width * n,
                bytes = 2 * (queries * width + keys * static_cast<double>(a.shared_width())) *
                        graph.element_bytes() * n;

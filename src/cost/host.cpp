@@ -89,18 +89,20 @@ Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matri
   const graph::Operator& op = graph.op(id);
   Launches out = kernels(op);
   if (op.kind == OpKind::input && first_input(graph, id)) out.forward = kBatch;
-  if (op.kind == OpKind::attention && !as<graph::Attention>(op).bias) {
-    out.forward -= kBiases;
-    out.weight_gradient -= kBiases;
+  if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
+    const int none = a.qkv_bias ? kBiases - 1 : kBiases;
+    out.forward -= none;
+    out.weight_gradient -= none;
   }
   if (as<graph::Softmax>(op).loss && graph.element_bytes() >= kWhole) {  // nothing to cast
     out.forward -= 1;
     out.input_gradient -= 1;
   }
-  if (as<graph::Attention>(op).rotary) {
-    out.forward += 2;
-    out.input_gradient += 2;
-  }
+  for (const bool each : {as<graph::Attention>(op).rotary, as<graph::Attention>(op).qk_norm})
+    if (each) {  // queries, keys
+      out.forward += 2;
+      out.input_gradient += 2;
+    }
   out.forward += unfused(op, matrices);
   out.input_gradient += unfused(op, matrices);
   if (!graph.trains_above(id)) out.input_gradient = 0;

@@ -181,7 +181,7 @@ Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpS
 Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(op);
   const double tokens = static_cast<double>(a.queries) * samples, wide = static_cast<double>(a.hidden),
-               mine = wide * part.part,
+               mine = static_cast<double>(a.inner_width()) * part.part,
                together =
                    mine + 2 * static_cast<double>(a.shared_width()) * part.part;  // query, key and value
   return {{sum(product(tokens, together, wide), product(tokens, wide, mine)),
@@ -192,7 +192,7 @@ Estimate TableCosts::projections(const graph::Operator& op, double samples, cons
 Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                                 double samples) const {
   const auto& a = as<graph::Attention>(graph.op(id));
-  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.hidden) / heads,
+  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.inner_width()) / heads,
                sequence = static_cast<double>(a.keys), rows = std::max(1.0, heads * samples) * sequence;
   const PassEstimate wide = product(rows, sequence, size),  // scores, and the gradient of their shares
       narrow = product(rows, size, sequence);               // context, and gradients of query, key and value
@@ -212,7 +212,7 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
     return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
   if (a.core != AttentionCore::flash || attention_rates_.empty())
     return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
-  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.hidden) / heads,
+  const double heads = static_cast<double>(a.heads), size = static_cast<double>(a.inner_width()) / heads,
                sequence = static_cast<double>(a.queries),
                together = std::max(1.0, heads * part.part * static_cast<double>(samples));
   const double flops = attention_flops(together, sequence, size);

@@ -56,6 +56,8 @@ void visit_extents(Visitor& visit, A& a) {
   visit.one_of(kCores, a.core);
   visit("inner", a.inner);
   visit("partial", a.partial);
+  visit("qkv_bias", a.qkv_bias);
+  visit("qk_norm", a.qk_norm);
 }
 
 template <class Visitor, Is<Embedding> A>

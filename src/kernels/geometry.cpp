@@ -116,7 +116,9 @@ Elementwise elementwise(const Operator& op) {
 Attention attention(const Operator& op) {
   const auto& a = as<graph::Attention>(op);
   refuse(op, "rotary", a.rotary);
-  refuse(op, "kv_heads", a.shared_width() != a.hidden);
+  refuse(op, "qkv_bias", a.qkv_bias);
+  refuse(op, "qk_norm", a.qk_norm);
+  refuse(op, "kv_heads", a.shared_width() != a.inner_width());
   check(op, {{"queries", a.queries},
              {"keys", a.keys},
              {"hidden", a.hidden},

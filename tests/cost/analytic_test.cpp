@@ -151,3 +151,27 @@ TEST_CASE(
     CHECK(graph.op(loss).saved_bytes == core::Bytes(4 * 1'024'000));
   }
 }
+
+TEST_CASE(
+    "a core is as slow as its heads are wide, whatever the hidden width; norms of queries and keys cost a "
+    "pass over them") {
+  const auto attention = [](std::map<std::string, std::string> given) {
+    given.insert(
+        {{"layers", "1"}, {"heads", "4"}, {"kv_heads", "4"}, {"sequence", "256"}, {"vocabulary", "8"}});
+    return models::build("llama", given);
+  };
+  const auto at = [](const graph::OpGraph& g) {
+    std::size_t i = 0;
+    while (g.op(OpId(i)).kind != graph::OpKind::attention) ++i;
+    return OpId(i);
+  };
+  const auto narrow = attention({{"hidden", "64"}, {"head_width", "64"}}),
+             wide = attention({{"hidden", "256"}}),
+             normed = attention({{"hidden", "256"}, {"qk_norm", "yes"}});
+  const cost::AnalyticCosts costs;
+  CHECK(costs.core_forward(narrow, at(narrow), v100(), 2, {}) ==
+        costs.core_forward(wide, at(wide), v100(), 2, {}));
+  CHECK(costs.rotary_time(narrow, at(narrow), v100(), 2) == costs.rotary_time(wide, at(wide), v100(), 2));
+  CHECK(costs.rotary_time(normed, at(normed), v100(), 2).value() ==
+        support::near(2 * costs.rotary_time(wide, at(wide), v100(), 2).value()));
+}

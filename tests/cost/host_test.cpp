@@ -56,6 +56,19 @@ TEST_CASE("launches are counted by operator; only what is trained has gradients"
   CHECK(of("layer0.dense1").weight_gradient == 2);  // and its bias
   CHECK(of("layer0.add1").input_gradient == 0);
   CHECK(of("head").weight_gradient == 1);  // tied, its gradient is computed all the same
+  // Llama's attention has no bias; Qwen2's has one for query, key and value, Qwen3's two norms instead.
+  const auto llama = [](const char* key) {
+    const auto g = models::build(
+        "llama", {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "2"}, {key, "yes"}});
+    std::size_t i = 0;
+    while (g.op(core::OpId(i)).kind != graph::OpKind::attention) ++i;
+    return cost::launches(g, core::OpId(i), 4);
+  };
+  const auto bare = llama("tied_head"), biased = llama("qkv_bias"), normed = llama("qk_norm");
+  CHECK(biased.forward == bare.forward + 1);
+  CHECK(biased.weight_gradient == bare.weight_gradient + 1);
+  CHECK(normed.forward == bare.forward + 2);
+  CHECK(normed.input_gradient == bare.input_gradient + 2);
   const auto flash = models::build("gpt", {{"layers", "1"}, {"attention", "flash"}});
   const auto total = [](const graph::OpGraph& g) {
     int sum = 0;

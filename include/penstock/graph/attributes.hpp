@@ -50,11 +50,15 @@ struct Attention {
       0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
   bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
   AttentionCore core = AttentionCore::counted;
-  std::int64_t inner = 0;  ///< of some of the heads of a larger one; 0: hidden
-  bool partial = false;    ///< of these: the last bias is added by others
+  std::int64_t inner = 0;  ///< all heads side by side, where they are not as wide as its output; 0: hidden
+  bool partial = false;    ///< some of the heads of a larger one: others add the last bias
+  bool qkv_bias = false;   ///< biases of query, key and value alone (Qwen2)
+  bool qk_norm = false;    ///< queries and keys are normalised head by head, by their root (Qwen3)
+  /// Width of its projected queries, all heads side by side.
+  std::int64_t inner_width() const { return inner == 0 ? hidden : inner; }
   /// Width of its projected keys, and of its values.
   std::int64_t shared_width() const {
-    return kv_heads == 0 || kv_heads == heads ? hidden : hidden / heads * kv_heads;
+    return kv_heads == 0 || kv_heads == heads ? inner_width() : inner_width() / heads * kv_heads;
   }
   friend auto operator<=>(const Attention&, const Attention&) = default;
 };
