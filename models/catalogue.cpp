@@ -24,9 +24,11 @@ std::vector<ModelInfo> families() {
       gpt(),
       llama(),
       opt(),
+      gpt_neox(),
       encoder_decoder(),
       resnet50(),
       vgg16(),
+      vit(),
       inception_v3(),
   };
   // clang-format on

@@ -15,9 +15,11 @@ ModelInfo bert();
 ModelInfo gpt();
 ModelInfo llama();
 ModelInfo opt();
+ModelInfo gpt_neox();
 ModelInfo encoder_decoder();
 ModelInfo resnet50();
 ModelInfo vgg16();
+ModelInfo vit();
 ModelInfo inception_v3();
 
 }  // namespace penstock::models

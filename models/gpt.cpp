@@ -17,7 +17,7 @@ Tensor layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t
   return net.add(name + ".add2", {middle, fed});
 }
 
-/// `spare_positions`: rows of the position table beyond those of a sample.
+/// `spare_positions`: rows of the position table beyond those of the positions known.
 graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t spare_positions) {
   const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
                      hidden = p.integer("hidden", 1, kWidest);
@@ -25,11 +25,13 @@ graph::OpGraph decoder(const Parameters& p, Activation activation, std::int64_t 
   const std::string attention = read_attention(p);
   const std::int64_t given = p.integer("feed_forward", 0, 4 * kWidest),
                      width = given > 0 ? given : 4 * hidden;
+  const std::int64_t known = p.integer("positions", 0, kWidest), positions = known > 0 ? known : sequence;
+  if (positions < sequence) p.fail("positions", "at least the sequence, or 0");
   Layers net(p.model(), p.element_bytes());
   const Tensor words =
       net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const Tensor places = net.embedding("position.embedding", net.indices("position.input", sequence),
-                                      {sequence + spare_positions, hidden});
+                                      {positions + spare_positions, hidden});
   Tensor x = net.add("embedding.sum", {words, places});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
   for (std::int64_t i = 0; i < layers; ++i)
@@ -50,7 +52,8 @@ graph::OpGraph build_opt(const Parameters& p) {
 
 std::vector<ParameterInfo> decoder_parameters(const char* vocabulary, const char* sequence) {
   return {{"vocabulary", vocabulary, "tokens known"},
-          {"sequence", sequence, "tokens of a sample; also the rows of the position table"},
+          {"sequence", sequence, "tokens of a sample"},
+          {"positions", "0", "positions known, rows of their table; 0: as many as a sample has tokens"},
           {"layers", "12", "decoder layers"},
           {"hidden", "768", "width of a token"},
           {"heads", "12", "attention heads; divides hidden"},

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
+#include "penstock/core/error.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
@@ -72,6 +73,63 @@ TEST_CASE("every decoder layer hangs on the encoder's last operator") {
   for (graph::Vertex v = 0; static_cast<std::size_t>(v) < g.size(); ++v)
     widest = std::max(widest, g.dag().successors(v).size());
   CHECK(widest == 6);
+}
+
+TEST_CASE("Llama's relatives have their checkpoints' parameters") {
+  CHECK(build("llama", {{"size", "mistral-7b"}}).parameters() == 7'241'732'096);
+  CHECK(build("llama", {{"size", "qwen2.5-7b"}}).parameters() == 7'615'616'512);
+  CHECK(build("llama", {{"size", "qwen3-8b"}}).parameters() == 8'190'735'360);
+  CHECK(build("gpt_neox").parameters() == 20'554'567'680);
+  CHECK(build("gpt_neox", {{"size", "pythia-1b"}}).parameters() == 1'011'781'632);
+  CHECK(build("gpt_neox", {{"size", "pythia-6.9b"}}).parameters() == 6'857'302'016);
+  CHECK(build("gpt_neox", {{"size", "pythia-12b"}}).parameters() == 11'846'072'320);
+}
+
+TEST_CASE(
+    "a head's width of its own: as wide as hidden by itself, the same model; twice as wide, twice the "
+    "attention") {
+  const std::map<std::string, std::string> small = {
+      {"layers", "1"},       {"hidden", "64"},   {"heads", "4"},     {"kv_heads", "2"},
+      {"feed_forward", "8"}, {"sequence", "16"}, {"vocabulary", "4"}};
+  const auto with = [&](const char* width) {
+    auto all = small;
+    all["head_width"] = width;
+    return build("llama", all);
+  };
+  const auto attention = [](const graph::OpGraph& g) {
+    for (const auto& op : g.operators())
+      if (op.kind == graph::OpKind::attention) return op;
+    return graph::Operator{};
+  };
+  const auto usual = attention(with("0")), same = attention(with("16")), twice = attention(with("32"));
+  CHECK(same.shape == usual.shape);
+  CHECK(same.saved_bytes == usual.saved_bytes);
+  // Query and output 64 x 64, key and value 64 x 32 numbers; all of them twice. Of what is kept the output is
+  // not.
+  CHECK(usual.parameters == 2 * 64 * 64 + 2 * 64 * 32);
+  CHECK(twice.parameters == 2 * usual.parameters);
+  CHECK(twice.forward_flops == usual.forward_flops * 2);
+  CHECK(graph::inner_width(twice) == 128);
+  CHECK(graph::shared_width(twice) == 64);
+  CHECK(twice.saved_bytes - usual.saved_bytes == core::Bytes(4 * 16 * (64 + 2 * 32 + 64)));
+}
+
+TEST_CASE("biases and norms of queries and keys") {
+  const auto parameters = [](const char* key) {
+    return build("llama",
+                 {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "2"}, {key, "yes"}})
+               .parameters() -
+           build("llama", {{"layers", "1"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "2"}})
+               .parameters();
+  };
+  CHECK(parameters("qkv_bias") == 64 + 2 * 32);
+  CHECK(parameters("qk_norm") == 2 * 16);
+}
+
+TEST_CASE("positions known beyond a sample's are rows of the table alone") {
+  CHECK(build("gpt", {{"sequence", "128"}, {"positions", "1024"}}).parameters() == 124'439'808);
+  CHECK(build("gpt", {{"sequence", "128"}}).parameters() == 124'439'808 - (1024 - 128) * 768);
+  CHECK_THROWS_AS(build("gpt", {{"positions", "1023"}}), core::BadInput);
 }
 
 TEST_CASE("OPT's parameters are those of its checkpoints") {

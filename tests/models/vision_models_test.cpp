@@ -56,3 +56,20 @@ TEST_CASE("only the first convolution is spared an input gradient") {
     spared += op.kind == graph::OpKind::convolution && op.input_gradient_flops == core::Flops(0);
   CHECK(spared == 1);
 }
+
+TEST_CASE("ViT: parameters of torchvision's, FLOPs from the closed formulas") {
+  const auto g = build("vit");
+  CHECK(g.parameters() == 86'567'656);
+  CHECK(build("vit", {{"size", "vit-large"}}).parameters() == 304'326'632);
+  CHECK(build("vit", {{"size", "vit-huge"}, {"patch", "14"}}).parameters() == 632'045'800);
+  // 196 patches and a class token. A layer: 24 L H^2 in dense layers, 4 L^2 H in attention; the patches one
+  // product of 196 x 768 x 768, the head one of 768 x 1000.
+  const double length = 197, hidden = 768;
+  double products = 0;
+  for (const auto& op : g.operators())
+    if (op.kind == graph::OpKind::convolution || op.kind == graph::OpKind::linear ||
+        op.kind == graph::OpKind::attention)
+      products += op.forward_flops.value();
+  CHECK(products == 12 * (24 * length * hidden * hidden + 4 * length * length * hidden) +
+                        2 * 196 * hidden * hidden + 2 * hidden * 1000);
+}
