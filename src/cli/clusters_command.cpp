@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/cluster/cluster.hpp"
+#include "penstock/cluster/short_form.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -42,14 +43,22 @@ core::ExitCode list(const ClustersFlags& flags) {
                    {"types", devices(cluster)},
                    {"summary", built_in.summary()}});
   }
+  report::Table rented({{"GPU"},
+                        {"per node", Align::right},
+                        {.title = "what it is", .folds = true},
+                        {.title = "source", .folds = true}});
+  for (const cluster::Rented& gpu : cluster::rented())
+    rented.add({std::string(gpu.name), fmt::format("1 to {}", gpu.most), std::string(gpu.summary),
+                std::string(gpu.source)});
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
     print(all.dump(2) + "\n");
   else
-    print_page(
-        table.text(screen) +
-            "\n--cluster takes these names, or a file: penstock clusters NAME prints one to start from\n",
-        screen);
+    print_page(table.text(screen) + "\n" + rented.text(screen) +
+                   "\n--cluster takes the names above; GPUs per node, GPU and nodes, as in 8xH100x32, with "
+                   "-rails behind it "
+                   "on a rail-optimised fabric; or a file: penstock clusters NAME prints one to start from\n",
+               screen);
   return core::ExitCode::done;
 }
 
@@ -73,9 +82,10 @@ void add_clusters(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  penstock clusters\n"
-      "  penstock clusters summit >mine.yaml");
+      "  penstock clusters summit >mine.yaml\n"
+      "  penstock clusters 8xH100x4-rails");
   auto flags = std::make_shared<ClustersFlags>();
-  command->add_option("NAME", flags->name, "print the file of this one")
+  command->add_option("NAME", flags->name, "print the file of this one, or of a short form")
       ->type_name("NAME")
       ->check(suggest(cluster_names()));
   add_json(*command, flags->json);

@@ -16,11 +16,12 @@
 namespace penstock::cli {
 
 void ModelFlags::add(CLI::App& command, bool required) {
-  auto* model = command
-                    .add_option("--model", name,
-                                "a network of the zoo (penstock models), or a model file (.json, .yaml)")
-                    ->type_name("NAME|FILE")
-                    ->check(suggest(model_names()));
+  auto* model =
+      command
+          .add_option("--model", name,
+                      "a network of the zoo (penstock models), or a model file (.json, .yaml)")
+          ->type_name("NAME|FILE")
+          ->check(suggest(model_names()));
   if (required) model->required();
   command
       .add_option("-p,--parameter", parameters,
@@ -54,7 +55,9 @@ std::string runtime_names() {
 void ClusterFlags::add(CLI::App& command, bool required) {
   auto* cluster =
       command
-          .add_option("--cluster", file, "a built-in cluster (penstock clusters), or a cluster file (.yaml)")
+          .add_option("--cluster,--gpus", file,
+                      "GPUs per node, their type and nodes, as 8xH100x32; a built-in cluster (penstock clusters); "
+                      "or a cluster file (.yaml)")
           ->type_name("NAME|FILE")
           ->check(suggest(cluster_names()));
   if (required) cluster->required();

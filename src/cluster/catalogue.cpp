@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "built_in.hpp"
+#include "penstock/cluster/short_form.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/spelling.hpp"
@@ -30,12 +31,15 @@ bool is_file_name(std::string_view name) {
 
 std::string cluster_text(const std::string& name) {
   if (is_file_name(name)) return core::read_file(name);
+  if (const auto form = parse_short_form(name)) return to_yaml(*form, name);
   std::vector<std::string> known;
   for (const BuiltIn& cluster : catalogue()) {
     if (cluster.name == name) return std::string(cluster.text);
     known.push_back(cluster.name);
   }
-  throw core::BadInput("'" + name + "' is no built-in cluster (and no file: those have a '.' or a '/'); " +
+  throw core::BadInput("'" + name +
+                       "' is no built-in cluster (and no file: those have a '.' or a '/'; nor a short form "
+                       "such as 8xH100x4); " +
                        core::did_you_mean(name, known));
 }
 

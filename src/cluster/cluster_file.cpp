@@ -112,9 +112,20 @@ void add_device(Draft& draft, const std::string& device, std::size_t type, int n
   draft.devices.push_back({type, node});
 }
 
-/// A node: its devices hang on one switch, the switch hangs on the network.
+void add_rails(Draft& draft, const std::string& hub, std::int64_t devices, const Yaml& cable) {
+  for (std::int64_t d = 0; d < devices; ++d) {
+    const std::string rail = fmt::format("rail{}", d);
+    draft.switch_index.emplace(rail, draft.switch_index.size());
+    add_cable(draft, fmt::format("{}.{}", hub, d), rail, cable);
+  }
+}
+
+/// A node: its devices hang on one switch. The switch hangs on the network, or with rails each device on the
+/// network's switch of its number besides.
 void read_nodes(Draft& draft, const Yaml& node, int& node_count) {
-  node.only({"count", "device", "devices", "link", "uplink"});
+  node.only({"count", "device", "devices", "link", "uplink", "rails"});
+  const auto rails = node.find("rails");
+  const bool on_rails = rails && rails->flag();
   const auto count = node.at("count").integer(1, kMostDevices);
   const auto devices = node.at("devices").integer(1, kMostDevices);
   const auto type = type_named(draft, node.at("device"));
@@ -127,6 +138,10 @@ void read_nodes(Draft& draft, const Yaml& node, int& node_count) {
       const std::string device = fmt::format("{}.{}", hub, d);
       add_device(draft, device, type, node_count, node);
       add_cable(draft, device, hub, node.at("link"));
+    }
+    if (on_rails) {
+      add_rails(draft, hub, devices, node.at("uplink"));
+      continue;
     }
     draft.switch_index.emplace("network", draft.switch_index.size());
     add_cable(draft, hub, "network", node.at("uplink"));

@@ -31,9 +31,10 @@ TEST_CASE("a built-in cluster is known by its name, and says in a sentence what 
   }
   CHECK(cluster::BuiltIn{"a", "# One, of\n# two (5.1). And more.\nname: a\n"}.summary() ==
         "One, of two (5.1)");
-  CHECK_THROWS_WITH_AS(
-      cluster::load_cluster("sumit"),
-      "'sumit' is no built-in cluster (and no file: those have a '.' or a '/'); did you mean 'summit'?",
-      core::BadInput);
+  CHECK_THROWS_WITH_AS(cluster::load_cluster("sumit"),
+                       "'sumit' is no built-in cluster (and no file: those have a '.' or a '/'; nor a short "
+                       "form such as 8xH100x4); did "
+                       "you mean 'summit'?",
+                       core::BadInput);
   CHECK_THROWS_AS(cluster::load_cluster("./summit"), core::BadInput);
 }
