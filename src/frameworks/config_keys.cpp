@@ -1,0 +1,74 @@
+#include "config_keys.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "penstock/core/spelling.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
+
+bool is_null(const core::Yaml& node) {
+  return !node.is_map() && !node.is_list() && !node.is_scalar();
+}
+
+}  // namespace
+
+std::optional<core::Yaml> ConfigKeys::find(std::string_view key) {
+  read_.emplace(key);
+  auto found = root_.find(key);
+  return found && !is_null(*found) ? found : std::nullopt;
+}
+
+std::int64_t ConfigKeys::count(std::string_view key) {
+  const auto found = find(key);
+  if (!found) root_.fail(fmt::format("the key '{}' is missing", key));
+  return found->integer(1, kMost);
+}
+
+std::int64_t ConfigKeys::count(std::string_view key, std::int64_t otherwise) {
+  const auto found = find(key);
+  return found ? found->integer(1, kMost) : otherwise;
+}
+
+bool ConfigKeys::flag(std::string_view key, bool otherwise) {
+  const auto found = find(key);
+  return found ? found->flag() : otherwise;
+}
+
+std::string ConfigKeys::text(std::string_view key, const std::string& otherwise) {
+  const auto found = find(key);
+  return found ? found->text() : otherwise;
+}
+
+void ConfigKeys::demand(std::string_view key, bool value, bool otherwise, const std::string& why) {
+  if (flag(key, otherwise) == value) return;
+  fail(key, fmt::format("expected {}: {}", value, why));
+}
+
+void ConfigKeys::demand(std::string_view key, const std::vector<std::string>& known,
+                        const std::string& otherwise) {
+  const std::string given = text(key, otherwise);
+  if (std::find(known.begin(), known.end(), given) != known.end()) return;
+  fail(key, fmt::format("'{}' is not computed by the zoo; known: {}", given, fmt::join(known, ", ")));
+}
+
+void ConfigKeys::refuse_others(const std::string& model_type) const {
+  for (const auto& [key, value] : root_.entries()) {
+    if (read_.contains(key)) continue;
+    const std::string hint = core::did_you_mean(key, {read_.begin(), read_.end()});
+    value.fail(fmt::format("is not known of {}{}: it may change what is computed; leave it out where it does not",
+                           model_type, hint.starts_with("did you mean") ? " (" + hint + ")" : ""));
+  }
+}
+
+void ConfigKeys::fail(std::string_view key, const std::string& message) const {
+  if (const auto found = root_.find(key); found) found->fail(message);
+  root_.fail(fmt::format("{} is left out: {}", key, message));
+}
+
+}  // namespace penstock::frameworks

@@ -1,0 +1,41 @@
+#pragma once
+// Reads a config key by key, and knows at the end which keys nobody has asked for.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/core/yaml.hpp"
+
+namespace penstock::frameworks {
+
+/// Keys that are null count as absent. All readers throw BadInput naming file, line and key.
+class ConfigKeys {
+ public:
+  explicit ConfigKeys(core::Yaml root) : root_(std::move(root)) {}
+
+  std::optional<core::Yaml> find(std::string_view key);
+  std::int64_t count(std::string_view key);  ///< from 1 on; must be there
+  std::int64_t count(std::string_view key, std::int64_t otherwise);
+  bool flag(std::string_view key, bool otherwise);
+  std::string text(std::string_view key, const std::string& otherwise);
+  /// `value` must be the flag's, or the key is refused: `why` says what else would be computed.
+  void demand(std::string_view key, bool value, bool otherwise, const std::string& why);
+  /// The text must be one of these.
+  void demand(std::string_view key, const std::vector<std::string>& known, const std::string& otherwise);
+  /// Reads over these, whatever they say.
+  void pass(const std::vector<std::string_view>& keys) { read_.insert(keys.begin(), keys.end()); }
+  /// Refuses the first key that nobody has read.
+  void refuse_others(const std::string& model_type) const;
+
+  [[noreturn]] void fail(std::string_view key, const std::string& message) const;
+
+ private:
+  core::Yaml root_;
+  std::set<std::string, std::less<>> read_;
+};
+
+}  // namespace penstock::frameworks

@@ -1,0 +1,202 @@
+#include "hf_architectures.hpp"
+
+#include <fmt/format.h>
+
+namespace penstock::frameworks {
+namespace {
+
+using Tokens = std::optional<std::int64_t>;
+
+const std::vector<std::string> kGelu = {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu"};
+
+std::string shown(std::int64_t count) {
+  return std::to_string(count);
+}
+
+const char* yes(bool flag) {
+  return flag ? "yes" : "no";
+}
+
+void set(ConfigKeys& keys, Parameters& out, const char* parameter, std::string_view key) {
+  out[parameter] = shown(keys.count(key));
+}
+
+/// Tokens of a sample, and beside them the rows of a table of learned positions.
+void set_positions(ConfigKeys& keys, Tokens tokens, Parameters& out, std::string_view key) {
+  const std::int64_t positions = keys.count(key);
+  if (tokens && *tokens > positions)
+    keys.fail(key, fmt::format("the model knows {} positions, fewer than {} tokens", positions, *tokens));
+  out["positions"] = shown(positions);
+  out["sequence"] = shown(tokens.value_or(positions));
+}
+
+/// A window that samples fit in leaves nothing out.
+void demand_whole_attention(ConfigKeys& keys, std::int64_t tokens) {
+  const auto window = keys.find("sliding_window");
+  if (!window) return;
+  const std::int64_t size = window->integer(1, std::int64_t{1} << 31);
+  if (size < tokens)
+    window->fail(fmt::format("attention sees {} tokens of {}, where the zoo's sees all: take samples of {} tokens "
+                             "or fewer (--tokens {}; of --model, -p sequence={})",
+                             size, tokens, size, size, size));
+}
+
+/// What Llama, Mistral and Qwen have in common.
+void read_rotary_decoder(ConfigKeys& keys, Tokens tokens, Parameters& out, std::int64_t usual_positions,
+                         std::int64_t usual_head) {
+  keys.demand("hidden_act", {"silu", "swish"}, "silu");
+  set(keys, out, "vocabulary", "vocab_size");
+  set(keys, out, "hidden", "hidden_size");
+  set(keys, out, "layers", "num_hidden_layers");
+  set(keys, out, "heads", "num_attention_heads");
+  set(keys, out, "feed_forward", "intermediate_size");
+  const std::int64_t hidden = keys.count("hidden_size"), heads = keys.count("num_attention_heads");
+  out["kv_heads"] = shown(keys.count("num_key_value_heads", heads));
+  const std::int64_t head = keys.count("head_dim", usual_head > 0 ? usual_head : hidden / heads);
+  if (head * heads != hidden) out["head_width"] = shown(head);
+  const std::int64_t positions = keys.count("max_position_embeddings", usual_positions);
+  out["sequence"] = shown(tokens.value_or(positions));
+  out["tied_head"] = yes(keys.flag("tie_word_embeddings", false));
+}
+
+void read_llama(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_rotary_decoder(keys, tokens, out, 2048, 0);
+  keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
+  keys.demand("mlp_bias", false, false, "the zoo's feed-forward has no biases");
+}
+
+void read_mistral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  constexpr std::int64_t kPositions = 4096 * 32;
+  read_rotary_decoder(keys, tokens, out, kPositions, 0);
+  demand_whole_attention(keys, std::stoll(out["sequence"]));
+}
+
+/// Qwen's windows are off unless switched on; the layers that would have one are told in words or by a number.
+void read_qwen_windows(ConfigKeys& keys, std::int64_t tokens) {
+  keys.pass({"max_window_layers"});
+  if (keys.flag("use_sliding_window", false))
+    demand_whole_attention(keys, tokens);
+  else
+    keys.pass({"sliding_window"});
+  if (const auto types = keys.find("layer_types"))
+    for (const core::Yaml& type : types->items())
+      if (type.text() != "full_attention") type.fail("expected full_attention, as the zoo's");
+}
+
+void read_qwen2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  read_rotary_decoder(keys, tokens, out, 32'768, 0);
+  read_qwen_windows(keys, std::stoll(out["sequence"]));
+  keys.demand("use_mrope", false, false, "the zoo's positions are those of a text");
+  out["qkv_bias"] = "yes";
+}
+
+void read_qwen3(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  constexpr std::int64_t kHead = 128;
+  read_rotary_decoder(keys, tokens, out, 32'768, kHead);
+  read_qwen_windows(keys, std::stoll(out["sequence"]));
+  keys.demand("attention_bias", false, false, "the zoo's attention has no bias at its output");
+  out["qk_norm"] = "yes";
+}
+
+void read_gpt2(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  keys.demand("activation_function", kGelu, "gelu_new");
+  keys.demand("add_cross_attention", false, false, "the zoo's decoder reads nothing beside its own tokens");
+  keys.pass({"n_ctx", "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn",
+             "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+             "summary_use_proj"});
+  set(keys, out, "vocabulary", "vocab_size");
+  set(keys, out, "hidden", "n_embd");
+  set(keys, out, "layers", "n_layer");
+  set(keys, out, "heads", "n_head");
+  out["feed_forward"] = shown(keys.count("n_inner", 4 * keys.count("n_embd")));
+  set_positions(keys, tokens, out, "n_positions");
+  out["tied_head"] = yes(keys.flag("tie_word_embeddings", true));
+  out["attention"] = "flash";
+}
+
+void read_gpt_neox(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  keys.demand("hidden_act", kGelu, "gelu");
+  keys.demand("attention_bias", true, true, "the zoo's attention has biases");
+  keys.pass({"rotary_pct", "rotary_emb_base", "partial_rotary_factor"});
+  set(keys, out, "vocabulary", "vocab_size");
+  set(keys, out, "hidden", "hidden_size");
+  set(keys, out, "layers", "num_hidden_layers");
+  set(keys, out, "heads", "num_attention_heads");
+  set(keys, out, "feed_forward", "intermediate_size");
+  out["sequence"] = shown(tokens.value_or(keys.count("max_position_embeddings", 2048)));
+  keys.pass({"max_position_embeddings"});
+  out["parallel"] = yes(keys.flag("use_parallel_residual", true));
+  out["tied_head"] = yes(keys.flag("tie_word_embeddings", false));
+}
+
+void read_opt(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  keys.demand("activation_function", {"relu"}, "relu");
+  keys.demand("do_layer_norm_before", true, true, "the zoo's norms stand before attention and feed-forward");
+  keys.demand("enable_bias", true, true, "the zoo's layers have biases");
+  keys.demand("layer_norm_elementwise_affine", true, true, "the zoo's norms have weights");
+  keys.demand("_remove_final_layer_norm", false, false, "the zoo's decoder ends in a norm");
+  set(keys, out, "vocabulary", "vocab_size");
+  set(keys, out, "hidden", "hidden_size");
+  set(keys, out, "layers", "num_hidden_layers");
+  set(keys, out, "heads", "num_attention_heads");
+  set(keys, out, "feed_forward", "ffn_dim");
+  const std::int64_t hidden = keys.count("hidden_size");
+  if (keys.count("word_embed_proj_dim", hidden) != hidden)
+    keys.fail("word_embed_proj_dim", fmt::format("expected {}: the zoo's embeddings are not projected", hidden));
+  set_positions(keys, tokens, out, "max_position_embeddings");
+  out["tied_head"] = yes(keys.flag("tie_word_embeddings", true));
+  out["attention"] = "flash";
+}
+
+void read_bert(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  keys.demand("hidden_act", kGelu, "gelu");
+  keys.demand("position_embedding_type", {"absolute"}, "absolute");
+  keys.demand("is_decoder", false, false, "the zoo's BERT is an encoder");
+  keys.demand("add_cross_attention", false, false, "the zoo's encoder reads nothing beside its own tokens");
+  keys.pass({"tie_word_embeddings", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
+             "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
+  if (keys.count("type_vocab_size", 2) != 2) keys.fail("type_vocab_size", "expected 2, as the zoo's segments");
+  set(keys, out, "vocabulary", "vocab_size");
+  set(keys, out, "hidden", "hidden_size");
+  set(keys, out, "layers", "num_hidden_layers");
+  set(keys, out, "heads", "num_attention_heads");
+  set(keys, out, "feed_forward", "intermediate_size");
+  set_positions(keys, tokens, out, "max_position_embeddings");
+  out["attention"] = "flash";
+}
+
+/// Classes are those that the config names, of which there are two unless it says so.
+void read_vit(ConfigKeys& keys, Tokens tokens, Parameters& out) {
+  if (tokens) keys.fail("image_size", "an image has as many tokens as patches and one: no other number can be asked for");
+  keys.demand("hidden_act", kGelu, "gelu");
+  keys.demand("qkv_bias", true, true, "the zoo's attention has biases");
+  keys.pass({"encoder_stride", "pooler_act", "pooler_output_size"});
+  if (keys.count("num_channels", 3) != 3) keys.fail("num_channels", "expected 3, as the zoo's images");
+  set(keys, out, "hidden", "hidden_size");
+  set(keys, out, "layers", "num_hidden_layers");
+  set(keys, out, "heads", "num_attention_heads");
+  set(keys, out, "feed_forward", "intermediate_size");
+  out["resolution"] = shown(keys.count("image_size", 224));
+  out["patch"] = shown(keys.count("patch_size", 16));
+  const auto labels = keys.find("id2label");
+  out["classes"] = shown(keys.count("num_labels", labels ? std::ssize(labels->entries()) : 2));
+}
+
+}  // namespace
+
+const std::vector<HfArchitecture>& hf_architectures() {
+  static const std::vector<HfArchitecture> all = {
+      {"llama", "llama", {"LlamaForCausalLM"}, "", read_llama},
+      {"mistral", "llama", {"MistralForCausalLM"}, "", read_mistral},
+      {"qwen2", "llama", {"Qwen2ForCausalLM"}, "", read_qwen2},
+      {"qwen3", "llama", {"Qwen3ForCausalLM"}, "", read_qwen3},
+      {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2},
+      {"gpt_neox", "gpt_neox", {"GPTNeoXForCausalLM"}, "", read_gpt_neox},
+      {"opt", "opt", {"OPTForCausalLM"}, "", read_opt},
+      {"bert", "bert", {"BertModel", "BertForMaskedLM", "BertForPreTraining"}, "the encoder and its pooler, without a task's head", read_bert},
+      {"vit", "vit", {"ViTForImageClassification"}, "", read_vit},
+  };
+  return all;
+}
+
+}  // namespace penstock::frameworks

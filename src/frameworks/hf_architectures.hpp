@@ -1,0 +1,28 @@
+#pragma once
+// What Hugging Face calls an architecture, and how its config reads as a family of the zoo.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config_keys.hpp"
+
+namespace penstock::frameworks {
+
+using Parameters = std::map<std::string, std::string>;
+
+struct HfArchitecture {
+  std::string_view model_type;
+  std::string family;                     ///< of the zoo
+  std::vector<std::string_view> classes;  ///< the first is what the zoo computes
+  std::string_view instead;               ///< what the zoo has in place of the others' ends
+  /// Defaults of keys left out are those of transformers' configuration classes.
+  void (*read)(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&);
+};
+
+const std::vector<HfArchitecture>& hf_architectures();
+
+}  // namespace penstock::frameworks

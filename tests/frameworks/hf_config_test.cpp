@@ -1,0 +1,137 @@
+#include "penstock/frameworks/hf_config.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/catalogue.hpp"
+#include "penstock/core/files.hpp"
+#include "support/checkout.hpp"
+
+using namespace penstock;
+using frameworks::parse_hf_config;
+
+namespace {
+
+std::string config(const std::string& name) {
+  return core::read_file(support::checkout("/tests/frameworks/configs/" + name + ".json"));
+}
+
+graph::OpGraph built(const std::string& name, std::optional<std::int64_t> tokens = {}) {
+  const auto model = parse_hf_config(config(name), name + ".json", tokens).model;
+  return models::build(model.name, model.parameters);
+}
+
+/// The config with one text in place of another.
+std::string changed(const std::string& name, const std::string& from, const std::string& to) {
+  std::string text = config(name);
+  const auto at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string refusal(const std::string& text, std::optional<std::int64_t> tokens = {}) {
+  try {
+    parse_hf_config(text, "config.json", tokens);
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "taken";
+}
+
+}  // namespace
+
+TEST_CASE("a config has as many parameters as its checkpoint") {
+  const std::pair<const char*, std::int64_t> published[] = {
+      {"llama3_8b", 8'030'261'248},    {"llama2_7b", 6'738'415'616}, {"qwen25_7b", 7'615'616'512},
+      {"qwen3_0.6b", 596'049'920},     {"qwen3_8b", 8'190'735'360},  {"gpt2", 124'439'808},
+      {"gpt_neox_20b", 20'554'567'680}, {"opt_125m", 125'239'296},    {"bert_base", 109'482'240},
+      {"vit_base", 86'567'656}};
+  for (const auto& [name, parameters] : published) {
+    CAPTURE(name);
+    CHECK(built(name).parameters() == parameters);
+  }
+  CHECK(built("mistral_7b", 4096).parameters() == 7'241'732'096);
+}
+
+TEST_CASE("sizes of the zoo are those of the configs") {
+  const std::pair<const char*, const char*> same[] = {
+      {"llama3_8b", "llama3-8b"}, {"llama2_7b", "llama2-7b"}, {"qwen25_7b", "qwen2.5-7b"}, {"qwen3_8b", "qwen3-8b"}};
+  for (const auto& [name, size] : same) {
+    CAPTURE(name);
+    const auto mine = built(name, 4096), zoo = models::build("llama", {{"size", size}, {"sequence", "4096"}});
+    CHECK(mine.parameters() == zoo.parameters());
+    CHECK(mine.forward_flops() == zoo.forward_flops());
+  }
+}
+
+TEST_CASE("a head's width of its own: FLOPs by hand") {
+  // Qwen3-0.6B, one token: projections 1024 x (2048 + 2 x 1024) and 2048 x 1024, feed-forward 3 x 1024 x 3072, each
+  // multiply-add twice, and 4 x 2048 for the one key; 28 layers, and the head 1024 x 151,936.
+  const double layer = 2.0 * (1024 * 4096 + 2048 * 1024 + 3 * 1024 * 3072) + 4 * 2048;
+  double products = 0;
+  const auto model = built("qwen3_0.6b", 1);
+  for (const auto& op : model.operators())
+    if (op.kind == graph::OpKind::linear || op.kind == graph::OpKind::attention)
+      products += op.forward_flops.value();
+  CHECK(products == 28 * layer + 2.0 * 1024 * 151'936);
+}
+
+TEST_CASE("tokens of a sample leave the table of positions alone") {
+  CHECK(built("gpt2", 128).parameters() == 124'439'808);
+  CHECK(built("opt_125m", 128).parameters() == 125'239'296);
+  CHECK(parse_hf_config(config("llama3_8b"), "f").model.parameters.at("sequence") == "8192");
+  CHECK(parse_hf_config(config("llama3_8b"), "f", 512).model.parameters.at("sequence") == "512");
+}
+
+TEST_CASE("what would be another network is refused by file, line and key") {
+  CHECK(refusal(config("mixtral_8x7b")) ==
+        "config.json:4: model_type: 'mixtral' routes tokens to experts, which no family of the zoo states yet; known: "
+        "llama, mistral, qwen2, qwen3, gpt2, gpt_neox, opt, bert, vit");
+  CHECK(refusal(changed("llama3_8b", "\"llama\"", "\"lama\"")).find("'lama' is no architecture that the zoo computes") !=
+        std::string::npos);
+  CHECK(refusal(changed("llama3_8b", "LlamaForCausalLM", "LlamaForSequenceClassification"))
+            .find("known: LlamaForCausalLM") != std::string::npos);
+  CHECK(refusal(changed("llama3_8b", "silu", "gelu")) ==
+        "config.json:7: hidden_act: 'gelu' is not computed by the zoo; known: silu, swish");
+  CHECK(refusal(changed("llama3_8b", "\"attention_bias\": false", "\"attention_bias\": true")) ==
+        "config.json:3: attention_bias: expected false: the zoo's attention has no bias at its output");
+  CHECK(refusal(changed("gpt2", "\"n_head\": 12", "\"n_head\": 0")) ==
+        "config.json:11: n_head: expected a whole number from 1 to 2147483647, found '0'");
+  CHECK(refusal(changed("gpt2", "  \"n_head\": 12,\n", "")).find("the key 'n_head' is missing") !=
+        std::string::npos);
+  CHECK(refusal(changed("opt_125m", "dim\": 768", "dim\": 512")) ==
+        "config.json:13: word_embed_proj_dim: expected 768: the zoo's embeddings are not projected");
+  CHECK(refusal(changed("bert_base", "gelu", "silu")).find("known: gelu") != std::string::npos);
+}
+
+TEST_CASE("a key that nobody knows is refused, with the nearest known one") {
+  CHECK(refusal(changed("llama3_8b", "num_key_value_heads", "num_key_value_head")) ==
+        "config.json:15: num_key_value_head: is not known of llama (did you mean 'num_key_value_heads'?): it may change "
+        "what is computed; leave it out where it does not");
+  CHECK(refusal(changed("gpt2", "\"n_ctx\"", "\"quantization_config\"")).find("is not known of gpt2:") !=
+        std::string::npos);
+}
+
+TEST_CASE("a window of attention is taken where samples fit in it") {
+  CHECK(refusal(config("mistral_7b")) ==
+        "config.json:13: sliding_window: attention sees 4096 tokens of 32768, where the zoo's sees all: take samples "
+        "of 4096 tokens or fewer (--tokens 4096; of --model, -p sequence=4096)");
+  CHECK(refusal(config("mistral_7b"), 4096) == "taken");
+  CHECK(refusal(config("gpt2"), 1025) ==
+        "config.json:13: n_positions: the model knows 1024 positions, fewer than 1025 tokens");
+}
+
+TEST_CASE("a task's head that the zoo lacks is told of") {
+  const auto bert = parse_hf_config(config("bert_base"), "f");
+  REQUIRE(bert.notes.size() == 1);
+  CHECK(bert.notes.front() ==
+        "BertForMaskedLM is taken as BertModel: the encoder and its pooler, without a task's head");
+  CHECK(parse_hf_config(config("gpt2"), "f").notes.empty());
+}
+
+TEST_CASE("configs are told from our own files") {
+  CHECK(frameworks::is_hf_config(config("gpt2")));
+  CHECK_FALSE(frameworks::is_hf_config("{\"penstock\": \"model\", \"model_type\": 1}"));
+  CHECK_FALSE(frameworks::is_hf_config("{}"));
+  CHECK(refusal("[1, 2]").find("expected a mapping") != std::string::npos);
+  CHECK(refusal("{").find("not valid YAML") != std::string::npos);
+}

@@ -1,0 +1,59 @@
+#include "penstock/frameworks/model_reference.hpp"
+
+#include <doctest/doctest.h>
+
+#include "penstock/core/error.hpp"
+
+using namespace penstock;
+using namespace penstock::frameworks;
+
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_model_reference(text, "m.yaml");
+  } catch (const core::BadInput& e) {
+    return e.what();
+  }
+  return "taken";
+}
+
+}  // namespace
+
+TEST_CASE("a reference reads back as it was written") {
+  const plan::ModelRef model{"llama", {{"layers", "2"}, {"hidden", "64"}}};
+  const std::string text = to_yaml(model, "a comment");
+  CHECK(is_model_reference(text));
+  const auto again = parse_model_reference(text, "m.yaml");
+  CHECK(again.name == model.name);
+  CHECK(again.parameters == model.parameters);
+  CHECK(parse_model_reference(to_yaml({"bert", {}}, "c"), "m.yaml").parameters.empty());
+}
+
+TEST_CASE("parameters given go before the file's") {
+  const std::string text = to_yaml({"gpt", {{"layers", "2"}, {"heads", "4"}}}, "c");
+  const auto model = named_by(text, "m.yaml", {"m.yaml", {{"layers", "3"}}});
+  CHECK(model.name == "gpt");
+  CHECK(model.parameters == std::map<std::string, std::string>{{"heads", "4"}, {"layers", "3"}});
+}
+
+TEST_CASE("what is no reference and no config is handed on") {
+  const auto model = named_by("{\"penstock\": \"model\"}", "m.json", {"m.json", {}});
+  CHECK(model.name == "m.json");
+}
+
+TEST_CASE("a config takes its tokens from the parameters given") {
+  const std::string text =
+      R"({"model_type": "mistral", "vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
+          "intermediate_size": 8, "sliding_window": 16})";
+  CHECK(named_by(text, "c.json", {"c.json", {{"sequence", "16"}}}).parameters.at("sequence") == "16");
+  CHECK_THROWS_AS(named_by(text, "c.json", {"c.json", {{"sequence", "17"}}}), core::BadInput);
+}
+
+TEST_CASE("faults are named by file, line and key") {
+  CHECK(refusal("penstock: model_reference\nversion: 2\nname: a\n") ==
+        "m.yaml:2: version: expected a whole number from 1 to 1, found '2'");
+  CHECK(refusal("penstock: model_reference\nversion: 1\n").find("the key 'name' is missing") !=
+        std::string::npos);
+  CHECK(refusal("penstock: model_reference\nversion: 1\nname: a\nsize: 3\n").find("m.yaml:4: size: unknown key") == 0);
+}

@@ -1,0 +1,27 @@
+// Whatever the bytes, a config or a model reference names a model of the zoo or is refused; a reference reads back.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/frameworks/hf_config.hpp"
+#include "penstock/frameworks/model_reference.hpp"
+
+using namespace penstock;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  plan::ModelRef model;
+  try {
+    model = frameworks::is_model_reference(text) ? frameworks::parse_model_reference(text, "fuzz")
+                                                 : frameworks::parse_hf_config(text, "fuzz", size % 2 ? 4 : 4096).model;
+  } catch (const core::BadInput&) {
+    return 0;
+  }
+  core::require(!model.name.empty(), "a model has a name");
+  if (frameworks::is_model_reference(text)) return 0;
+  const auto again = frameworks::parse_model_reference(frameworks::to_yaml(model, "again"), "again");
+  core::require(again.name == model.name && again.parameters == model.parameters, "a reference reads back");
+  return 0;
+}
