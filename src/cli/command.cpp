@@ -19,7 +19,8 @@ void ModelFlags::add(CLI::App& command, bool required) {
   auto* model =
       command
           .add_option("--model", name,
-                      "a network of the zoo (penstock models), or a model file (.json, .yaml)")
+                      "a network of the zoo (penstock models); a model file, a model reference or a "
+                      "Hugging Face config (.json, .yaml)")
           ->type_name("NAME|FILE")
           ->check(suggest(model_names()));
   if (required) model->required();
@@ -39,7 +40,7 @@ plan::ModelRef ModelFlags::ref() const {
     if (!out.parameters.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
       throw core::BadInput("-p " + text + ": the parameter is given twice");
   }
-  return out;
+  return experiment::resolved(out);
 }
 
 namespace {

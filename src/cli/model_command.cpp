@@ -78,8 +78,9 @@ void write(const graph::OpGraph& graph, const std::string& path) {
 }
 
 core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
-  plan::ModelRef ref = flags.model.ref();
-  ref.name = flags.name;
+  ModelFlags named = flags.model;
+  named.name = flags.name;
+  const plan::ModelRef ref = named.ref();
   const graph::OpGraph graph = experiment::load_model(ref);
   if (!flags.output.empty()) write(graph, flags.output);
   if (flags.json) {
@@ -91,7 +92,7 @@ core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
       "{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\nstructure: {}\n\n",
       graph.name(), graph.size(), graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6,
       graph.forward_flops().value() * 1e-9, structure(graph));
-  if (!experiment::is_model_file(flags.name)) page += parameter_table(flags.name, screen);
+  if (!experiment::is_model_file(ref.name)) page += parameter_table(ref.name, screen);
   if (flags.operators) page += operator_table(graph, screen);
   print_page(page, screen);
   return core::ExitCode::done;
@@ -108,7 +109,7 @@ void add_model(CLI::App& app, Action& action) {
       "  penstock model dlrm\n"
       "  penstock model mmt -p branches=2 -p feed_forward=1024 --operators\n"
       "  penstock model inception_v3 -o inception.dot");
-  command->add_option("NAME", flags->name, "a network of the zoo, or a model file")
+  command->add_option("NAME", flags->name, "a network of the zoo, or a file that holds or names one")
       ->required()
       ->type_name("NAME|FILE")
       ->check(suggest(model_names()));

@@ -10,6 +10,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/experiment/snapshot.hpp"
+#include "penstock/frameworks/model_reference.hpp"
 #include "penstock/graph/graph_file.hpp"
 
 namespace penstock::experiment {
@@ -18,7 +19,13 @@ bool is_model_file(const std::string& name) {
   return name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-graph::OpGraph load_model(const plan::ModelRef& model) {
+plan::ModelRef resolved(const plan::ModelRef& model) {
+  if (!is_model_file(model.name)) return model;
+  return frameworks::named_by(core::read_file(model.name), model.name, model);
+}
+
+graph::OpGraph load_model(const plan::ModelRef& given) {
+  const plan::ModelRef model = resolved(given);
   if (!is_model_file(model.name)) {
     if (model.name.find('.') != std::string::npos && std::filesystem::exists(model.name))
       throw core::BadInput(model.name + " is no model file: the names of these end in .json or .yaml");

@@ -52,7 +52,10 @@ ModelAxis read_model(const Yaml& node, const fs::path& folder, const Snapshot& i
     axis.model.name = (folder / axis.model.name).lexically_normal().string();
   if (const auto parameters = node.find("parameters"))
     for (const auto& [key, value] : parameters->entries()) axis.model.parameters[key] = value.text();
-  at_node(node, [&] { inputs.model(axis.model); });
+  at_node(node, [&] {
+    axis.model = resolved(axis.model);
+    inputs.model(axis.model);
+  });
   const auto total = node.find("mini_batch"), each = node.find("mini_batch_per_device");
   if (total.has_value() == each.has_value()) node.fail("give either mini_batch or mini_batch_per_device");
   axis.per_device = each.has_value();

@@ -16,6 +16,7 @@
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/schedule_study.hpp"
 #include "penstock/experiment/spec.hpp"
+#include "penstock/frameworks/model_reference.hpp"
 #include "penstock/graph/graph_file.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/violations.hpp"
@@ -91,6 +92,14 @@ TEST_CASE("every example of a model is read, and written again") {
   }
 }
 
+TEST_CASE("every example of a model reference is built, with its parameters") {
+  for (const std::string& text : examples("model_reference")) {
+    const auto model = frameworks::parse_model_reference(text, "model_reference.md");
+    CHECK(frameworks::is_model_reference(text));
+    CHECK(text.find(std::to_string(experiment::load_model(model).parameters()) + " parameters") != text.npos);
+  }
+}
+
 TEST_CASE("every example of a cluster is read") {
   for (const std::string& text : examples("cluster"))
     CHECK(cluster::parse_cluster(text, "cluster.md").size() > 0);
@@ -153,6 +162,7 @@ TEST_CASE("every example of published runs is read") {
 TEST_CASE("every key that a reader takes is told on its page") {
   const std::map<std::string, std::vector<std::string>> readers = {
       {"model", {"/src/graph/graph_file.cpp"}},
+      {"model_reference", {"/src/frameworks/model_reference.cpp"}},
       {"cluster", {"/src/cluster/cluster_file.cpp"}},
       {"perturbation", {"/src/sim/perturbation_file.cpp"}},
       {"plan", {"/src/plan/plan_file.cpp"}},

@@ -13,7 +13,11 @@ namespace penstock::experiment {
 /// Names that end in .json, .yaml or .yml are files.
 bool is_model_file(const std::string& name);
 
-/// A model of the zoo, or a model file. Throws BadInput.
+/// A model of the zoo where a file names one: a model reference or a Hugging Face config, whose parameters
+/// those given go before; anything else as it is. Throws BadInput.
+plan::ModelRef resolved(const plan::ModelRef& model);
+
+/// A model of the zoo, a model file, or a file that names a model. Throws BadInput.
 graph::OpGraph load_model(const plan::ModelRef& model);
 
 /// A model of the zoo in the numbers that the training holds its weights in, unless its parameters say of how
