@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <map>
+
+#include "penstock/frameworks/layer_plan.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+using core::OpId;
+using plan::Plan;
+using plan::Recomputation;
+using plan::Stage;
+
+/// [part] FLOPs in each stage; a part without any counts its operators.
+std::vector<std::size_t> stages_by_work(const graph::OpGraph& graph, const Plan& plan, const LayerRow& row) {
+  std::vector<std::map<std::size_t, double>> work(static_cast<std::size_t>(row.parts()));
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (const OpId id : plan.stages[s].operators)
+      work[static_cast<std::size_t>(row.part_of[id.index()])][s] += graph.op(id).forward_flops.value() + 1;
+  std::vector<std::size_t> out;
+  for (const auto& shares : work) {
+    const auto most = std::ranges::max_element(shares, {}, [](const auto& share) { return share.second; });
+    out.push_back(most == shares.end() ? out.back() : most->first);
+  }
+  return out;
+}
+
+/// Where each stage ends, in parts: as most of the work lies, in the row's order, none empty.
+std::vector<std::size_t> rounded_ends(std::vector<std::size_t> stage_of_part, std::size_t stages) {
+  const std::size_t parts = stage_of_part.size();
+  for (std::size_t p = 1; p < parts; ++p) stage_of_part[p] = std::max(stage_of_part[p], stage_of_part[p - 1]);
+  std::vector<std::size_t> ends(stages);
+  for (std::size_t s = 0; s < stages; ++s) {
+    const auto behind = std::ranges::upper_bound(stage_of_part, s);
+    const auto end = static_cast<std::size_t>(behind - stage_of_part.begin());
+    const std::size_t least = s == 0 ? 1 : ends[s - 1] + 1, most = parts - (stages - 1 - s);
+    ends[s] = std::clamp(end, least, most);
+  }
+  ends.back() = parts;
+  return ends;
+}
+
+/// What most stages have; of equally many the larger.
+template <class Get>
+auto most_common(const Plan& plan, const Get& get) {
+  std::map<decltype(get(plan.stages.front())), std::size_t> count;
+  for (const Stage& stage : plan.stages) ++count[get(stage)];
+  auto best = count.begin();
+  for (auto it = count.begin(); it != count.end(); ++it)
+    if (it->second >= best->second) best = it;
+  return best->first;
+}
+
+/// The largest micro-batch of a replica, up to the usual one, that divides the mini-batch.
+std::int64_t fitting_micro_batch(const Plan& plan, std::int64_t usual, std::int64_t replicas) {
+  std::int64_t size = std::max<std::int64_t>(1, usual);
+  while (size > 1 && plan.training.mini_batch % (size * replicas) != 0) --size;
+  return size;
+}
+
+Recomputation recomputation_of(const Plan& plan, const Abilities& can) {
+  const Recomputation first = plan.stages.front().recompute;
+  const bool same = std::ranges::all_of(plan.stages, [&](const Stage& s) { return s.recompute == first; });
+  if (std::ranges::none_of(plan.stages, [](const Stage& s) { return bool(s.recompute); })) return {};
+  const bool core = first.of == Recomputation::Of::core, some = first.first > 0;
+  if (same && core && can.recompute_core) return first;
+  if (same && some && can.recompute_first) return first;
+  return plan::kRecomputeLayers;
+}
+
+int zero_of(const Plan& plan, const Abilities& can) {
+  int most = 0;
+  for (const Stage& stage : plan.stages) most = std::max(most, stage.zero);
+  for (const int each : can.zero)
+    if (each >= most) return each;
+  return can.zero.back();
+}
+
+struct CommonDegrees {
+  std::size_t ranks;
+  std::int64_t tensor, data;
+};
+
+std::optional<CommonDegrees> degrees_of(const Plan& plan, const Abilities& can) {
+  const auto ranks = plan::rank_of_stage(plan);
+  CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1};
+  if (plan.stages.size() % out.ranks != 0) return {};
+  if (can.tensor_parallel) out.tensor = most_common(plan, [](const Stage& s) { return s.tensor_parallel; });
+  std::size_t devices = 0;  // of all ranks; stages of one rank share theirs
+  for (const Stage& stage : plan.stages)
+    for (const auto device : stage.devices) devices = std::max(devices, device.index() + 1);
+  const auto group = out.ranks * static_cast<std::size_t>(out.tensor);
+  if (devices % group != 0) return {};
+  out.data = static_cast<std::int64_t>(devices / group);
+  return plan.training.mini_batch % out.data == 0 ? std::optional(out) : std::nullopt;
+}
+
+/// In the loop that interleaving takes: stage s on rank s modulo ranks.
+void deal_devices(Plan& plan, const CommonDegrees& degrees) {
+  const auto size = static_cast<std::size_t>(degrees.tensor * degrees.data);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    plan.stages[s].devices.clear();
+    for (std::size_t i = 0; i < size; ++i) plan.stages[s].devices.emplace_back(s % degrees.ranks * size + i);
+    plan.stages[s].tensor_parallel = static_cast<int>(degrees.tensor);
+  }
+}
+
+void deal_operators(Plan& plan, const LayerRow& row, const std::vector<std::size_t>& ends) {
+  for (Stage& stage : plan.stages) stage.operators.clear();
+  for (std::size_t v = 0; v < row.part_of.size(); ++v) {
+    const auto at = std::ranges::upper_bound(ends, static_cast<std::size_t>(row.part_of[v]));
+    plan.stages[static_cast<std::size_t>(at - ends.begin())].operators.emplace_back(v);
+  }
+}
+
+/// The plan's own where it may be, else the first that runs as many stages per rank.
+std::string schedule_of(const Plan& plan, const Abilities& can, bool chunked) {
+  if (std::ranges::count(can.schedules, plan.schedule) > 0) return plan.schedule;
+  return chunked ? "interleaved_1f1b" : "1f1b";
+}
+
+}  // namespace
+
+std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const Abilities& can) {
+  const auto read = layer_row(graph);
+  const auto* row = std::get_if<LayerRow>(&read);
+  const auto degrees = degrees_of(plan, can);
+  const std::size_t stages = plan.stages.size();
+  if (!row || !degrees || stages > static_cast<std::size_t>(row->parts())) return {};
+  Plan out = plan;
+  deal_operators(out, *row, rounded_ends(stages_by_work(graph, plan, *row), stages));
+  if (std::ranges::any_of(out.stages, [](const Stage& s) { return s.operators.empty(); })) return {};
+  deal_devices(out, *degrees);
+  const std::int64_t usual = most_common(plan, [](const Stage& s) { return s.micro_batch / s.replicas(); }),
+                     micro_batch = fitting_micro_batch(plan, usual, degrees->data);
+  const bool sequence = can.sequence_parallel && degrees->tensor > 1 &&
+                        std::ranges::any_of(plan.stages, [](const Stage& s) { return s.sequence_parallel; });
+  for (Stage& stage : out.stages) {
+    stage.micro_batch = micro_batch * degrees->data;
+    stage.k = 1;
+    stage.in_flight = 0;
+    stage.after.clear();
+    stage.partition.clear();
+    stage.shares.clear();
+    stage.recompute = recomputation_of(plan, can);
+    stage.zero = degrees->data > 1 ? zero_of(plan, can) : 0;
+    stage.sequence_parallel = sequence;
+  }
+  out.training.compression = {};
+  if (std::ranges::count(can.precisions, precision_of(graph, plan)) == 0 && graph.element_bytes() == 2)
+    out.training.precision = plan::mixed_precision("mixed_bf16");
+  out.schedule = schedule_of(plan, can, stages > degrees->ranks);
+  out.planner = "nearest";
+  return out;
+}
+
+}  // namespace penstock::frameworks
