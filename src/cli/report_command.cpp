@@ -53,7 +53,7 @@ core::ExitCode run(const ReportFlags& flags, const Session& session) {
   return core::ExitCode::done;
 }
 
-constexpr const char* kFooter =
+constexpr const char* kReportFooter =
     "The page needs no network and no other file: what came out and who was fastest, charts of throughput, "
     "memory and\n"
     "search, the table, claims of papers, and for each plan its stages with their operators, timeline, "
@@ -75,7 +75,7 @@ constexpr const char* kFooter =
 void add_report(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("report", "Turn a results folder into one HTML page, or into a table for a paper.");
-  command->footer(kFooter);
+  command->footer(kReportFooter);
   auto flags = std::make_shared<ReportFlags>();
   command
       ->add_option(

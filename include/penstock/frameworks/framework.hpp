@@ -1,0 +1,50 @@
+#pragma once
+// Training frameworks that a plan can be handed to.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/frameworks/layer_plan.hpp"
+
+namespace penstock::frameworks {
+
+/// What a writer is told.
+struct Handover {
+  const graph::OpGraph& graph;
+  const plan::Plan& plan;
+  const LayerPlan& layers;
+  std::string csv;  ///< file that holds the order of passes; empty: the framework's own schedule by name
+};
+
+struct Framework {
+  std::string name;     ///< as --to takes it
+  std::string title;    ///< as its users call it
+  std::string summary;  ///< what is written
+  std::string source;   ///< where its syntax is told
+  Abilities can;
+  std::vector<std::string> models;  ///< families of the zoo it can name the modules of; empty: any row of layers
+  std::string (*write)(const Handover&);
+};
+
+/// megatron, torchtitan, deepspeed, automodel, pytorch.
+const std::vector<Framework>& catalogue();
+const Framework& framework_named(std::string_view name);  ///< throws BadInput with a hint
+
+/// Why the framework cannot run the plan, each in a sentence that begins with its title; empty when it can.
+/// `with_order`: the order of passes goes along in a file.
+std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,
+                                  bool with_order);
+
+/// The plan in the framework's words; `csv` names the file of its order, or is empty. Nothing is refused of it.
+std::string exported(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,
+                     const std::string& csv);
+
+/// The next plan that the framework can run, if there is one (`mended`).
+std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan);
+
+/// The order of a plan's passes as torch.distributed.pipelining loads it: forward and backward passes alone.
+std::string order_csv(const plan::Plan& plan);
+
+}  // namespace penstock::frameworks

@@ -1,0 +1,221 @@
+#include "penstock/frameworks/framework.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/spelling.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
+#include "writers.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+using Of = plan::Recomputation::Of;
+
+const std::vector<std::string_view> kTorchSchedules = {
+    "1f1b", "interleaved_1f1b", "gpipe", "looped_bfs", "interleaved_zb", "zbv", "dualpipev"};
+
+bool in_a_loop(const LayerPlan& layers) {
+  for (std::size_t s = 0; s < layers.rank_of_stage.size(); ++s)
+    if (layers.rank_of_stage[s] != static_cast<std::int64_t>(s) % layers.ranks) return false;
+  return true;
+}
+
+/// What a framework has no word for, in words that continue its title.
+class Check {
+ public:
+  Check(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,
+        const LayerPlan& layers)
+      : framework_(framework), can_(framework.can), graph_(graph), plan_(plan), layers_(layers) {}
+
+  std::vector<std::string> refusals(bool with_order) {
+    check_model();
+    check_degrees();
+    check_recomputation();
+    check_precision();
+    check_schedule(with_order);
+    return std::move(out_);
+  }
+
+ private:
+  void refuse(const std::string& why) { out_.push_back(why); }
+
+  void check_model() {
+    const auto& known = framework_.models;
+    if (known.empty() || std::ranges::count(known, plan_.model.name) > 0) return;
+    refuse(fmt::format("calls modules by names that are known here of {} alone: the plan's model is {}",
+                       fmt::join(known, ", "), plan_.model.name));
+  }
+
+  void check_degrees() {
+    if (layers_.tensor_parallel > 1 && !can_.tensor_parallel)
+      refuse(fmt::format("does not divide operators in its pipelines: the plan has TP{}",
+                         layers_.tensor_parallel));
+    if (layers_.sequence_parallel && !can_.sequence_parallel)
+      refuse("does not divide tokens in its pipelines: the plan has sequence parallelism");
+    if (layers_.data_parallel > 1 && std::ranges::count(can_.zero, layers_.zero) == 0)
+      refuse(fmt::format("shares state of replicas in pipelines as ZeRO {}, not ZeRO {}",
+                         fmt::join(can_.zero, " or "), layers_.zero));
+  }
+
+  void check_recomputation() {
+    const plan::Recomputation& how = layers_.recompute;
+    const bool whole = how.of == Of::stage, core = how.of == Of::core && !can_.recompute_core,
+               some = how.of == Of::layers && how.first > 0 && !can_.recompute_first;
+    if (whole || core || some)
+      refuse(fmt::format("recomputes {}, not '{}'",
+                         can_.recompute_core    ? "layers, or cores of attention"
+                         : can_.recompute_first ? "layers, or a stage's first ones"
+                                                : "all layers or none",
+                         plan::written(how)));
+  }
+
+  void check_precision() {
+    const auto name = precision_of(graph_, plan_);
+    if (std::ranges::count(can_.precisions, name) > 0) return;
+    refuse(fmt::format("trains in {}; the plan in {}", fmt::join(can_.precisions, ", "),
+                       name.empty() ? "a mixture without a name" : std::string(name)));
+  }
+
+  void check_schedule(bool with_order) {
+    if (layers_.ranks == 1 && layers_.chunks == 1) return;  // one stage runs them all alike
+    const bool known = std::ranges::count(can_.schedules, plan_.schedule) > 0;
+    if (known && !with_order) return;
+    if (!can_.any_order) {
+      if (!known)
+        refuse(fmt::format("has the schedules {}, not {}", fmt::join(can_.schedules, ", "), plan_.schedule));
+      return;
+    }
+    if (!with_order)
+      refuse(fmt::format("has no name for the schedule {}: hand its order over too (--csv FILE)",
+                         plan_.schedule));
+    if (with_order && !can_.any_placement && !in_a_loop(layers_))
+      refuse(
+          "places stages of an order from a file in a loop, stage s on rank s modulo ranks: the plan does "
+          "not");
+  }
+
+  const Framework& framework_;
+  const Abilities& can_;
+  const graph::OpGraph& graph_;
+  const plan::Plan& plan_;
+  const LayerPlan& layers_;
+  std::vector<std::string> out_;
+};
+
+bool is_pass(const schedule::Action& action) {
+  using enum schedule::ActionKind;
+  return action.kind == forward || action.kind == backward || action.kind == input_gradient ||
+         action.kind == weight_gradient || action.kind == overlapped;
+}
+
+}  // namespace
+
+const std::vector<Framework>& catalogue() {
+  static const std::vector<Framework> all = {
+      {"megatron",
+       "Megatron-LM",
+       "arguments of pretrain_gpt.py, as lines of a bash array",
+       "NVIDIA/Megatron-LM, megatron/training/arguments.py and "
+       "megatron/core/transformer/pipeline_parallel_layer_layout.py",
+       {.zero = {0, 1},
+        .schedules = {"1f1b", "interleaved_1f1b"},
+        .precisions = {"fp32", "mixed_bf16", "mixed_fp16"}},
+       {},
+       to_megatron},
+      {"torchtitan",
+       "torchtitan",
+       "sections of a job config (TOML)",
+       "pytorch/torchtitan, torchtitan/config and torchtitan/distributed/pipeline_parallel.py",
+       {.zero = {0, 2, 3},
+        .recompute_core = false,
+        .recompute_first = false,
+        .schedules = kTorchSchedules,
+        .any_order = true,
+        .precisions = {"fp32", "mixed_bf16", "bf16"}},
+       {"llama"},
+       to_torchtitan},
+      {"deepspeed",
+       "DeepSpeed",
+       "the list of parts and the configuration (JSON)",
+       "deepspeedai/DeepSpeed, deepspeed/runtime/pipe/module.py; configuration reference of deepspeed.ai",
+       {.tensor_parallel = false,
+        .sequence_parallel = false,
+        .zero = {0, 1},
+        .recompute_core = false,
+        .recompute_first = false,
+        .schedules = {"1f1b"},
+        .precisions = {"fp32", "mixed_bf16", "deepspeed_bf16", "mixed_fp16"}},
+       {},
+       to_deepspeed},
+      {"automodel",
+       "NeMo AutoModel",
+       "sections of a recipe (YAML)",
+       "NVIDIA-NeMo/Automodel, components/distributed/pipelining; guide Pipeline Parallelism with "
+       "AutoPipeline",
+       {.zero = {3},
+        .recompute_core = false,
+        .recompute_first = false,
+        .schedules = kTorchSchedules,
+        .any_order = true,
+        .precisions = {"fp32", "mixed_bf16", "bf16"}},
+       {"llama"},
+       to_automodel},
+      {"pytorch",
+       "PyTorch",
+       "split points, stages and schedule for torch.distributed.pipelining (Python)",
+       "torch.distributed.pipelining",
+       {.zero = {0, 1, 2, 3},
+        .recompute_core = false,
+        .schedules = kTorchSchedules,
+        .any_order = true,
+        .any_placement = true,
+        .precisions = {"fp32", "bf16", "mixed_bf16", "mixed_fp16"}},
+       {},
+       to_pytorch},
+  };
+  return all;
+}
+
+const Framework& framework_named(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Framework& each : catalogue()) {
+    if (each.name == name) return each;
+    known.push_back(each.name);
+  }
+  throw core::BadInput(fmt::format("unknown framework '{}'; {}", name, core::did_you_mean(name, known)));
+}
+
+std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph,
+                                  const plan::Plan& plan, bool with_order) {
+  LayerReading reading = read_layers(graph, plan);
+  if (reading.plan) reading.refusals = Check(framework, graph, plan, *reading.plan).refusals(with_order);
+  for (std::string& why : reading.refusals) why = framework.title + " " + why;
+  return reading.refusals;
+}
+
+std::string exported(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,
+                     const std::string& csv) {
+  const LayerReading reading = read_layers(graph, plan);
+  core::require(reading.plan.has_value(), "a plan that is handed over is not refused");
+  return framework.write({graph, plan, *reading.plan, csv});
+}
+
+std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGraph& graph,
+                                  const plan::Plan& plan) {
+  auto out = mended(graph, plan, framework.can);
+  return out && refusals(framework, graph, *out, false).empty() ? out : std::nullopt;
+}
+
+std::string order_csv(const plan::Plan& plan) {
+  schedule::Schedule order = schedule::plan_order(plan);
+  for (schedule::RankOrder& row : order.ranks)
+    std::erase_if(row, [](const auto& action) { return !is_pass(action); });
+  return schedule::to_csv(order);
+}
+
+}  // namespace penstock::frameworks

@@ -1,0 +1,141 @@
+// Megatron-LM's arguments.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "penstock/frameworks/megatron_layout.hpp"
+#include "writers.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+using Of = plan::Recomputation::Of;
+
+/// Lines of a bash array.
+class Arguments {
+ public:
+  template <class... Args>
+  void add(fmt::format_string<Args...> text, Args&&... args) {
+    text_ += fmt::format(text, std::forward<Args>(args)...) + "\n";
+  }
+  std::string text() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_rotary_decoder(Arguments& out, std::map<std::string, std::string>& p) {
+  out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  if (p["kv_heads"] != p["heads"]) out.add("--group-query-attention\n--num-query-groups {}", p["kv_heads"]);
+  if (p["head_width"] != "0") out.add("--kv-channels {}", p["head_width"]);
+  out.add("--max-position-embeddings {}", p["sequence"]);
+  out.add("--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--disable-bias-linear");
+  if (p["qkv_bias"] == "yes") out.add("--add-qkv-bias");
+  if (p["qk_norm"] == "yes") out.add("--qk-layernorm");
+}
+
+void add_learned_decoder(Arguments& out, std::map<std::string, std::string>& p) {
+  if (p["feed_forward"] != "0") out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
+  out.add("--position-embedding-type learned_absolute");
+}
+
+/// Of the families that pretrain_gpt.py builds; of the others its user knows better.
+void add_model(Arguments& out, const Handover& handover) {
+  auto p = all_parameters(handover.plan.model);
+  const bool llama = handover.plan.model.name == "llama";
+  if (!llama && handover.plan.model.name != "gpt") {
+    out.add("# The model's own arguments are left to you: {} is none that is known here", handover.graph.name());
+    out.add("--num-layers {}", handover.layers.row.layers);
+    return;
+  }
+  out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"], p["heads"]);
+  llama ? add_rotary_decoder(out, p) : add_learned_decoder(out, p);
+  out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"], p["vocabulary"]);
+  if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");
+  out.add("--attention-backend {}", p["attention"] == "flash" ? "flash" : "unfused");
+}
+
+std::vector<std::int64_t> layer_counts(const LayerPlan& layers) {
+  std::vector<std::int64_t> out;
+  for (std::size_t s = 0; s < layers.ends.size(); ++s) out.push_back(layers.layers(s));
+  return out;
+}
+
+bool usual_ends(const LayerPlan& layers) {
+  return layers.has_embedding(0) && layers.layers(0) > 0 && layers.layers(layers.ends.size() - 1) > 0;
+}
+
+std::string layout_of(const LayerPlan& layers) {
+  std::vector<StageLayers> stages;
+  for (std::size_t s = 0; s < layers.ends.size(); ++s)
+    stages.push_back({layers.has_embedding(s), layers.layers(s), 0, layers.has_head(s)});
+  return to_layout(stages);
+}
+
+/// The least that tells the split: nothing where it is even, the layers of the first and last stage where the others
+/// are even, a layout otherwise.
+void add_split(Arguments& out, const LayerPlan& layers) {
+  const auto counts = layer_counts(layers);
+  const bool ends = usual_ends(layers);
+  const auto all_same = [&](std::size_t from, std::size_t to) {
+    return std::all_of(counts.begin() + static_cast<std::ptrdiff_t>(from), counts.begin() + static_cast<std::ptrdiff_t>(to),
+                       [&](std::int64_t n) { return n == counts[from]; });
+  };
+  if (ends && all_same(0, counts.size())) {
+    if (layers.chunks > 1) out.add("--num-virtual-stages-per-pipeline-rank {}", layers.chunks);
+    return;
+  }
+  const bool middle = counts.size() > 2 && all_same(1, counts.size() - 1);
+  if (!ends || layers.chunks > 1 || !(middle || counts.size() == 2))
+    return out.add("--pipeline-model-parallel-layout \"{}\"", layout_of(layers));
+  out.add("--decoder-first-pipeline-num-layers {}\n--decoder-last-pipeline-num-layers {}", counts.front(), counts.back());
+}
+
+void add_parallelism(Arguments& out, const Handover& handover) {
+  const LayerPlan& layers = handover.layers;
+  out.add("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", layers.tensor_parallel, layers.ranks);
+  if (layers.ranks > 1 || layers.chunks > 1) add_split(out, layers);
+  if (layers.sequence_parallel) out.add("--sequence-parallel");
+  out.add("--micro-batch-size {}\n--global-batch-size {}", layers.micro_batch, handover.plan.training.mini_batch);
+}
+
+void add_recomputation(Arguments& out, const plan::Recomputation& how) {
+  if (how.of == Of::core) out.add("--recompute-granularity selective");
+  if (how.of != Of::layers) return;
+  out.add("--recompute-granularity full");
+  if (how.first > 0)
+    out.add("--recompute-method block\n--recompute-num-layers {}", how.first);
+  else
+    out.add("--recompute-method uniform\n--recompute-num-layers 1");
+}
+
+void add_training(Arguments& out, const Handover& handover) {
+  const plan::Training& training = handover.plan.training;
+  const auto precision = precision_of(handover.graph, handover.plan);
+  if (precision != "fp32") out.add("--{}", precision == "mixed_bf16" ? "bf16" : "fp16");
+  out.add("--optimizer {}", training.optimizer == plan::Optimizer::adam ? "adam" : "sgd");
+  if (training.optimizer != plan::Optimizer::adam)
+    out.add("--sgd-momentum {}", training.optimizer == plan::Optimizer::momentum ? "0.9" : "0");
+  if (handover.layers.zero > 0) out.add("--use-distributed-optimizer");
+  if (handover.layers.data_parallel == 1 || training.bucket.value() == 0) return;
+  // Buckets count numbers, as they are sent.
+  const auto number = static_cast<std::int64_t>(training.sent_per_weight() * handover.graph.element_bytes());
+  out.add("--overlap-grad-reduce\n--ddp-bucket-size {}", std::max<std::int64_t>(1, training.bucket.value() / number));
+}
+
+}  // namespace
+
+std::string to_megatron(const Handover& handover) {
+  Arguments out;
+  const LayerPlan& layers = handover.layers;
+  out.add("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes", layers.ranks * layers.tensor_parallel * layers.data_parallel);
+  add_model(out, handover);
+  add_parallelism(out, handover);
+  add_recomputation(out, layers.recompute);
+  add_training(out, handover);
+  return out.text();
+}
+
+}  // namespace penstock::frameworks

@@ -1,0 +1,35 @@
+#pragma once
+// One writer per framework.
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "penstock/frameworks/framework.hpp"
+
+namespace penstock::frameworks {
+
+std::string to_megatron(const Handover& handover);
+std::string to_torchtitan(const Handover& handover);
+std::string to_deepspeed(const Handover& handover);
+std::string to_automodel(const Handover& handover);
+std::string to_pytorch(const Handover& handover);
+
+/// What torch.distributed.pipelining calls a family of schedules; "" where it has none.
+std::string_view torch_schedule(std::string_view family);
+
+/// Modules of a family's program, by part of the row. `layer` comes before a layer's number.
+struct ModuleNames {
+  std::vector<std::string_view> embedding;
+  std::string layer;
+  std::vector<std::string_view> head;
+  std::vector<std::string_view> every_stage;
+};
+
+/// [stage] of the plan: names of its modules, as a list in brackets with quotes.
+std::string module_lists(const LayerPlan& layers, const ModuleNames& names, std::string_view indent);
+
+/// The zoo's parameters of a model with all defaults filled in; empty for a model that is not the zoo's.
+std::map<std::string, std::string> all_parameters(const plan::ModelRef& model);
+
+}  // namespace penstock::frameworks

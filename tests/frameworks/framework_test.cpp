@@ -1,0 +1,345 @@
+#include "penstock/frameworks/framework.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "models/catalogue.hpp"
+#include "penstock/cluster/cluster.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/random.hpp"
+#include "penstock/frameworks/megatron_layout.hpp"
+#include "penstock/plan/violations.hpp"
+#include "penstock/schedule/schedule_csv.hpp"
+
+using namespace penstock;
+using namespace penstock::frameworks;
+using core::DeviceId;
+using core::OpId;
+
+namespace {
+
+/// A model, and plans of it whose stages end behind these parts of its row: 0 is the embedding, then come the
+/// layers.
+struct Case {
+  explicit Case(std::string family, std::map<std::string, std::string> parameters)
+      : model{std::move(family), std::move(parameters)}, graph(models::build(model.name, model.parameters)) {
+    row = std::get<LayerRow>(layer_row(graph));
+  }
+
+  plan::Plan plan(const std::vector<std::int32_t>& last_parts, int ranks, int tensor = 1,
+                  int data = 1) const {
+    plan::Plan out;
+    out.model = model;
+    out.training = {64, plan::Optimizer::adam};
+    out.training.precision =
+        graph.element_bytes() == 2 ? std::optional(plan::mixed_precision("mixed_bf16")) : std::nullopt;
+    out.schedule = static_cast<int>(last_parts.size()) > ranks ? "interleaved_1f1b" : "1f1b";
+    std::int32_t from = 0;
+    for (std::size_t s = 0; s < last_parts.size(); ++s) {
+      plan::Stage& stage = out.stages.emplace_back();
+      for (std::size_t v = 0; v < graph.size(); ++v)
+        if (row.part_of[v] >= from && row.part_of[v] <= last_parts[s]) stage.operators.emplace_back(v);
+      from = last_parts[s] + 1;
+      for (int d = 0; d < tensor * data; ++d)
+        stage.devices.emplace_back(s % static_cast<std::size_t>(ranks) *
+                                       static_cast<std::size_t>(tensor * data) +
+                                   static_cast<std::size_t>(d));
+      stage.tensor_parallel = tensor;
+      stage.micro_batch = data;
+    }
+    return out;
+  }
+
+  plan::ModelRef model;
+  graph::OpGraph graph;
+  LayerRow row;
+};
+
+const Case& llama8() {
+  static const Case out("llama", {{"layers", "8"},
+                                  {"hidden", "64"},
+                                  {"heads", "4"},
+                                  {"kv_heads", "2"},
+                                  {"feed_forward", "128"},
+                                  {"vocabulary", "512"},
+                                  {"sequence", "32"},
+                                  {"element_bytes", "2"}});
+  return out;
+}
+
+std::string to(const char* name, const Case& of, const plan::Plan& plan, const std::string& csv = "") {
+  const auto why = refusals(framework_named(name), of.graph, plan, !csv.empty());
+  return why.empty() ? exported(framework_named(name), of.graph, plan, csv) : why.front();
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+TEST_CASE("a plan of even stages needs no layout") {
+  auto plan = llama8().plan({2, 4, 6, 9}, 4, 2, 2);
+  for (auto& stage : plan.stages) {
+    stage.sequence_parallel = true;
+    stage.zero = 1;
+    stage.recompute = plan::kRecomputeCore;
+  }
+  // Buckets of 25 MiB hold 6,553,600 gradients of four bytes.
+  CHECK(to("megatron", llama8(), plan) ==
+        "# Arguments for Megatron-LM's pretrain_gpt.py, on 16 processes\n"
+        "--num-layers 8\n--hidden-size 64\n--num-attention-heads 4\n--ffn-hidden-size 128\n"
+        "--group-query-attention\n--num-query-groups 2\n--max-position-embeddings 32\n"
+        "--position-embedding-type rope\n--normalization RMSNorm\n--swiglu\n--disable-bias-linear\n"
+        "--seq-length 32\n--vocab-size 512\n--make-vocab-size-divisible-by 1\n"
+        "--untie-embeddings-and-output-weights\n--attention-backend flash\n"
+        "--tensor-model-parallel-size 2\n--pipeline-model-parallel-size 4\n--sequence-parallel\n"
+        "--micro-batch-size 1\n--global-batch-size 64\n--recompute-granularity selective\n--bf16\n"
+        "--optimizer adam\n--use-distributed-optimizer\n--overlap-grad-reduce\n--ddp-bucket-size 6553600\n");
+}
+
+TEST_CASE("the shortest words for a split: first and last stage, virtual stages, else a layout") {
+  // Layers 1, 3, 3, 1.
+  const std::string ends = to("megatron", llama8(), llama8().plan({1, 4, 7, 9}, 4));
+  CHECK(says(ends, "--decoder-first-pipeline-num-layers 1\n--decoder-last-pipeline-num-layers 1\n"));
+  CHECK_FALSE(says(ends, "layout"));
+  const std::string two = to("megatron", llama8(), llama8().plan({5, 9}, 2));
+  CHECK(says(two, "--decoder-first-pipeline-num-layers 5\n--decoder-last-pipeline-num-layers 3\n"));
+  const std::string chunks = to("megatron", llama8(), llama8().plan({2, 4, 6, 9}, 2));
+  CHECK(says(chunks, "--pipeline-model-parallel-size 2\n--num-virtual-stages-per-pipeline-rank 2\n"));
+  const std::string uneven = to("megatron", llama8(), llama8().plan({1, 4, 6, 9}, 4));
+  CHECK(says(uneven, "--pipeline-model-parallel-layout \"Et|t*3|tt|ttL\"\n"));
+  const std::string alone = to("megatron", llama8(), llama8().plan({0, 4, 8, 9}, 4));
+  CHECK(says(alone, "--pipeline-model-parallel-layout \"E|(t*4|)*2,L\"\n"));
+  CHECK_FALSE(says(to("megatron", llama8(), llama8().plan({9}, 1)), "pipeline-model-parallel-layout"));
+}
+
+TEST_CASE("a layout that is read again has the plan's layers, for any cut") {
+  core::Random random(3);
+  for (int turn = 0; turn < 200; ++turn) {
+    std::vector<std::int32_t> cuts = {9};
+    for (std::int32_t part = 0; part < 9; ++part)
+      if (random.chance(0.4)) cuts.push_back(part);
+    std::ranges::sort(cuts);
+    const auto plan = llama8().plan(cuts, static_cast<int>(cuts.size()));
+    const std::string text = to("megatron", llama8(), plan);
+    const auto at = text.find("layout \"");
+    if (at == text.npos) continue;
+    const auto stages = parse_layout(text.substr(at + 8, text.find('"', at + 8) - at - 8));
+    REQUIRE(stages.size() == cuts.size());
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      // Layers are parts 1 to 8.
+      const std::int32_t from = s == 0 ? 1 : std::max(1, cuts[s - 1] + 1), to_part = std::min(8, cuts[s]);
+      CHECK(stages[s].layers == std::max(0, to_part - from + 1));
+    }
+  }
+}
+
+TEST_CASE("what a framework cannot do is refused by its name") {
+  const auto refused = [](const char* name, const plan::Plan& plan) { return to(name, llama8(), plan); };
+  auto plan = llama8().plan({4, 9}, 2);
+  // Two operators from the end of stage 0 to stage 1: layer 3 is cut.
+  auto cut = plan;
+  for (int i = 0; i < 2; ++i) {
+    auto& last = cut.stages[0].operators;
+    cut.stages[1].operators.insert(cut.stages[1].operators.begin(), last.back());
+    last.pop_back();
+  }
+  CHECK(refused("megatron", cut) ==
+        "Megatron-LM cannot cut inside layer 3: layer3.norm1 is in stage 0, layer3.down in stage 1");
+  CHECK(says(refused("torchtitan", cut), "torchtitan cannot cut inside layer 3"));
+
+  auto unequal = llama8().plan({4, 9}, 2, 2, 2);
+  unequal.stages[1].tensor_parallel = 4;
+  CHECK(refused("megatron", unequal) ==
+        "Megatron-LM has one tensor-parallel degree for all stages: 2 in stage 0, 4 in stage 1");
+  auto other = plan;
+  other.stages[1].micro_batch = 2;
+  CHECK(refused("megatron", other) ==
+        "Megatron-LM has one micro-batch for all stages: 1 in stage 0, 2 in stage 1");
+  other = plan;
+  other.stages[1].recompute = plan::kRecomputeLayers;
+  CHECK(refused("megatron", other) ==
+        "Megatron-LM has one recomputation for all stages: none in stage 0, layers in stage 1");
+  other = plan;
+  other.stages[0].k = other.stages[1].k = 2;
+  CHECK(refused("megatron", other) == "Megatron-LM has no kFkB: stage 0 has k = 2");
+  other = plan;
+  std::swap(other.stages[0].devices, other.stages[1].devices);
+  CHECK(refused("megatron", other).starts_with("Megatron-LM gives rank 0 the devices from 0 on"));
+  other = plan;
+  other.schedule = "gpipe";
+  CHECK(refused("megatron", other) == "Megatron-LM has the schedules 1f1b, interleaved_1f1b, not gpipe");
+  other.schedule = "pipedream";
+  CHECK(refused("megatron", other) == "Megatron-LM waits for all passes of an iteration: pipedream does not");
+  other = plan;
+  other.training.compression.gradients = 0.5;
+  CHECK(says(refused("megatron", other), "sends gradients and activations as they are"));
+  other = plan;
+  other.training.precision = plan::mixed_precision("bf16");
+  CHECK(refused("megatron", other) == "Megatron-LM trains in fp32, mixed_bf16, mixed_fp16; the plan in bf16");
+
+  auto shared = llama8().plan({4, 9}, 2, 2, 2);
+  CHECK(refused("deepspeed", shared) ==
+        "DeepSpeed does not divide operators in its pipelines: the plan has TP2");
+  for (auto& stage : shared.stages) stage.zero = 2;
+  CHECK(refused("megatron", shared) ==
+        "Megatron-LM shares state of replicas in pipelines as ZeRO 0 or 1, not ZeRO 2");
+  auto divided = llama8().plan({4, 9}, 2, 2, 1);
+  for (const OpId id : divided.stages[1].operators)
+    if (llama8().graph.op(id).name == "layer5.down") divided.stages[1].partition[id] = plan::Partition::whole;
+  CHECK(says(refused("megatron", divided),
+             "Megatron-LM divides operators by one rule: layer5.down is row where the plan has whole"));
+}
+
+TEST_CASE("branches are refused, and no plan is near") {
+  const auto graph = models::build("mmt", {{"layers", "1"}});
+  plan::Plan plan;
+  plan.model = {"mmt", {{"layers", "1"}}};
+  plan.stages.emplace_back();
+  for (std::size_t v = 0; v < graph.size(); ++v) plan.stages[0].operators.emplace_back(v);
+  plan.stages[0].devices = {DeviceId(0)};
+  const auto& megatron = framework_named("megatron");
+  CHECK(refusals(megatron, graph, plan, false) ==
+        std::vector<std::string>{
+            "Megatron-LM trains rows of layers: mmt is none, its layers are no single row, "
+            "numbered from 0: branch0.layer0 comes behind branch0"});
+  CHECK_FALSE(nearest(megatron, graph, plan));
+}
+
+TEST_CASE("torchtitan: modules of every stage, shards, and the schedule by name or as a file") {
+  auto plan = llama8().plan({2, 4, 6, 9}, 2, 2, 2);
+  for (auto& stage : plan.stages)
+    stage.zero = 3, stage.sequence_parallel = true, stage.recompute = plan::kRecomputeLayers;
+  const std::string text = to("torchtitan", llama8(), plan);
+  CHECK(says(
+      text,
+      "[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 2\n"
+      "tensor_parallel_degree = 2\nenable_sequence_parallel = true\nfsdp_reshard_after_forward = \"always\"\n"
+      "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+      "pipeline_parallel_microbatch_size = 1\n"
+      "module_fqns_per_model_part = [\n"
+      "    [\"tok_embeddings\", \"layers.0\", \"layers.1\"],\n"
+      "    [\"layers.2\", \"layers.3\"],\n"
+      "    [\"layers.4\", \"layers.5\"],\n"
+      "    [\"layers.6\", \"layers.7\", \"norm\", \"output\"]\n"
+      "]\n\n[activation_checkpoint]\nmode = \"full\"\n"));
+  CHECK(says(text, "local_batch_size = 32\nglobal_batch_size = 64\nseq_len = 32\n"));
+  CHECK(says(to("torchtitan", llama8(), plan, "order.csv"),
+             "pipeline_parallel_schedule = \"PipelineScheduleMulti\"\npipeline_parallel_schedule_csv = "
+             "\"order.csv\"\n"));
+  plan.schedule = "hanayo";
+  CHECK(to("torchtitan", llama8(), plan) ==
+        "torchtitan has no name for the schedule hanayo: hand its order over too (--csv FILE)");
+  for (auto& stage : plan.stages) stage.zero = 1;
+  CHECK(to("torchtitan", llama8(), plan) ==
+        "torchtitan shares state of replicas in pipelines as ZeRO 0 or 2 or 3, not ZeRO 1");
+}
+
+TEST_CASE("AutoModel's recipe, DeepSpeed's parts, PyTorch's split points") {
+  auto plan = llama8().plan({3, 9}, 2);
+  const std::string recipe = to("automodel", llama8(), plan);
+  CHECK(says(recipe, "  strategy: fsdp2\n  dp_size: 1\n  tp_size: 1\n  pp_size: 2\n"));
+  CHECK(says(recipe,
+             "    pp_schedule: 1F1B\n    pp_microbatch_size: 1\n    module_fqns_per_model_part: [\n"
+             "      [\"model.embed_tokens\", \"model.layers.0\", \"model.layers.1\", \"model.layers.2\", "
+             "\"model.rotary_emb\"],\n"));
+  // Embedding and 3 layers, then 5 layers and the head.
+  CHECK(says(
+      to("deepspeed", llama8(), plan),
+      "    \"stages\": 2,\n    \"layers\": \"embedding, 8 layers, head\",\n    \"parts\": [0, 4, 10],\n"));
+  CHECK(says(to("deepspeed", llama8(), plan), "\"gradient_accumulation_steps\": 64,"));
+  CHECK(says(to("pytorch", llama8(), plan),
+             "split_spec = {\n    \"model.layers.3\": SplitPoint.BEGINNING,\n}\n"));
+  CHECK(says(to("pytorch", llama8(), llama8().plan({8, 9}, 2)), "\"model.norm\": SplitPoint.BEGINNING"));
+  CHECK(says(to("pytorch", llama8(), llama8().plan({2, 4, 6, 9}, 2)), "ranks_of_stages = [0, 1, 0, 1]\n"));
+  const Case opt("opt",
+                 {{"layers", "2"}, {"hidden", "8"}, {"heads", "1"}, {"vocabulary", "16"}, {"sequence", "4"}});
+  CHECK(to("torchtitan", opt, opt.plan({1, 3}, 2)) ==
+        "torchtitan calls modules by names that are known here of llama alone: the plan's model is opt");
+  CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)), "# The model's own arguments are left to you: opt"));
+  CHECK_THROWS_WITH_AS(framework_named("megatrn"), "unknown framework 'megatrn'; did you mean 'megatron'?",
+                       core::BadInput);
+}
+
+TEST_CASE("an order handed over reads back with the plan's passes and no others") {
+  auto plan = llama8().plan({2, 4, 6, 9}, 2);
+  plan.training.mini_batch = 4;
+  const auto order = schedule::parse_schedule(order_csv(plan), "order.csv");
+  REQUIRE(order.ranks.size() == 2);
+  for (const auto& rank : order.ranks)  // two stages, four micro-batches, forward and backward
+    CHECK(std::ranges::count_if(rank, [](const auto& a) { return a.kind != schedule::ActionKind::idle; }) ==
+          2 * 4 * 2);
+}
+
+TEST_CASE("the nearest plan: cuts rounded to where most of a layer's work is") {
+  // Of layer 3 (norm, attention, sum, norm, gate, swiglu, down, sum) stage 0 keeps the first norm alone: it
+  // goes to 1.
+  auto plan = llama8().plan({4, 9}, 2);
+  auto& first = plan.stages[0].operators;
+  auto& second = plan.stages[1].operators;
+  while (llama8().graph.op(first.back()).name != "layer3.norm1") {
+    second.insert(second.begin(), first.back());
+    first.pop_back();
+  }
+  const auto next = nearest(framework_named("megatron"), llama8().graph, plan);
+  REQUIRE(next);
+  CHECK(next->stages[0].operators == llama8().plan({3, 9}, 2).stages[0].operators);
+  CHECK(next->planner == "nearest");
+}
+
+TEST_CASE("a plan of unlike degrees comes to the most common ones on the same devices") {
+  // 2 + 2 + 4 devices as TP2, TP2, TP1 x DP4: three ranks of TP2 do not divide eight devices; four ranks of
+  // them do.
+  auto plan = llama8().plan({2, 4, 9}, 3, 2);
+  plan.stages[2].devices.push_back(DeviceId(6));
+  plan.stages[2].devices.push_back(DeviceId(7));
+  CHECK_FALSE(nearest(framework_named("megatron"), llama8().graph, plan));
+  plan = llama8().plan({2, 4, 6, 9}, 4, 2);
+  plan.stages[3].tensor_parallel = 1;
+  plan.stages[3].micro_batch = 2;
+  plan.stages[3].recompute = plan::kRecomputeStage;
+  const auto next = nearest(framework_named("megatron"), llama8().graph, plan);
+  REQUIRE(next);
+  for (const auto& stage : next->stages) {
+    CHECK(stage.tensor_parallel == 2);
+    CHECK(stage.replicas() == 1);
+    CHECK(stage.micro_batch == 1);
+    CHECK(stage.recompute == plan::kRecomputeLayers);
+  }
+  const auto spread = nearest(framework_named("deepspeed"), llama8().graph, plan);
+  REQUIRE(spread);
+  CHECK(spread->stages[0].tensor_parallel == 1);
+  CHECK(spread->stages[0].replicas() == 2);
+}
+
+TEST_CASE("of random cuts the nearest plan is valid and taken; of one that is taken it is the plan itself") {
+  core::Random random(11);
+  const auto cluster = cluster::load_cluster("8xH100").first(4);
+  std::size_t mended_plans = 0;
+  for (int turn = 0; turn < 200; ++turn) {
+    auto plan = llama8().plan({2, 4, 6, 9}, 4);
+    std::vector<int> ends = {static_cast<int>(llama8().graph.size())};
+    for (int i = 0; i < 3; ++i)
+      ends.push_back(random.between(1, static_cast<int>(llama8().graph.size()) - 1));
+    std::ranges::sort(ends);
+    int from = 0;
+    for (std::size_t s = 0; s < 4; ++s) {
+      plan.stages[s].operators.clear();
+      for (; from < ends[s]; ++from) plan.stages[s].operators.emplace_back(static_cast<std::size_t>(from));
+    }
+    if (!plan::structural_violations(llama8().graph, cluster, plan).empty()) continue;
+    for (const Framework& framework : catalogue()) {
+      CAPTURE(framework.name);
+      const auto next = nearest(framework, llama8().graph, plan);
+      REQUIRE(next);
+      CHECK(plan::structural_violations(llama8().graph, cluster, *next).empty());
+      const auto again = nearest(framework, llama8().graph, *next);
+      REQUIRE(again);
+      for (std::size_t s = 0; s < 4; ++s) CHECK(again->stages[s].operators == next->stages[s].operators);
+      ++mended_plans;
+    }
+  }
+  CHECK(mended_plans > 400);
+}
