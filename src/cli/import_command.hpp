@@ -24,6 +24,7 @@ struct ImportOutputs {
 void add_import_pipedream(CLI::App& import, Action& action);
 void add_import_piper(CLI::App& import, Action& action);
 void add_import_kernels(CLI::App& import, Action& action);
+void add_import_megatron(CLI::App& import, Action& action);
 void add_import_hf(CLI::App& import, Action& action);
 
 }  // namespace penstock::cli

@@ -29,6 +29,40 @@ expect 0 "host " "$penstock" devices
 expect 0 '"name": "host"' "$penstock" devices --json
 expect 0 "70553.7 M parameters" "$penstock" model llama -p size=llama3-70b
 expect 11 "parameter size: expected one of llama3-8b" "$penstock" model llama -p size=llama4
+
+# Frameworks: a Hugging Face config in, Megatron-LM's arguments out and in again; what cannot be said is refused by name.
+configs=$(realpath "$clusters/../../tests/frameworks/configs")
+expect 0 "name: llama" "$penstock" import hf "$configs/llama3_8b.json" --tokens 4096
+expect 0 "reference.yaml: LlamaForCausalLM as the zoo's llama, 260 operators, 8030261248 parameters" \
+  "$penstock" import hf "$configs/llama3_8b.json" --tokens 4096 -o reference.yaml
+expect 0 "8030.3 M parameters" "$penstock" model reference.yaml
+expect 0 "llama: 260 operators" "$penstock" model "$configs/llama3_8b.json" -p sequence=64
+expect 11 "mixtral_8x7b.json:4: model_type: 'mixtral' routes tokens to experts" "$penstock" model "$configs/mixtral_8x7b.json"
+expect 11 "is not known of gpt2" "$penstock" import hf <(sed 's/n_ctx/n_contexts/' "$configs/gpt2.json") -o none.yaml
+expect 11 "unknown parameter 'layer'" "$penstock" model reference.yaml -p layer=2
+[[ -e none.yaml ]] && fail "a refused config left a file"
+cp "$configs/llama3_70b.json" config.json
+from_config=("$penstock" plan --model config.json -p sequence=8192 --precision mixed_bf16 --optimizer adam --gpus 8xH100x12
+  --mini-batch 128 --planner megatron -o big.yaml)
+expect 0 "PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1: 14.9 samples/s" "${from_config[@]}"  # as README.md shows it
+expect 0 "Et*13|t*14|(t*13|)*2,t*14|t*13L" "$penstock" export big.yaml --to megatron --nearest run.yaml
+expect 21 "Megatron-LM cannot cut inside layer 13: layer13.norm1 is in stage 0, layer13.add1 in stage 1" \
+  "$penstock" export big.yaml --to megatron -o none.txt
+[[ -e none.txt ]] && fail "a refused plan was handed over"
+expect 0 "" "$penstock" export run.yaml --to megatron -o run.sh
+expect 0 "back.yaml: llama, 70553.7 M parameters, PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1" \
+  "$penstock" import megatron run.sh --gpus 8xH100x12 -o back.yaml
+expect 0 "samples/s" "$penstock" simulate back.yaml
+expect 0 "ZeRO 0 or 2 or 3, not ZeRO 1" "$penstock" export run.yaml --to torchtitan --nearest titan.yaml
+expect 0 "" "$penstock" export titan.yaml --to torchtitan --csv order.csv -o titan.toml
+expect 0 'pipeline_parallel_schedule_csv = "order.csv"' cat titan.toml
+expect 0 "makespan" "$penstock" schedule order.csv
+expect 10 "Megatron-LM reads no order of passes from a file" "$penstock" export run.yaml --to megatron --csv order.csv
+expect 10 "'megatrn' is unknown; did you mean 'megatron'?" "$penstock" export run.yaml --to megatrn
+expect 11 "num_layers: is not given" "$penstock" import megatron /dev/null --gpus 8xH100 -p vocabulary=8 -o none.yaml
+expect 21 "case_study is none" "$penstock" export plan.yaml --to megatron
+expect 0 "8xH100x4-rails" "$penstock" clusters 8xH100x4-rails
+expect 11 "expected 1 to 8 H100 per node" "$penstock" plan --model dlrm --gpus 16xH100 --mini-batch 64
 expect 0 "samples/s" "$penstock" simulate plan.yaml --svg t.svg --perfetto t.json
 expect 0 "samples/s" "$penstock" simulate plan.yaml --perfetto t.pftrace
 [[ -s t.svg && $(head -c 1 t.json) == "{" && $(head -c 1 t.pftrace | od -An -tx1) == *0a ]] ||
@@ -62,7 +96,7 @@ expect 10 "alpa_inter" "${plan[@]}" --planner alpa_intra
 
 # A word that is no command; what was printed and did not arrive; files that are none.
 expect 10 "'simulat' is no command; did you mean 'simulate'?" "$penstock" simulat plan.yaml
-expect 10 "'graph' is no command; expected one of pipedream-graph, piper-json, kernels" "$penstock" import graph
+expect 10 "'graph' is no command; expected one of hf, megatron, pipedream-graph, piper-json, kernels" "$penstock" import graph
 expect 10 "PLAN is required" "$penstock" simulate
 if [[ -w /dev/full ]]; then
   expect 11 "cannot write to standard output" bash -c '"$1" models >/dev/full' - "$penstock"

@@ -1,0 +1,75 @@
+// penstock import megatron: a launch script's model and degrees become a plan.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "import_command.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/frameworks/from_megatron.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/strategy.hpp"
+#include "penstock/plan/violations.hpp"
+#include "plan_input.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct ImportMegatronFlags {
+  std::string file, output;
+  ModelFlags model;  ///< parameters only
+  ClusterFlags cluster;
+};
+
+core::ExitCode run(const ImportMegatronFlags& flags) {
+  plan::ClusterRef ref = flags.cluster.ref();
+  const cluster::Cluster cluster = experiment::load_cluster(ref);
+  ref.devices = static_cast<int>(cluster.size());
+  frameworks::MegatronRun read = frameworks::from_megatron(core::read_file(flags.file), flags.file, ref,
+                                                           ref.devices, flags.model.ref().parameters);
+  const graph::OpGraph graph = models::build(read.plan.model.name, read.plan.model.parameters);
+  if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
+    refuse(flags.file, violations);
+  const cost::AnalyticCosts costs;
+  derive_in_flight({graph, cluster, costs, read.plan.training}, read.plan, flags.file);
+  core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, read.plan)));
+  if (!read.unread.empty()) say(fmt::format("not read: {}\n", fmt::join(read.unread, ", ")));
+  print(fmt::format("{}: {}, {:.1f} M parameters, {}\n", flags.output, graph.name(),
+                    static_cast<double>(graph.parameters()) * 1e-6,
+                    plan::in_words(plan::strategy(read.plan, plan::StageGraph(graph, read.plan).depth()))));
+  return core::ExitCode::done;
+}
+
+}  // namespace
+
+void add_import_megatron(CLI::App& import, Action& action) {
+  auto* command = import.add_subcommand("megatron", "Read the arguments of a Megatron-LM run.");
+  command->footer(
+      "Reads a bash script with arguments of pretrain_gpt.py, or a YAML file that gives the same names, and "
+      "writes a plan: "
+      "model, tensor-, pipeline- and data-parallel degrees, virtual stages, layout, batches, recomputation, "
+      "sequence "
+      "parallelism, distributed optimizer, precision. Arguments that would be another computation (experts, "
+      "context "
+      "parallelism, 8-bit numbers) are refused; those that were not asked for are told of.\n\n"
+      "Examples:\n"
+      "  penstock import megatron train.sh --gpus 8xH100x4 -p vocabulary=128256 -o plan.yaml\n"
+      "  penstock simulate plan.yaml");
+  auto flags = std::make_shared<ImportMegatronFlags>();
+  command->add_option("file", flags->file, "the script, or a file that ends in .yaml")
+      ->required()
+      ->type_name("FILE");
+  command
+      ->add_option("-p,--parameter", flags->model.parameters,
+                   "a parameter of the model, in place of what the file says")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  flags->cluster.add(*command, true);
+  command->add_option("-o,--output", flags->output, "write the plan file here")
+      ->required()
+      ->type_name("FILE");
+  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+}
+
+}  // namespace penstock::cli

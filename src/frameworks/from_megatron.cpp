@@ -1,0 +1,138 @@
+#include "penstock/frameworks/from_megatron.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "megatron_run.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/frameworks/layer_row.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+using plan::Plan;
+
+/// Arguments that make another computation, unless their value says that they do nothing.
+struct Foreign {
+  const char* name;
+  const char* none;
+  const char* what;
+};
+constexpr Foreign kForeign[] = {
+    {"num_experts", "", "experts"},
+    {"num_moe_experts", "", "experts"},
+    {"expert_model_parallel_size", "1", "experts"},
+    {"context_parallel_size", "1", "context parallelism"},
+    {"multi_latent_attention", "false", "latent attention"},
+    {"mtp_num_layers", "0", "multi-token prediction"},
+    {"fp8_format", "", "8-bit numbers"},
+    {"fp8", "", "8-bit numbers"},
+    {"use_megatron_fsdp", "false", "Megatron-FSDP"},
+    {"use_custom_fsdp", "false", "Megatron-FSDP"},
+    {"use_torch_fsdp2", "false", "FSDP"},
+    {"squared_relu", "false", "squared ReLU"},
+    {"account_for_embedding_in_pipeline_split", "false", "an embedding that counts as a layer"},
+    {"account_for_loss_in_pipeline_split", "false", "a loss that counts as a layer"},
+    {"window_size", "", "windows of attention"},
+};
+
+void refuse_foreign(MegatronArguments& args) {
+  for (const Foreign& each : kForeign)
+    if (args.has(each.name) && args.text(each.name, "") != each.none)
+      args.fail(each.name, fmt::format("{}: no plan states this", each.what));
+}
+
+plan::Recomputation read_recomputation(MegatronArguments& args) {
+  using enum plan::Recomputation::Of;
+  const bool old = args.flag("recompute_activations") || args.flag("checkpoint_activations");
+  const std::string of = args.word("recompute_granularity", {"none", "full", "selective"}, old ? "selective" : "none");
+  if (of == "none") return {};
+  if (of == "selective") {
+    if (args.text("recompute_modules", "core_attn") != "core_attn")
+      args.fail("recompute_modules", "expected core_attn: no plan computes other modules alone again");
+    return plan::kRecomputeCore;
+  }
+  const bool block = args.word("recompute_method", {"uniform", "block"}, "uniform") == "block";
+  const std::int64_t count = args.count("recompute_num_layers", 1);
+  if (block) return {layers, false, count};
+  if (count > 1) args.fail("recompute_num_layers", "expected 1: no plan computes several layers again together");
+  return plan::kRecomputeLayers;
+}
+
+plan::Training read_training(MegatronArguments& args, std::int64_t replicas) {
+  plan::Training out{args.count("global_batch_size")};
+  const std::string optimizer = args.word("optimizer", {"adam", "sgd"}, "adam");
+  out.optimizer = optimizer == "adam"                               ? plan::Optimizer::adam
+                  : args.text("sgd_momentum", "0.9") == "0" ? plan::Optimizer::sgd
+                                                            : plan::Optimizer::momentum;
+  const bool half = args.flag("bf16") || args.flag("fp16");
+  if (half) out.precision = plan::mixed_precision(args.flag("bf16") ? "mixed_bf16" : "mixed_fp16");
+  constexpr std::int64_t kBucket = 40'000'000, kPerReplica = 1'000'000;  // gradients
+  const std::int64_t numbers = args.count("ddp_bucket_size", std::max(kBucket, kPerReplica * replicas));
+  const std::int64_t bytes = args.flag("fp16") && !args.flag("accumulate_allreduce_grads_in_fp32") ? 2 : 4;
+  out.bucket = args.flag("overlap_grad_reduce") ? core::Bytes(std::min(numbers, std::int64_t{1} << 50) * bytes) : core::Bytes(0);
+  return out;
+}
+
+/// Operators of the row's parts, dealt to the stages.
+void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, Plan& plan) {
+  const auto read = layer_row(graph);
+  const auto* row = std::get_if<LayerRow>(&read);
+  core::require(row != nullptr, "decoders of the zoo are rows of layers");
+  std::int32_t end = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::int32_t begin = end;
+    end += static_cast<std::int32_t>(stages[s].layers) + (stages[s].embedding ? 1 : 0) + (stages[s].loss ? 1 : 0);
+    for (std::size_t v = 0; v < graph.size(); ++v)
+      if (row->part_of[v] >= begin && row->part_of[v] < end) plan.stages[s].operators.emplace_back(v);
+  }
+}
+
+struct Degrees {
+  std::int64_t tensor, ranks, data;
+};
+
+Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
+  Degrees out{args.count("tensor_model_parallel_size", 1), args.count("pipeline_model_parallel_size", 1), 1};
+  if (out.tensor > devices || out.ranks > devices || devices % (out.tensor * out.ranks) != 0)
+    args.fail("pipeline_model_parallel_size",
+              fmt::format("{} devices are not replicas of TP{} x PP{}", devices, out.tensor, out.ranks));
+  out.data = devices / (out.tensor * out.ranks);
+  return out;
+}
+
+}  // namespace
+
+MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
+                          std::int64_t devices, const std::map<std::string, std::string>& given) {
+  MegatronArguments args = read_megatron_arguments(text, file);
+  refuse_foreign(args);
+  const Degrees degrees = read_degrees(args, devices);
+  Plan plan;
+  plan.model = read_megatron_model(args, degrees.tensor, given);
+  plan.training = read_training(args, degrees.data);
+  if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
+  plan.cluster = cluster;
+  plan.planner = "Megatron-LM";
+  const graph::OpGraph graph = models::build(plan.model.name, plan.model.parameters);
+  const auto stages = read_megatron_stages(args, args.count("num_layers"), degrees.ranks);
+  plan.stages.resize(stages.size());
+  plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";
+  deal(graph, stages, plan);
+  const plan::Recomputation recompute = read_recomputation(args);
+  const std::int64_t micro_batch = args.count("micro_batch_size"), size = degrees.tensor * degrees.data;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    plan::Stage& stage = plan.stages[s];
+    const auto rank = static_cast<std::int64_t>(s) % degrees.ranks;
+    for (std::int64_t d = 0; d < size; ++d) stage.devices.emplace_back(static_cast<std::size_t>(rank * size + d));
+    stage.micro_batch = micro_batch * degrees.data;
+    stage.tensor_parallel = static_cast<int>(degrees.tensor);
+    stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing ? recompute : plan::Recomputation{};
+    stage.zero = degrees.data > 1 && args.flag("use_distributed_optimizer") ? 1 : 0;
+    stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
+  }
+  return {std::move(plan), args.unread()};
+}
+
+}  // namespace penstock::frameworks

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "megatron_run.hpp"
+
+namespace penstock::frameworks {
+namespace {
+
+/// `all` in equal shares; refused where they do not divide, and where nothing is left for a share.
+std::int64_t share(MegatronArguments& args, std::string_view name, std::int64_t all, std::int64_t parts,
+                   const char* what) {
+  if (parts < 1 || all < parts || all % parts != 0) args.fail(name, fmt::format("{} {} are not {} equal shares", all, what, parts));
+  return all / parts;
+}
+
+/// [rank] layers where no layout says so: even, but for the first and the last rank if they are given.
+std::vector<std::int64_t> layers_of_ranks(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
+  const char* const first_name = args.has("decoder_first_pipeline_num_layers") ? "decoder_first_pipeline_num_layers"
+                                                                               : "num_layers_in_first_pipeline_stage";
+  const char* const last_name = args.has("decoder_last_pipeline_num_layers") ? "decoder_last_pipeline_num_layers"
+                                                                             : "num_layers_in_last_pipeline_stage";
+  const bool first = args.has(first_name), last = args.has(last_name);
+  std::int64_t left = layers, others = ranks;
+  if (first) left -= args.count(first_name), --others;
+  if (last) left -= args.count(last_name), --others;
+  std::int64_t each = 0;
+  if (others > 0)
+    each = share(args, first ? first_name : last ? last_name : "num_layers", left, others, "layers");
+  else if (left != 0)
+    args.fail(first_name, fmt::format("first and last stage leave {} layers", left));
+  std::vector<std::int64_t> out(static_cast<std::size_t>(ranks), each);
+  if (first) out.front() = args.count(first_name);
+  if (last) out.back() = args.count(last_name);
+  return out;
+}
+
+std::int64_t virtual_stages(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
+  if (args.has("num_layers_per_virtual_pipeline_stage")) {
+    const auto each = args.count("num_layers_per_virtual_pipeline_stage");
+    return share(args, "num_layers_per_virtual_pipeline_stage", share(args, "num_layers", layers, ranks, "layers"),
+                 each, "layers of a rank");
+  }
+  return args.count("num_virtual_stages_per_pipeline_rank", args.count("virtual_pipeline_model_parallel_size", 1));
+}
+
+std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
+  constexpr std::string_view kName = "pipeline_model_parallel_layout";
+  std::vector<StageLayers> out;
+  try {
+    out = parse_layout(args.text(kName, ""));
+  } catch (const core::BadInput& e) {
+    args.fail(kName, e.what());
+  }
+  std::int64_t counted = 0;
+  for (const StageLayers& stage : out) {
+    counted += stage.layers;
+    if (stage.predictors > 0) args.fail(kName, "multi-token prediction (m): no plan states this");
+    if (stage == StageLayers{}) args.fail(kName, "a stage is empty: no plan states this");
+  }
+  if (counted != layers) args.fail(kName, fmt::format("has {} layers, the model {}", counted, layers));
+  if (static_cast<std::int64_t>(out.size()) % ranks != 0)
+    args.fail(kName, fmt::format("has {} stages, which are not equally many on {} ranks", out.size(), ranks));
+  return out;
+}
+
+}  // namespace
+
+std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
+  if (args.has("pipeline_model_parallel_layout")) return given_layout(args, layers, ranks);
+  const auto of_rank = layers_of_ranks(args, layers, ranks);
+  const std::int64_t chunks = virtual_stages(args, layers, ranks);
+  std::vector<StageLayers> out;
+  for (std::int64_t v = 0; v < chunks; ++v)
+    for (const std::int64_t count : of_rank)
+      out.push_back({false, share(args, "num_virtual_stages_per_pipeline_rank", count, chunks, "layers of a rank"), 0, false});
+  out.front().embedding = out.back().loss = true;
+  return out;
+}
+
+}  // namespace penstock::frameworks
