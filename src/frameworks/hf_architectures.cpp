@@ -36,9 +36,10 @@ void demand_whole_attention(ConfigKeys& keys, std::int64_t tokens) {
   if (!window) return;
   const std::int64_t size = window->integer(1, std::int64_t{1} << 31);
   if (size < tokens)
-    window->fail(fmt::format("attention sees {} tokens of {}, where the zoo's sees all: take samples of {} tokens "
-                             "or fewer (--tokens {}; of --model, -p sequence={})",
-                             size, tokens, size, size, size));
+    window->fail(
+        fmt::format("attention sees {} tokens of {}, where the zoo's sees all: take samples of {} tokens "
+                    "or fewer (--tokens {}; of --model, -p sequence={})",
+                    size, tokens, size, size, size));
 }
 
 /// What Llama, Mistral and Qwen have in common.
@@ -66,12 +67,13 @@ void read_llama(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 }
 
 void read_mistral(ConfigKeys& keys, Tokens tokens, Parameters& out) {
-  constexpr std::int64_t kPositions = 4096 * 32;
+  constexpr std::int64_t kPositions = 131'072;
   read_rotary_decoder(keys, tokens, out, kPositions, 0);
   demand_whole_attention(keys, std::stoll(out["sequence"]));
 }
 
-/// Qwen's windows are off unless switched on; the layers that would have one are told in words or by a number.
+/// Qwen's windows are off unless switched on; the layers that would have one are told in words or by a
+/// number.
 void read_qwen_windows(ConfigKeys& keys, std::int64_t tokens) {
   keys.pass({"max_window_layers"});
   if (keys.flag("use_sliding_window", false))
@@ -142,7 +144,8 @@ void read_opt(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   set(keys, out, "feed_forward", "ffn_dim");
   const std::int64_t hidden = keys.count("hidden_size");
   if (keys.count("word_embed_proj_dim", hidden) != hidden)
-    keys.fail("word_embed_proj_dim", fmt::format("expected {}: the zoo's embeddings are not projected", hidden));
+    keys.fail("word_embed_proj_dim",
+              fmt::format("expected {}: the zoo's embeddings are not projected", hidden));
   set_positions(keys, tokens, out, "max_position_embeddings");
   out["tied_head"] = yes(keys.flag("tie_word_embeddings", true));
   out["attention"] = "flash";
@@ -155,7 +158,8 @@ void read_bert(ConfigKeys& keys, Tokens tokens, Parameters& out) {
   keys.demand("add_cross_attention", false, false, "the zoo's encoder reads nothing beside its own tokens");
   keys.pass({"tie_word_embeddings", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
              "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
-  if (keys.count("type_vocab_size", 2) != 2) keys.fail("type_vocab_size", "expected 2, as the zoo's segments");
+  if (keys.count("type_vocab_size", 2) != 2)
+    keys.fail("type_vocab_size", "expected 2, as the zoo's segments");
   set(keys, out, "vocabulary", "vocab_size");
   set(keys, out, "hidden", "hidden_size");
   set(keys, out, "layers", "num_hidden_layers");
@@ -167,7 +171,9 @@ void read_bert(ConfigKeys& keys, Tokens tokens, Parameters& out) {
 
 /// Classes are those that the config names, of which there are two unless it says so.
 void read_vit(ConfigKeys& keys, Tokens tokens, Parameters& out) {
-  if (tokens) keys.fail("image_size", "an image has as many tokens as patches and one: no other number can be asked for");
+  if (tokens)
+    keys.fail("image_size",
+              "an image has as many tokens as patches and one: no other number can be asked for");
   keys.demand("hidden_act", kGelu, "gelu");
   keys.demand("qkv_bias", true, true, "the zoo's attention has biases");
   keys.pass({"encoder_stride", "pooler_act", "pooler_output_size"});
@@ -193,7 +199,11 @@ const std::vector<HfArchitecture>& hf_architectures() {
       {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2},
       {"gpt_neox", "gpt_neox", {"GPTNeoXForCausalLM"}, "", read_gpt_neox},
       {"opt", "opt", {"OPTForCausalLM"}, "", read_opt},
-      {"bert", "bert", {"BertModel", "BertForMaskedLM", "BertForPreTraining"}, "the encoder and its pooler, without a task's head", read_bert},
+      {"bert",
+       "bert",
+       {"BertModel", "BertForMaskedLM", "BertForPreTraining"},
+       "the encoder and its pooler, without a task's head",
+       read_bert},
       {"vit", "vit", {"ViTForImageClassification"}, "", read_vit},
   };
   return all;

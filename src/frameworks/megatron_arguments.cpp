@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
+#include <sstream>
 
 #include "penstock/core/yaml.hpp"
 
@@ -13,7 +13,7 @@ namespace penstock::frameworks {
 namespace {
 
 constexpr std::int64_t kMostCounted = (std::int64_t{1} << 31) - 1;  // products of two stay numbers
-constexpr std::size_t kLongestWord = std::size_t{1} << 20;            // variables may grow in one another
+constexpr std::size_t kLongestWord = std::size_t{1} << 20;          // variables may grow in one another
 
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -51,7 +51,8 @@ class Script {
   void add(char c) {
     if (!open_) word_ = {"", line_};
     open_ = true;
-    if (word_.text.size() == kLongestWord) throw core::BadInput({file_, line_, ""}, "a word of more than 1 MiB");
+    if (word_.text.size() == kLongestWord)
+      throw core::BadInput({file_, line_, ""}, "a word of more than 1 MiB");
     word_.text += c;
   }
 
@@ -63,8 +64,8 @@ class Script {
   /// An assignment is remembered; several arguments in one variable are words of their own.
   void take(Word word) {
     const std::size_t equals = word.text.find('=');
-    const bool assignment = equals != word.text.npos && equals > 0 &&
-                            std::ranges::all_of(word.text.substr(0, equals), in_name);
+    const bool assignment =
+        equals != word.text.npos && equals > 0 && std::ranges::all_of(word.text.substr(0, equals), in_name);
     if (assignment) {
       variables_[word.text.substr(0, equals)] = word.text.substr(equals + 1);
       word.text.erase(0, equals + 1);
@@ -73,8 +74,8 @@ class Script {
       if (!assignment) words_.push_back(std::move(word));
       return;
     }
-    for (const auto part : word.text | std::views::split(' '))
-      if (std::string text(part.begin(), part.end()); !text.empty()) words_.push_back({std::move(text), word.line});
+    std::istringstream parts(word.text);
+    for (std::string part; parts >> part;) words_.push_back({part, word.line});
   }
 
   void skip_comment() {
@@ -215,7 +216,7 @@ std::int64_t MegatronArguments::count(std::string_view name, std::int64_t otherw
 
 std::string MegatronArguments::word(std::string_view name, const std::vector<std::string>& known,
                                     const std::string& otherwise) {
-  const std::string given = text(name, otherwise);
+  std::string given = text(name, otherwise);
   if (std::ranges::count(known, given) == 0)
     fail(name, fmt::format("expected {}, found '{}'", fmt::join(known, " or "), given));
   return given;

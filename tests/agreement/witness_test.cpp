@@ -48,7 +48,8 @@ void check_zoo(const std::vector<std::size_t>& sizes, const std::vector<const ch
   const auto summit = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   const cost::AnalyticCosts costs;
   for (const auto& info : models::catalogue()) {
-    if (info.name == "inception_v3" || info.name == "gpt" || info.name == "opt" || info.name == "llama")
+    if (info.name == "inception_v3" || info.name == "gpt" || info.name == "opt" || info.name == "llama" ||
+        info.name == "gpt_neox")
       continue;  // long searches
     const auto graph = models::build(info.name);
     for (std::size_t devices : sizes) {
