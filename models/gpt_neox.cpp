@@ -1,4 +1,5 @@
-// GPT-NeoX's decoder: rotary positions, attention and feed-forward side by side, a head of its own; no dropout.
+// GPT-NeoX's decoder: rotary positions, attention and feed-forward side by side, a head of its own; no
+// dropout.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -27,9 +28,10 @@ graph::OpGraph build_gpt_neox(const Parameters& p) {
                      hidden = p.integer("hidden", 1, kWidest),
                      sequence = p.integer("sequence", 1, 16 * kWidest),
                      given = p.integer("feed_forward", 0, 4 * kWidest);
-  const NeoxSizes sizes{p.heads("heads", hidden), given > 0 ? given : 4 * hidden,
-                    p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain,
-                    p.flag("parallel")};
+  const NeoxSizes sizes{
+      p.heads("heads", hidden), given > 0 ? given : 4 * hidden,
+      p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain,
+      p.flag("parallel")};
   Layers net(p.model(), p.element_bytes());
   Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
   const std::int64_t layers = p.integer("layers", 1, kDeepest);
@@ -41,31 +43,34 @@ graph::OpGraph build_gpt_neox(const Parameters& p) {
 }
 
 SizeInfo neox_size(const std::string& name, const std::string& layers, const std::string& hidden,
-              const std::string& heads, const std::string& vocabulary) {
+                   const std::string& heads, const std::string& vocabulary) {
   return {name, {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"vocabulary", vocabulary}}};
 }
 
 }  // namespace
 
-// A quarter of a head's width is turned by its position (rotary_pct); queries and keys are written anew all the
-// same, which is what rotary positions cost here.
+// A quarter of a head's width is turned by its position (rotary_pct); queries and keys are written anew all
+// the same, which is what rotary positions cost here.
 ModelInfo gpt_neox() {
-  return {"gpt_neox",
-          "decoder with rotary positions, whose layers run attention and feed-forward side by side",
-          "Black et al., GPT-NeoX-20B, 2022, section 2.1; Biderman et al., Pythia, 2023, table 1",
-          {{"vocabulary", "50432", "tokens known, padded as the checkpoint's"},
-           {"sequence", "2048", "tokens of a sample"},
-           {"layers", "44", "decoder layers"},
-           {"hidden", "6144", "width of a token"},
-           {"heads", "64", "attention heads; divides hidden"},
-           {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
-           {"parallel", "yes", "yes: both branches of a layer read its input; no: one after the other"},
-           {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"},
-           {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
-           {"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"}},
-          build_gpt_neox,
-          {neox_size("gpt-neox-20b", "44", "6144", "64", "50432"), neox_size("pythia-1b", "16", "2048", "8", "50304"),
-           neox_size("pythia-6.9b", "32", "4096", "32", "50432"), neox_size("pythia-12b", "36", "5120", "40", "50688")}};
+  return {
+      "gpt_neox",
+      "decoder with rotary positions, whose layers run attention and feed-forward side by side",
+      "Black et al., GPT-NeoX-20B, 2022, section 2.1; Biderman et al., Pythia, 2023, table 1",
+      {{"vocabulary", "50432", "tokens known, padded as the checkpoint's"},
+       {"sequence", "2048", "tokens of a sample"},
+       {"layers", "44", "decoder layers"},
+       {"hidden", "6144", "width of a token"},
+       {"heads", "64", "attention heads; divides hidden"},
+       {"feed_forward", "0", "width between a layer's two dense layers; 0: four times hidden"},
+       {"parallel", "yes", "yes: both branches of a layer read its input; no: one after the other"},
+       {"attention", "flash", "flash, which never stores its scores; or plain, which runs kernel by kernel"},
+       {"loss", "no", "yes: ends in the softmax over the vocabulary that a cross entropy needs"},
+       {"tied_head", "no", "yes: the head uses the token embedding's weights; no: it has its own"}},
+      build_gpt_neox,
+      {neox_size("gpt-neox-20b", "44", "6144", "64", "50432"),
+       neox_size("pythia-1b", "16", "2048", "8", "50304"),
+       neox_size("pythia-6.9b", "32", "4096", "32", "50432"),
+       neox_size("pythia-12b", "36", "5120", "40", "50688")}};
 }
 
 }  // namespace penstock::models

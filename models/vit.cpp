@@ -1,4 +1,5 @@
-// Vision Transformer: patches and a class token through an encoder; its first token is classified. No dropout.
+// Vision Transformer: patches and a class token through an encoder; its first token is classified. No
+// dropout.
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
@@ -6,8 +7,8 @@
 namespace penstock::models {
 namespace {
 
-/// One convolution as wide as its stride, a class token before the patches, and learned positions. The class token is
-/// the one row of a table, as a tensor of parameters is read.
+/// One convolution as wide as its stride, a class token before the patches, and learned positions. The class
+/// token is the one row of a table, as a tensor of parameters is read.
 Tensor embed_image(Layers& net, std::int64_t resolution, std::int64_t patch, std::int64_t hidden) {
   const Tensor image = net.input("image.input", {3, resolution, resolution});
   const Tensor grid = net.conv2d("patch.embedding", image, hidden, {{patch, patch}, {patch, patch}}, true);
@@ -15,25 +16,27 @@ Tensor embed_image(Layers& net, std::int64_t resolution, std::int64_t patch, std
   const Tensor rows = net.view("patch.rows", grid, {patches, hidden});
   const Tensor first = net.embedding("class.embedding", net.indices("class.input", 1), {1, hidden});
   const Tensor tokens = net.concat("embedding.tokens", {first, rows}, 0);
-  const Tensor places = net.embedding("position.embedding", net.indices("position.input", patches + 1),
-                                      {patches + 1, hidden});
+  const Tensor places =
+      net.embedding("position.embedding", net.indices("position.input", patches + 1), {patches + 1, hidden});
   return net.add("embedding.sum", {tokens, places});
 }
 
 /// Norms stand before attention and feed-forward, inside the residual branch.
-Tensor vit_layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads, std::int64_t width,
-             const std::string& attention) {
+Tensor vit_layer(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
+                 std::int64_t width, const std::string& attention) {
   const Tensor attended =
       self_attention(net, name + ".attention", net.layer_norm(name + ".norm1", x), heads, attention);
   const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor fed = feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, Activation::gelu);
+  const Tensor fed =
+      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), width, Activation::gelu);
   return net.add(name + ".add2", {middle, fed});
 }
 
 graph::OpGraph build_vit(const Parameters& p) {
   const std::int64_t resolution = p.integer("resolution", 1, 4096), patch = p.integer("patch", 1, 4096),
                      hidden = p.integer("hidden", 1, kWidest), heads = p.heads("heads", hidden),
-                     given = p.integer("feed_forward", 0, 4 * kWidest), width = given > 0 ? given : 4 * hidden;
+                     given = p.integer("feed_forward", 0, 4 * kWidest),
+                     width = given > 0 ? given : 4 * hidden;
   if (patch > resolution) p.fail("patch", "at most the resolution " + std::to_string(resolution));
   if (resolution / patch > 256) p.fail("patch", "at most 256 x 256 patches");
   const std::string attention = read_attention(p);
@@ -48,7 +51,7 @@ graph::OpGraph build_vit(const Parameters& p) {
 }
 
 SizeInfo vit_size(const std::string& name, const std::string& layers, const std::string& hidden,
-              const std::string& heads) {
+                  const std::string& heads) {
   return {name, {{"layers", layers}, {"hidden", hidden}, {"heads", heads}}};
 }
 

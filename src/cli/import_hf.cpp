@@ -17,11 +17,12 @@ struct ImportHfFlags {
 
 core::ExitCode run(const ImportHfFlags& flags) {
   const auto tokens = flags.tokens > 0 ? std::optional(flags.tokens) : std::nullopt;
-  const frameworks::HfModel read = frameworks::parse_hf_config(core::read_file(flags.file), flags.file, tokens);
+  const frameworks::HfModel read =
+      frameworks::parse_hf_config(core::read_file(flags.file), flags.file, tokens);
   const graph::OpGraph model = models::build(read.model.name, read.model.parameters);
   for (const std::string& note : read.notes) say(note + "\n");
-  const std::string text =
-      frameworks::to_yaml(read.model, fmt::format("{}: {} parameters", read.architecture, model.parameters()));
+  const std::string text = frameworks::to_yaml(
+      read.model, fmt::format("{}: {} parameters", read.architecture, model.parameters()));
   if (flags.output.empty()) {
     print(text);
     return core::ExitCode::done;
@@ -37,9 +38,12 @@ core::ExitCode run(const ImportHfFlags& flags) {
 void add_import_hf(CLI::App& import, Action& action) {
   auto* command = import.add_subcommand("hf", "Read a Hugging Face config.json.");
   command->footer(
-      "Writes a model reference: a model of the zoo with its parameters, which every command takes in place of a "
-      "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3 (dense), gpt2, gpt_neox, opt, "
-      "bert and vit; other architectures, and keys or values that would make another network, are refused by name. "
+      "Writes a model reference: a model of the zoo with its parameters, which every command takes in place "
+      "of a "
+      "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3 (dense), gpt2, "
+      "gpt_neox, opt, "
+      "bert and vit; other architectures, and keys or values that would make another network, are refused by "
+      "name. "
       "Neither network nor torch is needed.\n\n"
       "Examples:\n"
       "  penstock import hf config.json --tokens 4096 -o llama.yaml\n"
@@ -49,10 +53,12 @@ void add_import_hf(CLI::App& import, Action& action) {
   auto flags = std::make_shared<ImportHfFlags>();
   command->add_option("file", flags->file, "the config")->required()->type_name("FILE");
   command
-      ->add_option("--tokens", flags->tokens, "tokens of a sample; default: as many as the config has positions")
+      ->add_option("--tokens", flags->tokens,
+                   "tokens of a sample; default: as many as the config has positions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""))
       ->type_name("N");
-  command->add_option("-o,--output", flags->output, "write the model reference here (.yaml); default: print it")
+  command
+      ->add_option("-o,--output", flags->output, "write the model reference here (.yaml); default: print it")
       ->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }

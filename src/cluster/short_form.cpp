@@ -16,7 +16,8 @@ constexpr int kMostForm = 16384;
 
 std::string small(std::string_view text) {
   std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
@@ -46,7 +47,8 @@ const Rented& rented_named(std::string_view name, std::string_view text) {
     if (small(each.name) == name) return each;
     known.emplace_back(each.name);
   }
-  throw core::BadInput(fmt::format("cluster '{}': no GPU '{}' is known; {}", text, name, core::did_you_mean(name, known)));
+  throw core::BadInput(
+      fmt::format("cluster '{}': no GPU '{}' is known; {}", text, name, core::did_you_mean(name, known)));
 }
 
 void check(const ShortForm& form, std::string_view text) {
@@ -67,27 +69,30 @@ const std::vector<Rented>& rented() {
       {"A100-40", "a100",
        "{memory: 40GiB, memory_bandwidth: 1555GB/s, multiprocessors: 108, launch_overhead: 4us,\n"
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",
-       "{bandwidth: 300GB/s, latency: 0.5us}", 25'000, 8, "A100-SXM4-40GB on NVSwitch, a 200 Gb/s adapter each",
+       "{bandwidth: 300GB/s, latency: 0.5us}", 25'000, 8,
+       "A100-SXM4-40GB on NVSwitch, a 200 Gb/s adapter each",
        "NVIDIA A100 data sheet and DGX A100 user guide, 2020"},
       {"A100-80", "a100",
        "{memory: 80GiB, memory_bandwidth: 2039GB/s, multiprocessors: 108, launch_overhead: 4us,\n"
        "         peak: {fp32: 19.5TFLOP/s, tf32: 156TFLOP/s, bf16: 312TFLOP/s, fp16: 312TFLOP/s}}",
-       "{bandwidth: 300GB/s, latency: 0.5us}", 25'000, 8, "A100-SXM4-80GB on NVSwitch, a 200 Gb/s adapter each",
+       "{bandwidth: 300GB/s, latency: 0.5us}", 25'000, 8,
+       "A100-SXM4-80GB on NVSwitch, a 200 Gb/s adapter each",
        "NVIDIA A100 80GB data sheet and DGX A100 user guide, 2021"},
       {"H100", "h100",
        "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
        "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
-       "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8, "H100-SXM5-80GB on NVSwitch, a 400 Gb/s adapter each",
-       "NVIDIA H100 and DGX H100 data sheets, 2023"},
+       "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
+       "H100-SXM5-80GB on NVSwitch, a 400 Gb/s adapter each", "NVIDIA H100 and DGX H100 data sheets, 2023"},
       {"H200", "h200",
        "{memory: 141GB, memory_bandwidth: 4800GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
        "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
-       "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8, "H200-SXM5-141GB on NVSwitch, a 400 Gb/s adapter each",
-       "NVIDIA H200 and DGX H200 data sheets, 2024"},
+       "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
+       "H200-SXM5-141GB on NVSwitch, a 400 Gb/s adapter each", "NVIDIA H200 and DGX H200 data sheets, 2024"},
       {"B200", "b200",
        "{memory: 180GB, memory_bandwidth: 7700GB/s, multiprocessors: 148, launch_overhead: 3us,\n"
        "         peak: {fp32: 75TFLOP/s, tf32: 1100TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s}}",
-       "{bandwidth: 900GB/s, latency: 0.5us}", 50'000, 8, "B200-SXM-180GB on NVSwitch, a 400 Gb/s adapter each",
+       "{bandwidth: 900GB/s, latency: 0.5us}", 50'000, 8,
+       "B200-SXM-180GB on NVSwitch, a 400 Gb/s adapter each",
        "NVIDIA HGX B200 and DGX B200 data sheets, 2024"},
       {"GB200", "gb200",
        "{memory: 186GB, memory_bandwidth: 8000GB/s, multiprocessors: 148, launch_overhead: 3us,\n"
@@ -133,9 +138,13 @@ std::string to_yaml(const ShortForm& form, std::string_view name) {
   const int uplink = form.rails ? of.adapter : of.adapter * form.devices;
   return fmt::format(
       "# {} x {} x {}. {}.\n# {}.\nname: {}\ndevice_types:\n  {}: {}\nnodes:\n"
-      "  - {{count: {}, device: {}, devices: {},{}\n     link: {},\n     uplink: {{bandwidth: {}MB/s, latency: 1us}}}}\n",
-      form.nodes, form.devices, of.summary, form.rails ? "Rail-optimised: adapters of one number share a switch" : "All adapters of a node are one uplink",
-      of.source, name, of.type, of.sheet, form.nodes, of.type, form.devices, form.rails ? " rails: true," : "", of.link, uplink);
+      "  - {{count: {}, device: {}, devices: {},{}\n     link: {},\n     uplink: {{bandwidth: {}MB/s, "
+      "latency: 1us}}}}\n",
+      form.nodes, form.devices, of.summary,
+      form.rails ? "Rail-optimised: adapters of one number share a switch"
+                 : "All adapters of a node are one uplink",
+      of.source, name, of.type, of.sheet, form.nodes, of.type, form.devices,
+      form.rails ? " rails: true," : "", of.link, uplink);
 }
 
 }  // namespace penstock::cluster

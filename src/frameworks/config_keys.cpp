@@ -61,8 +61,9 @@ void ConfigKeys::refuse_others(const std::string& model_type) const {
   for (const auto& [key, value] : root_.entries()) {
     if (read_.contains(key)) continue;
     const std::string hint = core::did_you_mean(key, {read_.begin(), read_.end()});
-    value.fail(fmt::format("is not known of {}{}: it may change what is computed; leave it out where it does not",
-                           model_type, hint.starts_with("did you mean") ? " (" + hint + ")" : ""));
+    value.fail(
+        fmt::format("is not known of {}{}: it may change what is computed; leave it out where it does not",
+                    model_type, hint.starts_with("did you mean") ? " (" + hint + ")" : ""));
   }
 }
 

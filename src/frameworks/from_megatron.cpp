@@ -46,7 +46,8 @@ void refuse_foreign(MegatronArguments& args) {
 plan::Recomputation read_recomputation(MegatronArguments& args) {
   using enum plan::Recomputation::Of;
   const bool old = args.flag("recompute_activations") || args.flag("checkpoint_activations");
-  const std::string of = args.word("recompute_granularity", {"none", "full", "selective"}, old ? "selective" : "none");
+  const std::string of =
+      args.word("recompute_granularity", {"none", "full", "selective"}, old ? "selective" : "none");
   if (of == "none") return {};
   if (of == "selective") {
     if (args.text("recompute_modules", "core_attn") != "core_attn")
@@ -56,14 +57,15 @@ plan::Recomputation read_recomputation(MegatronArguments& args) {
   const bool block = args.word("recompute_method", {"uniform", "block"}, "uniform") == "block";
   const std::int64_t count = args.count("recompute_num_layers", 1);
   if (block) return {layers, false, count};
-  if (count > 1) args.fail("recompute_num_layers", "expected 1: no plan computes several layers again together");
+  if (count > 1)
+    args.fail("recompute_num_layers", "expected 1: no plan computes several layers again together");
   return plan::kRecomputeLayers;
 }
 
 plan::Training read_training(MegatronArguments& args, std::int64_t replicas) {
   plan::Training out{args.count("global_batch_size")};
   const std::string optimizer = args.word("optimizer", {"adam", "sgd"}, "adam");
-  out.optimizer = optimizer == "adam"                               ? plan::Optimizer::adam
+  out.optimizer = optimizer == "adam"                       ? plan::Optimizer::adam
                   : args.text("sgd_momentum", "0.9") == "0" ? plan::Optimizer::sgd
                                                             : plan::Optimizer::momentum;
   const bool half = args.flag("bf16") || args.flag("fp16");
@@ -71,7 +73,9 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas) {
   constexpr std::int64_t kBucket = 40'000'000, kPerReplica = 1'000'000;  // gradients
   const std::int64_t numbers = args.count("ddp_bucket_size", std::max(kBucket, kPerReplica * replicas));
   const std::int64_t bytes = args.flag("fp16") && !args.flag("accumulate_allreduce_grads_in_fp32") ? 2 : 4;
-  out.bucket = args.flag("overlap_grad_reduce") ? core::Bytes(std::min(numbers, std::int64_t{1} << 50) * bytes) : core::Bytes(0);
+  out.bucket = args.flag("overlap_grad_reduce")
+                   ? core::Bytes(std::min(numbers, std::int64_t{1} << 50) * bytes)
+                   : core::Bytes(0);
   return out;
 }
 
@@ -83,7 +87,8 @@ void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, P
   std::int32_t end = 0;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const std::int32_t begin = end;
-    end += static_cast<std::int32_t>(stages[s].layers) + (stages[s].embedding ? 1 : 0) + (stages[s].loss ? 1 : 0);
+    end += static_cast<std::int32_t>(stages[s].layers) + (stages[s].embedding ? 1 : 0) +
+           (stages[s].loss ? 1 : 0);
     for (std::size_t v = 0; v < graph.size(); ++v)
       if (row->part_of[v] >= begin && row->part_of[v] < end) plan.stages[s].operators.emplace_back(v);
   }
@@ -125,10 +130,13 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   for (std::size_t s = 0; s < stages.size(); ++s) {
     plan::Stage& stage = plan.stages[s];
     const auto rank = static_cast<std::int64_t>(s) % degrees.ranks;
-    for (std::int64_t d = 0; d < size; ++d) stage.devices.emplace_back(static_cast<std::size_t>(rank * size + d));
+    for (std::int64_t d = 0; d < size; ++d)
+      stage.devices.emplace_back(static_cast<std::size_t>(rank * size + d));
     stage.micro_batch = micro_batch * degrees.data;
     stage.tensor_parallel = static_cast<int>(degrees.tensor);
-    stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing ? recompute : plan::Recomputation{};
+    stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing
+                          ? recompute
+                          : plan::Recomputation{};
     stage.zero = degrees.data > 1 && args.flag("use_distributed_optimizer") ? 1 : 0;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
   }

@@ -11,8 +11,8 @@
 namespace penstock::frameworks {
 namespace {
 
-/// What changes no operator, size or edge: where weights begin, what tokens mean, how a program loads and answers.
-/// Dropout is no operator of the zoo; where rotary positions turn to costs the same.
+/// What changes no operator, size or edge: where weights begin, what tokens mean, how a program loads and
+/// answers. Dropout is no operator of the zoo; where rotary positions turn to costs the same.
 const std::vector<std::string_view> kHarmless = {"_name_or_path",
                                                  "architectures",
                                                  "model_type",
@@ -116,7 +116,8 @@ void check_class(const HfArchitecture& architecture, const std::string& given, c
     root.at("architectures")
         .fail(fmt::format("'{}' is not computed by the zoo's {}; known: {}", given, architecture.family,
                           fmt::join(architecture.classes, ", ")));
-  notes.push_back(fmt::format("{} is taken as {}: {}", given, architecture.classes.front(), architecture.instead));
+  notes.push_back(
+      fmt::format("{} is taken as {}: {}", given, architecture.classes.front(), architecture.instead));
 }
 
 }  // namespace
@@ -126,7 +127,8 @@ bool is_hf_config(std::string_view text) {
   return !says("penstock") && (says("\"model_type\"") || says("\"architectures\""));
 }
 
-HfModel parse_hf_config(const std::string& text, const std::string& file, std::optional<std::int64_t> tokens) {
+HfModel parse_hf_config(const std::string& text, const std::string& file,
+                        std::optional<std::int64_t> tokens) {
   const auto root = core::Yaml::parse(text, file);
   const HfArchitecture& architecture = architecture_of(root);
   HfModel out{{architecture.family, {}}, class_of(root), {}};

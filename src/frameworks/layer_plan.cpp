@@ -50,8 +50,8 @@ class Reader {
       auto& stage = of_part[static_cast<std::size_t>(part)];
       if (!stage) stage = stage_of[v];
       if (*stage != stage_of[v] && told.insert(part).second)
-        refuse("cannot cut inside {}: {} is in stage {}, {} in stage {}", part_name(part), first_of(part), *stage,
-               graph_.op(OpId(v)).name, stage_of[v]);
+        refuse("cannot cut inside {}: {} is in stage {}, {} in stage {}", part_name(part), first_of(part),
+               *stage, graph_.op(OpId(v)).name, stage_of[v]);
     }
     if (!refusals_.empty()) return;
     out_.ends.assign(plan_.stages.size(), 0);
@@ -85,8 +85,8 @@ class Reader {
     out_.chunks = stages / out_.ranks;
     for (std::int32_t r = 0; r < out_.ranks; ++r)
       if (const auto count = std::ranges::count(ranks, r); count != out_.chunks)
-        return refuse("gives every rank as many stages: {} stages on {} ranks, of which rank {} has {}", stages,
-                      out_.ranks, r, count);
+        return refuse("gives every rank as many stages: {} stages on {} ranks, of which rank {} has {}",
+                      stages, out_.ranks, r, count);
   }
 
   /// All stages have the first one's value.
@@ -145,9 +145,11 @@ class Reader {
   }
 
   void read_training() {
-    if (plan::asynchronous(plan_)) refuse("waits for all passes of an iteration: {} does not", plan_.schedule);
+    if (plan::asynchronous(plan_))
+      refuse("waits for all passes of an iteration: {} does not", plan_.schedule);
     const auto& sent = plan_.training.compression;
-    if (sent.gradients != 1 || sent.activations != 1) refuse("sends gradients and activations as they are: the plan compresses them");
+    if (sent.gradients != 1 || sent.activations != 1)
+      refuse("sends gradients and activations as they are: the plan compresses them");
   }
 
   const graph::OpGraph& graph_;

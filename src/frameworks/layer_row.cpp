@@ -49,7 +49,8 @@ std::string first_jump(const graph::OpGraph& graph, const LayerRow& row) {
     for (const OpId operand : graph.operands(OpId(v))) {
       const std::int32_t from = row.part_of[operand.index()], to = row.part_of[v];
       if (from != to && from + 1 != to)
-        return fmt::format("its layers are no single row: {} reads {}", graph.op(OpId(v)).name, graph.op(operand).name);
+        return fmt::format("its layers are no single row: {} reads {}", graph.op(OpId(v)).name,
+                           graph.op(operand).name);
     }
   return "";
 }

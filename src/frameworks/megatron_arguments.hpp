@@ -13,8 +13,8 @@
 
 namespace penstock::frameworks {
 
-/// By name, words joined by underscores whatever the file has. All readers throw BadInput naming file, line and
-/// argument.
+/// By name, words joined by underscores whatever the file has. All readers throw BadInput naming file, line
+/// and argument.
 class MegatronArguments {
  public:
   explicit MegatronArguments(std::string file) : file_(std::move(file)) {}
@@ -26,7 +26,8 @@ class MegatronArguments {
   bool flag(std::string_view name);  ///< there, and not "false"
   std::int64_t count(std::string_view name);
   std::int64_t count(std::string_view name, std::int64_t otherwise);
-  std::string word(std::string_view name, const std::vector<std::string>& known, const std::string& otherwise);
+  std::string word(std::string_view name, const std::vector<std::string>& known,
+                   const std::string& otherwise);
   std::string text(std::string_view name, const std::string& otherwise);
   /// Arguments that nobody has asked for, by name.
   std::vector<std::string> unread() const;
@@ -43,9 +44,9 @@ class MegatronArguments {
   std::set<std::string, std::less<>> read_;
 };
 
-/// A file that ends in .yaml or .yml gives its leaves, by their last key; of any other text the words that begin with
-/// two dashes count, with the word behind each. Variables of the script are put in where it sets them to one word
-/// (NAME=value, ${NAME}, ${NAME:-otherwise}). Throws BadInput for a quote that does not end.
+/// A file that ends in .yaml or .yml gives its leaves, by their last key; of any other text the words that
+/// begin with two dashes count, with the word behind each. Variables of the script are put in where it sets
+/// them to one word (NAME=value, ${NAME}, ${NAME:-otherwise}). Throws BadInput for a quote that does not end.
 MegatronArguments read_megatron_arguments(const std::string& text, const std::string& file);
 
 }  // namespace penstock::frameworks

@@ -18,7 +18,8 @@ constexpr std::size_t kLongest = 65'536;  // letters
 
 /// One, two, then t*3: as short as it can be read.
 std::string repeated(char letter, std::int64_t count) {
-  return count < 3 ? std::string(static_cast<std::size_t>(count), letter) : fmt::format("{}*{}", letter, count);
+  return count < 3 ? std::string(static_cast<std::size_t>(count), letter)
+                   : fmt::format("{}*{}", letter, count);
 }
 
 std::string written(const StageLayers& stage) {
@@ -52,7 +53,8 @@ std::string without_brackets(std::string_view text) {
     const std::string_view part = text[at] == '(' ? text.substr(at + 1, end - at - 1) : text.substr(at, 1);
     const bool brackets = text[at] == '(';
     at = end + 1;
-    if (brackets && (at == text.size() || text[at] != '*')) fail(text, "expected '*' and a number behind a bracket");
+    if (brackets && (at == text.size() || text[at] != '*'))
+      fail(text, "expected '*' and a number behind a bracket");
     repeat(out, part, brackets ? take_count(text, at) : 1, text);
   }
   return out;

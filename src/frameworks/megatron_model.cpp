@@ -32,7 +32,8 @@ bool is_llama(MegatronArguments& args) {
   const bool rotary = args.word("position_embedding_type", {"learned_absolute", "rope"}, usual) == "rope";
   if (rms != gated || rms != rotary)
     args.fail("normalization",
-              "no family of the zoo mixes these: RMSNorm, rope and swiglu make a llama; LayerNorm, learned_absolute "
+              "no family of the zoo mixes these: RMSNorm, rope and swiglu make a llama; LayerNorm, "
+              "learned_absolute "
               "and GELU a gpt");
   return rms;
 }

@@ -11,12 +11,13 @@
 
 namespace penstock::frameworks {
 
-/// A llama or a gpt of the zoo that ends in its loss; `tensor` devices divide its vocabulary. `given` goes before the
-/// arguments.
+/// A llama or a gpt of the zoo that ends in its loss; `tensor` devices divide its vocabulary. `given` goes
+/// before the arguments.
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
                                    const std::map<std::string, std::string>& given);
 
 /// The layers of every stage in the model's order; stage v * ranks + r is the v-th of rank r.
-std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers, std::int64_t ranks);
+std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers,
+                                              std::int64_t ranks);
 
 }  // namespace penstock::frameworks

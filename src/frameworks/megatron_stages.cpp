@@ -10,16 +10,19 @@ namespace {
 /// `all` in equal shares; refused where they do not divide, and where nothing is left for a share.
 std::int64_t share(MegatronArguments& args, std::string_view name, std::int64_t all, std::int64_t parts,
                    const char* what) {
-  if (parts < 1 || all < parts || all % parts != 0) args.fail(name, fmt::format("{} {} are not {} equal shares", all, what, parts));
+  if (parts < 1 || all < parts || all % parts != 0)
+    args.fail(name, fmt::format("{} {} are not {} equal shares", all, what, parts));
   return all / parts;
 }
 
 /// [rank] layers where no layout says so: even, but for the first and the last rank if they are given.
 std::vector<std::int64_t> layers_of_ranks(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
-  const char* const first_name = args.has("decoder_first_pipeline_num_layers") ? "decoder_first_pipeline_num_layers"
-                                                                               : "num_layers_in_first_pipeline_stage";
-  const char* const last_name = args.has("decoder_last_pipeline_num_layers") ? "decoder_last_pipeline_num_layers"
-                                                                             : "num_layers_in_last_pipeline_stage";
+  const char* const first_name = args.has("decoder_first_pipeline_num_layers")
+                                     ? "decoder_first_pipeline_num_layers"
+                                     : "num_layers_in_first_pipeline_stage";
+  const char* const last_name = args.has("decoder_last_pipeline_num_layers")
+                                    ? "decoder_last_pipeline_num_layers"
+                                    : "num_layers_in_last_pipeline_stage";
   const bool first = args.has(first_name), last = args.has(last_name);
   std::int64_t left = layers, others = ranks;
   if (first) left -= args.count(first_name), --others;
@@ -38,10 +41,11 @@ std::vector<std::int64_t> layers_of_ranks(MegatronArguments& args, std::int64_t 
 std::int64_t virtual_stages(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
   if (args.has("num_layers_per_virtual_pipeline_stage")) {
     const auto each = args.count("num_layers_per_virtual_pipeline_stage");
-    return share(args, "num_layers_per_virtual_pipeline_stage", share(args, "num_layers", layers, ranks, "layers"),
-                 each, "layers of a rank");
+    return share(args, "num_layers_per_virtual_pipeline_stage",
+                 share(args, "num_layers", layers, ranks, "layers"), each, "layers of a rank");
   }
-  return args.count("num_virtual_stages_per_pipeline_rank", args.count("virtual_pipeline_model_parallel_size", 1));
+  return args.count("num_virtual_stages_per_pipeline_rank",
+                    args.count("virtual_pipeline_model_parallel_size", 1));
 }
 
 std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
@@ -66,14 +70,17 @@ std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t laye
 
 }  // namespace
 
-std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
+std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers,
+                                              std::int64_t ranks) {
   if (args.has("pipeline_model_parallel_layout")) return given_layout(args, layers, ranks);
   const auto of_rank = layers_of_ranks(args, layers, ranks);
   const std::int64_t chunks = virtual_stages(args, layers, ranks);
   std::vector<StageLayers> out;
   for (std::int64_t v = 0; v < chunks; ++v)
     for (const std::int64_t count : of_rank)
-      out.push_back({false, share(args, "num_virtual_stages_per_pipeline_rank", count, chunks, "layers of a rank"), 0, false});
+      out.push_back({false,
+                     share(args, "num_virtual_stages_per_pipeline_rank", count, chunks, "layers of a rank"),
+                     0, false});
   out.front().embedding = out.back().loss = true;
   return out;
 }

@@ -131,7 +131,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const 
   deal_operators(out, *row, rounded_ends(stages_by_work(graph, plan, *row), stages));
   if (std::ranges::any_of(out.stages, [](const Stage& s) { return s.operators.empty(); })) return {};
   deal_devices(out, *degrees);
-  const std::int64_t usual = most_common(plan, [](const Stage& s) { return s.micro_batch / s.replicas(); }),
+  const std::int64_t usual = most_common(plan, [](const Stage&s) { return s.micro_batch / s.replicas(); }),
                      micro_batch = fitting_micro_batch(plan, usual, degrees->data);
   const bool sequence = can.sequence_parallel && degrees->tensor > 1 &&
                         std::ranges::any_of(plan.stages, [](const Stage& s) { return s.sequence_parallel; });

@@ -36,7 +36,8 @@ std::optional<std::int64_t> tokens_of(const plan::ModelRef& given) {
 }  // namespace
 
 std::string to_yaml(const plan::ModelRef& model, const std::string& comment) {
-  std::string out = fmt::format("# {}\n{}\nversion: 1\nname: {}\nparameters:", comment, kFirstKey, model.name);
+  std::string out =
+      fmt::format("# {}\n{}\nversion: 1\nname: {}\nparameters:", comment, kFirstKey, model.name);
   if (model.parameters.empty()) return out + " {}\n";
   out += '\n';
   for (const auto& [key, value] : model.parameters) out += fmt::format("  {}: {}\n", key, value);
@@ -50,8 +51,7 @@ bool is_model_reference(std::string_view text) {
 plan::ModelRef parse_model_reference(const std::string& text, const std::string& file) {
   const auto root = core::Yaml::parse(text, file);
   root.only({"penstock", "version", "name", "parameters"});
-  if (root.at("penstock").text() != "model_reference")
-    root.at("penstock").fail("expected 'model_reference'");
+  if (root.at("penstock").text() != "model_reference") root.at("penstock").fail("expected 'model_reference'");
   root.at("version").integer(1, 1);
   plan::ModelRef out{root.at("name").text(), {}};
   if (const auto parameters = root.find("parameters"))

@@ -38,8 +38,9 @@ std::string to_deepspeed(const Handover& handover) {
       "  \"fp16\": {{\"enabled\": {}}}\n"
       "}}\n",
       layers.ends.size(), layers.row.layers, fmt::join(parts(layers), ", "), layers.recompute ? 1 : 0,
-      training.mini_batch, layers.micro_batch, training.mini_batch / each, layers.data_parallel > 1 ? layers.zero : 0,
-      precision == "mixed_bf16" || precision == "deepspeed_bf16", precision == "mixed_fp16");
+      training.mini_batch, layers.micro_batch, training.mini_batch / each,
+      layers.data_parallel > 1 ? layers.zero : 0, precision == "mixed_bf16" || precision == "deepspeed_bf16",
+      precision == "mixed_fp16");
 }
 
 }  // namespace penstock::frameworks

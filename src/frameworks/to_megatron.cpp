@@ -46,13 +46,16 @@ void add_model(Arguments& out, const Handover& handover) {
   auto p = all_parameters(handover.plan.model);
   const bool llama = handover.plan.model.name == "llama";
   if (!llama && handover.plan.model.name != "gpt") {
-    out.add("# The model's own arguments are left to you: {} is none that is known here", handover.graph.name());
+    out.add("# The model's own arguments are left to you: {} is none that is known here",
+            handover.graph.name());
     out.add("--num-layers {}", handover.layers.row.layers);
     return;
   }
-  out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"], p["heads"]);
+  out.add("--num-layers {}\n--hidden-size {}\n--num-attention-heads {}", p["layers"], p["hidden"],
+          p["heads"]);
   llama ? add_rotary_decoder(out, p) : add_learned_decoder(out, p);
-  out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"], p["vocabulary"]);
+  out.add("--seq-length {}\n--vocab-size {}\n--make-vocab-size-divisible-by 1", p["sequence"],
+          p["vocabulary"]);
   if (p["tied_head"] == "no") out.add("--untie-embeddings-and-output-weights");
   out.add("--attention-backend {}", p["attention"] == "flash" ? "flash" : "unfused");
 }
@@ -74,13 +77,14 @@ std::string layout_of(const LayerPlan& layers) {
   return to_layout(stages);
 }
 
-/// The least that tells the split: nothing where it is even, the layers of the first and last stage where the others
-/// are even, a layout otherwise.
+/// The least that tells the split: nothing where it is even, the layers of the first and last stage where the
+/// others are even, a layout otherwise.
 void add_split(Arguments& out, const LayerPlan& layers) {
   const auto counts = layer_counts(layers);
   const bool ends = usual_ends(layers);
   const auto all_same = [&](std::size_t from, std::size_t to) {
-    return std::all_of(counts.begin() + static_cast<std::ptrdiff_t>(from), counts.begin() + static_cast<std::ptrdiff_t>(to),
+    return std::all_of(counts.begin() + static_cast<std::ptrdiff_t>(from),
+                       counts.begin() + static_cast<std::ptrdiff_t>(to),
                        [&](std::int64_t n) { return n == counts[from]; });
   };
   if (ends && all_same(0, counts.size())) {
@@ -90,15 +94,18 @@ void add_split(Arguments& out, const LayerPlan& layers) {
   const bool middle = counts.size() > 2 && all_same(1, counts.size() - 1);
   if (!ends || layers.chunks > 1 || !(middle || counts.size() == 2))
     return out.add("--pipeline-model-parallel-layout \"{}\"", layout_of(layers));
-  out.add("--decoder-first-pipeline-num-layers {}\n--decoder-last-pipeline-num-layers {}", counts.front(), counts.back());
+  out.add("--decoder-first-pipeline-num-layers {}\n--decoder-last-pipeline-num-layers {}", counts.front(),
+          counts.back());
 }
 
 void add_parallelism(Arguments& out, const Handover& handover) {
   const LayerPlan& layers = handover.layers;
-  out.add("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", layers.tensor_parallel, layers.ranks);
+  out.add("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", layers.tensor_parallel,
+          layers.ranks);
   if (layers.ranks > 1 || layers.chunks > 1) add_split(out, layers);
   if (layers.sequence_parallel) out.add("--sequence-parallel");
-  out.add("--micro-batch-size {}\n--global-batch-size {}", layers.micro_batch, handover.plan.training.mini_batch);
+  out.add("--micro-batch-size {}\n--global-batch-size {}", layers.micro_batch,
+          handover.plan.training.mini_batch);
 }
 
 void add_recomputation(Arguments& out, const plan::Recomputation& how) {
@@ -122,7 +129,8 @@ void add_training(Arguments& out, const Handover& handover) {
   if (handover.layers.data_parallel == 1 || training.bucket.value() == 0) return;
   // Buckets count numbers, as they are sent.
   const auto number = static_cast<std::int64_t>(training.sent_per_weight() * handover.graph.element_bytes());
-  out.add("--overlap-grad-reduce\n--ddp-bucket-size {}", std::max<std::int64_t>(1, training.bucket.value() / number));
+  out.add("--overlap-grad-reduce\n--ddp-bucket-size {}",
+          std::max<std::int64_t>(1, training.bucket.value() / number));
 }
 
 }  // namespace
@@ -130,7 +138,8 @@ void add_training(Arguments& out, const Handover& handover) {
 std::string to_megatron(const Handover& handover) {
   Arguments out;
   const LayerPlan& layers = handover.layers;
-  out.add("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes", layers.ranks * layers.tensor_parallel * layers.data_parallel);
+  out.add("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes",
+          layers.ranks * layers.tensor_parallel * layers.data_parallel);
   add_model(out, handover);
   add_parallelism(out, handover);
   add_recomputation(out, layers.recompute);

@@ -21,7 +21,8 @@ const ModuleNames& titan_names() {
 }
 
 const ModuleNames& hf_llama_names() {
-  static const ModuleNames names{{"model.embed_tokens"}, "model.layers.", {"model.norm", "lm_head"}, {"model.rotary_emb"}};
+  static const ModuleNames names{
+      {"model.embed_tokens"}, "model.layers.", {"model.norm", "lm_head"}, {"model.rotary_emb"}};
   return names;
 }
 
@@ -58,24 +59,29 @@ std::string to_torchtitan(const Handover& handover) {
   const auto precision = precision_of(handover.graph, handover.plan);
   const bool sharded = layers.data_parallel > 1 && layers.zero > 0;
   std::string out = fmt::format(
-      "# Sections of a torchtitan job config, for {} processes\n[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\n",
+      "# Sections of a torchtitan job config, for {} processes\n[training]\nlocal_batch_size = "
+      "{}\nglobal_batch_size = {}\n",
       layers.ranks * layers.tensor_parallel * layers.data_parallel, samples_per_replica(handover),
       handover.plan.training.mini_batch);
   auto p = all_parameters(handover.plan.model);
-  out += fmt::format("seq_len = {}\ndtype = \"{}\"\nmixed_precision_param = \"{}\"\nmixed_precision_reduce = \"{}\"\n", p["sequence"],
-                     precision == "bf16" ? "bfloat16" : "float32", dtype(precision), "float32");
+  out += fmt::format(
+      "seq_len = {}\ndtype = \"{}\"\nmixed_precision_param = \"{}\"\nmixed_precision_reduce = \"{}\"\n",
+      p["sequence"], precision == "bf16" ? "bfloat16" : "float32", dtype(precision), "float32");
   out += fmt::format(
       "\n[parallelism]\ndata_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\n"
       "tensor_parallel_degree = {}\n",
       sharded ? 1 : layers.data_parallel, sharded ? layers.data_parallel : 1, layers.tensor_parallel);
-  if (layers.tensor_parallel > 1) out += fmt::format("enable_sequence_parallel = {}\n", layers.sequence_parallel);
-  if (sharded) out += fmt::format("fsdp_reshard_after_forward = \"{}\"\n", layers.zero == 3 ? "always" : "never");
+  if (layers.tensor_parallel > 1)
+    out += fmt::format("enable_sequence_parallel = {}\n", layers.sequence_parallel);
+  if (sharded)
+    out += fmt::format("fsdp_reshard_after_forward = \"{}\"\n", layers.zero == 3 ? "always" : "never");
   out += fmt::format("pipeline_parallel_degree = {}\n", layers.ranks);
   if (layers.ends.size() > 1) {
     out += handover.csv.empty()
                ? fmt::format("pipeline_parallel_schedule = \"{}\"\n", torch_schedule(handover.plan.schedule))
                : fmt::format("pipeline_parallel_schedule = \"{}\"\npipeline_parallel_schedule_csv = \"{}\"\n",
-                             layers.chunks > 1 ? "PipelineScheduleMulti" : "PipelineScheduleSingle", handover.csv);
+                             layers.chunks > 1 ? "PipelineScheduleMulti" : "PipelineScheduleSingle",
+                             handover.csv);
     out += fmt::format("pipeline_parallel_microbatch_size = {}\nmodule_fqns_per_model_part = [\n{}]\n",
                        layers.micro_batch, module_lists(layers, titan_names(), "    "));
   }
@@ -94,10 +100,11 @@ std::string to_automodel(const Handover& handover) {
       layers.sequence_parallel, bool(layers.recompute));
   if (layers.ends.size() == 1) return out;
   const bool named = handover.csv.empty();
-  out += fmt::format("  pipeline:\n    {}: {}\n    pp_microbatch_size: {}\n    module_fqns_per_model_part: [\n{}    ]\n",
-                     named ? "pp_schedule" : "pp_schedule_csv",
-                     named ? std::string(torch_schedule(handover.plan.schedule)) : handover.csv, layers.micro_batch,
-                     module_lists(layers, hf_llama_names(), "      "));
+  out += fmt::format(
+      "  pipeline:\n    {}: {}\n    pp_microbatch_size: {}\n    module_fqns_per_model_part: [\n{}    ]\n",
+      named ? "pp_schedule" : "pp_schedule_csv",
+      named ? std::string(torch_schedule(handover.plan.schedule)) : handover.csv, layers.micro_batch,
+      module_lists(layers, hf_llama_names(), "      "));
   return out;
 }
 
@@ -116,12 +123,15 @@ std::string to_pytorch(const Handover& handover) {
     out += fmt::format("{}{}", s == 0 ? "" : ", ", layers.rank_of_stage[s]);
   out += fmt::format("]\nn_microbatches = {}  # of {} samples of a replica\n",
                      samples_per_replica(handover) / layers.micro_batch, layers.micro_batch);
-  out += handover.csv.empty() ? fmt::format("schedule = \"{}\"  # get_schedule_class\n", torch_schedule(handover.plan.schedule))
-                              : fmt::format("schedule_csv = \"{}\"  # _PipelineScheduleRuntime._load_csv\n", handover.csv);
-  out += fmt::format("sequence_parallel = {}\nzero = {}  # 0: DDP; 1: ZeroRedundancyOptimizer; 2, 3: fully_shard, "
-                     "reshard_after_forward={}\nrecompute = \"{}\"\n",
-                     layers.sequence_parallel ? "True" : "False", layers.zero, layers.zero == 3 ? "True" : "False",
-                     plan::written(layers.recompute));
+  out +=
+      handover.csv.empty()
+          ? fmt::format("schedule = \"{}\"  # get_schedule_class\n", torch_schedule(handover.plan.schedule))
+          : fmt::format("schedule_csv = \"{}\"  # _PipelineScheduleRuntime._load_csv\n", handover.csv);
+  out += fmt::format(
+      "sequence_parallel = {}\nzero = {}  # 0: DDP; 1: ZeroRedundancyOptimizer; 2, 3: fully_shard, "
+      "reshard_after_forward={}\nrecompute = \"{}\"\n",
+      layers.sequence_parallel ? "True" : "False", layers.zero, layers.zero == 3 ? "True" : "False",
+      plan::written(layers.recompute));
   return out;
 }
 

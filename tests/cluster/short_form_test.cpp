@@ -23,8 +23,10 @@ std::string refusal(const std::string& name) {
 }  // namespace
 
 TEST_CASE("the short form of a machine that is built in says the same as its file") {
-  const std::pair<const char*, const char*> same[] = {
-      {"8xA100-40x8", "dgx_a100"}, {"8xH100x8", "dgx_h100"}, {"8xh200x8", "dgx_h200"}, {"8xMI300Xx8", "mi300x"}};
+  const std::pair<const char*, const char*> same[] = {{"8xA100-40x8", "dgx_a100"},
+                                                      {"8xH100x8", "dgx_h100"},
+                                                      {"8xh200x8", "dgx_h200"},
+                                                      {"8xMI300Xx8", "mi300x"}};
   for (const auto& [form, name] : same) {
     CAPTURE(name);
     const auto mine = load_cluster(form), file = load_cluster(name);
@@ -37,7 +39,8 @@ TEST_CASE("the short form of a machine that is built in says the same as its fil
     CHECK(a.multiprocessors == b.multiprocessors);
     CHECK(a.launch_overhead == b.launch_overhead);
     for (const auto& [from, to] : {std::pair{0, 1}, {0, 8}, {5, 62}}) {
-      const auto mine_route = mine.route(DeviceId(from), DeviceId(to)), file_route = file.route(DeviceId(from), DeviceId(to));
+      const auto mine_route = mine.route(DeviceId(from), DeviceId(to)),
+                 file_route = file.route(DeviceId(from), DeviceId(to));
       CHECK(mine_route.links == file_route.links);
       CHECK(mine_route.bandwidth == file_route.bandwidth);
       CHECK(mine_route.latency == file_route.latency);

@@ -14,11 +14,13 @@ using frameworks::MegatronRun;
 namespace {
 
 const std::string kModel =
-    "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 \\\n"
+    "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 "
+    "\\\n"
     "  --vocab-size 512 --make-vocab-size-divisible-by 1 --micro-batch-size 1 --global-batch-size 16 ";
-const std::string kLlama = kModel +
-                           "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
-                           "--untie-embeddings-and-output-weights --ffn-hidden-size 128 ";
+const std::string kLlama =
+    kModel +
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
+    "--untie-embeddings-and-output-weights --ffn-hidden-size 128 ";
 
 MegatronRun read(const std::string& text, std::int64_t devices, const std::string& file = "train.sh") {
   return from_megatron(text, file, {"8xH100", static_cast<int>(devices)}, devices, {});
@@ -52,11 +54,13 @@ TEST_CASE("a launch script: arrays, variables, comments, quotes, and arguments o
       "#!/bin/bash\n"
       "TP=2\nPP=${PP:-2}   # of the environment, or 2\n"
       "MODEL_ARGS=(\n    --num-layers 8 --hidden-size 64\n    --num-attention-heads 4   # heads\n"
-      "    --seq-length 32 --max-position-embeddings 32\n    --vocab-size 500 --make-vocab-size-divisible-by 4\n)\n"
+      "    --seq-length 32 --max-position-embeddings 32\n    --vocab-size 500 --make-vocab-size-divisible-by "
+      "4\n)\n"
       "TRAINING=\"--micro-batch-size 2 --global-batch-size 16 --bf16 --lr 6.0e-5\"\n"
       "torchrun --nproc_per_node 8 pretrain_gpt.py ${MODEL_ARGS[@]} $TRAINING \\\n"
       "  --tensor-model-parallel-size $TP --pipeline-model-parallel-size=${PP} --sequence-parallel \\\n"
-      "  --use-distributed-optimizer --recompute-granularity full --recompute-method block --recompute-num-layers 3\n";
+      "  --use-distributed-optimizer --recompute-granularity full --recompute-method block "
+      "--recompute-num-layers 3\n";
   const MegatronRun run = read(script, 8);
   CHECK(run.plan.model.name == "gpt");
   CHECK(run.plan.model.parameters.at("vocabulary") == "504");  // the next multiple of 4 x TP2
@@ -79,7 +83,8 @@ TEST_CASE("a YAML file gives the same names, as deep as it likes") {
   const MegatronRun run = read(
       "model:\n  num_layers: 8\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 32\n"
       "  max_position_embeddings: 32\n  vocab_size: 512\n  make_vocab_size_divisible_by: 1\n"
-      "parallel: {pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2, sequence_parallel: false}\n"
+      "parallel: {pipeline_model_parallel_size: 2, virtual_pipeline_model_parallel_size: 2, "
+      "sequence_parallel: false}\n"
       "train: {micro_batch_size: 1, global_batch_size: 16, bf16: true, data: [a, b]}\n",
       2, "run.yaml");
   CHECK(run.plan.schedule == "interleaved_1f1b");
@@ -89,36 +94,43 @@ TEST_CASE("a YAML file gives the same names, as deep as it likes") {
 }
 
 TEST_CASE("splits: even, first and last, virtual stages, layout") {
-  const auto split = [](const std::string& text, std::int64_t devices) { return layers_of(read(kLlama + text, devices).plan); };
+  const auto split = [](const std::string& text, std::int64_t devices) {
+    return layers_of(read(kLlama + text, devices).plan);
+  };
   CHECK(split("--pipeline-model-parallel-size 4", 4) == Counts{2, 2, 2, 2});
-  CHECK(split("--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1", 4) ==
-        Counts{1, 3, 3, 1});
-  CHECK(split("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 2", 4) == Counts{2, 2, 2, 2});
+  CHECK(split("--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 1 "
+              "--decoder-last-pipeline-num-layers 1",
+              4) == Counts{1, 3, 3, 1});
+  CHECK(split("--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 2", 4) ==
+        Counts{2, 2, 2, 2});
   CHECK(split("--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1", 2) ==
         Counts{1, 1, 1, 1, 1, 1, 1, 1});
   // Rank 0 has 2 layers, rank 1 has 6, each in two stages.
   CHECK(split("--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 2 "
-              "--num-virtual-stages-per-pipeline-rank 2", 2) == Counts{1, 3, 1, 3});
-  CHECK(split("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout \"E|(t*4|)*2,L\"", 4) == Counts{0, 4, 4, 0});
+              "--num-virtual-stages-per-pipeline-rank 2",
+              2) == Counts{1, 3, 1, 3});
+  CHECK(split("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout \"E|(t*4|)*2,L\"", 4) ==
+        Counts{0, 4, 4, 0});
 }
 
 TEST_CASE("a plan that was handed over comes back") {
   core::Random random(5);
   for (int turn = 0; turn < 60; ++turn) {
-    const int ranks = random.between(1, 4), chunks = ranks > 1 ? random.between(1, 2) : 1, tensor = 1 << random.between(0, 1),
-              data = 1 << random.between(0, 1);
+    const int ranks = random.between(1, 4), chunks = ranks > 1 ? random.between(1, 2) : 1,
+              tensor = 1 << random.between(0, 1), data = 1 << random.between(0, 1);
     // As many stages of random layers, 8 together.
     std::vector<int> counts(static_cast<std::size_t>(ranks * chunks), 1);
-    for (int left = 8 - ranks * chunks; left > 0; --left) ++counts[static_cast<std::size_t>(random.between(0, ranks * chunks - 1))];
+    for (int left = 8 - ranks * chunks; left > 0; --left)
+      ++counts[static_cast<std::size_t>(random.between(0, ranks * chunks - 1))];
     std::string layout = "E";
     for (std::size_t s = 0; s < counts.size(); ++s)
       layout += std::string(static_cast<std::size_t>(counts[s]), 't') + (s + 1 < counts.size() ? "|" : "L");
-    const std::string text = kLlama + (ranks * chunks > 1 ? "--pipeline-model-parallel-layout '" + layout + "'" : "") +
-                             " --pipeline-model-parallel-size " + std::to_string(ranks) +
-                             " --tensor-model-parallel-size " + std::to_string(tensor) +
-                             (random.chance(0.5) ? " --sequence-parallel" : "") + (random.chance(0.5) ? " --bf16" : "") +
-                             (random.chance(0.5) ? " --use-distributed-optimizer" : "") +
-                             (random.chance(0.5) ? " --recompute-granularity selective" : " --overlap-grad-reduce");
+    const std::string text =
+        kLlama + (ranks * chunks > 1 ? "--pipeline-model-parallel-layout '" + layout + "'" : "") +
+        " --pipeline-model-parallel-size " + std::to_string(ranks) + " --tensor-model-parallel-size " +
+        std::to_string(tensor) + (random.chance(0.5) ? " --sequence-parallel" : "") +
+        (random.chance(0.5) ? " --bf16" : "") + (random.chance(0.5) ? " --use-distributed-optimizer" : "") +
+        (random.chance(0.5) ? " --recompute-granularity selective" : " --overlap-grad-reduce");
     CAPTURE(text);
     const plan::Plan first = read(text, ranks * tensor * data).plan;
     const auto graph = models::build(first.model.name, first.model.parameters);
@@ -145,7 +157,8 @@ TEST_CASE("a plan that was handed over comes back") {
   }
 }
 
-TEST_CASE("what would be another computation, and what does not divide, is refused by file, line and argument") {
+TEST_CASE(
+    "what would be another computation, and what does not divide, is refused by file, line and argument") {
   CHECK(refusal(kModel + "--num-experts 8") == "train.sh:2: num_experts: experts: no plan states this");
   CHECK(refusal(kModel + "--context-parallel-size 2").find("context parallelism") != std::string::npos);
   CHECK(refusal(kModel + "--context-parallel-size 1") == "taken");
@@ -168,8 +181,9 @@ TEST_CASE("what would be another computation, and what does not divide, is refus
 }
 
 TEST_CASE("a vocabulary that the tokenizer knows is given beside") {
-  const std::string none = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
-                           "--max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 16";
+  const std::string none =
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
+      "--max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 16";
   CHECK(refusal(none).find("-p vocabulary=N") != std::string::npos);
   const auto run = from_megatron(none, "train.sh", {"8xH100", 4}, 4, {{"vocabulary", "1000"}});
   CHECK(run.plan.model.parameters.at("vocabulary") == "1000");

@@ -41,8 +41,8 @@ std::string refusal(const std::string& text, std::optional<std::int64_t> tokens 
 
 TEST_CASE("a config has as many parameters as its checkpoint") {
   const std::pair<const char*, std::int64_t> published[] = {
-      {"llama3_8b", 8'030'261'248},    {"llama2_7b", 6'738'415'616}, {"qwen25_7b", 7'615'616'512},
-      {"qwen3_0.6b", 596'049'920},     {"qwen3_8b", 8'190'735'360},  {"gpt2", 124'439'808},
+      {"llama3_8b", 8'030'261'248},     {"llama2_7b", 6'738'415'616}, {"qwen25_7b", 7'615'616'512},
+      {"qwen3_0.6b", 596'049'920},      {"qwen3_8b", 8'190'735'360},  {"gpt2", 124'439'808},
       {"gpt_neox_20b", 20'554'567'680}, {"opt_125m", 125'239'296},    {"bert_base", 109'482'240},
       {"vit_base", 86'567'656}};
   for (const auto& [name, parameters] : published) {
@@ -53,8 +53,10 @@ TEST_CASE("a config has as many parameters as its checkpoint") {
 }
 
 TEST_CASE("sizes of the zoo are those of the configs") {
-  const std::pair<const char*, const char*> same[] = {
-      {"llama3_8b", "llama3-8b"}, {"llama2_7b", "llama2-7b"}, {"qwen25_7b", "qwen2.5-7b"}, {"qwen3_8b", "qwen3-8b"}};
+  const std::pair<const char*, const char*> same[] = {{"llama3_8b", "llama3-8b"},
+                                                      {"llama2_7b", "llama2-7b"},
+                                                      {"qwen25_7b", "qwen2.5-7b"},
+                                                      {"qwen3_8b", "qwen3-8b"}};
   for (const auto& [name, size] : same) {
     CAPTURE(name);
     const auto mine = built(name, 4096), zoo = models::build("llama", {{"size", size}, {"sequence", "4096"}});
@@ -64,8 +66,8 @@ TEST_CASE("sizes of the zoo are those of the configs") {
 }
 
 TEST_CASE("a head's width of its own: FLOPs by hand") {
-  // Qwen3-0.6B, one token: projections 1024 x (2048 + 2 x 1024) and 2048 x 1024, feed-forward 3 x 1024 x 3072, each
-  // multiply-add twice, and 4 x 2048 for the one key; 28 layers, and the head 1024 x 151,936.
+  // Qwen3-0.6B, one token: projections 1024 x (2048 + 2 x 1024) and 2048 x 1024, feed-forward 3 x 1024 x
+  // 3072, each multiply-add twice, and 4 x 2048 for the one key; 28 layers, and the head 1024 x 151,936.
   const double layer = 2.0 * (1024 * 4096 + 2048 * 1024 + 3 * 1024 * 3072) + 4 * 2048;
   double products = 0;
   const auto model = built("qwen3_0.6b", 1);
@@ -84,10 +86,11 @@ TEST_CASE("tokens of a sample leave the table of positions alone") {
 
 TEST_CASE("what would be another network is refused by file, line and key") {
   CHECK(refusal(config("mixtral_8x7b")) ==
-        "config.json:4: model_type: 'mixtral' routes tokens to experts, which no family of the zoo states yet; known: "
+        "config.json:4: model_type: 'mixtral' routes tokens to experts, which no family of the zoo states "
+        "yet; known: "
         "llama, mistral, qwen2, qwen3, gpt2, gpt_neox, opt, bert, vit");
-  CHECK(refusal(changed("llama3_8b", "\"llama\"", "\"lama\"")).find("'lama' is no architecture that the zoo computes") !=
-        std::string::npos);
+  CHECK(refusal(changed("llama3_8b", "\"llama\"", "\"lama\""))
+            .find("'lama' is no architecture that the zoo computes") != std::string::npos);
   CHECK(refusal(changed("llama3_8b", "LlamaForCausalLM", "LlamaForSequenceClassification"))
             .find("known: LlamaForCausalLM") != std::string::npos);
   CHECK(refusal(changed("llama3_8b", "silu", "gelu")) ==
@@ -105,7 +108,8 @@ TEST_CASE("what would be another network is refused by file, line and key") {
 
 TEST_CASE("a key that nobody knows is refused, with the nearest known one") {
   CHECK(refusal(changed("llama3_8b", "num_key_value_heads", "num_key_value_head")) ==
-        "config.json:15: num_key_value_head: is not known of llama (did you mean 'num_key_value_heads'?): it may change "
+        "config.json:15: num_key_value_head: is not known of llama (did you mean 'num_key_value_heads'?): it "
+        "may change "
         "what is computed; leave it out where it does not");
   CHECK(refusal(changed("gpt2", "\"n_ctx\"", "\"quantization_config\"")).find("is not known of gpt2:") !=
         std::string::npos);
@@ -113,7 +117,8 @@ TEST_CASE("a key that nobody knows is refused, with the nearest known one") {
 
 TEST_CASE("a window of attention is taken where samples fit in it") {
   CHECK(refusal(config("mistral_7b")) ==
-        "config.json:13: sliding_window: attention sees 4096 tokens of 32768, where the zoo's sees all: take samples "
+        "config.json:13: sliding_window: attention sees 4096 tokens of 32768, where the zoo's sees all: take "
+        "samples "
         "of 4096 tokens or fewer (--tokens 4096; of --model, -p sequence=4096)");
   CHECK(refusal(config("mistral_7b"), 4096) == "taken");
   CHECK(refusal(config("gpt2"), 1025) ==

@@ -70,7 +70,8 @@ TEST_CASE("a layout by hand: one embedding, 61 layers, a predictor and the loss 
 }
 
 TEST_CASE("layouts are written as short as they read") {
-  const StageLayers first{true, 3, 0, false}, two{false, 2, 0, false}, five{false, 5, 0, false}, last{false, 1, 0, true};
+  const StageLayers first{true, 3, 0, false}, two{false, 2, 0, false}, five{false, 5, 0, false},
+      last{false, 1, 0, true};
   CHECK(to_layout({first, two, two, last}) == "Et*3|(tt|)*2,tL");
   CHECK(to_layout({first, two, five, five, five, last}) == "Et*3|tt|(t*5|)*3,tL");
   CHECK(to_layout({{true, 4, 0, true}}) == "Et*4L");
@@ -92,7 +93,8 @@ TEST_CASE("what is written reads back, by the reader and by one of regular expre
 }
 
 TEST_CASE("texts by other hands read as the regular expressions read them") {
-  for (const char* text : {"Ettt|(tt|)*29,m|L", "E,t|t,t|(t*2|)*3,tL", "E(t)*4|t*12|(tt|t|)*2L", "E||tt||L", "Et*10L", "E|t*0|tL"}) {
+  for (const char* text : {"Ettt|(tt|)*29,m|L", "E,t|t,t|(t*2|)*3,tL", "E(t)*4|t*12|(tt|t|)*2L", "E||tt||L",
+                           "Et*10L", "E|t*0|tL"}) {
     CAPTURE(text);
     CHECK(letters(parse_layout(text)) == slowly_expanded(text));
   }

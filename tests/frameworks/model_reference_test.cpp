@@ -55,5 +55,6 @@ TEST_CASE("faults are named by file, line and key") {
         "m.yaml:2: version: expected a whole number from 1 to 1, found '2'");
   CHECK(refusal("penstock: model_reference\nversion: 1\n").find("the key 'name' is missing") !=
         std::string::npos);
-  CHECK(refusal("penstock: model_reference\nversion: 1\nname: a\nsize: 3\n").find("m.yaml:4: size: unknown key") == 0);
+  CHECK(refusal("penstock: model_reference\nversion: 1\nname: a\nsize: 3\n")
+            .find("m.yaml:4: size: unknown key") == 0);
 }

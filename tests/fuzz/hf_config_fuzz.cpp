@@ -1,4 +1,5 @@
-// Whatever the bytes, a config or a model reference names a model of the zoo or is refused; a reference reads back.
+// Whatever the bytes, a config or a model reference names a model of the zoo or is refused; a reference reads
+// back.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   plan::ModelRef model;
   try {
-    model = frameworks::is_model_reference(text) ? frameworks::parse_model_reference(text, "fuzz")
-                                                 : frameworks::parse_hf_config(text, "fuzz", size % 2 ? 4 : 4096).model;
+    model = frameworks::is_model_reference(text)
+                ? frameworks::parse_model_reference(text, "fuzz")
+                : frameworks::parse_hf_config(text, "fuzz", size % 2 ? 4 : 4096).model;
   } catch (const core::BadInput&) {
     return 0;
   }

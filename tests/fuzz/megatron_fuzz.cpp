@@ -1,4 +1,5 @@
-// Whatever the bytes, a launch script becomes a plan with every operator once, or is refused; so does a layout.
+// Whatever the bytes, a launch script becomes a plan with every operator once, or is refused; so does a
+// layout.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_layout(text.substr(0, text.find('\n')));
   frameworks::MegatronRun run;
   try {
-    run = frameworks::from_megatron(text, text.find("--") == text.npos ? "fuzz.yaml" : "fuzz.sh", {"8xH100", 8}, 8, {});
+    run = frameworks::from_megatron(text, text.find("--") == text.npos ? "fuzz.yaml" : "fuzz.sh",
+                                    {"8xH100", 8}, 8, {});
   } catch (const core::BadInput&) {
     return 0;
   }

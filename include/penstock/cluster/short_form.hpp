@@ -8,8 +8,8 @@
 
 namespace penstock::cluster {
 
-/// A GPU that can be rented, with what its servers usually have around it. Numbers are rates of a data sheet without
-/// sparsity.
+/// A GPU that can be rented, with what its servers usually have around it. Numbers are rates of a data sheet
+/// without sparsity.
 struct Rented {
   std::string_view name;     ///< as the short form calls it
   std::string_view type;     ///< of the cluster file, by which costs know it
@@ -30,9 +30,10 @@ struct ShortForm {
   bool rails = false;  ///< each device's adapter stands on a switch of its own number
 };
 
-/// "8xH100x32": devices of a node, their name, nodes (one where left out); with "-rails" behind it their adapters stand
-/// on one switch for each number of a device. Letters of a name may be small. Nothing for a text that does not begin as
-/// one, a number and an x. Throws BadInput for an unknown name, and for more devices than there are or a node takes.
+/// "8xH100x32": devices of a node, their name, nodes (one where left out); with "-rails" behind it their
+/// adapters stand on one switch for each number of a device. Letters of a name may be small. Nothing for a
+/// text that does not begin as one, a number and an x. Throws BadInput for an unknown name, and for more
+/// devices than there are or a node takes.
 std::optional<ShortForm> parse_short_form(std::string_view text);
 
 /// The cluster file that it stands for; all adapters of a node are one uplink, unless they are on rails.

@@ -24,7 +24,8 @@ struct Framework {
   std::string summary;  ///< what is written
   std::string source;   ///< where its syntax is told
   Abilities can;
-  std::vector<std::string> models;  ///< families of the zoo it can name the modules of; empty: any row of layers
+  std::vector<std::string>
+      models;  ///< families of the zoo it can name the modules of; empty: any row of layers
   std::string (*write)(const Handover&);
 };
 
@@ -34,15 +35,17 @@ const Framework& framework_named(std::string_view name);  ///< throws BadInput w
 
 /// Why the framework cannot run the plan, each in a sentence that begins with its title; empty when it can.
 /// `with_order`: the order of passes goes along in a file.
-std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,
-                                  bool with_order);
+std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph,
+                                  const plan::Plan& plan, bool with_order);
 
-/// The plan in the framework's words; `csv` names the file of its order, or is empty. Nothing is refused of it.
+/// The plan in the framework's words; `csv` names the file of its order, or is empty. Nothing is refused of
+/// it.
 std::string exported(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan,
                      const std::string& csv);
 
 /// The next plan that the framework can run, if there is one (`mended`).
-std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGraph& graph, const plan::Plan& plan);
+std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGraph& graph,
+                                  const plan::Plan& plan);
 
 /// The order of a plan's passes as torch.distributed.pipelining loads it: forward and backward passes alone.
 std::string order_csv(const plan::Plan& plan);

@@ -15,13 +15,14 @@ struct MegatronRun {
   std::vector<std::string> unread;  ///< arguments that were not asked for: data, logs, learning rates
 };
 
-/// Reads a bash script with the arguments of pretrain_gpt.py, or a YAML file that gives the same names: the model (llama
-/// or gpt of the zoo, in the numbers trained with), degrees of parallelism, virtual stages, layout, first and last
-/// stage, batches, recomputation, sequence parallelism, distributed optimizer, precision, buckets. `devices` of the
-/// cluster take part; what tensor and pipeline parallelism leave of them are replicas. `given` goes before what the
-/// arguments say of the model (a vocabulary, which scripts leave to the tokenizer). Defaults are Megatron-LM's. Throws
-/// BadInput naming file, line and argument: for what is missing, does not divide, or would be another computation
-/// (experts, context parallelism, latent attention, multi-token prediction, 8-bit numbers, Megatron-FSDP).
+/// Reads a bash script with the arguments of pretrain_gpt.py, or a YAML file that gives the same names: the
+/// model (llama or gpt of the zoo, in the numbers trained with), degrees of parallelism, virtual stages,
+/// layout, first and last stage, batches, recomputation, sequence parallelism, distributed optimizer,
+/// precision, buckets. `devices` of the cluster take part; what tensor and pipeline parallelism leave of them
+/// are replicas. `given` goes before what the arguments say of the model (a vocabulary, which scripts leave
+/// to the tokenizer). Defaults are Megatron-LM's. Throws BadInput naming file, line and argument: for what is
+/// missing, does not divide, or would be another computation (experts, context parallelism, latent attention,
+/// multi-token prediction, 8-bit numbers, Megatron-FSDP).
 MegatronRun from_megatron(const std::string& text, const std::string& file, const plan::ClusterRef& cluster,
                           std::int64_t devices, const std::map<std::string, std::string>& given);
 

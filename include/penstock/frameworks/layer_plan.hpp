@@ -17,12 +17,12 @@ struct LayerPlan {
   /// [stage] one beyond its last part of the row; stage s has the parts from where stage s - 1 ends.
   std::vector<std::int32_t> ends;
   std::vector<std::int32_t> rank_of_stage;
-  std::int64_t ranks = 1;            ///< pipeline-parallel degree
-  std::int64_t chunks = 1;           ///< stages of a rank
+  std::int64_t ranks = 1;   ///< pipeline-parallel degree
+  std::int64_t chunks = 1;  ///< stages of a rank
   std::int64_t tensor_parallel = 1, data_parallel = 1;
   bool sequence_parallel = false;
   int zero = 0;
-  std::int64_t micro_batch = 1;      ///< of a replica
+  std::int64_t micro_batch = 1;  ///< of a replica
   plan::Recomputation recompute;
 
   std::int32_t begin(std::size_t stage) const { return stage == 0 ? 0 : ends[stage - 1]; }
@@ -32,39 +32,41 @@ struct LayerPlan {
   bool has_head(std::size_t stage) const { return ends[stage] == row.parts(); }
 };
 
-/// A plan read, and everything about it that no framework's pipeline can say, in words that continue the framework's
-/// name: "cannot cut inside a layer: ...".
+/// A plan read, and everything about it that no framework's pipeline can say, in words that continue the
+/// framework's name: "cannot cut inside a layer: ...".
 struct LayerReading {
   std::optional<LayerPlan> plan;  ///< where there is nothing
   std::vector<std::string> refusals;
 };
 
-/// Refused: a model that is no row of layers, a stage that begins inside a part, stages out of the row's order, ranks
-/// with unlike numbers of stages, micro-batches, degrees, ZeRO stages, recomputation or sequence parallelism that differ
-/// from stage to stage, kFkB, divisions that are not Megatron's rule (layout/infer.hpp), unequal shares,
-/// compression, devices out of order (ranks follow each other, then replicas, then the devices of a tensor-parallel
-/// group), a schedule without a flush. Orders forced on a row (Stage::after) are its own. The plan is structurally valid.
+/// Refused: a model that is no row of layers, a stage that begins inside a part, stages out of the row's
+/// order, ranks with unlike numbers of stages, micro-batches, degrees, ZeRO stages, recomputation or sequence
+/// parallelism that differ from stage to stage, kFkB, divisions that are not Megatron's rule
+/// (layout/infer.hpp), unequal shares, compression, devices out of order (ranks follow each other, then
+/// replicas, then the devices of a tensor-parallel group), a schedule without a flush. Orders forced on a row
+/// (Stage::after) are its own. The plan is structurally valid.
 LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
 
 /// What a framework's pipelines can be told beside stages.
 struct Abilities {
   bool tensor_parallel = true, sequence_parallel = true;
-  std::vector<int> zero;                       ///< ZeRO stages, ascending
-  bool recompute_core = true;                  ///< attention's cores alone
-  bool recompute_first = true;                 ///< a stage's first layers
-  std::vector<std::string_view> schedules;     ///< families it has under a name of its own
-  bool any_order = false;                      ///< it reads other orders from a file
-  bool any_placement = false;                  ///< such an order may place stages otherwise than in a loop
-  std::vector<std::string_view> precisions;    ///< of plan::mixed_precision
+  std::vector<int> zero;                     ///< ZeRO stages, ascending
+  bool recompute_core = true;                ///< attention's cores alone
+  bool recompute_first = true;               ///< a stage's first layers
+  std::vector<std::string_view> schedules;   ///< families it has under a name of its own
+  bool any_order = false;                    ///< it reads other orders from a file
+  bool any_placement = false;                ///< such an order may place stages otherwise than in a loop
+  std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
 };
 
 /// In which numbers a plan trains, by its name; "" for a mixture that has none.
 std::string_view precision_of(const graph::OpGraph& graph, const plan::Plan& plan);
 
-/// The plan next to `plan` that `read_layers` takes: stages rounded to whole parts (each part goes to the stage with
-/// most of its FLOPs), the most common degrees and micro-batch for all, the same devices in order, of ZeRO the first
-/// stage there is as high as the plan's or else the last, and what `can` has for the rest. Nothing where that is not to be had: the model is no row, there are more stages than parts, devices do
-/// not divide.
+/// The plan next to `plan` that `read_layers` takes: stages rounded to whole parts (each part goes to the
+/// stage with most of its FLOPs), the most common degrees and micro-batch for all, the same devices in order,
+/// of ZeRO the first stage there is as high as the plan's or else the last, and what `can` has for the rest.
+/// Nothing where that is not to be had: the model is no row, there are more stages than parts, devices do not
+/// divide.
 std::optional<plan::Plan> mended(const graph::OpGraph& graph, const plan::Plan& plan, const Abilities& can);
 
 }  // namespace penstock::frameworks

@@ -17,13 +17,13 @@ struct StageLayers {
   friend bool operator==(const StageLayers&, const StageLayers&) = default;
 };
 
-/// Stages in the order of the model: `Et*3|(tt|)*29,m|L`. Of a rank with several stages, the v-th stage of rank r is
-/// number v * ranks + r (megatron/core/transformer/pipeline_parallel_layer_layout.py).
+/// Stages in the order of the model: `Et*3|(tt|)*29,m|L`. Of a rank with several stages, the v-th stage of
+/// rank r is number v * ranks + r (megatron/core/transformer/pipeline_parallel_layer_layout.py).
 std::string to_layout(const std::vector<StageLayers>& stages);
 
-/// Reads that: commas mean nothing, `(x)*n` and then `c*n` are written out, `|` parts stages. Throws BadInput for other
-/// letters, a stage out of the order above, no E at the very beginning or L at the very end, and more than 65,536
-/// letters.
+/// Reads that: commas mean nothing, `(x)*n` and then `c*n` are written out, `|` parts stages. Throws BadInput
+/// for other letters, a stage out of the order above, no E at the very beginning or L at the very end, and
+/// more than 65,536 letters.
 std::vector<StageLayers> parse_layout(std::string_view text);
 
 }  // namespace penstock::frameworks
