@@ -56,9 +56,10 @@ std::string runtime_names() {
 void ClusterFlags::add(CLI::App& command, bool required) {
   auto* cluster =
       command
-          .add_option("--cluster,--gpus", file,
-                      "GPUs per node, their type and nodes, as 8xH100x32; a built-in cluster (penstock clusters); "
-                      "or a cluster file (.yaml)")
+          .add_option(
+              "--cluster,--gpus", file,
+              "GPUs per node, their type and nodes, as 8xH100x32; a built-in cluster (penstock clusters); "
+              "or a cluster file (.yaml)")
           ->type_name("NAME|FILE")
           ->check(suggest(cluster_names()));
   if (required) cluster->required();

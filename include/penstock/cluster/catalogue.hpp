@@ -20,8 +20,8 @@ const std::vector<BuiltIn>& catalogue();
 /// Without '.' and '/' it is the name of a cluster, else of a file.
 bool is_file_name(std::string_view name);
 
-/// Text of a cluster that is built in, of a short form (short_form.hpp), or of a file. Throws BadInput where there
-/// is none of that name.
+/// Text of a cluster that is built in, of a short form (short_form.hpp), or of a file. Throws BadInput where
+/// there is none of that name.
 std::string cluster_text(const std::string& name);
 
 }  // namespace penstock::cluster
