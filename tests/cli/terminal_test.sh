@@ -93,7 +93,7 @@ done
 (cd / && "$penstock" simulate "$scratch/plan.yaml" >/dev/null) || fail "a built-in cluster is not found from elsewhere"
 expect 11 "'sumit' is no built-in cluster" "$penstock" plan --model case_study --cluster sumit --mini-batch 64
 sed 's/summit/sumit/' grid.yaml >wrong.yaml
-expect 11 "wrong.yaml:3: clusters[0].name: 'sumit' is no built-in cluster (and no file: those have a '.' or a '/'); did you mean 'summit'?" "$penstock" run wrong.yaml
+expect 11 "wrong.yaml:3: clusters[0].name: 'sumit' is no built-in cluster (and no file: those have a '.' or a '/'; nor a short form such as 8xH100x4); did you mean 'summit'?" "$penstock" run wrong.yaml
 sed 's/name: summit/name: summit, file: summit.yaml/' grid.yaml >wrong.yaml
 expect 11 "wrong.yaml:3: clusters[0]: give either name or file" "$penstock" run wrong.yaml
 
