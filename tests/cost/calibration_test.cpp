@@ -183,6 +183,6 @@ TEST_CASE("the keys of committed calibrations are those of the operators they na
       graph::Operator op;
       op.kind = kernel.key.kind;
       op.attributes = graph::attributes_of(op.kind, kernel.key.shape);
-      CHECK(key_of(op, kernel.key.number) == kernel.key);
+      CHECK(key_of(op, kernel.key.precision) == kernel.key);
     }
 }

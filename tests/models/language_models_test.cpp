@@ -102,15 +102,15 @@ TEST_CASE(
     return graph::Operator{};
   };
   const auto usual = attention(with("0")), same = attention(with("16")), twice = attention(with("32"));
-  CHECK(same.shape == usual.shape);
+  CHECK(same.attributes == usual.attributes);
   CHECK(same.saved_bytes == usual.saved_bytes);
   // Query and output 64 x 64, key and value 64 x 32 numbers; all of them twice. Of what is kept the output is
   // not.
   CHECK(usual.parameters == 2 * 64 * 64 + 2 * 64 * 32);
   CHECK(twice.parameters == 2 * usual.parameters);
   CHECK(twice.forward_flops == usual.forward_flops * 2);
-  CHECK(graph::inner_width(twice) == 128);
-  CHECK(graph::shared_width(twice) == 64);
+  CHECK(graph::as<graph::Attention>(twice).inner_width() == 128);
+  CHECK(graph::as<graph::Attention>(twice).shared_width() == 64);
   CHECK(twice.saved_bytes - usual.saved_bytes == core::Bytes(4 * 16 * (64 + 2 * 32 + 64)));
 }
 
