@@ -21,7 +21,8 @@ struct Divide {
   void operator()(graph::Convolution& a) { (*this)(row ? a.window.channels : a.out); }
   void operator()(graph::Attention& a) {
     (*this)(a.hidden), (*this)(a.heads);
-    if (a.kv_heads > 0) (*this)(a.kv_heads);
+    for (std::int64_t* extent : {&a.kv_heads, &a.inner})
+      if (*extent > 0) (*this)(*extent);
   }
   void operator()(graph::Embedding& a) { (*this)(a.rows); }
   void operator()(graph::Activation& a) { (*this)(a.elements); }

@@ -200,7 +200,7 @@ class Divider {
 
   void heads() {
     auto& attention = asked<graph::Attention>();
-    const std::int64_t all = attention.heads, head = attention.hidden / all;
+    const std::int64_t all = attention.heads, head = attention.inner_width() / all;
     const auto bounds = split(all, "heads"), inner = scaled(bounds, head);
     attention.heads = mine(bounds);
     attention.inner = mine(inner);
