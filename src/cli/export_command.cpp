@@ -91,15 +91,8 @@ core::ExitCode run(const ExportFlags& flags) {
   if (!flags.csv.empty() && !framework.can.any_order)
     throw core::Error(core::ExitCode::usage,
                       "--csv: " + framework.title + " reads no order of passes from a file");
-  const std::string text = core::read_file(flags.file);
-  const plan::PlanHead head = head_of(text, flags.file, flags.model, flags.cluster);
-  const graph::OpGraph graph = experiment::load_model(head.model);
-  const cluster::Cluster stated = experiment::load_cluster(head.cluster);
-  const auto costs = flags.costs.load(stated);
-  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
-  plan::Plan plan = plan::parse_plan(text, flags.file, graph);
-  plan.model = experiment::resolved(head.model);  // writers name modules by the zoo's families
-  plan.cluster = head.cluster;
+  auto [graph, costs, cluster, plan] = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
+  plan.model = experiment::resolved(plan.model);  // writers name modules by the zoo's families
   if (const auto violations = plan::structural_violations(graph, cluster, plan); !violations.empty())
     refuse(flags.file, violations);
   const cost::Problem problem{graph, cluster, *costs, plan.training};

@@ -1,5 +1,7 @@
 #include "plan_input.hpp"
 
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/cell.hpp"
 #include "penstock/score/order.hpp"
 
 namespace penstock::cli {
@@ -14,6 +16,20 @@ plan::PlanHead head_of(const std::string& text, const std::string& file, const M
   if (cluster.devices > 0) head.cluster.devices = cluster.devices;
   if (!cluster.runtime.empty()) head.cluster.runtime = cluster.runtime;
   return head;
+}
+
+PlanInput read_plan(const std::string& file, const ModelFlags& model, const ClusterFlags& cluster,
+                    const CostFlags& costs) {
+  const std::string text = core::read_file(file);
+  const plan::PlanHead head = head_of(text, file, model, cluster);
+  graph::OpGraph graph = experiment::load_model(head.model);
+  const cluster::Cluster stated = experiment::load_cluster(head.cluster);
+  auto measured = costs.load(stated);
+  cluster::Cluster here = cost::measured_by(*measured, stated);
+  plan::Plan plan = plan::parse_plan(text, file, graph);
+  plan.model = head.model;
+  plan.cluster = head.cluster;
+  return {std::move(graph), std::move(measured), std::move(here), std::move(plan)};
 }
 
 void derive_in_flight(const cost::Problem& problem, plan::Plan& plan, const std::string& file) {

@@ -93,15 +93,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
 }
 
 core::ExitCode run(const SimulateFlags& flags, const Session& session) {
-  const std::string text = core::read_file(flags.file);
-  const plan::PlanHead head = head_of(text, flags.file, flags.model, flags.cluster);
-  const graph::OpGraph graph = experiment::load_model(head.model);
-  const cluster::Cluster stated = experiment::load_cluster(head.cluster);
-  const auto costs = flags.costs.load(stated);
-  const cluster::Cluster cluster = cost::measured_by(*costs, stated);
-  plan::Plan plan = plan::parse_plan(text, flags.file, graph);
-  plan.model = head.model;
-  plan.cluster = head.cluster;
+  auto [graph, costs, cluster, plan] = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   flags.compression.apply(plan.training.compression);
   flags.bucket.apply(plan.training);
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
