@@ -12,10 +12,9 @@ namespace penstock::schedule {
 /// schedule:
 ///  - every stage is run by one rank, and no stage is left out;
 ///  - every stage runs each of `micro_batches` micro-batches once: F, then B, or I and later W;
-///  - R, EVICT and LOAD stand between F and B or I; EVICT before its LOAD, never without, on a rank that has
-///  a
-///    partner, and not for what is recomputed;
-///  - a stage's STEP comes once, after its last W or B and after its REDUCE_GRAD; all ranks have as many
+///  - R, EVICT and LOAD stand between F and B or I. An EVICT has a LOAD after it, on a rank that has a
+///  partner, and not for a micro-batch that is recomputed;
+///  - a stage's STEP comes once, after its last W or B and after its REDUCE_GRAD. All ranks have equally many
 ///  BARRIERs;
 ///  - a receive has its send, a send its receive; where a rank receives at all, it does so before the pass;
 ///  - no circle of ranks waits for each other; else the circle is told.
