@@ -81,6 +81,17 @@ std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
   return {1, "ps"};
 }
 
+/// The title, or where it is longer than the picture is wide its beginning and its end, cut at spaces: models
+/// of the zoo are named by all their parameters, and the end says where the plan runs.
+std::string fitted(const std::string& title, double width) {
+  constexpr double kLetter = 11;  // px, bold
+  const auto most = static_cast<std::size_t>(std::max(40.0, (width - Layout::kLeft) / kLetter));
+  if (title.size() <= most) return title;
+  const std::size_t begin = title.rfind(' ', most / 2), end = title.find(' ', title.size() - most / 2 + 2);
+  if (begin == title.npos || end == title.npos) return title;
+  return title.substr(0, begin) + " …" + title.substr(end);
+}
+
 }  // namespace
 
 std::string heading(const Scene& scene) {
@@ -96,7 +107,8 @@ std::string heading(const Scene& scene) {
   if (scene.shows(TaskKind::transfer) || scene.shows(TaskKind::all_reduce))
     line += fmt::format(" · exposed communication {:.1f} %", 100 * s.exposed_communication);
   if (scene.layout.memory > 0) line += fmt::format(" · peak memory {}", show(s.peak_memory));
-  return text_element(Layout::kLeft, 26, "title", title.empty() ? "Pipeline timeline" : title) +
+  return text_element(Layout::kLeft, 26, "title",
+                      title.empty() ? "Pipeline timeline" : fitted(title, width)) +
          text_element(Layout::kLeft, 48, "summary", line);
 }
 

@@ -214,3 +214,14 @@ TEST_CASE("a span on a device the trace does not have is our bug") {
   trace.devices.pop_back();
   CHECK_THROWS_AS(report::to_svg(trace), core::Error);
 }
+
+TEST_CASE("a title longer than the picture keeps its beginning and its end") {
+  // 1,200 pixels less the margin hold about a hundred letters; this one has 150.
+  std::string title = "llama";
+  for (int i = 0; i < 12; ++i) title += " number" + std::to_string(i) + "=12";
+  const std::string svg = report::to_svg({}, {.width = 1200, .title = title + " on 96 devices, megatron"});
+  CHECK(contains(svg, ">llama number0=12"));
+  CHECK(contains(svg, "… number"));
+  CHECK(contains(svg, "on 96 devices, megatron<"));
+  CHECK(!contains(svg, "number5=12"));
+}
