@@ -1,0 +1,213 @@
+#include "joint/plan_space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "penstock/core/digest.hpp"
+#include "penstock/layout/ties.hpp"
+#include "penstock/plan/stage_graph.hpp"
+#include "penstock/plan/violations.hpp"
+#include "penstock/schedule/plan_order.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using core::OpId;
+using plan::Plan;
+using plan::Stage;
+
+/// [stage] those it reads from.
+std::vector<std::set<std::size_t>> sources(const graph::OpGraph& graph, const Plan& plan) {
+  std::vector<std::size_t> stage_of(graph.size());
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (const OpId op : plan.stages[s].operators) stage_of[op.index()] = s;
+  std::vector<std::set<std::size_t>> out(plan.stages.size());
+  for (const auto& [from, to] : graph.dag().edges()) {
+    const auto a = stage_of[static_cast<std::size_t>(from)], b = stage_of[static_cast<std::size_t>(to)];
+    if (a != b) out[b].insert(a);
+  }
+  return out;
+}
+
+/// Producers first, of those that are ready the one listed first; false where stages wait for each other.
+bool put_in_order(const graph::OpGraph& graph, Plan& plan) {
+  const auto waits = sources(graph, plan);
+  std::vector<Stage> out;
+  std::vector<bool> done(waits.size());
+  while (out.size() < waits.size()) {
+    std::size_t next = 0;
+    const auto ready = [&](std::size_t s) {
+      return !done[s] && std::ranges::all_of(waits[s], [&](std::size_t before) { return done[before]; });
+    };
+    while (next < waits.size() && !ready(next)) ++next;
+    if (next == waits.size()) return false;
+    done[next] = true;
+    out.push_back(std::move(plan.stages[next]));
+  }
+  plan.stages = std::move(out);
+  return true;
+}
+
+/// Operators keep how they are divided when they move, unless nothing is divided where they go.
+void keep_partitions(Plan& plan) {
+  std::map<OpId, plan::Partition> all;
+  for (Stage& stage : plan.stages) {
+    all.insert(stage.partition.begin(), stage.partition.end());
+    stage.partition.clear();
+  }
+  for (Stage& stage : plan.stages) {
+    if (stage.tensor_parallel > 1 && !all.empty())
+      for (const OpId op : stage.operators)
+        if (const auto found = all.find(op); found != all.end()) stage.partition.insert(*found);
+    if (stage.shares.size() != static_cast<std::size_t>(stage.tensor_parallel)) stage.shares.clear();
+  }
+}
+
+/// Drops settings that change nothing or say nothing any more, so that equal plans look equal.
+void drop_idle_settings(const graph::OpGraph& graph, Plan& plan) {
+  const bool row = in_row(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    Stage& stage = plan.stages[s];
+    stage.after.clear();
+    if (row && s > 0) stage.after = {core::StageId(s - 1)};
+    if (stage.tensor_parallel == 1) stage.sequence_parallel = false;
+    if (stage.replicas() == 1) stage.zero = 0;
+    if (!by_count(plan)) stage.k = 1;
+    if (stage.recompute && !plan::applies(graph, stage.operators, stage.recompute)) stage.recompute = {};
+    stage.in_flight = 0;
+  }
+}
+
+/// Orders of searched families take a time in proportion to this; a thousandth of a second or so.
+constexpr std::int64_t kMostSearched = 100'000;
+/// Passes of the others.
+constexpr std::int64_t kMostOrdered = 1'000'000;
+
+bool quickly_ordered(const Plan& plan) {
+  std::int64_t passes = 0;
+  for (const Stage& stage : plan.stages) passes += plan.training.mini_batch / stage.micro_batch;
+  if (passes > kMostOrdered) return false;
+  const bool searched = schedule::by_cost(plan) || plan.schedule == "list_order";
+  return !searched || passes * static_cast<std::int64_t>(plan.stages.size()) <= kMostSearched;
+}
+
+/// 1f1b and gpipe run one stage on a device.
+bool shares_devices_in_vain(const Plan& plan) {
+  const auto rank = plan::rank_of_stage(plan);
+  for (std::size_t s = 0; s < rank.size(); ++s)
+    if (rank[s] != static_cast<std::int32_t>(s)) return schedule::per_stage(plan);
+  return false;
+}
+
+}  // namespace
+
+bool in_row(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !stage.after.empty(); });
+}
+
+bool by_count(const Plan& plan) {
+  return plan.schedule == "1f1b";
+}
+
+PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options)
+    : problem_(problem),
+      options_(options),
+      units_(planning_units(problem.graph)),
+      unit_of_(problem.graph.size()),
+      form_(problem.cluster) {
+  for (std::size_t u = 0; u < units_.operators.size(); ++u)
+    for (const OpId op : units_.operators[u]) unit_of_[op.index()] = u;
+}
+
+double PlanSpace::unit_seconds(std::size_t unit, std::int64_t samples) const {
+  return cost::compute_time(problem_, units_.operators[unit], problem_.cluster.types().front(), samples)
+      .total()
+      .value();
+}
+
+bool PlanSpace::tidy(Draft& draft) const {
+  Plan& plan = draft.plan;
+  for (const Stage& stage : plan.stages)
+    if (stage.operators.empty() || stage.devices.empty() || stage.micro_batch < 1) return false;
+  for (Stage& stage : plan.stages) std::ranges::sort(stage.operators);
+  if (!put_in_order(problem_.graph, plan)) return false;
+  keep_partitions(plan);
+  drop_idle_settings(problem_.graph, plan);
+  return true;
+}
+
+bool PlanSpace::pinned_well(const Plan& plan) const {
+  return std::ranges::all_of(plan.stages, [&](const Stage& stage) {
+    if (options_.micro_batch && stage.micro_batch != *options_.micro_batch * stage.replicas()) return false;
+    if (options_.pipeline_micro_batch && stage.micro_batch != *options_.pipeline_micro_batch) return false;
+    if (options_.k != 1 && by_count(plan) && stage.k != options_.k) return false;
+    return stage.tensor_parallel <= options_.max_tensor_parallel.value_or(stage.tensor_parallel);
+  });
+}
+
+/// Sets in-flight counts; false when the plan has no order or does not fit.
+bool PlanSpace::counted(Draft& draft) const {
+  Plan& plan = draft.plan;
+  try {
+    if (by_count(plan))
+      schedule::derive_in_flight(plan, plan::StageGraph(problem_.graph, plan), {}, draft.rule);
+    else
+      score::derive_in_flight(problem_, plan);
+    return score::memory_violations(problem_, plan).empty();
+  } catch (const core::BadInput&) {
+    return false;
+  }
+}
+
+std::optional<Draft> PlanSpace::completed(Draft draft) const {
+  Plan& plan = draft.plan;
+  if (!pinned_well(plan)) return std::nullopt;
+  if (!plan::structural_violations(problem_.graph, problem_.cluster, plan).empty()) return std::nullopt;
+  if (shares_devices_in_vain(plan) || !quickly_ordered(plan)) return std::nullopt;
+  if (!layout::tie_violations(problem_.graph, plan).empty()) return std::nullopt;
+  if (counted(draft)) return draft;
+  if (!by_count(plan) || draft.rule == schedule::InFlight::depth) return std::nullopt;
+  draft.rule = schedule::InFlight::depth;
+  for (Stage& stage : plan.stages) stage.in_flight = 0;
+  if (!counted(draft)) return std::nullopt;
+  return draft;
+}
+
+Draft PlanSpace::draft_of(const Plan& plan) const {
+  Draft out{plan};
+  if (!by_count(plan)) return out;
+  for (Stage& stage : out.plan.stages) stage.in_flight = 0;
+  schedule::derive_in_flight(out.plan, plan::StageGraph(problem_.graph, plan));
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    if (plan.stages[s].in_flight > out.plan.stages[s].in_flight)
+      out.rule = schedule::InFlight::hide_transfers;
+  out.plan = plan;
+  return out;
+}
+
+std::string PlanSpace::key(const Draft& draft) const {
+  const Plan& plan = draft.plan;
+  std::string out = fmt::format("{} {} {};", plan.schedule, in_row(plan),
+                                by_count(plan) ? static_cast<int>(draft.rule) : 0);
+  for (const Stage& stage : plan.stages) {
+    const plan::Recomputation& again = stage.recompute;
+    out += fmt::format("{} {} {}{}{} {} {} {}:", stage.micro_batch, stage.k, static_cast<int>(again.of),
+                       again.early ? "e" : "", again.first, stage.tensor_parallel, stage.zero,
+                       stage.sequence_parallel);
+    for (const auto& [op, how] : stage.partition) out += fmt::format("{}{} ", op.index(), name(how));
+    for (const std::int64_t share : stage.shares) out += fmt::format("/{}", share);
+    for (const OpId op : stage.operators) out += fmt::format(" {}", op.index());
+  }
+  const auto form = form_.of(plan.stages);
+  if (form) return core::digest(out + *form);
+  for (const Stage& stage : plan.stages)
+    for (const core::DeviceId device : stage.devices) out += fmt::format(",{}", device.index());
+  return core::digest(out);
+}
+
+}  // namespace penstock::planners

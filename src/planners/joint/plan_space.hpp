@@ -1,0 +1,62 @@
+#pragma once
+// The plans that `joint` may choose: what a change leaves undone is made good here, and judged valid or not.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "local/placement_form.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/schedule/in_flight.hpp"
+#include "units.hpp"
+
+namespace penstock::planners {
+
+/// A plan under change.
+struct Draft {
+  plan::Plan plan;
+  schedule::InFlight rule = schedule::InFlight::depth;  ///< of samples that 1f1b holds in flight
+};
+
+/// Every plan with a flush that score::violations accepts, on all devices, as far as the user's pins allow.
+class PlanSpace {
+ public:
+  /// Both must outlive it.
+  PlanSpace(const cost::Problem& problem, const SearchOptions& options);
+
+  /// Puts stages in order, partitions of operators where these are now, and drops settings that say nothing;
+  /// false where stages wait for each other, or are empty.
+  bool tidy(Draft& draft) const;
+  /// Of a tidy draft: equal for those that differ by the numbers of like devices alone.
+  std::string key(const Draft& draft) const;
+  /// A tidy draft with in-flight counts by its rule, by `depth` where that does not fit; nothing when it is
+  /// no valid plan. Whether 1F1B of unlike micro-batches can run is left to the simulator.
+  std::optional<Draft> completed(Draft draft) const;
+  /// What a finished plan is changed from.
+  Draft draft_of(const plan::Plan& plan) const;
+
+  const cost::Problem& problem() const { return problem_; }
+  const SearchOptions& options() const { return options_; }
+  const Units& units() const { return units_; }
+  std::size_t unit_of(core::OpId op) const { return unit_of_[op.index()]; }
+  /// Seconds of one micro-batch of so many samples on one device, to weigh units by.
+  double unit_seconds(std::size_t unit, std::int64_t samples) const;
+
+ private:
+  bool pinned_well(const plan::Plan& plan) const;
+  bool counted(Draft& draft) const;
+
+  const cost::Problem& problem_;
+  const SearchOptions& options_;
+  Units units_;
+  std::vector<std::size_t> unit_of_;  ///< [operator]
+  PlacementForm form_;
+};
+
+/// Whether stages wait for one another in the order of the list, whatever they read.
+bool in_row(const plan::Plan& plan);
+/// Whether the schedule is 1F1B, whose stages may differ in micro-batch and k.
+bool by_count(const plan::Plan& plan);
+
+}  // namespace penstock::planners
