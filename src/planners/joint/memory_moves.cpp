@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "joint/move.hpp"
+#include "tensor/tensor_groups.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using plan::Stage;
+using Stages = std::vector<std::size_t>;
+
+class MemoryMoves {
+ public:
+  explicit MemoryMoves(const Sight& sight) : sight_(sight), stages_(sight.draft.plan.stages) {}
+
+  Moves all() {
+    const Stages every = all_stages();
+    degrees(every);
+    settings(every);
+    if (sight_.ranks.size() > 1)
+      for (const Stages& rank : sight_.ranks) degrees(rank);
+    if (stages_.size() > 1)
+      for (const std::size_t s : every) settings({s});
+    return std::move(out_);
+  }
+
+ private:
+  Stages all_stages() const {
+    Stages out;
+    for (std::size_t s = 0; s < stages_.size(); ++s) out.push_back(s);
+    return out;
+  }
+
+  template <class Change>
+  void add(const Stages& which, Change change) {
+    out_.push_back([which, change](Draft& draft) {
+      for (const std::size_t s : which) change(draft.plan.stages[s]);
+    });
+  }
+
+  /// A pinned micro-batch of a replica goes with it.
+  void degrees(const Stages& which) {
+    const auto& options = sight_.space.options();
+    const auto pin = options.micro_batch;
+    for (const int degree : tensor_degrees(sight_.space.problem().cluster, options))
+      add(which, [degree, pin](Stage& stage) {
+        stage.tensor_parallel = degree;
+        if (pin) stage.micro_batch = *pin * stage.replicas();
+      });
+  }
+
+  void settings(const Stages& which) {
+    for (const int zero : {0, 1, 2, 3}) add(which, [zero](Stage& stage) { stage.zero = zero; });
+    add(which, [](Stage& stage) { stage.sequence_parallel = !stage.sequence_parallel; });
+    for (const auto& again : {plan::Recomputation{}, plan::kRecomputeStage, plan::kRecomputeEarly,
+                              plan::kRecomputeLayers, plan::kRecomputeCore})
+      add(which, [again](Stage& stage) { stage.recompute = again; });
+    for (const std::int64_t first : {1, 2, 4, 8})
+      add(which, [first](Stage& stage) { stage.recompute = {plan::Recomputation::Of::layers, false, first}; });
+  }
+
+  const Sight& sight_;
+  const std::vector<Stage>& stages_;
+  Moves out_;
+};
+
+}  // namespace
+
+Moves memory_moves(const Sight& sight) {
+  return MemoryMoves(sight).all();
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,25 @@
+#include "joint/move.hpp"
+
+#include <algorithm>
+
+namespace penstock::planners {
+
+Sight::Sight(const PlanSpace& of, const Draft& from) : space(of), draft(from) {
+  const auto rank = plan::rank_of_stage(draft.plan);
+  for (std::size_t s = 0; s < rank.size(); ++s) {
+    std::vector<std::size_t>& held = units.emplace_back();
+    for (const core::OpId op : draft.plan.stages[s].operators) held.push_back(space.unit_of(op));
+    std::ranges::sort(held);
+    held.erase(std::ranges::unique(held).begin(), held.end());
+    const auto r = static_cast<std::size_t>(rank[s]);
+    ranks.resize(std::max(ranks.size(), r + 1));
+    ranks[r].push_back(s);
+  }
+}
+
+std::vector<Moves> all_moves(const Sight& sight) {
+  return {cut_moves(sight),    device_moves(sight),    pace_moves(sight),
+          memory_moves(sight), partition_moves(sight), shape_moves(sight)};
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,42 @@
+#pragma once
+// Local changes of a whole plan, by what they change.
+
+#include <functional>
+#include <vector>
+
+#include "joint/plan_space.hpp"
+
+namespace penstock::planners {
+
+/// Changes a draft; what comes of it may be no plan (PlanSpace::completed).
+using Move = std::function<void(Draft&)>;
+using Moves = std::vector<Move>;
+
+/// What moves look at: a draft, and what its parts are made of.
+struct Sight {
+  Sight(const PlanSpace& of, const Draft& draft);
+
+  const PlanSpace& space;
+  const Draft& draft;
+  std::vector<std::vector<std::size_t>> units;  ///< [stage] in topological order
+  std::vector<std::vector<std::size_t>> ranks;  ///< [rank] its stages; they share all devices
+};
+
+/// Units from an end of a stage go to another one; two stages become one, one becomes two.
+Moves cut_moves(const Sight& sight);
+/// Devices go to another rank, two ranks swap them; all are dealt out anew, node by node or across nodes.
+Moves device_moves(const Sight& sight);
+/// Micro-batch, k, samples in flight, order of a row; of all stages, or of one where the schedule allows.
+Moves pace_moves(const Sight& sight);
+/// Tensor-parallel degree, sequence parallelism, ZeRO stage, recomputation; of a stage, a rank, or all.
+Moves memory_moves(const Sight& sight);
+/// How operators of tensor-parallel stages are divided: all of a kind, those of one stage, or one.
+Moves partition_moves(const Sight& sight);
+/// Another schedule family, as many stages per device as it has, half or twice as many ranks: the row of
+/// units is cut anew in proportion to what the ranks had.
+Moves shape_moves(const Sight& sight);
+
+/// All of these, kind by kind.
+std::vector<Moves> all_moves(const Sight& sight);
+
+}  // namespace penstock::planners

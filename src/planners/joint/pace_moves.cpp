@@ -1,0 +1,77 @@
+#include "joint/move.hpp"
+
+namespace penstock::planners {
+namespace {
+
+using plan::Stage;
+
+/// Of all stages.
+template <class Change>
+Move on_all(Change change) {
+  return [change](Draft& draft) {
+    for (Stage& stage : draft.plan.stages) change(stage);
+  };
+}
+
+template <class Change>
+Move on_one(std::size_t s, Change change) {
+  return [s, change](Draft& draft) { change(draft.plan.stages[s]); };
+}
+
+/// The size times a ratio; none where that is no whole number, which makes no valid plan.
+void scale(Stage& stage, std::int64_t up, std::int64_t down) {
+  const std::int64_t size = stage.micro_batch * up;
+  stage.micro_batch = size % down == 0 ? size / down : 0;
+}
+
+struct Ratio {
+  std::int64_t up, down;
+};
+/// Sizes need not be powers of two where mini-batch and replicas are none.
+constexpr Ratio kRatios[] = {{2, 1}, {1, 2}, {3, 1}, {1, 3}, {4, 1}, {1, 4}};
+
+void resize(const Sight& sight, Moves& out) {
+  const bool each = by_count(sight.draft.plan) || sight.draft.plan.schedule == "gpipe";
+  for (const Ratio& ratio : kRatios) {
+    const auto change = [ratio](Stage& stage) { scale(stage, ratio.up, ratio.down); };
+    out.push_back(on_all(change));
+    for (std::size_t s = 0; each && s < sight.draft.plan.stages.size(); ++s) out.push_back(on_one(s, change));
+  }
+}
+
+void set_runs(const Sight& sight, Moves& out) {
+  if (!by_count(sight.draft.plan)) return;
+  for (const int k : {1, 2, 3, 4, 8}) {
+    const auto change = [k](Stage& stage) { stage.k = k; };
+    out.push_back(on_all(change));
+    for (std::size_t s = 0; s < sight.draft.plan.stages.size(); ++s) out.push_back(on_one(s, change));
+  }
+}
+
+void toggle_row(Draft& draft) {
+  auto& stages = draft.plan.stages;
+  const bool row = in_row(draft.plan);
+  for (Stage& stage : stages) stage.after.clear();
+  if (!row && stages.size() > 1) stages.back().after = {core::StageId(stages.size() - 2)};
+}
+
+void toggle_rule(Draft& draft) {
+  using schedule::InFlight;
+  draft.rule = draft.rule == InFlight::depth ? InFlight::hide_transfers : InFlight::depth;
+}
+
+}  // namespace
+
+Moves pace_moves(const Sight& sight) {
+  Moves out;
+  const SearchOptions& options = sight.space.options();
+  if (!options.micro_batch && !options.pipeline_micro_batch) resize(sight, out);
+  if (options.k == 1) set_runs(sight, out);
+  if (sight.draft.plan.stages.size() > 1) {
+    out.push_back(toggle_row);
+    if (by_count(sight.draft.plan)) out.push_back(toggle_rule);
+  }
+  return out;
+}
+
+}  // namespace penstock::planners

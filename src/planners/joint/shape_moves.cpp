@@ -1,0 +1,103 @@
+#include <array>
+
+#include "joint/move.hpp"
+#include "joint/row_shape.hpp"
+
+namespace penstock::planners {
+namespace {
+
+/// A family, and how it deals stages to ranks.
+struct FamilyShape {
+  const char* name;
+  Deal deal;
+  std::size_t least, most;  ///< stages per rank
+};
+constexpr std::size_t kMostLoops = 8;
+/// Those with a flush whose orders a plan can hold: one copy of the model, whole micro-batches, activations
+/// where they were made.
+constexpr std::array kFamilies = {FamilyShape{"1f1b", Deal::loop, 1, 1},
+                                  FamilyShape{"gpipe", Deal::loop, 1, 1},
+                                  FamilyShape{"dapple", Deal::loop, 1, 1},
+                                  FamilyShape{"list_order", Deal::loop, 1, 1},
+                                  FamilyShape{"zb_h1", Deal::loop, 1, 1},
+                                  FamilyShape{"zb_h2", Deal::loop, 1, 1},
+                                  FamilyShape{"zb_1p", Deal::loop, 1, 1},
+                                  FamilyShape{"zb_2p", Deal::loop, 1, 1},
+                                  FamilyShape{"looped_bfs", Deal::loop, 2, kMostLoops},
+                                  FamilyShape{"interleaved_1f1b", Deal::loop, 2, kMostLoops},
+                                  FamilyShape{"interleaved_zb", Deal::loop, 2, kMostLoops},
+                                  FamilyShape{"zbv", Deal::zigzag, 2, 2},
+                                  FamilyShape{"dualpipev", Deal::zigzag, 2, 2},
+                                  FamilyShape{"v_half", Deal::zigzag, 2, 2},
+                                  FamilyShape{"v_min", Deal::zigzag, 2, 2},
+                                  FamilyShape{"v_zb", Deal::zigzag, 2, 2},
+                                  FamilyShape{"v_1f1b", Deal::zigzag, 2, 2},
+                                  FamilyShape{"hanayo", Deal::zigzag, 2, kMostLoops}};
+
+/// Whether stages may have micro-batches of their own.
+bool sizes_differ(std::string_view family) {
+  return family == "1f1b" || family == "gpipe";
+}
+
+class ShapeMoves {
+ public:
+  explicit ShapeMoves(const Sight& sight) : sight_(sight), ranks_(rank_shapes(sight)) {}
+
+  Moves all() {
+    for (const FamilyShape& family : kFamilies) {
+      // The same stages, where the family deals them out alike; PlanSpace::completed finds out.
+      out_.push_back([name = family.name](Draft& draft) { draft.plan.schedule = name; });
+      if (ranks_.size() == 1 && family.most > 1 && family.deal == Deal::zigzag) continue;  // as a loop
+      for (std::size_t chunks = family.least; chunks <= family.most; chunks *= 2)
+        add(ranks_, family, chunks, 1);
+    }
+    other_ranks(joined(ranks_));
+    other_ranks(halved(ranks_));
+    return std::move(out_);
+  }
+
+ private:
+  /// With the schedule as it is, of as many stages per rank; the micro-batch as it is, half or twice as
+  /// large.
+  void other_ranks(const std::vector<RankShape>& ranks) {
+    if (ranks.empty()) return;
+    const std::size_t chunks = sight_.draft.plan.stages.size() / ranks_.size();
+    for (const FamilyShape& family : kFamilies) {
+      if (sight_.draft.plan.schedule != family.name) continue;
+      for (const double scale : {0.5, 1.0, 2.0}) add(ranks, family, chunks, scale);
+    }
+  }
+
+  void add(const std::vector<RankShape>& ranks, const FamilyShape& family, std::size_t chunks, double scale) {
+    out_.push_back([&space = sight_.space, ranks, family, chunks, scale](Draft& draft) {
+      const bool row = in_row(draft.plan);
+      draft.plan.schedule = family.name;
+      cut_row(space, ranks, chunks, family.deal, draft.plan);
+      for (plan::Stage& stage : draft.plan.stages) adapt(space, scale, stage);
+      if (!sizes_differ(family.name))
+        for (plan::Stage& stage : draft.plan.stages)
+          stage.micro_batch = draft.plan.stages.front().micro_batch;
+      if (row && draft.plan.stages.size() > 1) draft.plan.stages.back().after = {core::StageId(0)};
+    });
+  }
+
+  static void adapt(const PlanSpace& space, double scale, plan::Stage& stage) {
+    const auto& options = space.options();
+    if (options.micro_batch)
+      stage.micro_batch = *options.micro_batch * stage.replicas();
+    else if (!options.pipeline_micro_batch)
+      stage.micro_batch = static_cast<std::int64_t>(static_cast<double>(stage.micro_batch) * scale);
+  }
+
+  const Sight& sight_;
+  std::vector<RankShape> ranks_;
+  Moves out_;
+};
+
+}  // namespace
+
+Moves shape_moves(const Sight& sight) {
+  return ShapeMoves(sight).all();
+}
+
+}  // namespace penstock::planners
