@@ -109,6 +109,12 @@ const std::vector<PlannerInfo>& catalogue() {
        "halves, at most 128 layers (more are clustered), 64 stages (fewer beyond 256 devices), 256 devices "
        "in cut order",
        spp_luo},
+      {"joint",
+       "everything at once: the best answer of all others, changed as a whole plan as long as the simulator "
+       "says that helps",
+       "ours: iterated local search over stages, devices, schedules, tensor parallelism, ZeRO, recomputation "
+       "and micro-batches; never slower than another planner with a flush, without a proof of its own",
+       joint, joint_options()},
   };
   return planners;
 }

@@ -26,7 +26,9 @@ SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& optio
 SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
+SearchResult joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop);
 
+const std::vector<PlannerOption>& joint_options();
 const std::vector<PlannerOption>& pipedream_options();
 const std::vector<PlannerOption>& pipedream_2bw_options();
 const std::vector<PlannerOption>& piper_options();

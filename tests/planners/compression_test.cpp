@@ -56,6 +56,7 @@ void compare_networks(std::uint64_t first, std::uint64_t last) {
     const Networks networks(seed, 2000);
     if (networks.random.graph.size() > 6) continue;
     for (const auto& planner : planners::catalogue()) {
+      if (planner.name == "joint") continue;  // ZeRO 2 and 3 send weights too, which are not compressed
       CAPTURE(planner.name);
       const auto halved = planned(planner, networks.on(networks.slow, {0.5, 0.5}));
       const auto faster = planned(planner, networks.on(networks.fast, {}));
@@ -69,6 +70,7 @@ void compare_networks(std::uint64_t first, std::uint64_t last) {
     }
   }
   for (const auto& planner : planners::catalogue()) {
+    if (planner.name == "joint") continue;
     CAPTURE(planner.name);
     CHECK(compared[planner.name] > 0);
     CHECK((changed[planner.name] > 0) == (planner.name != "single_device"));  // which sends nothing

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <set>
+
+#include "families.hpp"
+#include "joint/starts.hpp"
+#include "joint/thrifty.hpp"
+#include "own_options.hpp"
+#include "penstock/plan/strategy.hpp"
+#include "penstock/score/estimate.hpp"
+
+namespace penstock::planners {
+namespace {
+
+/// Walks of the first round; each round the better half goes on.
+constexpr std::size_t kWalks = 8;
+
+/// What tells kinds of plans apart, for walks to begin far from each other.
+std::string plan_kind(const plan::Plan& plan) {
+  const plan::Strategy strategy = plan::strategy(plan, 1);
+  const bool pipeline = strategy.pipeline_parallel > 1, divided = strategy.tensor_parallel.most > 1;
+  return plan.schedule + (pipeline ? " pipeline" : "") + (divided ? " divided" : "") +
+         (strategy.zero.most > 0 ? " zero" : "");
+}
+
+/// The fastest of each kind first, then the others; at most `most`.
+std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::size_t most) {
+  std::vector<JudgedDraft> first, rest;
+  std::set<std::string> kinds;
+  for (const JudgedDraft& plan : plans)
+    (kinds.insert(plan_kind(plan.draft.plan)).second ? first : rest).push_back(plan);
+  first.insert(first.end(), rest.begin(), rest.end());
+  if (first.size() > most) first.erase(first.begin() + static_cast<std::ptrdiff_t>(most), first.end());
+  return first;
+}
+
+class Joint {
+ public:
+  Joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+      : problem_(problem), space_(problem, options), judge_(problem, options), stop_(stop) {
+    const OwnValues own("joint", joint_options(), options.own);
+    evaluations_ = static_cast<std::size_t>(own.number("evaluations"));
+    asked_ = own.word("starts") == "all" ? AskedPlanners::all : AskedPlanners::quick;
+  }
+
+  SearchResult run() {
+    stop_.check();
+    Starts begun = starts(space_, judge_, asked_, stop_);
+    if (begun.plans.empty() && !begun.complete) stop_.give_up();
+    if (begun.plans.empty()) begun.plans = last_resort(begun.fault);
+    best_ = begun.plans.front();
+    const bool complete = improved(begun.plans) && begun.complete;
+    const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
+    return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
+  }
+
+ private:
+  /// Where no other planner's plan fits. Throws as they did where none of these does either, or where it is
+  /// the user who contradicts the problem.
+  std::vector<JudgedDraft> last_resort(const std::exception_ptr& fault) const {
+    try {
+      std::rethrow_exception(fault);
+    } catch (const core::Infeasible&) {
+      auto out = thrifty_plans(space_, judge_, stop_);
+      if (out.empty()) throw;
+      return out;
+    }
+  }
+
+  /// Whether that ended before a limit.
+  bool improved(const std::vector<JudgedDraft>& plans) {
+    std::vector<Walk> walks;
+    for (JudgedDraft& start : diverse(plans, kWalks))
+      walks.emplace_back(space_, judge_, std::move(start), walks.size() + 1, stop_);
+    std::size_t rounds = 1;
+    for (std::size_t left = walks.size(); left > 1; left = (left + 1) / 2) ++rounds;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (Walk& walk : walks)
+        if (!walked(walk, evaluations_ / rounds / walks.size())) return false;
+      std::ranges::stable_sort(walks, {}, [](const Walk& walk) { return walk.best().iteration; });
+      walks.erase(walks.begin() + static_cast<std::ptrdiff_t>((walks.size() + 1) / 2), walks.end());
+    }
+    return true;
+  }
+
+  bool walked(Walk& walk, std::size_t plans) {
+    bool complete = true;
+    const std::size_t before = walk.judged();
+    try {
+      walk.go_on(plans);
+    } catch (const core::LimitHit&) {
+      complete = false;
+    }
+    judged_ += walk.judged() - before;
+    if (walk.best().iteration < best_.iteration) best_ = walk.best();
+    return complete;
+  }
+
+  const cost::Problem& problem_;
+  PlanSpace space_;
+  JointJudge judge_;
+  core::StopToken stop_;
+  std::size_t evaluations_ = 0;
+  AskedPlanners asked_ = AskedPlanners::all;
+  JudgedDraft best_;
+  std::size_t judged_ = 0;
+};
+
+}  // namespace
+
+const std::vector<PlannerOption>& joint_options() {
+  static const std::vector<PlannerOption> options = {
+      number("evaluations", 6000, 0, std::int64_t{1} << 30,
+             "plans judged after the starts; 0: the best of the starts"),
+      words("starts", {"all", "quick"},
+            "planners whose answers it begins with: all of the catalogue; or without piper, "
+            "graphpipe_climb, aceso and exhaustive, whose searches may take minutes"),
+  };
+  return options;
+}
+
+// Ours. Planners decide some things exactly, by a formula, and the others not at all; this one decides
+// everything that a plan with a flush may say, by the simulator alone and without a proof. It begins with the
+// answers of all others, so that it is never slower than one of them, and walks on from the fastest of each
+// kind (walk.hpp) as long as `evaluations` last: half of the walks end after every round (successive halving,
+// Jamieson, Talwalkar, AISTATS 2016).
+SearchResult joint(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
+  return Joint(problem, options, stop).run();
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,102 @@
+#include "joint/starts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "penstock/core/parallel.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+
+namespace penstock::planners {
+namespace {
+
+/// One planner's answer, or why there is none.
+struct Answer {
+  std::optional<JudgedDraft> plan;
+  std::uint64_t states = 0;
+  bool late = false;
+  std::exception_ptr violation;
+};
+
+bool takes_minutes(std::string_view planner) {
+  return planner == "piper" || planner == "graphpipe_climb" || planner == "aceso" || planner == "exhaustive";
+}
+
+/// 1F1B, whose replicas split the micro-batches that they took in turn.
+void run_with_flush(const cost::Problem& problem, plan::Plan& plan) {
+  if (!plan::asynchronous(plan)) return;
+  plan.schedule = "1f1b";
+  for (plan::Stage& stage : plan.stages) stage.in_flight = 0;
+  score::derive_in_flight(problem, plan);
+}
+
+class Asking {
+ public:
+  Asking(const PlanSpace& space, const JointJudge& judge, core::StopToken stop)
+      : space_(space), judge_(judge), options_(space.options()), stop_(stop) {
+    options_.own = {};  // those are joint's
+  }
+
+  Answer answer(const PlannerInfo& planner) const {
+    Answer out;
+    try {
+      stop_.check();
+      SearchResult found = planner.plan(space_.problem(), options_, stop_);
+      out.states = found.states;
+      out.late = !found.complete;
+      run_with_flush(space_.problem(), found.plan);
+      if (!score::violations(space_.problem(), found.plan).empty()) return out;
+      out.plan = JudgedDraft{space_.draft_of(found.plan), kUnknown};
+      out.plan->iteration = judge_.seconds(found.plan);
+    } catch (const core::LimitHit&) {
+      out.late = true;
+    } catch (const core::Interrupted&) {
+      throw;
+    } catch (const core::Error& fault) {
+      if (violation.code() == core::ExitCode::internal) throw;
+      out.violation = std::current_exception();
+    }
+    return out;
+  }
+
+ private:
+  /// Of a plan that a limit left no time to judge: it comes after all others.
+  static constexpr core::Seconds kUnknown{std::numeric_limits<double>::infinity()};
+
+  const PlanSpace& space_;
+  const JointJudge& judge_;
+  SearchOptions options_;
+  core::StopToken stop_;
+};
+
+std::vector<const PlannerInfo*> asked_of(AskedPlanners asked) {
+  std::vector<const PlannerInfo*> out;
+  for (const PlannerInfo& info : catalogue())
+    if (info.name != "joint" && (asked == AskedPlanners::all || !takes_minutes(info.name)))
+      out.push_back(&info);
+  return out;
+}
+
+}  // namespace
+
+Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop) {
+  const Asking asking(space, judge, stop);
+  const auto planners = asked_of(asked);
+  std::vector<Answer> answers(planners.size());
+  core::parallel_for(planners.size(), [&](std::size_t i) { answers[i] = asking.answer(*planners[i]); });
+  Starts out;
+  std::set<std::string> met;
+  for (Answer& answer : answers) {
+    out.states += answer.states;
+    out.complete = out.complete && !answer.late;
+    if (answer.violation && !out.violation) out.violation = answer.violation;
+    if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
+      out.plans.push_back(std::move(*answer.plan));
+  }
+  std::ranges::stable_sort(out.plans, {}, &JudgedDraft::iteration);
+  return out;
+}
+
+}  // namespace penstock::planners

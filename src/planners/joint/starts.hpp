@@ -1,0 +1,25 @@
+#pragma once
+// Where `joint` begins: the answers of all other planners.
+
+#include <exception>
+#include <vector>
+
+#include "joint/walk.hpp"
+
+namespace penstock::planners {
+
+struct Starts {
+  std::vector<JudgedDraft> plans;  ///< fastest first; no two alike
+  std::uint64_t states = 0;
+  bool complete = true;      ///< false: some planner met a limit
+  std::exception_ptr fault;  ///< of the first that had no plan
+};
+
+/// Whose plans are asked for. `quick` leaves out those whose search may take minutes: piper, graphpipe_climb,
+/// aceso, exhaustive.
+enum class AskedPlanners : std::uint8_t { all, quick };
+
+/// Plans of planners without a flush run as 1F1B where they can.
+Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners asked, core::StopToken stop);
+
+}  // namespace penstock::planners

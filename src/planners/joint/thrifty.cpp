@@ -1,0 +1,65 @@
+#include "joint/thrifty.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "joint/row_shape.hpp"
+#include "penstock/core/parallel.hpp"
+#include "row_plan.hpp"
+#include "tensor/tensor_groups.hpp"
+
+namespace penstock::planners {
+namespace {
+
+/// `size` devices each, in groups of `degree`.
+std::vector<RankShape> even_ranks(const PlanSpace& space, int size, int degree) {
+  std::vector<RankShape> out;
+  const auto& options = space.options();
+  for (std::size_t d = 0; d < space.problem().cluster.size(); ++d) {
+    if (d % static_cast<std::size_t>(size) == 0) out.emplace_back().load = 1;
+    plan::Stage& stage = out.back().like;
+    stage.devices.emplace_back(d);
+    stage.tensor_parallel = degree;
+    stage.zero = 3;
+    stage.k = options.k;
+  }
+  for (RankShape& rank : out)
+    rank.like.micro_batch =
+        options.pipeline_micro_batch.value_or(options.micro_batch.value_or(1) * rank.like.replicas());
+  return out;
+}
+
+void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::vector<Draft>& out) {
+  for (const auto& again : {plan::kRecomputeStage, plan::kRecomputeLayers})
+    for (const bool tokens : {false, true}) {
+      Draft draft;
+      draft.plan.training = space.problem().training;
+      cut_row(space, ranks, 1, Deal::loop, draft.plan);
+      for (plan::Stage& stage : draft.plan.stages) {
+        stage.recompute = again;
+        stage.sequence_parallel = tokens;
+      }
+      if (!draft.plan.stages.empty() && space.tidy(draft)) out.push_back(std::move(draft));
+    }
+}
+
+}  // namespace
+
+std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge& judge, core::StopToken stop) {
+  std::vector<Draft> drafts;
+  for (const int size : rank_sizes(space.problem(), space.options()))
+    for (const int degree : tensor_degrees(space.problem().cluster, space.options()))
+      if (size % degree == 0) add_rows(space, even_ranks(space, size, degree), drafts);
+  std::vector<std::optional<JudgedDraft>> judged(drafts.size());
+  core::parallel_for(drafts.size(), [&](std::size_t i) {
+    stop.check();
+    if (auto draft = space.completed(drafts[i])) judged[i] = {*draft, judge.seconds(draft->plan)};
+  });
+  std::vector<JudgedDraft> out;
+  for (auto& plan : judged)
+    if (plan && std::isfinite(plan->iteration.value())) out.push_back(std::move(*plan));
+  std::ranges::stable_sort(out, {}, &JudgedDraft::iteration);
+  return out;
+}
+
+}  // namespace penstock::planners

@@ -1,0 +1,131 @@
+#include "joint/walk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/core/parallel.hpp"
+
+namespace penstock::planners {
+namespace {
+
+constexpr std::size_t kSideBySide = 32;       ///< moves judged side by side
+constexpr std::size_t kPatience = 192;   ///< moves without success after which a kicked walk gives up
+constexpr int kFruitless = 16;           ///< kicks from the same best plan after which it ends
+constexpr int kMostKicks = 4;            ///< moves at once
+
+template <class List>
+void shuffle(List& list, core::Random& random) {
+  for (std::size_t i = list.size(); i > 1; --i)
+    std::swap(list[i - 1], list[static_cast<std::size_t>(random.between(0, static_cast<int>(i) - 1))]);
+}
+
+}  // namespace
+
+Walk::Walk(const PlanSpace& space, const JointJudge& judge, JudgedDraft start, std::uint64_t seed,
+           core::StopToken stop)
+    : space_(&space), judge_(&judge), random_(seed), stop_(stop), now_(start), best_(std::move(start)) {
+  met_.insert(space_->key(best_.draft));
+}
+
+void Walk::go_on(std::size_t plans) {
+  goal_ = judged_ + plans;
+  while (judged_ < goal_ && kicks_ < kFruitless) {
+    while (judged_ < goal_ && descend()) {
+    }
+    if (judged_ < goal_) kick();
+  }
+}
+
+/// Kinds in turn, so that those with few moves have them tried soon.
+std::vector<Move> Walk::shuffled(const Draft& draft) {
+  auto kinds = all_moves(Sight(*space_, draft));
+  std::size_t longest = 0;
+  for (Moves& kind : kinds) {
+    shuffle(kind, random_);
+    longest = std::max(longest, kind.size());
+  }
+  std::vector<Move> out;
+  for (std::size_t i = 0; i < longest; ++i)
+    for (Moves& kind : kinds)
+      if (i < kind.size()) out.push_back(std::move(kind[i]));
+  return out;
+}
+
+/// One step; false when there is none, as far as the walk looks.
+bool Walk::descend() {
+  const auto moves = shuffled(now_.draft);
+  const std::size_t most = kicks_ > 0 ? std::min(moves.size(), kPatience) : moves.size();
+  for (std::size_t begin = 0; begin < most && judged_ < goal_; begin += kSideBySide)
+    if (take_best(moves, begin, std::min(begin + kSideBySide, most))) return true;
+  return false;
+}
+
+bool Walk::take_best(const std::vector<Move>& moves, std::size_t begin, std::size_t end) {
+  const std::size_t count = end - begin;
+  std::vector<std::optional<Draft>> drafts(count);
+  std::vector<std::string> keys(count);
+  core::parallel_for(count, [&](std::size_t i) {
+    stop_.check();
+    Draft draft = now_.draft;
+    moves[begin + i](draft);
+    if (!space_->tidy(draft)) return;
+    keys[i] = space_->key(draft);
+    drafts[i] = std::move(draft);
+  });
+  // What was met before is left out, in order: the same for any number of threads.
+  for (std::size_t i = 0; i < count; ++i)
+    if (drafts[i] && !met_.insert(keys[i]).second) drafts[i].reset();
+  std::vector<core::Seconds> times(count, now_.iteration);
+  core::parallel_for(count, [&](std::size_t i) {
+    stop_.check();
+    if (drafts[i]) drafts[i] = space_->completed(std::move(*drafts[i]));
+    if (drafts[i] && !judge_->hopeless(drafts[i]->plan, now_.iteration))
+      times[i] = judge_->seconds(drafts[i]->plan, now_.iteration);
+  });
+  for (const auto& draft : drafts) judged_ += draft.has_value();
+  const auto least = std::ranges::min_element(times);
+  if (!(*least < now_.iteration)) return false;
+  arrive(std::move(*drafts[static_cast<std::size_t>(least - times.begin())]), *least);
+  return true;
+}
+
+void Walk::arrive(Draft draft, core::Seconds iteration) {
+  now_ = {std::move(draft), iteration};
+  if (!(iteration < best_.iteration)) return;
+  best_ = now_;
+  kicks_ = 0;
+}
+
+void Walk::kick() {
+  ++kicks_;
+  auto draft = kicked();
+  if (!draft) return;
+  met_.insert(space_->key(*draft));
+  ++judged_;
+  const core::Seconds iteration = judge_->seconds(draft->plan);
+  arrive(std::move(*draft), iteration);
+}
+
+/// Some moves, of kinds alike likely, one after the other; nothing where none makes a new plan.
+std::optional<Draft> Walk::kicked() {
+  Draft draft = best_.draft;
+  bool changed = false;
+  for (int left = random_.between(2, kMostKicks); left > 0; --left) {
+    stop_.check();
+    auto kinds = all_moves(Sight(*space_, draft));
+    std::erase_if(kinds, [](const Moves& kind) { return kind.empty(); });
+    if (kinds.empty()) break;
+    const Moves& kind = kinds[static_cast<std::size_t>(random_.between(0, static_cast<int>(kinds.size()) - 1))];
+    Draft next = draft;
+    kind[static_cast<std::size_t>(random_.between(0, static_cast<int>(kind.size()) - 1))](next);
+    if (!space_->tidy(next)) continue;
+    if (auto made = space_->completed(std::move(next))) {
+      draft = std::move(*made);
+      changed = true;
+    }
+  }
+  if (!changed || met_.contains(space_->key(draft))) return std::nullopt;
+  return draft;
+}
+
+}  // namespace penstock::planners

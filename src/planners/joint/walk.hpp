@@ -1,0 +1,54 @@
+#pragma once
+// One walk through whole plans, downhill and on from there by kicks.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "joint/joint_judge.hpp"
+#include "joint/move.hpp"
+#include "penstock/core/random.hpp"
+
+namespace penstock::planners {
+
+struct JudgedDraft {
+  Draft draft;
+  core::Seconds iteration;
+};
+
+/// Iterated local search (Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003): the best of the next
+/// few moves that are better, in random order and one kind after the other, until none is; then some random
+/// moves at once from the best plan so far, and downhill again, given up sooner. The same walk for any number
+/// of threads.
+class Walk {
+ public:
+  /// Space, judge outlive it.
+  Walk(const PlanSpace& space, const JointJudge& judge, JudgedDraft start, std::uint64_t seed,
+       core::StopToken stop);
+
+  /// Until so many more plans are judged, or many kicks in a row lead to nothing better. Throws LimitHit;
+  /// best() is then the best until the limit.
+  void go_on(std::size_t plans);
+  const JudgedDraft& best() const { return best_; }
+  std::size_t judged() const { return judged_; }
+
+ private:
+  bool descend();
+  bool take_best(const std::vector<Move>& moves, std::size_t begin, std::size_t end);
+  void kick();
+  std::optional<Draft> kicked();
+  std::vector<Move> shuffled(const Draft& draft);
+  void arrive(Draft draft, core::Seconds iteration);
+
+  const PlanSpace* space_;
+  const JointJudge* judge_;
+  core::Random random_;
+  core::StopToken stop_;
+  JudgedDraft now_, best_;
+  std::unordered_set<std::string> met_;  ///< keys of plans
+  std::size_t judged_ = 0, goal_ = 0;
+  int kicks_ = 0;  ///< from the best plan
+};
+
+}  // namespace penstock::planners

@@ -1,0 +1,205 @@
+// joint: no planner with a flush is faster, and hardly any plan of a small problem is.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <optional>
+
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/plan/plan_file.hpp"
+#include "penstock/planners/planner.hpp"
+#include "penstock/score/least_iteration.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+#include "penstock/sim/simulate.hpp"
+#include "support/checkout.hpp"
+#include "support/joint_plans.hpp"
+#include "support/random_problem.hpp"
+
+using namespace penstock;
+
+namespace {
+
+double simulated(const cost::Problem& problem, const plan::Plan& plan) {
+  return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value();
+}
+
+planners::SearchOptions by_simulation(const cost::Problem& problem) {
+  planners::SearchOptions options;
+  options.evaluate = [&](const plan::Plan& plan) { return core::Seconds(simulated(problem, plan)); };
+  options.evaluate_against = [&](const plan::Plan& plan, core::Seconds to_beat) {
+    return to_seconds(
+        sim::simulate_time_against(problem, score::scheduled(problem, plan), core::to_picoseconds(to_beat)));
+  };
+  options.at_least = [&](const plan::Plan& plan) { return score::least_iteration(problem, plan); };
+  return options;
+}
+
+std::optional<planners::SearchResult> search(const char* planner, const cost::Problem& problem,
+                                             planners::SearchOptions options, planners::OwnOptions own = {}) {
+  options.own = std::move(own);
+  try {
+    auto found = planners::planner(planner).plan(problem, options, {});
+    const auto violations = score::violations(problem, found.plan);
+    CHECK_MESSAGE(violations.empty(), (violations.empty() ? "" : violations.front()));
+    return found;
+  } catch (const core::Infeasible&) {
+    return std::nullopt;
+  }
+}
+
+/// Simulated time of another planner's plan, as 1F1B where it has no flush; infinity where there is none.
+double rival(const planners::PlannerInfo& planner, const cost::Problem& problem) {
+  try {
+    plan::Plan plan = planner.plan(problem, by_simulation(problem), {}).plan;
+    if (plan::asynchronous(plan)) {
+      plan.schedule = "1f1b";
+      for (plan::Stage& stage : plan.stages) stage.in_flight = 0;
+      score::derive_in_flight(problem, plan);
+    }
+    if (score::violations(problem, plan).empty()) return simulated(problem, plan);
+  } catch (const core::Error& e) {
+    CHECK((e.code() == core::ExitCode::infeasible || e.code() == core::ExitCode::limit));
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+cluster::Cluster summit(int devices) {
+  return cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(devices);
+}
+
+const cost::AnalyticCosts kAnalytic;
+
+/// How often it is faster than all of them.
+int check_never_slower(const char* model, const std::map<std::string, std::string>& parameters, int devices,
+                       std::int64_t mini_batch) {
+  CAPTURE(model);
+  CAPTURE(devices);
+  const auto graph = models::build(model, parameters);
+  const auto cluster = summit(devices);
+  const cost::Problem problem{graph, cluster, kAnalytic, {mini_batch, plan::Optimizer::adam}};
+  const auto found = search("joint", problem, by_simulation(problem), {{"evaluations", "100"}});
+  REQUIRE(found.has_value());
+  CHECK(found->complete);
+  const double mine = simulated(problem, found->plan);
+  double best = std::numeric_limits<double>::infinity();
+  for (const planners::PlannerInfo& planner : planners::catalogue()) {
+    CAPTURE(planner.name);
+    if (planner.name == "joint") continue;
+    const double other = rival(planner, problem);
+    CHECK(mine <= other);
+    best = std::min(best, other);
+  }
+  return mine < best;
+}
+
+}  // namespace
+
+TEST_CASE("on a dozen small cells no planner with a flush is faster, in simulated time") {
+  int faster = 0;
+  for (const int devices : {2, 4, 8}) {
+    faster += check_never_slower("mmt", {{"branches", "2"}, {"layers", "2"}}, devices, 16);
+    faster += check_never_slower("candle_uno", {{"towers", "3"}, {"tower_layers", "3"}}, devices, 16);
+    faster += check_never_slower("case_study", {{"layers", "2"}}, devices, 16);
+    faster += check_never_slower("gpt", {{"layers", "1"}}, devices, 16);
+  }
+  CHECK(faster >= 6);
+}
+
+namespace {
+
+struct Met {
+  int problems = 0, best = 0, better = 0;
+  double worst = 0;  ///< how far above the best plan there is
+};
+
+/// Against every plan of support::for_each_joint_plan, by simulation.
+Met meets_every_plan(std::uint64_t first, std::uint64_t last) {
+  Met met;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    CAPTURE(seed);
+    const auto random = support::random_problem(seed);
+    if (random.graph.size() > 4 || random.cluster.size() > 4 || random.cluster.size() < 2) continue;
+    const auto problem = random.problem();
+    double least = std::numeric_limits<double>::infinity();
+    support::for_each_joint_plan(
+        problem, [&](const plan::Plan& plan) { least = std::min(least, simulated(problem, plan)); });
+    const auto found = search("joint", problem, by_simulation(problem));
+    if (!found && std::isinf(least)) continue;
+    REQUIRE(found.has_value());
+    const double above = simulated(problem, found->plan) / least - 1;
+    ++met.problems;
+    met.best += above <= 1e-9;
+    met.better += above < -1e-9;
+    met.worst = std::max(met.worst, above);
+    if (above > 1e-9) MESSAGE(fmt::format("seed {}: {:.2f} % above the best", seed, 100 * above));
+  }
+  MESSAGE(
+      fmt::format("best in {} of {} problems, {} better than all that were listed; at most {:.1f} % above",
+                  met.best, met.problems, met.better, 100 * met.worst));
+  return met;
+}
+
+}  // namespace
+
+TEST_CASE("of every plan of a tiny problem it finds the fastest in nine cases of ten, else one near it") {
+  const auto met = meets_every_plan(1, 100);
+  CHECK(met.problems > 12);
+  CHECK(met.best * 10 >= met.problems * 9);
+  CHECK(met.worst <= 0.05);
+}
+
+TEST_CASE("the same plan for 1, 2 and 8 threads") {
+  const auto graph = models::build("case_study", {{"layers", "1"}});
+  const auto cluster = summit(8);
+  const cost::Problem problem{graph, cluster, kAnalytic, {32, plan::Optimizer::sgd}};
+  std::optional<std::string> alone;
+  for (const std::size_t threads : {1, 2, 8}) {
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+    const auto found =
+        search("joint", problem, by_simulation(problem), {{"evaluations", "400"}, {"starts", "quick"}});
+    const std::string text = plan::to_yaml(graph, found->plan) + std::to_string(found->states);
+    CHECK(text == alone.value_or(text));
+    alone = text;
+  }
+}
+
+TEST_CASE("stopped while it walks it has the best plan so far, which loses to no start") {
+  const auto graph = models::build("case_study", {{"layers", "1"}});
+  const auto cluster = summit(4);
+  const cost::Problem problem{graph, cluster, kAnalytic, {64, plan::Optimizer::sgd}};
+  std::atomic<int> calls = 0;
+  std::atomic<bool> full = false;
+  planners::SearchOptions options = by_simulation(problem);
+  options.evaluate_against = nullptr;
+  options.evaluate = [&](const plan::Plan& plan) {
+    ++calls;
+    return core::Seconds(simulated(problem, plan));
+  };
+  const auto starts = *search("joint", problem, options, {{"evaluations", "0"}});
+  const int until = calls + 200;  // all starts, and some steps
+  calls = 0;
+  options.evaluate = [&](const plan::Plan& plan) {
+    if (++calls > until) full = true;
+    return core::Seconds(simulated(problem, plan));
+  };
+  const auto found = planners::planner("joint").plan(problem, options, core::StopToken().until_full(full));
+  CHECK_FALSE(found.complete);
+  CHECK(score::violations(problem, found.plan).empty());
+  CHECK(simulated(problem, found.plan) < simulated(problem, starts.plan));
+}
+
+TEST_SUITE_BEGIN("slow");
+
+TEST_CASE("of every plan of a tiny problem, many seeds") {
+  const auto met = meets_every_plan(151, 4000);
+  CHECK(met.best * 10 >= met.problems * 9);
+  CHECK(met.worst <= 0.05);
+}
+
+TEST_SUITE_END();
