@@ -17,6 +17,7 @@ class MemoryMoves {
     const Stages every = all_stages();
     degrees(every);
     settings(every);
+    with_other_sizes(every);
     if (sight_.ranks.size() > 1)
       for (const Stages& rank : sight_.ranks) degrees(rank);
     if (stages_.size() > 1)
@@ -56,7 +57,29 @@ class MemoryMoves {
                               plan::kRecomputeLayers, plan::kRecomputeCore})
       add(which, [again](Stage& stage) { stage.recompute = again; });
     for (const std::int64_t first : {1, 2, 4, 8})
-      add(which, [first](Stage& stage) { stage.recompute = {plan::Recomputation::Of::layers, false, first}; });
+      add(which, [first](Stage& stage) {
+        stage.recompute = {plan::Recomputation::Of::layers, false, first};
+      });
+  }
+
+  /// What saves memory pays by the larger micro-batches that then fit, and the other way round: both at once,
+  /// for either alone may not fit or be slower.
+  void with_other_sizes(const Stages& every) {
+    const auto& options = sight_.space.options();
+    if (options.micro_batch || options.pipeline_micro_batch) return;
+    const Moves alone = out_;
+    for (const Move& move : alone) {
+      add_after(move, every, [](Stage& stage) { stage.micro_batch *= 2; });
+      add_after(move, every, [](Stage& stage) { stage.micro_batch /= 2; });
+    }
+  }
+
+  template <class Change>
+  void add_after(const Move& move, const Stages& which, Change change) {
+    out_.push_back([move, which, change](Draft& draft) {
+      move(draft);
+      for (const std::size_t s : which) change(draft.plan.stages[s]);
+    });
   }
 
   const Sight& sight_;

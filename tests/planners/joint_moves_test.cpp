@@ -1,0 +1,138 @@
+// What joint's moves make of a plan.
+
+#include <doctest/doctest.h>
+
+#include "joint/move.hpp"
+#include "joint/row_shape.hpp"
+#include "penstock/score/validate.hpp"
+#include "support/fixed_costs.hpp"
+#include "support/tiny.hpp"
+
+using namespace penstock;
+using planners::Draft;
+
+namespace {
+
+/// a -> b -> c -> d -> e -> f, a second each way per sample and operator, on four like devices.
+struct Row {
+  graph::OpGraph graph = support::tiny_graph(6, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}});
+  cluster::Cluster cluster = support::tiny_cluster(4);
+  support::FixedCosts costs = support::FixedCosts::uniform(6, 1, 1);
+  cost::Problem problem{graph, cluster, costs, {8, plan::Optimizer::sgd}};
+  planners::SearchOptions options{};
+  planners::PlanSpace space{problem, options};
+
+  /// Operators up to each end on the next device, micro-batches of one sample.
+  Draft draft(const std::vector<std::size_t>& ends) const {
+    Draft out;
+    out.plan.training = problem.training;
+    std::size_t op = 0;
+    for (const std::size_t end : ends) {
+      plan::Stage& stage = out.plan.stages.emplace_back();
+      stage.devices.emplace_back(out.plan.stages.size() - 1);
+      while (op < end) stage.operators.emplace_back(op++);
+    }
+    return out;
+  }
+};
+
+/// One past the last operator of each stage.
+std::vector<std::size_t> ends(const plan::Plan& plan) {
+  std::vector<std::size_t> out;
+  for (const plan::Stage& stage : plan.stages) out.push_back(stage.operators.back().index() + 1);
+  return out;
+}
+
+std::vector<std::size_t> first_devices(const plan::Plan& plan) {
+  std::vector<std::size_t> out;
+  for (const plan::Stage& stage : plan.stages) out.push_back(stage.devices.front().index());
+  return out;
+}
+
+using Numbers = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE("a row cut anew: each rank keeps its share of the work, in as many stages as are asked for") {
+  const Row row;
+  // Loads of 1 and 5 operators: cuts after the first. Two stages each: 0.5 + 2.5 + 0.5 + 2.5, so cuts nearest
+  // to 0.5, 3 and 3.5 with an operator in every stage.
+  const Draft uneven = row.draft({1, 6});
+  const auto shapes = planners::rank_shapes(planners::Sight(row.space, uneven));
+  plan::Plan plan = uneven.plan;
+  planners::cut_row(row.space, shapes, 1, planners::Deal::loop, plan);
+  CHECK(ends(plan) == Numbers{1, 6});
+  planners::cut_row(row.space, shapes, 2, planners::Deal::loop, plan);
+  CHECK(ends(plan) == Numbers{1, 3, 4, 6});
+  CHECK(first_devices(plan) == Numbers{0, 1, 0, 1});
+  planners::cut_row(row.space, shapes, 2, planners::Deal::zigzag, plan);
+  CHECK(first_devices(plan) == Numbers{0, 1, 1, 0});
+  planners::cut_row(row.space, shapes, 4, planners::Deal::loop, plan);  // eight stages of six operators
+  CHECK(plan.stages.empty());
+}
+
+TEST_CASE("ranks joined in pairs have the devices and the work of both, halved ones give both back") {
+  const Row row;
+  const Draft four = row.draft({1, 3, 5, 6});
+  const auto shapes = planners::rank_shapes(planners::Sight(row.space, four));
+  const auto pairs = planners::joined(shapes);
+  REQUIRE(pairs.size() == 2);
+  CHECK(pairs[0].like.devices.size() == 2);
+  CHECK(pairs[0].load == doctest::Approx(shapes[0].load + shapes[1].load));
+  const auto again = planners::halved(pairs);
+  REQUIRE(again.size() == 4);
+  for (std::size_t r = 0; r < 4; ++r) CHECK(again[r].like.devices == shapes[r].like.devices);
+  CHECK(planners::halved(shapes).empty());  // no rank has two replicas
+  const std::vector<planners::RankShape> three(shapes.begin(), shapes.begin() + 3);
+  CHECK(planners::joined(three).empty());
+}
+
+TEST_CASE("plans on exchanged like devices have one name; what says nothing is left out of it") {
+  const Row row;
+  Draft a = row.draft({1, 3, 5, 6}), b = a, c = a;
+  std::swap(b.plan.stages[0].devices, b.plan.stages[3].devices);
+  c.plan.stages[1].sequence_parallel = true;  // of groups of one device
+  c.plan.stages[1].zero = 2;                  // of one replica
+  for (Draft* draft : {&a, &b, &c}) REQUIRE(row.space.tidy(*draft));
+  CHECK(row.space.key(a) == row.space.key(b));
+  CHECK(row.space.key(a) == row.space.key(c));
+  c.plan.stages[1].recompute = plan::kRecomputeStage;
+  CHECK(row.space.key(a) != row.space.key(c));
+}
+
+TEST_CASE("stages are put in order, and refused where they wait for each other") {
+  const Row row;
+  Draft turned = row.draft({1, 3, 5, 6});
+  std::swap(turned.plan.stages[0], turned.plan.stages[3]);
+  REQUIRE(row.space.tidy(turned));
+  CHECK(ends(turned.plan) == Numbers{1, 3, 5, 6});
+  Draft circle = row.draft({1, 3, 5, 6});
+  std::swap(circle.plan.stages[0].operators, circle.plan.stages[1].operators);
+  circle.plan.stages[0].operators.emplace_back(5);  // a stage with b, c and f
+  circle.plan.stages[3].operators = {core::OpId(0)};
+  circle.plan.stages[1].operators = {core::OpId(3), core::OpId(4)};
+  CHECK_FALSE(row.space.tidy(circle));
+}
+
+TEST_CASE("every completed move is a valid plan, and some of every kind are") {
+  const Row row;
+  Draft draft = row.draft({1, 3, 5, 6});
+  REQUIRE(row.space.tidy(draft));
+  const auto start = row.space.completed(draft);
+  REQUIRE(start.has_value());
+  const auto kinds = planners::all_moves(planners::Sight(row.space, *start));
+  REQUIRE(kinds.size() == 6);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    CAPTURE(kind);
+    int valid = 0;
+    for (const auto& move : kinds[kind]) {
+      Draft next = *start;
+      move(next);
+      if (!row.space.tidy(next)) continue;
+      const auto made = row.space.completed(next);
+      valid += made.has_value();
+      if (made) CHECK(score::violations(row.problem, made->plan).empty());
+    }
+    CHECK((valid > 0) == (kind != 4));  // nothing is divided whose partition could be another
+  }
+}
