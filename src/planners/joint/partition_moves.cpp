@@ -12,7 +12,7 @@ using plan::Partition;
 
 /// Nothing: as the rule of layout/infer.hpp has it.
 constexpr std::optional<Partition> kDivisions[] = {std::nullopt,      Partition::whole, Partition::batch,
-                                                    Partition::column, Partition::row,   Partition::sequence};
+                                                   Partition::column, Partition::row,   Partition::sequence};
 
 void divide(plan::Stage& stage, OpId op, const std::optional<Partition>& how) {
   stage.partition.erase(op);

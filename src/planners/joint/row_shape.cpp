@@ -89,8 +89,7 @@ void cut_row(const PlanSpace& space, const std::vector<RankShape>& ranks, std::s
   const std::size_t count = ranks.size() * chunks;
   if (count == 0 || count > space.units().operators.size()) return;
   const int p = static_cast<int>(ranks.size()), v = static_cast<int>(chunks);
-  const auto rank_of =
-      deal == Deal::loop ? schedule::loop_placement(p, v) : schedule::zigzag_placement(p, v);
+  const auto rank_of = deal == Deal::loop ? schedule::loop_placement(p, v) : schedule::zigzag_placement(p, v);
   std::vector<double> loads;
   for (const std::int32_t r : rank_of) loads.push_back(ranks[static_cast<std::size_t>(r)].load);
   const auto until = row_ends(unit_weights(space, samples_of(ranks.front().like)), loads);

@@ -45,7 +45,8 @@ void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::
 
 }  // namespace
 
-std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge& judge, core::StopToken stop) {
+std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge& judge,
+                                       core::StopToken stop) {
   std::vector<Draft> drafts;
   for (const int size : rank_sizes(space.problem(), space.options()))
     for (const int degree : tensor_degrees(space.problem().cluster, space.options()))

@@ -8,7 +8,7 @@
 namespace penstock::planners {
 namespace {
 
-constexpr std::size_t kSideBySide = 32;       ///< moves judged side by side
+constexpr std::size_t kSideBySide = 32;  ///< moves judged side by side
 constexpr std::size_t kPatience = 192;   ///< moves without success after which a kicked walk gives up
 constexpr int kFruitless = 16;           ///< kicks from the same best plan after which it ends
 constexpr int kMostKicks = 4;            ///< moves at once
@@ -115,7 +115,8 @@ std::optional<Draft> Walk::kicked() {
     auto kinds = all_moves(Sight(*space_, draft));
     std::erase_if(kinds, [](const Moves& kind) { return kind.empty(); });
     if (kinds.empty()) break;
-    const Moves& kind = kinds[static_cast<std::size_t>(random_.between(0, static_cast<int>(kinds.size()) - 1))];
+    const Moves& kind =
+        kinds[static_cast<std::size_t>(random_.between(0, static_cast<int>(kinds.size()) - 1))];
     Draft next = draft;
     kind[static_cast<std::size_t>(random_.between(0, static_cast<int>(kind.size()) - 1))](next);
     if (!space_->tidy(next)) continue;
