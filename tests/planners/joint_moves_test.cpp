@@ -6,6 +6,7 @@
 #include "joint/row_shape.hpp"
 #include "penstock/score/validate.hpp"
 #include "support/fixed_costs.hpp"
+#include "support/near.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -78,7 +79,7 @@ TEST_CASE("ranks joined in pairs have the devices and the work of both, halved o
   const auto pairs = planners::joined(shapes);
   REQUIRE(pairs.size() == 2);
   CHECK(pairs[0].like.devices.size() == 2);
-  CHECK(pairs[0].load == doctest::Approx(shapes[0].load + shapes[1].load));
+  CHECK(pairs[0].load == support::near(shapes[0].load + shapes[1].load));
   const auto again = planners::halved(pairs);
   REQUIRE(again.size() == 4);
   for (std::size_t r = 0; r < 4; ++r) CHECK(again[r].like.devices == shapes[r].like.devices);
