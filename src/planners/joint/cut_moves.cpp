@@ -94,7 +94,7 @@ class CutMoves {
     }
   }
 
-  void split_at(std::size_t s, UnitList first_units, std::size_t groups) {
+  void split_at(std::size_t s, const UnitList& first_units, std::size_t groups) {
     out_.push_back([&units = sight_.space.units().operators, s, first_units, groups](Draft& draft) {
       auto& stages = draft.plan.stages;
       Stage first = stages[s];
