@@ -10,7 +10,7 @@ Sight::Sight(const PlanSpace& of, const Draft& from) : space(of), draft(from) {
     std::vector<std::size_t>& held = units.emplace_back();
     for (const core::OpId op : draft.plan.stages[s].operators) held.push_back(space.unit_of(op));
     std::ranges::sort(held);
-    held.erase(std::ranges::unique(held).begin(), held.end());
+    held.erase(std::unique(held.begin(), held.end()), held.end());
     const auto r = static_cast<std::size_t>(rank[s]);
     ranks.resize(std::max(ranks.size(), r + 1));
     ranks[r].push_back(s);
