@@ -46,7 +46,7 @@ class Joint {
     stop_.check();
     Starts begun = starts(space_, judge_, asked_, stop_);
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
-    if (begun.plans.empty()) begun.plans = last_resort(begun.fault);
+    if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     best_ = begun.plans.front();
     const bool complete = improved(begun.plans) && begun.complete;
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
@@ -56,9 +56,9 @@ class Joint {
  private:
   /// Where no other planner's plan fits. Throws as they did where none of these does either, or where it is
   /// the user who contradicts the problem.
-  std::vector<JudgedDraft> last_resort(const std::exception_ptr& fault) const {
+  std::vector<JudgedDraft> last_resort(const std::exception_ptr& error) const {
     try {
-      std::rethrow_exception(fault);
+      std::rethrow_exception(error);
     } catch (const core::Infeasible&) {
       auto out = thrifty_plans(space_, judge_, stop_);
       if (out.empty()) throw;

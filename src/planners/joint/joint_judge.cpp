@@ -20,8 +20,8 @@ core::Seconds JointJudge::seconds(const plan::Plan& plan, core::Seconds to_beat)
                                                       : score::estimate(problem_, plan).iteration;
     // The order of tasks takes as long to judge as it has tasks: only of a plan that would be chosen.
     return out < to_beat && !score::violations(problem_, plan).empty() ? kNeverDone : out;
-  } catch (const core::Error& fault) {
-    if (violation.code() != core::ExitCode::invalid_plan) throw;
+  } catch (const core::Error& error) {
+    if (error.code() != core::ExitCode::invalid_plan) throw;
     return kNeverDone;  // an order that waits for itself
   }
 }

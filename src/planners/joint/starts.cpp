@@ -17,7 +17,7 @@ struct Answer {
   std::optional<JudgedDraft> plan;
   std::uint64_t states = 0;
   bool late = false;
-  std::exception_ptr violation;
+  std::exception_ptr error;
 };
 
 bool takes_minutes(std::string_view planner) {
@@ -54,9 +54,9 @@ class Asking {
       out.late = true;
     } catch (const core::Interrupted&) {
       throw;
-    } catch (const core::Error& fault) {
-      if (violation.code() == core::ExitCode::internal) throw;
-      out.violation = std::current_exception();
+    } catch (const core::Error& error) {
+      if (error.code() == core::ExitCode::internal) throw;
+      out.error = std::current_exception();
     }
     return out;
   }
@@ -91,7 +91,7 @@ Starts starts(const PlanSpace& space, const JointJudge& judge, AskedPlanners ask
   for (Answer& answer : answers) {
     out.states += answer.states;
     out.complete = out.complete && !answer.late;
-    if (answer.violation && !out.violation) out.violation = answer.violation;
+    if (answer.error && !out.error) out.error = answer.error;
     if (answer.plan && met.insert(space.key(answer.plan->draft)).second)
       out.plans.push_back(std::move(*answer.plan));
   }
