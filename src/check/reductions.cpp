@@ -26,7 +26,7 @@ class Rank {
         rank_(rank),
         group_(evidence.devices(rank)),
         asked_(evidence.asked.at({rank, 0})),
-        travels_(evidence.options.collective != sim::Collective::closed_form) {
+        travels_(evidence.options.collective.travels()) {
     std::map<StageId, std::size_t> count;
     for (const Asked::Reduction& reduction : asked_.reductions) {
       cost::OperatorSets buckets = evidence.buckets(reduction.stage);
@@ -129,7 +129,7 @@ class Rank {
     if (!check_bytes(stage, reductions)) return false;
     if (reductions.empty()) return true;
     const bool one_way =
-        evidence_.options.collective != sim::Collective::automatic || reductions.front()->buckets == 1;
+        evidence_.options.collective.by != sim::Collective::By::cheapest || reductions.front()->buckets == 1;
     const bool alike =
         one_way && std::all_of(reductions.begin(), reductions.end(), [&](const Reduction* reduction) {
           return reduction->moves.groups == reductions.front()->moves.groups;
@@ -159,7 +159,7 @@ class Rank {
       for (const auto& group : reduction->moves.groups)
         least += (reduction->moves.all_gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
                  reduction->moves.bytes.value();
-    const bool rounds = evidence_.options.collective == sim::Collective::halving_doubling;
+    const bool rounds = evidence_.options.collective.rounds_up();
     const auto most = least + (rounds ? static_cast<std::int64_t>(seen_[stage].size()) : 0);
     if (moved >= least && moved <= most) return true;
     evidence_.violation("the all-reduces of stage {} move {} bytes where {} are due", stage.index(), moved,

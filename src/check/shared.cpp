@@ -62,7 +62,7 @@ class Sum {
         if (inside(group, span->device) && inside(group, span->peer))
           own.push_back(span), moved += span->bytes.value();
       const std::int64_t least = 2 * (static_cast<std::int64_t>(group.size()) - 1) * moves_.bytes.value();
-      const bool rounds = evidence_.options.collective == sim::Collective::halving_doubling;
+      const bool rounds = evidence_.options.collective.rounds_up();
       if (moved < least || moved > least + (rounds ? static_cast<std::int64_t>(own.size()) : 0))
         return evidence_.violation("the sum of parameters of stage {} moves {} bytes where {} are due", home_,
                                    moved, least);
@@ -133,8 +133,7 @@ void check_shared(Evidence& evidence) {
       return evidence.violation("stage {} sums parameters that no other stage uses", stage.index());
   for (const auto& [stage, list] : due)
     if (list.size() == 1)
-      Sum(evidence, *list.front(), seen[stage])
-          .check(evidence.options.collective != sim::Collective::closed_form);
+      Sum(evidence, *list.front(), seen[stage]).check(evidence.options.collective.travels());
 }
 
 }  // namespace penstock::check

@@ -5,6 +5,7 @@
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "models/catalogue.hpp"
 #include "penstock/cluster/runtime.hpp"
@@ -158,11 +159,12 @@ void SimulationFlags::add(CLI::App& command) {
   command
       .add_option(
           "--collective", collective,
-          "how gradients are reduced: closed_form (the time of a formula, off the links), or by messages "
-          "over the network: automatic, ring, tree, halving_doubling, hierarchical")
+          fmt::format("how gradients are reduced: closed_form (the time of a formula, off the links), or by "
+                      "messages over the network: {}",
+                      fmt::join(sim::collective_names() | std::views::drop(1), ", ")))
       ->capture_default_str()
       ->type_name("NAME")
-      ->check(one_of({"closed_form", "automatic", "ring", "tree", "halving_doubling", "hierarchical"}));
+      ->check(one_of({sim::collective_names().begin(), sim::collective_names().end()}));
 }
 
 sim::SimulationOptions SimulationFlags::options() const {

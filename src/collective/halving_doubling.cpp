@@ -43,6 +43,7 @@ constinit const Algorithm kHalvingDoubling{
     .applies = nullptr,
     .closed_form = nullptr,
     .scatters = false,
+    .rounds_up = true,
     .messages = halve_and_double,
 };
 

@@ -219,7 +219,7 @@ void reschedule(plan::Plan& plan, const std::string& schedule) {
 }
 
 score::Reduction reduction(const sim::SimulationOptions& simulation) {
-  const bool apart = simulation.collective == sim::Collective::closed_form;
+  const bool apart = !simulation.collective.travels();
   return apart ? score::Reduction::closed_form : score::Reduction::free;
 }
 

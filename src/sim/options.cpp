@@ -9,8 +9,6 @@ namespace penstock::sim {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModels = {"fair", "fifo"};
-constexpr std::array<std::string_view, 6> kCollectives = {"closed_form", "automatic",        "ring",
-                                                          "tree",        "halving_doubling", "hierarchical"};
 
 }  // namespace
 
@@ -20,11 +18,23 @@ std::string_view name(NetworkModel model) {
 NetworkModel network_model(std::string_view given) {
   return static_cast<NetworkModel>(core::index_of(given, kModels, "network"));
 }
+
+const std::vector<std::string_view>& collective_names() {
+  static const std::vector<std::string_view> all = [] {
+    std::vector<std::string_view> out = {"closed_form", "automatic"};
+    for (const collective::Algorithm& each : collective::algorithms()) out.push_back(each.name);
+    return out;
+  }();
+  return all;
+}
 std::string_view name(Collective collective) {
-  return kCollectives[static_cast<std::size_t>(collective)];
+  return collective.algorithm != nullptr ? collective.algorithm->name
+                                         : collective_names()[static_cast<std::size_t>(collective.by)];
 }
 Collective collective(std::string_view given) {
-  return static_cast<Collective>(core::index_of(given, kCollectives, "collective"));
+  const std::size_t found = core::index_of(given, collective_names(), "collective");
+  if (found < 2) return {static_cast<Collective::By>(found)};
+  return {Collective::By::algorithm, &collective::algorithms()[found - 2]};
 }
 
 }  // namespace penstock::sim

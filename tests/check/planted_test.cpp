@@ -138,7 +138,7 @@ TEST_CASE("two messages on one fifo link, and one that takes its time, are found
 }
 
 TEST_CASE("faults of all-reduces that travel are found") {
-  const Scenario scenario("1f1b", {{0, 1, 2}}, {1}, 3, {NetworkModel::fair, Collective::ring});
+  const Scenario scenario("1f1b", {{0, 1, 2}}, {1}, 3, {NetworkModel::fair, sim::collective("ring")});
   scenario.finds("the all-reduces of stage 0 move", [](auto& t) {
     t.spans.erase(t.spans.begin() + (&span(t, TaskKind::all_reduce, 0) - t.spans.data()));
   });
@@ -167,7 +167,8 @@ TEST_CASE("faults of all-reduces in closed form are found") {
 }
 
 TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in its place") {
-  const Scenario stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4, {NetworkModel::fair, Collective::ring});
+  const Scenario stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4,
+                        {NetworkModel::fair, sim::collective("ring")});
   stream.finds("a later mini-batch adds", [](auto& t) { t.iteration += Picoseconds(1); });
   const Scenario closed("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4);
   closed.finds("bytes of", [](auto& t) {
@@ -185,7 +186,7 @@ TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in it
 
 TEST_CASE("an early bucket may be reduced while the last pass runs, not before its own gradients are there") {
   // Two operators with a bucket each: the backward pass takes 2 s, the first bucket is there after one.
-  Scenario scenario("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, Collective::ring});
+  Scenario scenario("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, sim::collective("ring")});
   scenario.plan.training.bucket = Bytes(1);
   scenario.graph = Scenario::chain(2);
   scenario.costs = support::FixedCosts::uniform(2, 1, 1);

@@ -38,14 +38,14 @@ std::string fault(const std::string& text) {
 TEST_CASE("what a plan is judged by reads back") {
   experiment::Cell cell = small_cell();
   cell.simulation.network = sim::NetworkModel::fifo;
-  cell.simulation.collective = sim::Collective::ring;
+  cell.simulation.collective = sim::collective("ring");
   cell.setting = {{"network", "fifo"}, {"bucket", "1MiB"}};
   experiment::Spec spec;
   spec.memory = {3, 2, 5, false, false};
   const auto read = experiment::parse_judgement(experiment::resolved(spec, cell, ""), "c.json");
   CHECK_FALSE(read.costs);
   CHECK(read.simulation.network == sim::NetworkModel::fifo);
-  CHECK(read.simulation.collective == sim::Collective::ring);
+  CHECK(read.simulation.collective == sim::collective("ring"));
   CHECK(read.memory.weight_copies == 3);
   CHECK(read.memory.gradient_copies == 2);
   CHECK(read.memory.activation_copies == 5);

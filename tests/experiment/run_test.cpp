@@ -160,7 +160,7 @@ TEST_CASE("whatever decides a cell's result decides whether it is found again") 
   decides([&](auto& s) { s.cells[0].schedule = scratch.path("order.csv"); });
   decides([&](auto& s) { s.cells[0].perturbation = scratch.path("slow.yaml"); });
   decides([](auto& s) { s.cells[0].simulation.network = sim::NetworkModel::fifo; });
-  decides([](auto& s) { s.cells[0].simulation.collective = sim::Collective::ring; });
+  decides([](auto& s) { s.cells[0].simulation.collective = sim::collective("ring"); });
   decides([](auto& s) { s.cells[0].training.bucket = core::Bytes(1); });
   decides([](auto& s) { s.cells[0].cluster.runtime = "20us/task"; });
   decides([](auto& s) { s.memory.activation_copies = 2; });

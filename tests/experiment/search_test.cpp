@@ -58,7 +58,7 @@ TEST_CASE("a row says how far the planner's estimate and the lower bound are fro
 TEST_CASE("messages may travel while passes run, and the bound leaves all-reduces out") {
   CHECK(experiment::reduction({}) == score::Reduction::closed_form);
   sim::SimulationOptions options;
-  options.collective = sim::Collective::ring;
+  options.collective = sim::collective("ring");
   CHECK(experiment::reduction(options) == score::Reduction::free);
 }
 

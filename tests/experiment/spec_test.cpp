@@ -103,14 +103,14 @@ TEST_CASE(
   core::write_file(scratch.path("plain.yaml"), text(models));
   const auto plain = experiment::load_spec(scratch.path("plain.yaml")).cells[0];
   CHECK(plain.simulation.network == sim::NetworkModel::fair);
-  CHECK(plain.simulation.collective == sim::Collective::closed_form);
+  CHECK(plain.simulation.collective == sim::collective("closed_form"));
   CHECK(plain.training.bucket == core::Bytes(25 << 20));
   core::write_file(
       scratch.path("other.yaml"),
       text(models, "planners: [spp]\nbucket: 0B\nsimulation: {network: fifo, collective: ring}\n"));
   const auto other = experiment::load_spec(scratch.path("other.yaml")).cells[0];
   CHECK(other.simulation.network == sim::NetworkModel::fifo);
-  CHECK(other.simulation.collective == sim::Collective::ring);
+  CHECK(other.simulation.collective == sim::collective("ring"));
   CHECK(other.training.bucket == core::Bytes(0));
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("a whole cell, its simulation and what slows it down") {
   refuse_each([&] { return report::to_csv(std::vector{tiny.planned().row}, {.measured = false}); }, 15);
   const auto found = tiny.planned();
   const auto order = score::order_of(tiny.problem, *found.plan);
-  for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring})
+  for (const auto collective : {sim::collective("closed_form"), sim::collective("ring")})
     refuse_each([&] {
       return report::to_svg(sim::simulate(tiny.problem, {tiny.problem.graph, *found.plan, order},
                                           {sim::NetworkModel::fair, collective}));

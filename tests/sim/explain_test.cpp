@@ -178,7 +178,7 @@ TEST_CASE("an all-reduce at the end is on the path, as a whole or message by mes
   CHECK(time_of(closed, PathKind::reduce) == support::near(1));
   CHECK(seconds(*share(closed, {Resource::Kind::reduction, 0}).without) == support::near(2));
   CHECK(closed.path.back().kind == PathKind::step);
-  const auto ring = c.explained({sim::NetworkModel::fair, sim::Collective::ring});
+  const auto ring = c.explained({sim::NetworkModel::fair, sim::collective("ring")});
   check_tiles(ring);
   CHECK(time_of(ring, PathKind::reduce) == support::near(1));
   for (const auto& entry : ring.path)
@@ -235,7 +235,7 @@ TEST_CASE("what is configured and never used is told") {
   CHECK(lines({}) == std::vector<std::string>{"device 2 (2) serves no stage"});
   c.plan.stages[1].in_flight = 3;
   c.plan.training.bucket = core::Bytes(1);
-  const auto told = lines({sim::NetworkModel::fair, sim::Collective::ring});
+  const auto told = lines({sim::NetworkModel::fair, sim::collective("ring")});
   REQUIRE(told.size() == 4);
   CHECK(told[0] == "collective ring is set, but no stage has replicas with gradients to reduce");
   CHECK(told[1] == "bucket 1.00 B is set, but no stage has replicas with gradients to reduce");
@@ -284,7 +284,7 @@ TEST_CASE("on random problems every path tiles its run, whatever the network and
         "jitter: {forward: {lognormal: 20%}, transfer: {uniform: 30%}}\n",
         "world.yaml", problem.cluster);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair})
-      for (const auto collective : {sim::Collective::closed_form, sim::Collective::automatic}) {
+      for (const auto collective : {sim::collective("closed_form"), sim::collective("automatic")}) {
         sim::SimulationOptions options{network, collective};
         if (seed % 4 == 1) options.perturbation = &perturbation;
         const auto explained = sim::explain(problem, {problem.graph, *plan, order}, options, 1);

@@ -98,7 +98,7 @@ TEST_CASE("a backward pass slows down while its first gradients are reduced") {
   plan.training.bucket = core::Bytes(1);
   plan.stages = {{{OpId(0), OpId(1)}, {DeviceId(0), DeviceId(1)}, 2, 1, 2, {}}};
   const cost::Problem problem{graph, cluster, costs, plan.training};
-  for (const auto collective : {sim::Collective::closed_form, sim::Collective::ring}) {
+  for (const auto collective : {sim::collective("closed_form"), sim::collective("ring")}) {
     const auto time =
         sim::simulate_time(problem, {problem.graph, plan}, {sim::NetworkModel::fair, collective});
     CHECK(to_seconds(time).value() == support::near(5.5));

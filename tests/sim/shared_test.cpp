@@ -76,8 +76,9 @@ TEST_CASE("the judge accepts sums among stages of every kind of plan and collect
                                     {"zbv", {0, 1, 1, 0}, {2, 2}}};
   for (const char* model : {"gpt", "encoder_decoder"})
     for (const Given& given : plans)
-      for (const auto collective : {Collective::closed_form, Collective::automatic, Collective::ring,
-                                    Collective::tree, Collective::halving_doubling})
+      for (const auto collective :
+           {sim::collective("closed_form"), sim::collective("automatic"), sim::collective("ring"),
+            sim::collective("tree"), sim::collective("halving_doubling")})
         for (const std::int64_t bucket : {0, 300}) {
           CutModel cut = shared_model(model,
                                       {.schedule = given.schedule,
@@ -118,7 +119,7 @@ TEST_CASE("whoever computes while shared parameters are summed is slowed down") 
 
 TEST_CASE("the judge finds a sum that is early, late, missing, or not due") {
   const CutModel chain = shared_chain({1, 1, 2});
-  for (const auto collective : {Collective::closed_form, Collective::ring}) {
+  for (const auto collective : {sim::collective("closed_form"), sim::collective("ring")}) {
     sim::SimulationOptions options;
     options.collective = collective;
     const auto planted = [&](auto&& change) {

@@ -53,10 +53,10 @@ double reduce(std::size_t replicas, Collective collective) {
 
 TEST_CASE("a ring moves 2(r-1)/r of the bytes over every cable") {
   // 1 kB at 1 kB/s: r = 2: 1 s; r = 4: six steps of 250 B, 1.5 s; r = 8: fourteen of 125 B, 1.75 s.
-  CHECK(reduce(2, Collective::ring) == support::near(1));
-  CHECK(reduce(4, Collective::ring) == support::near(1.5));
-  CHECK(reduce(8, Collective::ring) == support::near(1.75));
-  CHECK(reduce(3, Collective::ring) == support::near(4 * 0.334, 1e-3));
+  CHECK(reduce(2, sim::collective("ring")) == support::near(1));
+  CHECK(reduce(4, sim::collective("ring")) == support::near(1.5));
+  CHECK(reduce(8, sim::collective("ring")) == support::near(1.75));
+  CHECK(reduce(3, sim::collective("ring")) == support::near(4 * 0.334, 1e-3));
 }
 
 TEST_CASE("a tree moves all bytes along every edge, and children share the parent's cable") {
@@ -64,17 +64,17 @@ TEST_CASE("a tree moves all bytes along every edge, and children share the paren
   // alone; the message of 2 waits for nothing: level by level, 3 to 1 (1 s), then 1 and 2 share 0's cable...
   // 2 has no children and starts at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2 share the
   // cable, 2 s, then 1 to 3, 1 s.
-  CHECK(reduce(2, Collective::tree) == support::near(2));
-  CHECK(reduce(4, Collective::tree) == support::near(5));
+  CHECK(reduce(2, sim::collective("tree")) == support::near(2));
+  CHECK(reduce(4, sim::collective("tree")) == support::near(5));
 }
 
 TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {
   // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB to the first, and the
   // second its 500 B at the same time, over the first's cable: 1.5 s; the first's 500 B to the second, 500 B
   // each way, 1 kB back: 3.5 s.
-  CHECK(reduce(4, Collective::halving_doubling) == support::near(1.5));
-  CHECK(reduce(8, Collective::halving_doubling) == support::near(1.75));
-  CHECK(reduce(3, Collective::halving_doubling) == support::near(3.5));
+  CHECK(reduce(4, sim::collective("halving_doubling")) == support::near(1.5));
+  CHECK(reduce(8, sim::collective("halving_doubling")) == support::near(1.75));
+  CHECK(reduce(3, sim::collective("halving_doubling")) == support::near(3.5));
 }
 
 TEST_CASE("no replica sends gradients before it has computed them") {
@@ -90,7 +90,8 @@ TEST_CASE("no replica sends gradients before it has computed them") {
   plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 3, 1, 3, {}}};
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  for (const Collective collective : {Collective::ring, Collective::tree, Collective::halving_doubling}) {
+  for (const Collective collective :
+       {sim::collective("ring"), sim::collective("tree"), sim::collective("halving_doubling")}) {
     const auto trace =
         sim::simulate(problem, {problem.graph, plan, order}, {sim::NetworkModel::fair, collective});
     for (const auto& span : trace.spans)
@@ -99,8 +100,8 @@ TEST_CASE("no replica sends gradients before it has computed them") {
 }
 
 TEST_CASE("the automatic choice is the one with the smallest closed form") {
-  CHECK(reduce(8, Collective::automatic) == support::near(reduce(8, Collective::ring)));
-  CHECK(reduce(2, Collective::closed_form) == support::near(1));
+  CHECK(reduce(8, sim::collective("automatic")) == support::near(reduce(8, sim::collective("ring"))));
+  CHECK(reduce(2, sim::collective("closed_form")) == support::near(1));
 }
 
 TEST_CASE("buckets are reduced while the last backward pass runs on") {
@@ -108,7 +109,7 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
   // 12 s. A bucket per operator: the first three all-reduces hide, 4 + 4 + 1 = 9 s. Two operators per bucket:
   // 4 + 4 + 2 = 10 s.
   const auto with = [](std::int64_t bytes) {
-    return seconds(4, 2, {sim::NetworkModel::fair, Collective::ring}, bytes);
+    return seconds(4, 2, {sim::NetworkModel::fair, sim::collective("ring")}, bytes);
   };
   CHECK(with(0) == support::near(12));
   CHECK(with(1) == support::near(9));
@@ -116,7 +117,7 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
   CHECK(with(1001) == support::near(10));
   CHECK(with(1 << 20) == support::near(12));
   const auto closed = [](std::int64_t bytes) {
-    return seconds(4, 2, {sim::NetworkModel::fair, Collective::closed_form}, bytes);
+    return seconds(4, 2, {sim::NetworkModel::fair, sim::collective("closed_form")}, bytes);
   };
   CHECK(closed(0) == support::near(12));
   CHECK(closed(1) == support::near(9));
@@ -140,7 +141,7 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
                  {{OpId(1)}, {DeviceId(2), DeviceId(3)}, 1, 1, 1, {}}};
   cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  for (const Collective collective : {Collective::closed_form, Collective::ring})
+  for (const Collective collective : {sim::collective("closed_form"), sim::collective("ring")})
     for (const std::int64_t bucket : {0, 1}) {
       problem.training.bucket = core::Bytes(bucket);
       const sim::SimulationOptions options{sim::NetworkModel::fair, collective};

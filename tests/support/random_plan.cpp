@@ -118,7 +118,8 @@ RandomPlan random_chain(const Family& family, int most_group, Random& random) {
 sim::SimulationOptions random_options(Random& random) {
   sim::SimulationOptions options;
   options.network = random.chance(0.5) ? sim::NetworkModel::fifo : sim::NetworkModel::fair;
-  options.collective = static_cast<sim::Collective>(random.between(0, 5));
+  options.collective =
+      sim::collective(sim::collective_names()[static_cast<std::size_t>(random.between(0, 5))]);
   return options;
 }
 

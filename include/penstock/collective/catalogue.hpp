@@ -21,7 +21,8 @@ struct Algorithm {
                   Group);  ///< null: to every group; a ring stands in for it elsewhere
   /// Closed form for at least two devices, while others use links too; null: none is known.
   Affine (*closed_form)(const cluster::Cluster&, Group, Passes, const Crowd&);
-  bool scatters;  ///< whether it has one pass alone: a tree's root would receive everything
+  bool scatters;           ///< whether it has one pass alone: a tree's root would receive everything
+  bool rounds_up = false;  ///< whether a message may have a byte more than its share
   /// Messages of one all-reduce of so many bytes, each listed after those it waits for. Every member has the
   /// result when all messages to it have arrived; two of one sender to one receiver arrive in order.
   std::vector<Message> (*messages)(const cluster::Cluster&, Group, std::int64_t bytes);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "penstock/collective/catalogue.hpp"
 #include "penstock/core/stop.hpp"
 
 namespace penstock::sim {
@@ -18,24 +20,29 @@ std::string_view name(NetworkModel model);
 NetworkModel network_model(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// How gradients are reduced among the replicas of a stage.
-enum class Collective : std::uint8_t {
-  closed_form,       ///< takes the time of cost::all_reduce, and no link
-  automatic,         ///< travels step by step, by whichever of the following has the smallest closed form
-  ring,              ///< reduce-scatter, then all-gather around a ring (Patarasuk and Yuan, JPDC 2009)
-  tree,              ///< to the root of a binary tree and back
-  halving_doubling,  ///< recursive halving, then doubling; replicas beyond a power of two fold into others
-                     ///< first (Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4)
-  hierarchical,      ///< ring in each node, rings of shards between nodes; a plain ring where nodes hold
-                     ///< unequally many
+struct Collective {
+  enum class By : std::uint8_t {
+    closed_form,  ///< takes the time of cost::all_reduce, and no link
+    cheapest,     ///< travels step by step, by whichever algorithm has the smallest closed form: "automatic"
+    algorithm,    ///< by that one; around a ring where it does not fit a group
+  };
+  By by = By::closed_form;
+  const collective::Algorithm* algorithm = nullptr;  ///< of By::algorithm
+
+  bool travels() const { return by != By::closed_form; }
+  bool rounds_up() const { return algorithm != nullptr && algorithm->rounds_up; }
+  friend bool operator==(const Collective&, const Collective&) = default;
 };
 std::string_view name(Collective collective);
 Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
+/// Names of all: closed_form, automatic, and those of collective::algorithms().
+const std::vector<std::string_view>& collective_names();
 
 struct Perturbation;
 
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
-  Collective collective = Collective::closed_form;
+  Collective collective{};
   const Perturbation* perturbation = nullptr;  ///< made for the problem's cluster; none: nothing is perturbed
   std::uint64_t seed = 0;                      ///< of the perturbation's jitter
   core::StopToken

@@ -24,7 +24,7 @@ void add_collective(const cost::Problem& problem, const plan::Plan& plan, const 
     return;
   constexpr const char* kWhy = "is set, but no stage has replicas with gradients to reduce";
   const bool shared = !plan::asynchronous(plan) && !plan::shared_parameters(problem.graph, plan).empty();
-  if (options.collective != Collective::closed_form && !shared)
+  if (options.collective.travels() && !shared)
     out.push_back(fmt::format("collective {} {}", name(options.collective), kWhy));
   if (problem.training.bucket != plan::kUsualBucket && problem.training.bucket.value() > 0)
     out.push_back(fmt::format("bucket {} {}", core::show(problem.training.bucket), kWhy));

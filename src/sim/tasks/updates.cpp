@@ -115,9 +115,8 @@ class UpdateBuilder {
   /// `ready` and what is returned: by device of `devices`, what must have ended.
   Ready reduce(const std::vector<core::DeviceId>& devices, Label label, const cost::Reduction& reduction,
                const Ready& ready) {
-    return options_.collective == Collective::closed_form
-               ? reduce_at_once(label, reduction, ready)
-               : reduce_by_messages(devices, label, reduction, ready);
+    return options_.collective.travels() ? reduce_by_messages(devices, label, reduction, ready)
+                                         : reduce_at_once(label, reduction, ready);
   }
 
   Ready reduce_at_once(Label label, const cost::Reduction& reduction, const Ready& ready) {
@@ -151,9 +150,9 @@ class UpdateBuilder {
 
   /// As the options say; a ring where that does not fit the group.
   const collective::Algorithm& algorithm(const std::vector<core::DeviceId>& group, core::Bytes bytes) const {
-    if (options_.collective == Collective::automatic)
+    if (options_.collective.by == Collective::By::cheapest)
       return collective::cheapest(problem_.cluster, group, bytes);
-    const collective::Algorithm& asked = collective::algorithm(name(options_.collective));
+    const collective::Algorithm& asked = *options_.collective.algorithm;
     return asked.fits(problem_.cluster, group) ? asked : collective::algorithm("ring");
   }
 
