@@ -8,7 +8,7 @@
 namespace penstock::collective {
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = {kRing, kTree, kHalvingDoubling, kHierarchical};
+  static const std::vector<Algorithm> all = {kRing, kTree, kHalvingDoubling, kHierarchical, kDoubleTree};
   return all;
 }
 

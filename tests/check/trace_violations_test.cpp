@@ -105,7 +105,8 @@ TEST_CASE(
     }
     const auto order = schedule::plan_order(plan);
     for (const auto network : {sim::NetworkModel::fifo, sim::NetworkModel::fair}) {
-      const sim::SimulationOptions options{network, sim::collective(sim::collective_names()[seed % 6])};
+      const sim::SimulationOptions options{
+          network, sim::collective(sim::collective_names()[seed % sim::collective_names().size()])};
       const auto trace = sim::simulate(problem, {problem.graph, plan, order}, options);
       CHECK(check::trace_violations(problem, {problem.graph, plan, order}, trace, options) ==
             std::vector<std::string>());

@@ -68,6 +68,14 @@ TEST_CASE("a tree moves all bytes along every edge, and children share the paren
   CHECK(reduce(4, sim::collective("tree")) == support::near(5));
 }
 
+TEST_CASE("of two trees each sums half of the bytes, and a parent in the one is a leaf of the other") {
+  // r = 2: 500 B each way, up and down: 1 s. r = 4: 1 and 3 are under 2, 2 under 0; in the other tree 0 and 2
+  // are under 1, 1 under 3. Up: 2 and 1 receive twice 500 B each, 1 s, then 0 and 3 receive 500 B: 1.5 s;
+  // down the same.
+  CHECK(reduce(2, sim::collective("double_tree")) == support::near(1));
+  CHECK(reduce(4, sim::collective("double_tree")) == support::near(3));
+}
+
 TEST_CASE("halving and doubling move as much as a ring in fewer steps; others fold in first") {
   // r = 4: halves 500 B, then 250 B, and back: 1.5 s. r = 3: the third sends 1 kB to the first, and the
   // second its 500 B at the same time, over the first's cable: 1.5 s; the first's 500 B to the second, 500 B

@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "ring.hpp"
+
+namespace penstock::collective {
+namespace {
+
+/// In a binary tree of n members whose leaves are the odd ones: 1 and 3 under 2, 5 and 7 under 6, these under 4,
+/// that under the root 0; its own for the root.
+std::size_t parent(std::size_t i, std::size_t n) {
+  const std::size_t bit = i & (~i + 1);
+  const std::size_t up = (i ^ bit) | (bit << 1);
+  return up < n ? up : i ^ bit;
+}
+
+/// In the other tree, whose leaves are the members within the first one: mirrored, or moved on by one where the
+/// number of members is odd.
+std::size_t other_parent(std::size_t i, std::size_t n) {
+  return n % 2 == 0 ? n - 1 - parent(n - 1 - i, n) : (parent((i + n - 1) % n, n) + 1) % n;
+}
+
+/// One tree, and the bytes that it sums.
+struct Tree {
+  std::vector<std::size_t> parent, depth;  ///< [member]; a root is its own parent
+  std::int64_t bytes;
+};
+
+Tree tree(std::size_t n, std::size_t (*parent_of)(std::size_t, std::size_t), std::int64_t bytes) {
+  Tree out{{}, std::vector<std::size_t>(n), bytes};
+  for (std::size_t i = 0; i < n; ++i) out.parent.push_back(parent_of(i, n));
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t at = i; out.parent[at] != at; at = out.parent[at]) ++out.depth[i];
+  return out;
+}
+
+std::vector<Message> both_trees(const cluster::Cluster&, Group group, std::int64_t bytes) {
+  const std::size_t n = group.size();
+  Messages out(n);
+  if (n < 2) return out.take();
+  const Tree trees[] = {tree(n, parent, part(bytes, 2, 0)), tree(n, other_parent, part(bytes, 2, 1))};
+  std::size_t deepest = 0;
+  for (const Tree& each : trees) deepest = std::max(deepest, *std::ranges::max_element(each.depth));
+  const auto level = [&](std::size_t depth, bool up) {
+    for (const Tree& each : trees)
+      for (std::size_t i = 0; i < n; ++i)
+        if (each.depth[i] == depth)
+          out.send(up ? i : each.parent[i], up ? each.parent[i] : i, each.bytes);
+    out.arrive();
+  };
+  for (std::size_t depth = deepest; depth > 0; --depth) level(depth, true);   // sums go up
+  for (std::size_t depth = 1; depth <= deepest; ++depth) level(depth, false);  // and come down
+  return out.take();
+}
+
+}  // namespace
+
+/// Two binary trees that sum half of the bytes each (Sanders, Speck, Träff, Parallel Computing 35, 2009; NCCL's
+/// trees): a member within the one is a leaf of the other, so that every cable is used in both directions.
+/// Differs: halves are not cut into chunks that follow each other, so that a level waits for the one before.
+constinit const Algorithm kDoubleTree{
+    .name = "double_tree",
+    .applies = nullptr,
+    .closed_form = nullptr,
+    .scatters = false,
+    .messages = both_trees,
+};
+
+}  // namespace penstock::collective
