@@ -5,16 +5,16 @@
 namespace penstock::collective {
 namespace {
 
-/// In a binary tree of n members whose leaves are the odd ones: 1 and 3 under 2, 5 and 7 under 6, these under 4,
-/// that under the root 0; its own for the root.
+/// In a binary tree of n members whose leaves are the odd ones: 1 and 3 under 2, 5 and 7 under 6, these under
+/// 4, that under the root 0; its own for the root.
 std::size_t parent(std::size_t i, std::size_t n) {
   const std::size_t bit = i & (~i + 1);
   const std::size_t up = (i ^ bit) | (bit << 1);
   return up < n ? up : i ^ bit;
 }
 
-/// In the other tree, whose leaves are the members within the first one: mirrored, or moved on by one where the
-/// number of members is odd.
+/// In the other tree, whose leaves are the members within the first one: mirrored, or moved on by one where
+/// the number of members is odd.
 std::size_t other_parent(std::size_t i, std::size_t n) {
   return n % 2 == 0 ? n - 1 - parent(n - 1 - i, n) : (parent((i + n - 1) % n, n) + 1) % n;
 }
@@ -43,20 +43,20 @@ std::vector<Message> both_trees(const cluster::Cluster&, Group group, std::int64
   const auto level = [&](std::size_t depth, bool up) {
     for (const Tree& each : trees)
       for (std::size_t i = 0; i < n; ++i)
-        if (each.depth[i] == depth)
-          out.send(up ? i : each.parent[i], up ? each.parent[i] : i, each.bytes);
+        if (each.depth[i] == depth) out.send(up ? i : each.parent[i], up ? each.parent[i] : i, each.bytes);
     out.arrive();
   };
-  for (std::size_t depth = deepest; depth > 0; --depth) level(depth, true);   // sums go up
+  for (std::size_t depth = deepest; depth > 0; --depth) level(depth, true);    // sums go up
   for (std::size_t depth = 1; depth <= deepest; ++depth) level(depth, false);  // and come down
   return out.take();
 }
 
 }  // namespace
 
-/// Two binary trees that sum half of the bytes each (Sanders, Speck, Träff, Parallel Computing 35, 2009; NCCL's
-/// trees): a member within the one is a leaf of the other, so that every cable is used in both directions.
-/// Differs: halves are not cut into chunks that follow each other, so that a level waits for the one before.
+/// Two binary trees that sum half of the bytes each (Sanders, Speck, Träff, Parallel Computing 35, 2009;
+/// NCCL's trees): a member within the one is a leaf of the other, so that every cable is used in both
+/// directions. Differs: halves are not cut into chunks that follow each other, so that a level waits for the
+/// one before.
 constinit const Algorithm kDoubleTree{
     .name = "double_tree",
     .applies = nullptr,
