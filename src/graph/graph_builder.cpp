@@ -65,7 +65,9 @@ void check_operator(const std::string& model, const Operator& op) {
   const char* fault = nullptr;
   if (op.name.empty()) fault = "has no name";
   if (op.output_bytes.value() < 0 || op.saved_bytes.value() < 0) fault = "has a negative size";
-  if (op.parameters < 0 || op.gathered_parameters < 0) fault = "has a negative number of parameters";
+  if (op.parameters < 0 || op.frozen_parameters < 0 || op.gathered_parameters < 0)
+    fault = "has a negative number of parameters";
+  if (op.frozen_parameters > 0 && weighs(op)) fault = "trains, and has frozen parameters";
   if (!suits(op.kind, op.attributes)) fault = "has attributes of another kind";
   if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) ||
       bad_flops(op.weight_gradient_flops))
@@ -176,7 +178,10 @@ OpGraph GraphBuilder::build() const {
   const std::vector<std::size_t> order = stable_order(graph);
   std::vector<Vertex> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<Vertex>(i);
-  for (std::size_t v : order) out.operators_.push_back(graph[v]);
+  for (std::size_t v : order) {
+    out.operators_.push_back(graph[v]);
+    out.frozen_parameters_ += graph[v].frozen_parameters;
+  }
   std::vector<Edge> edges;
   for (auto [e, end] = boost::edges(graph); e != end; ++e)
     edges.emplace_back(place[boost::source(*e, graph)], place[boost::target(*e, graph)]);

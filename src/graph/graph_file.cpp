@@ -33,6 +33,7 @@ OrderedJson to_json(const OpGraph& graph, OpId id) {
                      {"gathered_parameters", op.gathered_parameters},
                      {"output_bytes", op.output_bytes.value()},
                      {"kept_bytes", op.saved_bytes.value()}};
+  if (op.frozen_parameters > 0) out["frozen_parameters"] = op.frozen_parameters;
   if (!op.parameters_of.empty()) out["parameters_of"] = op.parameters_of;
   return out;
 }
@@ -91,14 +92,16 @@ Attributes attributes(OpKind kind, const Yaml& shape) try {
 
 Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
-             "weight_gradient_flops", "parameters", "parameters_of", "gathered_parameters", "output_bytes",
-             "kept_bytes"});
+             "weight_gradient_flops", "parameters", "frozen_parameters", "parameters_of",
+             "gathered_parameters", "output_bytes", "kept_bytes"});
   Operator op;
   if (const auto owner = yaml.find("parameters_of")) {
     if (version < 2) owner->fail("a key of version 2");
     check_utf8(*owner, owner->text());
     op.parameters_of = owner->text();
   }
+  if (const auto frozen = yaml.find("frozen_parameters"); frozen && version < 2)
+    frozen->fail("a key of version 2");
   op.name = name_of(yaml);
   op.kind = kind_of(yaml.at("kind"));
   if (const auto shape = yaml.find("shape")) op.attributes = attributes(op.kind, *shape);
@@ -106,6 +109,7 @@ Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   op.input_gradient_flops = flops(yaml, "input_gradient_flops");
   op.weight_gradient_flops = flops(yaml, "weight_gradient_flops");
   op.parameters = count(yaml, "parameters");
+  op.frozen_parameters = count(yaml, "frozen_parameters");
   op.gathered_parameters = count(yaml, "gathered_parameters");
   op.output_bytes = core::Bytes(count(yaml, "output_bytes"));
   op.saved_bytes = core::Bytes(count(yaml, "kept_bytes"));

@@ -94,6 +94,7 @@ class SaxReader : public Json::json_sax_t {
     }
     if (level_ != Level::one) return false;
     if (key_ == "parameters") return op().parameters = value, true;
+    if (key_ == "frozen_parameters") return op().frozen_parameters = value, oldest_ = 2, true;
     if (key_ == "gathered_parameters") return op().gathered_parameters = value, true;
     if (key_ == "output_bytes") return op().output_bytes = core::Bytes(value), true;
     if (key_ == "kept_bytes") return op().saved_bytes = core::Bytes(value), true;

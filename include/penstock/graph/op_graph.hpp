@@ -26,6 +26,7 @@ struct Operator {
   core::Flops input_gradient_flops;
   core::Flops weight_gradient_flops;
   std::int64_t parameters = 0;           ///< count of trainable numbers
+  std::int64_t frozen_parameters = 0;    ///< of numbers that it reads and does not train
   std::string parameters_of;             ///< operator whose parameters it uses, counted there; empty: its own
   std::int64_t gathered_parameters = 0;  ///< numbers read per sample when a pass touches only part of them
                                          ///< (embedding); 0: every pass reads all parameters once
@@ -70,14 +71,18 @@ class OpGraph {
     return used.valid() ? parameter(used).owner() : id;
   }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
+  core::Bytes frozen_bytes(core::OpId id) const {
+    return core::Bytes(op(id).frozen_parameters * element_bytes_);
+  }
 
   /// Whether an operator above it weighs, so that training asks for the gradients of its inputs.
   bool trains_above(core::OpId id) const { return trains_above_[id.index()]; }
   /// Whether it weighs, or one above it does, so that training asks for the gradient of its output.
   bool trains(core::OpId id) const { return trains_above(id) || weighs(op(id)); }
 
-  std::int64_t parameters() const;    ///< sum over operators
-  core::Flops forward_flops() const;  ///< per sample, sum over operators
+  std::int64_t parameters() const;                                       ///< that train: sum over operators
+  std::int64_t frozen_parameters() const { return frozen_parameters_; }  ///< the same of those that do not
+  core::Flops forward_flops() const;                                     ///< per sample, sum over operators
 
  private:
   friend class GraphBuilder;
@@ -91,6 +96,7 @@ class OpGraph {
   std::vector<ParameterId> parameter_;  ///< [operator]
   std::vector<Parameter> parameters_;
   std::vector<bool> trains_above_;
+  std::int64_t frozen_parameters_ = 0;
 };
 
 }  // namespace penstock::graph
