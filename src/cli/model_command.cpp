@@ -89,8 +89,11 @@ core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
   }
   const report::Screen screen = flags.wide.screen();
   std::string page = fmt::format(
-      "{}: {} operators, {} edges, {:.1f} M parameters, {:.2f} GFLOP forward per sample\nstructure: {}\n\n",
+      "{}: {} operators, {} edges, {:.1f} M parameters{}, {:.2f} GFLOP forward per sample\nstructure: {}\n\n",
       graph.name(), graph.size(), graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6,
+      graph.frozen_parameters() > 0
+          ? fmt::format(" and {:.1f} M frozen", static_cast<double>(graph.frozen_parameters()) * 1e-6)
+          : "",
       graph.forward_flops().value() * 1e-9, structure(graph));
   if (!experiment::is_model_file(ref.name)) page += parameter_table(ref.name, screen);
   if (flags.operators) page += operator_table(graph, screen);

@@ -150,7 +150,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   if (!part.whole_input) input *= part.part;
   const double output = static_cast<double>(op.output_bytes.value()) * (part.whole_output ? 1 : part.part);
   const auto owner = graph.owner(id);  // whose weights a tied operator uses
-  const double parameters = static_cast<double>(graph.op(owner).parameters) * part.part;
+  const double parameters =
+      static_cast<double>(graph.op(owner).parameters + op.frozen_parameters) * part.part;
   const double weights =
       op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
   const double moved = (input + output) * n + element * weights;

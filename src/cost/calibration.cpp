@@ -45,7 +45,8 @@ Work work_of(const graph::OpGraph& graph, core::OpId id, Precision precision) {
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))
     moved += graph.op(core::OpId(static_cast<std::size_t>(v))).output_bytes.value();
   moved += op.gathered_parameters * graph.element_bytes();
-  const std::int64_t weights = op.gathered_parameters > 0 ? 0 : op.parameters * graph.element_bytes();
+  const std::int64_t weights =
+      op.gathered_parameters > 0 ? 0 : (op.parameters + op.frozen_parameters) * graph.element_bytes();
   const auto scaled = [&](std::int64_t bytes) {
     const double share = element_bytes(precision) / graph.element_bytes();
     return core::Bytes(static_cast<std::int64_t>(static_cast<double>(bytes) * share));

@@ -32,10 +32,17 @@ Bytes rounded_up(Bytes all, double part) {
   return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * part)));
 }
 
+Bytes sharded(const graph::Operator& op, Partition how, Bytes weights, double part) {
+  return layout::rule(op, how).weights ? rounded_up(weights, part) : weights;
+}
+
 /// Weights on the device that has most of them.
 Bytes weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
-  const Bytes all = graph.parameter_bytes(id);
-  return layout::rule(graph.op(id), how).weights ? rounded_up(all, part) : all;
+  return sharded(graph.op(id), how, graph.parameter_bytes(id), part);
+}
+/// The same of those that do not train.
+Bytes frozen_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
+  return sharded(graph.op(id), how, graph.frozen_bytes(id), part);
 }
 
 double largest_part(const plan::Stage& stage) {
@@ -88,7 +95,8 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
     sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
     if (stage.zero < 3) continue;
-    const Seconds time = gathering.time(weights);
+    const Seconds time =
+        gathering.time(weights + frozen_of(problem.graph, id, partition_of(how, id), largest_part(stage)));
     const bool recomputed = contains(again.whole, id),
                by_layer = stage.recompute.of == Recomputation::Of::layers;
     sent.forward += time;
@@ -363,12 +371,13 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);
   };
-  load.parameters = load.activations = load.largest = load.fresh = Bytes(0);
+  load.parameters = load.frozen = load.activations = load.largest = load.fresh = Bytes(0);
   std::vector<BackwardStep> steps;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = graph.op(id);
     const OpShard mine = op_shard(op, how.at(id), share);
     add_weights(load, weights_of(graph, id, how.at(id), share), is_table(op));
+    load.frozen += frozen_of(graph, id, how.at(id), share);
     load.activations += activations_of(id).all;
     steps.push_back(
         divided_step(backward_step(graph, problem.costs, id), how.at(id), mine, holds_whole(id), cut));

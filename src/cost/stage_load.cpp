@@ -47,6 +47,7 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
     load.activations += op.saved_bytes;
     load.statistics += batch_statistics(op);
     add_weights(load, graph.parameter_bytes(id), is_table(op));
+    load.frozen += graph.frozen_bytes(id);
     steps.push_back(backward_step(graph, costs, id));
   }
   for (const auto& [owner, users] : graph::borrowed(graph, operators))
@@ -64,7 +65,7 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
     return zero.stage < from ? bytes : Bytes((bytes.value() + zero.replicas - 1) / zero.replicas);
   };
   plan::MemoryByKind memory{};
-  at(memory, MemoryKind::weights) = shared(load.parameters, 3) * rule.weight_copies;
+  at(memory, MemoryKind::weights) = shared(load.parameters * rule.weight_copies + load.frozen, 3);
   at(memory, MemoryKind::gradients) =
       training.held_gradients(shared(load.parameters, 2)) * rule.gradient_copies;
   if (rule.optimizer_state)

@@ -21,7 +21,7 @@ constexpr Rule with(Rule rule, WeightAxis axis) {
 Rule by_features(const graph::Operator& op, bool columns) {
   switch (op.kind) {
     case OpKind::profiled:
-      if (op.parameters == 0) return kFeatures;
+      if (op.parameters + op.frozen_parameters == 0) return kFeatures;
       [[fallthrough]];  // a matrix
     case OpKind::linear:
     case OpKind::convolution:

@@ -104,6 +104,7 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op) const {
   const std::int64_t weights = family_ == PlanFamily::replicated ? 1 : all,
                      tensors = family_ == PlanFamily::tensor_parallel ? all : 1;
   load.parameters = core::Bytes(load.parameters.value() / weights);
+  load.frozen = core::Bytes(load.frozen.value() / weights);
   load.activations = core::Bytes(load.activations.value() / tensors);
   load.workspace = {};
   const cost::Envelope least = cost::least_workspace(problem_.graph, problem_.costs, op);

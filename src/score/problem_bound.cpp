@@ -166,6 +166,7 @@ class ProblemBoundSearch {
       left += problem_.cluster.type(core::DeviceId(d)).memory;
     cost::StageLoad load;
     load.parameters = all_weights();
+    load.frozen = Bytes(problem_.graph.frozen_parameters() * problem_.graph.element_bytes());
     const Bytes held = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, 0, 0));
     if (held > left)
       throw core::Infeasible(

@@ -36,6 +36,19 @@ TEST_CASE("memory by kind") {
   CHECK(at(memory, MemoryKind::buffers) == Bytes((3 + 4) * 4));
 }
 
+TEST_CASE("frozen weights are held once, and have neither gradients nor optimizer state") {
+  // 100 B that train and 60 B that do not, of two replicas with ZeRO 3: 80 B of weights, 50 B of gradients.
+  cost::StageLoad load{Bytes(100)};
+  load.frozen = Bytes(60);
+  const auto memory = cost::stage_memory(load, {}, {.optimizer = plan::Optimizer::adam}, 1, 1);
+  CHECK(at(memory, MemoryKind::weights) == Bytes(160));
+  CHECK(at(memory, MemoryKind::gradients) == Bytes(100));
+  CHECK(at(memory, MemoryKind::optimizer) == Bytes(200));
+  const auto sharded = cost::stage_memory(load, {}, {}, 1, 1, {}, {3, 2});
+  CHECK(at(sharded, MemoryKind::weights) == Bytes(80));
+  CHECK(at(sharded, MemoryKind::gradients) == Bytes(50));
+}
+
 TEST_CASE(
     "mixed precision: gradients, moments and master weights of four bytes each, divided by ZeRO like any") {
   cost::StageLoad load;

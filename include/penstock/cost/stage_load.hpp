@@ -13,7 +13,7 @@
 
 namespace penstock::cost {
 
-/// Sums over the operators of one stage. All but `parameters` are per sample.
+/// Sums over the operators of one stage. All but `parameters` and `frozen` are per sample.
 struct StageLoad {
   core::Bytes parameters;   ///< bytes of weights, copies of those that operators elsewhere own included
   core::Bytes activations;  ///< outputs and internals held for the backward pass; where these are computed
@@ -26,6 +26,7 @@ struct StageLoad {
   core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
                              ///< however many samples it has, for as long as `activations`
   Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
+  core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
 };
 

@@ -84,7 +84,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
   };
 
   const std::size_t size = unit_at_.size();
-  std::vector<Bytes> activations(size), parameters(size), outputs(size), statistics(size);
+  std::vector<Bytes> activations(size), parameters(size), frozen(size), outputs(size), statistics(size);
   crossing_.resize(size + 1);
   readers_.resize(graph.size());
   for (std::size_t v = 0; v < graph.size(); ++v) {
@@ -98,6 +98,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
     const cost::Line around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
     around_ = {std::max(around_.fixed, around.fixed), std::max(around_.each, around.each)};
     parameters[at] += graph.parameter_bytes(OpId(v));
+    frozen[at] += graph.frozen_bytes(OpId(v));
 
     std::vector<int>& readers = readers_[v];
     for (Vertex to : graph.dag().successors(static_cast<Vertex>(v))) readers.push_back(position(to));
@@ -111,6 +112,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
   activations_ = prefix_sums(activations);
   statistics_ = prefix_sums(statistics);
   parameters_ = prefix_sums(parameters);
+  frozen_ = prefix_sums(frozen);
   outputs_ = prefix_sums(outputs);
 }
 
@@ -201,6 +203,7 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
     load.activations += activations_[end] - activations_[begin];
     load.statistics += statistics_[end] - statistics_[begin];
     load.parameters += parameters_[end] - parameters_[begin];
+    load.frozen += frozen_[end] - frozen_[begin];
   }
   load.inputs = inputs(set);
   load.outputs = outputs(set);
@@ -335,7 +338,8 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& unit
     for (std::size_t slot = 0; slot < units.operators[u].size(); ++slot) {
       const OpId id = units.operators[u][slot];
       const graph::Operator& op = graph.op(id);
-      face.cost += fmt::format("|{},{},{}", op.parameters, op.output_bytes.value(), op.saved_bytes.value());
+      face.cost += fmt::format("|{},{},{},{}", op.parameters, op.frozen_parameters, op.output_bytes.value(),
+                               op.saved_bytes.value());
       if (const OpId owner = graph.owner(id); owner != id) {  // neither has a twin
         face.cost += fmt::format("={}", owner.index());
         faces[static_cast<std::size_t>(unit_of[owner.index()])].cost += fmt::format("={}", owner.index());

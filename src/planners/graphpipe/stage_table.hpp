@@ -111,9 +111,9 @@ class StageTable {
   Choices choices_;
   score::Network network_;
   core::Bytes memory_;
-  std::vector<std::vector<Crossing>> crossing_;                     ///< [cut]: in front of that position
-  std::vector<std::vector<int>> readers_;                           ///< [tensor]: positions, ascending
-  std::vector<core::Bytes> activations_, statistics_, parameters_;  ///< prefix sums over positions
+  std::vector<std::vector<Crossing>> crossing_;  ///< [cut]: in front of that position
+  std::vector<std::vector<int>> readers_;        ///< [tensor]: positions, ascending
+  std::vector<core::Bytes> activations_, statistics_, parameters_, frozen_;  ///< prefix sums over positions
   struct Tie {
     core::OpId owner;
     int owner_at, user_at;  ///< positions

@@ -40,6 +40,7 @@ cost::StageLoad StashMemory::sums(const ReplicatedStage& stage) const {
   load.workspace = {};
   if (stage.first == 0) return load;
   load.parameters -= up_to_[stage.first - 1].parameters;
+  load.frozen -= up_to_[stage.first - 1].frozen;
   load.activations -= up_to_[stage.first - 1].activations;
   load.statistics -= up_to_[stage.first - 1].statistics;
   return load;
