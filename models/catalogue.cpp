@@ -29,6 +29,8 @@ std::vector<ModelInfo> families() {
       resnet50(),
       vgg16(),
       vit(),
+      vlm(),
+      dit(),
       inception_v3(),
   };
   // clang-format on

@@ -20,6 +20,8 @@ ModelInfo encoder_decoder();
 ModelInfo resnet50();
 ModelInfo vgg16();
 ModelInfo vit();
+ModelInfo vlm();
+ModelInfo dit();
 ModelInfo inception_v3();
 
 }  // namespace penstock::models

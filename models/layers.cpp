@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/frozen.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
@@ -97,6 +98,7 @@ Layers::Layers(const std::string& model, int element_bytes)
 
 Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape,
                     std::int64_t saved_elements) {
+  if (frozen_) op.frozen_parameters = std::exchange(op.parameters, 0), op.weight_gradient_flops = Flops(0);
   Tensor out{{}, std::move(shape), op.parameters > 0};
   const bool spare = graph::hands_over(op);
   std::vector<core::OpId> producers;
@@ -111,6 +113,11 @@ Tensor Layers::emit(Operator op, const std::vector<Tensor>& inputs, Shape shape,
   out.producer = builder_.add(std::move(op), producers);
   if (spare) spare_.insert(out.producer);
   return out;
+}
+
+graph::OpGraph Layers::build() const {
+  const graph::OpGraph all = builder_.build();
+  return all.frozen_parameters() > 0 ? without_unread(all) : all;
 }
 
 Tensor Layers::input(const std::string& name, Shape shape) {
@@ -192,7 +199,7 @@ Tensor Layers::embedding(const std::string& name, const Tensor& rows, Table tabl
   set_work(op, flops(table.sum ? gathered : 0), Flops(0), flops(gathered));
   Shape shape = table.sum ? Shape{table.width} : Shape{count, table.width};
   Tensor out = emit(std::move(op), {rows}, shape, product(shape));
-  out.needs_gradient = true;  // also where the table is tied
+  out.needs_gradient |= !frozen_;  // also where the table is tied
   return out;
 }
 
@@ -248,6 +255,20 @@ Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t chann
 // Keeps mean and deviation of every row.
 Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
   return norm(name, x, x.width(), 2 * x.rows(), false);
+}
+
+Tensor Layers::plain_norm(const std::string& name, const Tensor& x) {
+  Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::layer});
+  const Flops per_element = flops(x.elements());
+  set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient), Flops(0));
+  return emit(std::move(op), {x}, x.shape, x.elements() + 2 * x.rows());
+}
+
+Tensor Layers::modulate(const std::string& name, const Tensor& x, const Tensor& by) {
+  Operator op = named(name, OpKind::elementwise, graph::Elementwise{x.elements(), 2, true});
+  const Flops twice = flops(2 * x.elements());
+  set_work(op, twice, if_needed(x, twice) + if_needed(by, twice), Flops(0));
+  return emit(std::move(op), {x, by}, x.shape, x.elements());
 }
 
 // Keeps the root of every row.

@@ -69,6 +69,10 @@ class Layers {
  public:
   explicit Layers(const std::string& model, int element_bytes = 4);
 
+  /// Parameters of the layers that follow do not train, until told otherwise: they have no weight gradient,
+  /// and no input gradient where nothing before them trains.
+  void freeze(bool frozen) { frozen_ = frozen; }
+
   Tensor input(const std::string& name, Shape shape);
   Tensor indices(const std::string& name, std::int64_t count);  ///< row numbers of a table, 64 bit each
 
@@ -88,6 +92,9 @@ class Layers {
   /// 0).
   Tensor adaptive_average_pool(const std::string& name, const Tensor& x, std::int64_t size);
   Tensor layer_norm(const std::string& name, const Tensor& x);
+  Tensor plain_norm(const std::string& name, const Tensor& x);  ///< a layer norm without weights
+  /// Every row of `x` scaled, and shifted or added to, by numbers that all rows share; one kernel.
+  Tensor modulate(const std::string& name, const Tensor& x, const Tensor& by);
   /// By the root of the mean square, without bias (Zhang and Sennrich, NeurIPS 2019).
   Tensor rms_norm(const std::string& name, const Tensor& x);
   Tensor batch_norm(const std::string& name, const Tensor& x);
@@ -112,7 +119,7 @@ class Layers {
   /// Whether a sum was written over the tensor, so that nobody may read it again.
   bool spent(const Tensor& x) const { return overwritten_.contains(x.producer); }
 
-  graph::OpGraph build() const { return builder_.build(); }
+  graph::OpGraph build() const;
 
  private:
   Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape,
@@ -124,6 +131,7 @@ class Layers {
 
   graph::GraphBuilder builder_;
   int element_bytes_;
+  bool frozen_ = false;
   std::set<core::OpId> spare_;  ///< whose outputs nobody has read, nor will for their own gradients
   std::set<core::OpId> overwritten_;
 };

@@ -73,3 +73,56 @@ TEST_CASE("ViT: parameters of torchvision's, FLOPs from the closed formulas") {
   CHECK(products == 12 * (24 * length * hidden * hidden + 4 * length * length * hidden) +
                         2 * 196 * hidden * hidden + 2 * hidden * 1000);
 }
+
+TEST_CASE("LLaVA-1.5 7B is CLIP's tower, a projector and Vicuna, and freezing moves parameters only") {
+  // CLIP ViT-L/14-336: class 1024, patches 3 x 14 x 14 x 1024, positions 577 x 1024, two norms of 2048, 24
+  // layers of 12,596,224. Projector: 1024 x 4096 + 4096 + 4096 x 4096 + 4096.
+  constexpr std::int64_t kTower = 1024 + 602'112 + 590'848 + 2 * 2048 + 24 * 12'596'224;
+  constexpr std::int64_t kProjector = 4'198'400 + 16'781'312, kAll = 7'063'427'072;
+  const auto parameters = [](const char* frozen) {
+    const auto g = build("vlm", {{"frozen", frozen}});
+    return std::pair(g.parameters(), g.frozen_parameters());
+  };
+  CHECK(parameters("nothing") == std::pair(kAll, std::int64_t{0}));
+  CHECK(parameters("towers") == std::pair(kAll - kTower, kTower));
+  CHECK(parameters("all_but_projectors") == std::pair(kProjector, kAll - kProjector));
+}
+
+TEST_CASE("of a frozen tower nothing goes back, and only what the projector reads is kept") {
+  const auto g = build("vlm", {{"frozen", "towers"}, {"layers", "1"}});
+  core::Bytes saved;
+  core::Flops back;
+  for (const auto& op : g.operators())
+    if (op.name.starts_with("vision.")) saved += op.saved_bytes, back += op.input_gradient_flops;
+  CHECK(saved == core::Bytes(577 * 1024 * 4));  // the last norm, of which the projector reads the patches
+  CHECK(back == core::Flops(0));
+}
+
+TEST_CASE("a frozen decoder hands gradients on, and keeps no input of its dense layers") {
+  // Of a layer: norms and what the swiglu and the attention keep, but not the outputs of sums and of the
+  // swiglu that feed a dense layer alone.
+  const auto trained = build("vlm", {{"layers", "1"}}),
+             frozen = build("vlm", {{"layers", "1"}, {"frozen", "all_but_projectors"}});
+  for (std::size_t v = 0; v < trained.size(); ++v) {
+    const auto &before = trained.op(core::OpId(v)), &after = frozen.op(core::OpId(v));
+    CAPTURE(before.name);
+    if (before.name == "layer0.down") CHECK(after.input_gradient_flops == before.input_gradient_flops);
+    if (before.name == "layer0.swiglu") CHECK(after.saved_bytes == core::Bytes(0));
+    if (before.name == "layer0.gate_up")
+      CHECK(after.saved_bytes == before.saved_bytes);  // the swiglu reads it
+    CHECK(after.weight_gradient_flops ==
+          (before.name.starts_with("projector.") ? before.weight_gradient_flops : core::Flops(0)));
+  }
+}
+
+TEST_CASE("DiT-XL/2: parameters of the authors' checkpoint, multiply-adds of their table") {
+  const auto g = build("dit");
+  CHECK(g.parameters() + g.frozen_parameters() == 675'129'632);
+  CHECK(g.frozen_parameters() == 256 * 1152);
+  double sum = 0;
+  for (const auto& op : g.operators())
+    if (op.kind != graph::OpKind::norm && op.kind != graph::OpKind::elementwise &&
+        op.kind != graph::OpKind::activation)
+      sum += op.forward_flops.value() / 2;
+  CHECK(sum / 1e9 == support::near(118.64, 1e-3));
+}
