@@ -63,9 +63,8 @@ std::string reasons(const Runnable& able) {
 
 void refuse(const frameworks::Framework& framework, const Runnable& able, const std::string& file,
             const std::string& hint) {
-  throw core::Error(
-      core::ExitCode::invalid_plan,
-      fmt::format("{}: {} cannot run this plan{}{}", file, framework.title, reasons(able), hint));
+  throw core::Error(core::ExitCode::invalid_plan, fmt::format("{}: {} cannot run this plan{}{}", file,
+                                                              framework.title, reasons(able), hint));
 }
 
 }  // namespace penstock::experiment
