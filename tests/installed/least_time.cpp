@@ -1,9 +1,8 @@
 // A program outside the tree: plans MMT on eight devices and says how long an iteration takes.
 
+#include <cstdio>
 #include <penstock/experiment/cell.hpp>
 #include <penstock/experiment/inputs.hpp>
-
-#include <cstdio>
 
 int main() {
   using namespace penstock;
