@@ -9,6 +9,7 @@
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "perturbed_report.hpp"
+#include "plan_flags.hpp"
 #include "plan_input.hpp"
 
 namespace penstock::cli {
