@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/schedule/lowering.hpp"
@@ -78,7 +79,7 @@ void check_file_shape(const ScheduleRequest& asked, const Schedule& schedule) {
 
 Schedule load(const ScheduleRequest& asked) {
   if (asked.shape.group > 0) throw core::BadInput(asked.name + ": --group is for families, not for files");
-  const Schedule schedule = schedule::load_schedule(asked.name);
+  Schedule schedule = schedule::load_schedule(asked.name);
   check_file_shape(asked, schedule);
   const int count = asked.shape.micro_batches > 0 ? asked.shape.micro_batches : micro_batches(schedule);
   const auto violations = schedule::schedule_violations(schedule, count);
