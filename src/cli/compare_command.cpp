@@ -1,18 +1,15 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <set>
-#include <sstream>
+#include <optional>
 
 #include "command.hpp"
 #include "file_set.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
-#include "penstock/experiment/cell.hpp"
+#include "penstock/experiment/compare.hpp"
 #include "penstock/report/ranking.hpp"
-#include "penstock/score/problem_bound.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -38,101 +35,16 @@ struct CompareFlags {
   WideFlag wide;
 };
 
-using planners::PlannerChoice;
-
-/// Those named in the order given; "all" stands for the whole catalogue.
-std::vector<PlannerChoice> chosen(const std::string& text) {
-  std::vector<PlannerChoice> out;
-  const auto add = [&](const std::string& planner) {
-    const PlannerChoice choice = planners::planner_choice(planner);
-    if (std::find(out.begin(), out.end(), choice) != out.end())
-      throw core::BadInput("--planners: " + planner + " is given twice");
-    out.push_back(choice);
-  };
-  std::istringstream in(text);
-  for (std::string item; std::getline(in, item, ',');)
-    for (const std::string& planner : item == "all" ? planner_names() : std::vector{item}) add(planner);
-  if (out.empty()) throw core::BadInput("--planners: expected all, or names with commas between");
-  return out;
-}
-
-struct Outcome {
-  std::vector<report::CellResult> rows;
-  std::set<score::PlanFamily> families{score::PlanFamily::replicated};  ///< of the plans found
-  bool interrupted = false;
-};
-
-/// A planner that cannot take the problem costs no other its row.
-void add_row(const cost::Problem& problem, const experiment::Cell& cell,
-             const experiment::SearchSetting& setting, const Session& session, Outcome& out) {
-  const Heartbeat alive(written(cell.planner));
-  try {
-    auto found = experiment::try_search(problem, cell, setting, session.stop());
-    if (found.plan) out.families.insert(score::family_of(*found.plan));
-    out.rows.push_back(std::move(found.row));
-  } catch (const core::BadInput& e) {
-    auto row = experiment::describe(problem, cell);
-    row.status = std::string("bad input: ") + e.what();
-    out.rows.push_back(std::move(row));
-  }
-}
-
-/// One planner after the other, each with all threads.
-Outcome compare(const cost::Problem& problem, experiment::Cell cell,
-                const std::vector<PlannerChoice>& planners, const experiment::SearchSetting& setting,
-                const Session& session) {
-  Outcome out;
-  try {
-    for (const PlannerChoice& planner : planners) {
-      cell.planner = planner;
-      add_row(problem, cell, setting, session, out);
-      const auto& row = out.rows.back();
-      say(fmt::format("[{}/{}] {}: {}\n", out.rows.size(), planners.size(), row.planner,
-                      row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
-                                                      core::show(core::Seconds(*row.search_s)))
-                                        : row.status));
-    }
-  } catch (const core::Interrupted&) {
-    out.interrupted = true;
-  }
-  out.rows = report::ranked(std::move(out.rows));
-  return out;
-}
-
-/// What no plan of a family beats.
-std::string bound_line(const cost::Problem& problem, score::PlanFamily family, score::Reduction reduction) {
-  try {
-    const auto best = score::problem_bounds(problem, reduction, family).best();
-    return fmt::format("no plan with a flush takes less than {} {} ({})\n", core::show(best.time),
-                       name(family), name(best.kind));
-  } catch (const core::Infeasible& e) {
-    return fmt::format("no plan fits {}: {}\n", name(family), e.what());
-  }
-}
-
-/// What the table is about, and what no plan beats, by what its plans divide.
-std::string heading(const cost::Problem& problem, const experiment::Cell& cell,
-                    const sim::SimulationOptions& simulation, const std::set<score::PlanFamily>& families) {
-  const auto row = experiment::describe(problem, cell);
-  std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
-                                 row.mini_batch);
-  if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
-  for (const score::PlanFamily family : families)
-    what += bound_line(problem, family, experiment::reduction(simulation));
-  return what + "\n";
-}
-
-/// Where no planner found a plan, what `plan` would say of that one of them which came closest to one.
-core::ExitCode exit_code(const Outcome& outcome) {
-  if (outcome.interrupted) return core::ExitCode::interrupted;
-  const auto any = [&](auto&& holds) { return std::ranges::any_of(outcome.rows, holds); };
-  const auto is = [](const char* kind) {
-    return [kind](const report::CellResult& row) { return row.status.starts_with(kind); };
-  };
-  if (any([](const auto& row) { return row.iteration_s.has_value(); })) return core::ExitCode::done;
-  if (any(is("timed out")) || any(is("memory full")) || any(is("limit"))) return core::ExitCode::limit;
-  return any(is("bad input")) && !any(is("infeasible")) ? core::ExitCode::bad_input
-                                                        : core::ExitCode::infeasible;
+/// Says on standard error who searches, for how long, and what was found.
+experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
+  return {[&alive](const planners::PlannerChoice& planner) { alive.emplace(written(planner)); },
+          [&alive](const report::CellResult& row, std::size_t done, std::size_t all) {
+            alive.reset();
+            say(fmt::format("[{}/{}] {}: {}\n", done, all, row.planner,
+                            row.samples_per_s ? fmt::format("{:.1f} samples/s, search {}", *row.samples_per_s,
+                                                            core::show(core::Seconds(*row.search_s)))
+                                              : row.status));
+          }};
 }
 
 /// The first of them says who wrote them.
@@ -147,7 +59,8 @@ void check_output(const std::string& output) {
 core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (!flags.output.empty()) check_output(flags.output);
   const ThreadLimit limit(flags.threads);
-  const auto planners = from_command_line([&] { return chosen(flags.planners); });
+  const auto planners =
+      from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });
   experiment::Cell cell{
       {}, flags.cluster.ref(), {}, {flags.mini_batch, plan::optimizer(flags.optimizer)}, {}};
   flags.compression.apply(cell.training.compression);
@@ -165,8 +78,11 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   setting.keep_trace = false;
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
 
-  const Outcome outcome = compare(problem, cell, planners, setting, session);
-  const std::string head = heading(problem, cell, setting.simulation, outcome.families);
+  std::optional<Heartbeat> alive;
+  const experiment::Comparison outcome =
+      experiment::compare(problem, cell, planners, setting, session.stop(), told(alive));
+  alive.reset();
+  const std::string& head = outcome.heading;
   const std::string table = head + report::ranking(outcome.rows), csv = report::to_csv(outcome.rows),
                     json = report::to_json(outcome.rows, provenance(session));
   if (!flags.csv.empty()) core::write_file(flags.csv, csv);
@@ -175,7 +91,7 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
       core::write_file(flags.output + kEndings[i++], *text);
   const report::Screen screen = flags.wide.screen();
   flags.json ? print(json) : print_page(head + report::ranking(outcome.rows, screen), screen);
-  return exit_code(outcome);
+  return experiment::exit_code(outcome);
 }
 
 std::vector<std::string> all_planners() {

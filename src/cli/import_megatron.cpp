@@ -6,12 +6,12 @@
 #include "models/catalogue.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/experiment/plan_input.hpp"
 #include "penstock/frameworks/from_megatron.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/plan/violations.hpp"
-#include "plan_input.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -30,9 +30,9 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
                                                            ref.devices, flags.model.ref().parameters);
   const graph::OpGraph graph = models::build(read.plan.model.name, read.plan.model.parameters);
   if (const auto violations = plan::structural_violations(graph, cluster, read.plan); !violations.empty())
-    refuse(flags.file, violations);
+    experiment::refuse(flags.file, violations);
   const cost::AnalyticCosts costs;
-  derive_in_flight({graph, cluster, costs, read.plan.training}, read.plan, flags.file);
+  experiment::derive_in_flight({graph, cluster, costs, read.plan.training}, read.plan, flags.file);
   core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, read.plan)));
   if (!read.unread.empty()) say(fmt::format("not read: {}\n", fmt::join(read.unread, ", ")));
   print(fmt::format("{}: {}, {:.1f} M parameters, {}\n", flags.output, graph.name(),

@@ -34,7 +34,7 @@ constexpr std::array<Statistic, 6> kStatistics = {{{"min", &Spread::min},
 
 /// Of all runs together.
 struct RunsSummary {
-  AppliedPerturbation applied;
+  experiment::AppliedPerturbation applied;
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
   std::string costs;  ///< of operators
@@ -102,8 +102,8 @@ void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster
   for (const std::string& line : sim::unmet(perturbation, cluster, trace)) warn(line);
 }
 
-AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
-                            core::Seconds perfect) {
+experiment::AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
+                                        core::Seconds perfect) {
   return {flags.file, sim::in_words(perturbation), flags.seed, perfect};
 }
 

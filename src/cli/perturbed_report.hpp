@@ -7,11 +7,11 @@
 #include <string>
 
 #include "penstock/cost/problem.hpp"
+#include "penstock/experiment/plan_report.hpp"
 #include "penstock/schedule/scheduled_plan.hpp"
 #include "penstock/sim/options.hpp"
 #include "penstock/sim/perturbation.hpp"
 #include "penstock/trace/trace.hpp"
-#include "plan_report.hpp"
 
 namespace penstock::cli {
 
@@ -30,8 +30,8 @@ void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster
                    const trace::Trace& trace);
 
 /// What was applied to one run, beside the iteration without it.
-AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
-                            core::Seconds perfect);
+experiment::AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
+                                        core::Seconds perfect);
 
 /// Simulates all runs and says how iteration time and throughput are spread: a table, or JSON.
 std::string runs_report(const PerturbationFlags& flags, const cost::Problem& problem,

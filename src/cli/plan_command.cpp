@@ -5,9 +5,10 @@
 #include "command.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/plan_report.hpp"
 #include "penstock/experiment/run.hpp"
 #include "penstock/plan/plan_file.hpp"
-#include "plan_report.hpp"
+#include "plan_flags.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -83,9 +84,9 @@ core::ExitCode run(const PlanFlags& flags, const Session& session) {
   flags.timeline.write(outcome, problem.cluster);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
-    print(plan_json(problem, outcome, setting.simulation));
+    print(experiment::plan_json(problem, outcome, setting.simulation));
   else
-    print_page(plan_table(problem, outcome, setting.simulation, {}, screen), screen);
+    print_page(experiment::plan_table(problem, outcome, setting.simulation, {}, screen), screen);
   return core::ExitCode::done;
 }
 

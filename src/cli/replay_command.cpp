@@ -8,11 +8,9 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/core/statistics.hpp"
-#include "penstock/plan/violations.hpp"
 #include "penstock/report/perfetto.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/report/trace_comparison.hpp"
-#include "penstock/score/validate.hpp"
 #include "plan_input.hpp"
 #include "rank.hpp"
 #include "replay_flags.hpp"
@@ -113,13 +111,9 @@ core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
   const cluster::Cluster cluster = experiment::load_cluster(head.cluster);
   plan::Plan plan = plan::parse_plan(text, flags.file, graph);
   plan.cluster = head.cluster;
-  if (const auto violations = plan::structural_violations(graph, cluster, plan); !violations.empty())
-    refuse(flags.file, violations);
   const auto costs = flags.costs.load(cluster);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
-  derive_in_flight(problem, plan, flags.file);
-  if (const auto violations = score::violations(problem, plan); !violations.empty())
-    refuse(flags.file, violations);
+  experiment::complete(problem, plan, flags.file);
 
   experiment::ReplaySetting setting = flags.replay.setting();
   setting.training.losses = !flags.losses.empty();

@@ -3,15 +3,14 @@
 #include "command.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/experiment/plan_report.hpp"
 #include "penstock/plan/plan_file.hpp"
-#include "penstock/plan/violations.hpp"
 #include "penstock/score/order.hpp"
-#include "penstock/score/validate.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 #include "perturbed_report.hpp"
+#include "plan_flags.hpp"
 #include "plan_input.hpp"
-#include "plan_report.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -55,8 +54,9 @@ void check_combination(const SimulateFlags& flags, const std::optional<sim::Pert
     throw core::BadInput("--verify: a transfer's jitter may make it faster than its route allows");
 }
 
-ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem,
-                       const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options) {
+experiment::ExplainedRun explained(const SimulateFlags& flags, const cost::Problem& problem,
+                                   const schedule::ScheduledPlan& scheduled,
+                                   const sim::SimulationOptions& options) {
   for (const std::string& line : sim::unused(problem, scheduled, options)) warn(line);
   return {sim::explain(problem, scheduled, options), flags.explain.entries()};
 }
@@ -77,7 +77,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
       flags.verify || flags.timeline.given() || options.perturbation);
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
-  Beside beside;
+  experiment::Beside beside;
   if (options.perturbation) {
     warn_of_unmet(*options.perturbation, problem.cluster, *outcome.trace);
     const auto perfect = core::to_seconds(sim::simulate_time(problem, scheduled, flags.simulation.options()));
@@ -86,9 +86,9 @@ core::ExitCode one_run(const SimulateFlags& flags, const cost::Problem& problem,
   if (flags.explain.given()) beside.explained = explained(flags, problem, scheduled, options);
   const report::Screen screen = flags.wide.screen();
   if (flags.json)
-    print(plan_json(problem, outcome, options, beside));
+    print(experiment::plan_json(problem, outcome, options, beside));
   else
-    print_page(plan_table(problem, outcome, options, beside, screen), screen);
+    print_page(experiment::plan_table(problem, outcome, options, beside, screen), screen);
   return warn_of_memory(*outcome.summary);
 }
 
@@ -97,13 +97,8 @@ core::ExitCode run(const SimulateFlags& flags, const Session& session) {
   flags.compression.apply(plan.training.compression);
   flags.bucket.apply(plan.training);
   if (flags.schedule) experiment::reschedule(plan, *flags.schedule);
-  if (const auto violations = plan::structural_violations(graph, cluster, plan); !violations.empty())
-    refuse(flags.file, violations);
   const cost::Problem problem{graph, cluster, *costs, plan.training};
-  derive_in_flight(problem, plan, flags.file);
-  const auto violations =
-      flags.allow_oom ? score::rule_violations(problem, plan) : score::violations(problem, plan);
-  if (!violations.empty()) refuse(flags.file, violations);
+  experiment::complete(problem, plan, flags.file, flags.allow_oom);
 
   const auto perturbation = flags.perturbation.load(cluster);
   check_combination(flags, perturbation);

@@ -14,7 +14,7 @@ std::string located(const Place& place, const std::string& message) {
 }  // namespace
 
 BadInput::BadInput(const Place& place, const std::string& message)
-    : Error(ExitCode::bad_input, located(place, message)) {}
+    : Error(ExitCode::bad_input, located(place, message)), place_(place) {}
 
 void require(bool condition, const char* promise) {
   if (!condition) throw Error(ExitCode::internal, fmt::format("broken promise: {}", promise));

@@ -43,6 +43,10 @@ class BadInput : public Error {
  public:
   explicit BadInput(const std::string& message) : Error(ExitCode::bad_input, message) {}
   BadInput(const Place& place, const std::string& message);
+  const Place& place() const { return place_; }
+
+ private:
+  Place place_;
 };
 
 /// No plan satisfies the constraints; the message names the obstacle and what is missing.

@@ -7,7 +7,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
 
-namespace penstock::cli {
+namespace penstock::experiment {
 namespace {
 
 using core::Picoseconds;
@@ -71,18 +71,6 @@ std::string path_table(const ExplainedRun& run, const report::Screen& screen) {
 
 }  // namespace
 
-void ExplainFlags::add(CLI::App& command) {
-  option_ = command
-                .add_option(
-                    "--explain", entries_,
-                    "print which stages, links and latencies the iteration's critical path is spent on, the "
-                    "iteration without each of the first five, and the path in at most N lines; default: 20")
-                ->expected(0, 1)
-                ->default_str("20")
-                ->check(CLI::Range(1, 1'000'000).description(""))
-                ->type_name("[N]");
-}
-
 std::string explain_table(const ExplainedRun& run, const report::Screen& screen) {
   return shares_table(run.explanation, screen) + "\n" + path_table(run, screen);
 }
@@ -108,4 +96,4 @@ nlohmann::ordered_json explain_json(const ExplainedRun& run) {
   return out;
 }
 
-}  // namespace penstock::cli
+}  // namespace penstock::experiment

@@ -1,16 +1,15 @@
-#include "plan_report.hpp"
+#include "penstock/experiment/plan_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
-#include "penstock/core/files.hpp"
+#include "explain_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
 #include "penstock/plan/stage_graph.hpp"
 #include "penstock/report/difference.hpp"
-#include "penstock/report/perfetto.hpp"
 #include "penstock/report/table.hpp"
 #include "penstock/report/timeline_svg.hpp"
 #include "penstock/schedule/list_order.hpp"
@@ -20,7 +19,7 @@
 #include "penstock/score/validate.hpp"
 #include "penstock/trace/out_of_memory.hpp"
 
-namespace penstock::cli {
+namespace penstock::experiment {
 namespace {
 
 using core::show;
@@ -80,10 +79,10 @@ std::string list_order_line(const cost::Problem& problem, const plan::Plan& plan
 std::optional<score::PlanBound> order_bound(const cost::Problem& problem, const plan::Plan& plan,
                                             const sim::SimulationOptions& simulation) {
   if (simulation.perturbation) return {};
-  return score::lower_bound(problem, plan, experiment::reduction(simulation));
+  return score::lower_bound(problem, plan, reduction(simulation));
 }
 
-std::string bound_line(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+std::string bound_line(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation) {
   const auto bound = order_bound(problem, *outcome.plan, simulation);
   if (!bound || bound->time == core::Picoseconds(0)) return "";
@@ -122,7 +121,7 @@ std::string rates(const report::CellResult& row) {
 }
 
 /// Nothing of analytic costs; of others, what was measured.
-std::string costs_line(const cost::Problem& problem, const experiment::CellOutcome& outcome) {
+std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome) {
   if (outcome.row.costs == "analytic") return "";
   std::string out = "costs: " + outcome.row.costs;
   if (const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs)) {
@@ -148,7 +147,7 @@ nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Pl
 
 /// Null where a number is missing.
 template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
+nlohmann::ordered_json or_json_null(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
@@ -181,22 +180,7 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
 
 }  // namespace
 
-void TimelineFlags::add(CLI::App& command) {
-  command.add_option("--svg", svg, "draw the timeline here")->type_name("FILE");
-  command
-      .add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here; JSON if it ends in .json")
-      ->type_name("FILE");
-}
-
-void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const {
-  report::TimelineStyle style;
-  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices,
-                            outcome.row.cluster, outcome.row.planner);
-  if (!svg.empty()) core::write_file(svg, report::to_svg(*outcome.trace, style));
-  if (!perfetto.empty()) report::write_perfetto(perfetto, *outcome.trace, &cluster);
-}
-
-std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside,
                        const report::Screen& screen) {
   const plan::Plan& plan = *outcome.plan;
@@ -247,7 +231,7 @@ std::string plan_table(const cost::Problem& problem, const experiment::CellOutco
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "");
 }
 
-std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                       const sim::SimulationOptions& simulation, const Beside& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
@@ -264,12 +248,12 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                                 {"iteration_s", *row.iteration_s},
                                 {"estimate_error", *row.estimate_error},
                                 {"lower_bound", bound_json(problem, plan, simulation)},
-                                {"any_plan_lower_bound_s", or_null(row.lower_bound_s)},
-                                {"gap", or_null(row.gap)},
+                                {"any_plan_lower_bound_s", or_json_null(row.lower_bound_s)},
+                                {"gap", or_json_null(row.gap)},
                                 {"samples_per_s", *row.samples_per_s},
-                                {"tokens_per_s", or_null(row.tokens_per_s)},
-                                {"tflops_per_device", or_null(row.tflops_per_device)},
-                                {"mfu", or_null(row.mfu)},
+                                {"tokens_per_s", or_json_null(row.tokens_per_s)},
+                                {"tflops_per_device", or_json_null(row.tflops_per_device)},
+                                {"mfu", or_json_null(row.mfu)},
                                 {"bubble", *row.bubble},
                                 {"exposed_communication", outcome.summary->exposed_communication},
                                 {"peak_memory_bytes", *row.peak_memory_bytes},
@@ -282,9 +266,9 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
                 {"perfect_iteration_s", perturbed->perfect.value()}});
   if (row.search_s)
     out.update({{"search_s", *row.search_s},
-                {"judging_s", or_null(row.judging_s)},
+                {"judging_s", or_json_null(row.judging_s)},
                 {"states", *row.states},
-                {"search_memory_bytes", or_null(row.search_memory_bytes)},
+                {"search_memory_bytes", or_json_null(row.search_memory_bytes)},
                 {"status", row.status}});
   const auto memories = score::stage_memories(problem, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
@@ -303,4 +287,11 @@ std::string plan_json(const cost::Problem& problem, const experiment::CellOutcom
   return out.dump(2) + "\n";
 }
 
-}  // namespace penstock::cli
+std::string timeline_svg(const CellOutcome& outcome) {
+  report::TimelineStyle style;
+  style.title = fmt::format("{} on {} devices of {}, {}", outcome.row.model, outcome.row.devices,
+                            outcome.row.cluster, outcome.row.planner);
+  return report::to_svg(*outcome.trace, style);
+}
+
+}  // namespace penstock::experiment

@@ -1,4 +1,4 @@
-#include "schedule_report.hpp"
+#include "penstock/experiment/schedule_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/table.hpp"
 
-namespace penstock::cli {
+namespace penstock::experiment {
 namespace {
 
 using schedule::ActionKind;
@@ -146,4 +146,4 @@ std::string schedule_json(const Schedule& schedule, const sim::ScheduleTimes& re
   return out.dump(2) + "\n";
 }
 
-}  // namespace penstock::cli
+}  // namespace penstock::experiment

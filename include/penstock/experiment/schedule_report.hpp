@@ -1,5 +1,5 @@
 #pragma once
-// What `schedule` prints about a schedule.
+// A timed schedule, for people and for scripts.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 #include "penstock/schedule/weight_versions.hpp"
 #include "penstock/sim/schedule_times.hpp"
 
-namespace penstock::cli {
+namespace penstock::experiment {
 
 /// How to show times: as counts of unit steps, or with units.
 struct TimeStyle {
@@ -26,4 +26,4 @@ std::string schedule_json(const schedule::Schedule& schedule, const sim::Schedul
 /// One line; empty where a flush makes it trivial.
 std::string weights_line(const schedule::WeightPolicy& policy, const schedule::WeightVersions& weights);
 
-}  // namespace penstock::cli
+}  // namespace penstock::experiment

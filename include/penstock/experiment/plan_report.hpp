@@ -1,24 +1,15 @@
 #pragma once
-// What `plan` and `simulate` print about a plan.
+// A plan and its simulation, for people and for scripts.
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "explain_report.hpp"
 #include "penstock/experiment/cell.hpp"
+#include "penstock/report/lines.hpp"
+#include "penstock/sim/explain.hpp"
 
-namespace penstock::cli {
-
-/// --svg FILE and --perfetto FILE.
-struct TimelineFlags {
-  std::string svg, perfetto;
-  void add(CLI::App& command);
-  bool given() const { return !svg.empty() || !perfetto.empty(); }
-  /// With a trace, where `given`.
-  void write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const;
-};
+namespace penstock::experiment {
 
 /// What a simulation met beside the plan.
 struct AppliedPerturbation {
@@ -29,7 +20,13 @@ struct AppliedPerturbation {
 };
 using MaybePerturbed = std::optional<AppliedPerturbation>;
 
-/// What `simulate` prints beside the plan.
+/// Where the time of an iteration goes.
+struct ExplainedRun {
+  sim::Explanation explanation;
+  std::size_t entries = 20;  ///< most lines of the path
+};
+
+/// What stands beside the plan where it was asked for.
 struct Beside {
   MaybePerturbed perturbed;
   std::optional<ExplainedRun> explained;
@@ -37,12 +34,15 @@ struct Beside {
 
 /// One line per stage (operators, devices with tensor-parallel groups apart, micro-batch, in flight, time,
 /// memory by kind), then totals; it was simulated with `simulation`.
-std::string plan_table(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const Beside& beside = {},
                        const report::Screen& screen = {});
 
 /// The same as JSON, and each device's peak with its moment.
-std::string plan_json(const cost::Problem& problem, const experiment::CellOutcome& outcome,
+std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                       const sim::SimulationOptions& simulation, const Beside& beside = {});
 
-}  // namespace penstock::cli
+/// The timeline of an outcome that has a trace, with the problem as its heading.
+std::string timeline_svg(const CellOutcome& outcome);
+
+}  // namespace penstock::experiment

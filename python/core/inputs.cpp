@@ -1,0 +1,233 @@
+// What a problem is made of: models, clusters, costs, and how it is trained.
+
+#include "penstock/experiment/inputs.hpp"
+
+#include <fmt/format.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <set>
+
+#include "bind.hpp"
+#include "models/catalogue.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/frameworks/hf_config.hpp"
+#include "penstock/graph/graph_file.hpp"
+#include "penstock/graph/work.hpp"
+#include "penstock/plan/mixed_precision.hpp"
+#include "values.hpp"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using Parameters = std::map<std::string, std::string>;
+
+Model built(plan::ModelRef ref, std::vector<std::string> notes = {}) {
+  auto graph = std::make_shared<const graph::OpGraph>(experiment::load_model(ref));
+  return {std::move(graph), std::move(ref), std::move(notes)};
+}
+
+Model zoo(const std::string& name, const Parameters& parameters) {
+  if (experiment::is_model_file(name)) throw core::BadInput(name + " is a file: penstock.load reads it");
+  return built({name, parameters});
+}
+
+Model load_model(const std::string& path, const Parameters& parameters) {
+  if (!experiment::is_model_file(path))
+    throw core::BadInput(path + " is no model file: the names of these end in .json, .yaml or .yml");
+  return built(experiment::resolved({path, parameters}));
+}
+
+Model import_hf(const std::string& path, std::optional<std::int64_t> sequence) {
+  auto read = frameworks::parse_hf_config(core::read_file(path), path, sequence);
+  return built(std::move(read.model), std::move(read.notes));
+}
+
+nb::list operators(const Model& model) {
+  nb::list out;
+  for (const graph::Operator& op : model.graph->operators()) {
+    nb::dict one;
+    one["name"] = op.name.c_str();
+    one["kind"] = std::string(name(op.kind)).c_str();
+    one["parameters"] = op.parameters;
+    one["forward_flops"] = op.forward_flops.value();
+    one["output_bytes"] = op.output_bytes.value();
+    one["saved_bytes"] = op.saved_bytes.value();
+    out.append(one);
+  }
+  return out;
+}
+
+void bind_model(nb::module_& m) {
+  nb::class_<Model>(m, "Model", "A network: operators, what they compute and hand on. Immutable.")
+      .def_prop_ro(
+          "name", [](const Model& model) { return model.ref.name; }, "Of the zoo, or a file.")
+      .def_prop_ro(
+          "parameters", [](const Model& model) { return model.ref.parameters; },
+          "What was set of the zoo's parameters.")
+      .def_prop_ro(
+          "weights", [](const Model& model) { return model.graph->parameters(); },
+          "Count of trainable numbers.")
+      .def_prop_ro(
+          "forward_flops", [](const Model& model) { return model.graph->forward_flops().value(); },
+          "FLOPs of the forward pass per sample; a multiply-add counts as two.")
+      .def_prop_ro(
+          "element_bytes", [](const Model& model) { return model.graph->element_bytes(); },
+          "Bytes of one number.")
+      .def_prop_ro(
+          "tokens", [](const Model& model) { return graph::tokens(*model.graph); },
+          "Tokens of a sample; None of a model without attention.")
+      .def_prop_ro(
+          "notes", [](const Model& model) { return model.notes; }, "What reading it left out, in words.")
+      .def_prop_ro("operators", operators,
+                   "One dict per operator, producers first: name, kind, parameters (count), forward_flops, "
+                   "output_bytes and saved_bytes (per sample).")
+      .def("__len__", [](const Model& model) { return model.graph->size(); })
+      .def(
+          "to_json", [](const Model& model) { return graph::to_json(*model.graph); },
+          "The text of a model file.")
+      .def(
+          "to_dot", [](const Model& model) { return graph::to_dot(*model.graph); },
+          "A Graphviz picture of the graph.")
+      .def("__repr__", [](const Model& model) {
+        return fmt::format("<penstock.Model {}: {} operators, {:.1f} M parameters, {:.2f} GFLOP forward>",
+                           model.ref.name, model.graph->size(),
+                           static_cast<double>(model.graph->parameters()) * 1e-6,
+                           model.graph->forward_flops().value() * 1e-9);
+      });
+  m.def("zoo", zoo, "name"_a, "parameters"_a);
+  m.def("load_model", load_model, "path"_a, "parameters"_a);
+  m.def("import_hf", import_hf, "path"_a, "sequence"_a.none());
+}
+
+std::size_t nodes(const Cluster& cluster) {
+  std::set<int> out;
+  for (const cluster::Device& device : cluster.cluster->devices()) out.insert(device.node);
+  return out.size();
+}
+
+std::vector<std::string> types(const Cluster& cluster) {
+  std::vector<std::string> out;
+  for (const cluster::Device& device : cluster.cluster->devices())
+    out.push_back(cluster.cluster->types()[device.type].name);
+  return out;
+}
+
+void bind_cluster(nb::module_& m) {
+  nb::class_<Cluster>(
+      m, "Cluster",
+      "Devices and the links between them. Immutable.\n\n"
+      "name: built in (`penstock clusters` lists them), a short form such as 8xH100x32 (devices of "
+      "a node, their type, nodes), or a cluster file. devices: only the first so many take "
+      "part; None: all. runtime: time that hosts take to launch work, by name or as "
+      "5us/kernel; None: as the file says. Raises BadInput.")
+      .def(
+          "__init__",
+          [](Cluster* self, const std::string& name, std::optional<int> devices,
+             const std::optional<std::string>& runtime) {
+            if (devices && *devices < 1) throw core::BadInput("devices: expected at least 1");
+            plan::ClusterRef ref{name, devices.value_or(0), runtime.value_or("")};
+            auto cluster = std::make_shared<const cluster::Cluster>(experiment::load_cluster(ref));
+            ref.devices = static_cast<int>(cluster->size());
+            new (self) Cluster{std::move(cluster), std::move(ref)};
+          },
+          "name"_a, "devices"_a = nb::none(), "runtime"_a = nb::none())
+      .def_prop_ro("name", [](const Cluster& cluster) { return cluster.ref.name; })
+      .def_prop_ro("nodes", nodes, "Number of hosts.")
+      .def_prop_ro("types", types, "Name of each device's type.")
+      .def("__len__", [](const Cluster& cluster) { return cluster.cluster->size(); })
+      .def("__repr__", [](const Cluster& cluster) {
+        return fmt::format("<penstock.Cluster {}: {} devices on {} nodes>", cluster.ref.name,
+                           cluster.cluster->size(), nodes(cluster));
+      });
+}
+
+/// As given to Problem.
+struct Setting {
+  std::int64_t mini_batch = 1;
+  std::string optimizer;
+  std::optional<std::string> precision;
+  std::int64_t bucket = 0;
+  double gradients = 1, activations = 1;
+};
+
+void check_ratio(const char* key, double ratio) {
+  if (!(ratio > 0 && ratio <= 1))
+    throw core::BadInput({"", 0, key}, "expected a ratio above 0 and at most 1");
+}
+
+plan::Training training(const Setting& setting) {
+  if (setting.mini_batch < 1 || setting.mini_batch > plan::kMostSamples)
+    throw core::BadInput({"", 0, "mini_batch"}, fmt::format("expected 1 to {}", plan::kMostSamples));
+  if (setting.bucket < 0) throw core::BadInput({"", 0, "bucket"}, "expected bytes, 0 or more");
+  check_ratio("gradient_compression", setting.gradients);
+  check_ratio("activation_compression", setting.activations);
+  plan::Training out{setting.mini_batch, plan::optimizer(setting.optimizer)};
+  out.compression = {setting.gradients, setting.activations};
+  if (setting.precision) out.precision = plan::mixed_precision(*setting.precision);
+  out.bucket = core::Bytes(setting.bucket);
+  return out;
+}
+
+Problem problem(const Model& model, const Cluster& cluster, const Setting& setting,
+                const std::optional<std::string>& costs, bool allow_foreign) {
+  Problem out{model, cluster, experiment::load_costs(costs), training(setting)};
+  // A model of the zoo is built anew in the numbers that hold its weights.
+  const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
+  if (ref.parameters != model.ref.parameters) out.model = built(ref, model.notes);
+  if (!allow_foreign) experiment::check_device(*out.costs, *cluster.cluster);
+  out.cluster.cluster =
+      std::make_shared<const cluster::Cluster>(cost::measured_by(*out.costs, *cluster.cluster));
+  return out;
+}
+
+void bind_problem(nb::module_& m) {
+  nb::class_<Problem>(
+      m, "Problem",
+      "What a planner is told: a model, the devices that train it, and how. Immutable.\n\n"
+      "mini_batch: samples per iteration. optimizer: sgd, momentum or adam. precision: fp32, bf16, "
+      "mixed_bf16, mixed_fp16 or deepspeed_bf16; None: everything in the model's numbers. costs: a "
+      "calibration or profile file; None: the analytic model. allow_foreign: take costs of other devices. "
+      "bucket: bytes of gradients that are reduced together. gradient_compression, activation_compression: "
+      "bytes sent per byte. Raises BadInput.")
+      .def(
+          "__init__",
+          [](Problem* self, const Model& model, const Cluster& cluster, std::int64_t mini_batch,
+             const std::string& optimizer, const std::optional<std::string>& precision,
+             const std::optional<std::string>& costs, bool allow_foreign, std::int64_t bucket,
+             double gradient_compression, double activation_compression) {
+            const Setting setting{
+                mini_batch, optimizer, precision, bucket, gradient_compression, activation_compression};
+            new (self) Problem(problem(model, cluster, setting, costs, allow_foreign));
+          },
+          "model"_a, "cluster"_a, "mini_batch"_a, nb::kw_only(), "optimizer"_a = "sgd",
+          "precision"_a = nb::none(), "costs"_a = nb::none(), "allow_foreign"_a = false,
+          "bucket"_a = plan::kUsualBucket.value(), "gradient_compression"_a = 1.0,
+          "activation_compression"_a = 1.0)
+      .def_ro("model", &Problem::model, "In the numbers that hold its weights.")
+      .def_ro("cluster", &Problem::cluster)
+      .def_prop_ro(
+          "mini_batch", [](const Problem& p) { return p.training.mini_batch; }, "Samples per iteration.")
+      .def_prop_ro("optimizer", [](const Problem& p) { return std::string(name(p.training.optimizer)); })
+      .def_prop_ro(
+          "costs", [](const Problem& p) { return cost::source_of(*p.costs, *p.cluster.cluster); },
+          "Where times of operators come from, in words.")
+      .def("__repr__", [](const Problem& p) {
+        return fmt::format("<penstock.Problem {} on {} devices of {}, mini-batch {}>", p.model.ref.name,
+                           p.cluster.cluster->size(), p.cluster.ref.name, p.training.mini_batch);
+      });
+}
+
+}  // namespace
+
+void bind_inputs(nb::module_& m) {
+  bind_model(m);
+  bind_cluster(m);
+  bind_problem(m);
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,25 @@
+#pragma once
+// Long work of C++ under Python: the interpreter runs on, and Ctrl-C ends it.
+
+#include <functional>
+#include <optional>
+
+#include "penstock/core/stop.hpp"
+
+namespace penstock::python {
+
+/// Runs `work` on a thread of its own, without the interpreter's lock, and waits. Every twentieth of a second
+/// the calling thread takes the lock, looks for signals and calls `beat`, which may call Python; when either
+/// raises, the work is asked to stop and the exception is raised once it has. Throws what the work throws.
+void run_interruptible(const std::function<void(core::StopToken)>& work,
+                       const std::function<void()>& beat = {});
+
+/// The value of such work.
+template <class Work>
+auto interruptible(const Work& work, const std::function<void()>& beat = {}) {
+  std::optional<decltype(work(core::StopToken()))> out;
+  run_interruptible([&](core::StopToken stop) { out.emplace(work(stop)); }, beat);
+  return std::move(*out);
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,15 @@
+// penstock._core: the rooms as Python values. The package around it has the functions that people call.
+
+#include "bind.hpp"
+
+NB_MODULE(_core, m) {
+  using namespace penstock::python;
+  m.doc() = "Penstock's C++ library as Python values; use it through the package penstock.";
+  bind_errors(m);
+  bind_rows(m);
+  bind_inputs(m);
+  bind_simulations(m);
+  bind_plans(m);
+  bind_schedules(m);
+  bind_results(m);
+}

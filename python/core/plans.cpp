@@ -1,0 +1,282 @@
+// Plans: searched for, read, compared, handed over.
+
+#include <fmt/format.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+#include "events.hpp"
+#include "interruptible.hpp"
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/compare.hpp"
+#include "penstock/experiment/handover.hpp"
+#include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/plan_input.hpp"
+#include "penstock/plan/violations.hpp"
+#include "penstock/report/paper_table.hpp"
+#include "penstock/report/ranking.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+#include "rows.hpp"
+#include "simulations.hpp"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using experiment::Comparison;
+using Texts = std::vector<std::string>;
+
+/// How planners search, as `penstock plan` is told.
+struct SearchFlags {
+  std::optional<std::int64_t> micro_batch, pipeline_micro_batch;
+  bool per_stage_micro_batch = false, any_degree = false, by_estimate = false;
+  int k = 1;
+  std::optional<double> time_limit_s;
+  std::optional<std::int64_t> memory_limit_bytes;
+  SimulationSetting simulation;
+
+  experiment::SearchSetting setting() const;
+};
+
+template <class T>
+void check_positive(const char* key, const std::optional<T>& value) {
+  if (value && !(*value > 0)) throw core::BadInput({"", 0, key}, "expected a number above 0");
+}
+
+experiment::SearchSetting SearchFlags::setting() const {
+  check_positive("micro_batch", micro_batch);
+  check_positive("pipeline_micro_batch", pipeline_micro_batch);
+  check_positive("time_limit", time_limit_s);
+  check_positive("memory_limit", memory_limit_bytes);
+  if (k < 1) throw core::BadInput({"", 0, "k"}, "expected a number above 0");
+  experiment::SearchSetting out;
+  out.simulation = simulation.options();
+  out.alone = true;
+  if (time_limit_s) out.time_limit = core::Seconds(*time_limit_s);
+  if (memory_limit_bytes) out.memory_limit = core::Bytes(*memory_limit_bytes);
+  out.options.micro_batch = micro_batch;
+  out.options.pipeline_micro_batch = pipeline_micro_batch;
+  out.options.per_stage_micro_batch = per_stage_micro_batch;
+  out.options.any_degree = any_degree;
+  out.options.judge_by_estimate = by_estimate;
+  out.options.k = k;
+  return out;
+}
+
+void bind_flags(nb::module_& m) {
+  nb::class_<SearchFlags>(m, "SearchFlags")
+      .def(nb::init<>())
+      .def_rw("micro_batch", &SearchFlags::micro_batch, nb::arg().none())
+      .def_rw("pipeline_micro_batch", &SearchFlags::pipeline_micro_batch, nb::arg().none())
+      .def_rw("per_stage_micro_batch", &SearchFlags::per_stage_micro_batch)
+      .def_rw("any_degree", &SearchFlags::any_degree)
+      .def_rw("by_estimate", &SearchFlags::by_estimate)
+      .def_rw("k", &SearchFlags::k)
+      .def_rw("time_limit_s", &SearchFlags::time_limit_s, nb::arg().none())
+      .def_rw("memory_limit_bytes", &SearchFlags::memory_limit_bytes, nb::arg().none())
+      .def_prop_rw(
+          "network", [](const SearchFlags& f) { return f.simulation.network; },
+          [](SearchFlags& f, const std::string& name) { f.simulation.network = name; })
+      .def_prop_rw(
+          "collective", [](const SearchFlags& f) { return f.simulation.collective; },
+          [](SearchFlags& f, const std::string& name) { f.simulation.collective = name; });
+}
+
+Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags,
+            const nb::callable& beat) {
+  experiment::Cell cell = about.cell();
+  cell.planner = planners::planner_choice(planner);
+  const experiment::SearchSetting setting = flags.setting();
+  auto outcome = interruptible(
+      [&](core::StopToken stop) { return experiment::search(about.problem(), cell, setting, stop); },
+      [&] { beat(); });
+  plan::Plan plan = *outcome.plan;
+  auto simulation =
+      std::make_shared<Simulation>(Simulation{about, std::move(outcome), setting.simulation, {}});
+  return {about, std::move(plan), "plan", std::move(simulation)};
+}
+
+Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
+               const std::optional<std::string>& costs, bool allow_foreign) {
+  const std::string text = core::read_file(path);
+  plan::PlanHead head = plan::parse_plan_head(text, path);
+  if (cluster) head.cluster = cluster->ref;
+  auto read = experiment::read_plan(text, path, head, [&](const cluster::Cluster& stated) {
+    auto out = experiment::load_costs(costs);
+    if (!allow_foreign) experiment::check_device(*out, stated);
+    return out;
+  });
+  Problem about{{std::make_shared<const graph::OpGraph>(std::move(read.graph)), read.plan.model, {}},
+                {std::make_shared<const cluster::Cluster>(std::move(read.cluster)), read.plan.cluster},
+                std::move(read.costs),
+                read.plan.training};
+  return {std::move(about), std::move(read.plan), path, nullptr};
+}
+
+std::string to_yaml(const Plan& plan) {
+  return plan::to_yaml(*plan.about.model.graph, plan.plan);
+}
+
+void save(const Plan& plan, const std::string& path) {
+  core::write_file(path, plan::to_yaml(*plan.about.model.graph, plan::written_to(path, plan.plan)));
+}
+
+Texts violations(const Plan& given) {
+  plan::Plan plan = given.plan;
+  const cost::Problem problem = given.about.problem();
+  auto structural = plan::structural_violations(problem.graph, problem.cluster, plan);
+  if (!structural.empty()) return structural;
+  experiment::derive_in_flight(problem, plan, given.file);
+  return score::violations(problem, plan);
+}
+
+void bind_plan(nb::module_& m) {
+  nb::class_<Plan>(m, "Plan", "Stages on devices with a schedule, and the problem they are for. Immutable.")
+      .def_ro("problem", &Plan::about)
+      .def_prop_ro("planner", [](const Plan& p) { return p.plan.planner; })
+      .def_prop_ro("schedule", [](const Plan& p) { return p.plan.schedule; })
+      .def_prop_ro(
+          "simulation", [](const Plan& p) { return p.simulation; },
+          nb::sig("def simulation(self) -> Simulation | None"),
+          "The simulation that judged it; None of a plan that was read (penstock.simulate).")
+      .def(
+          "__len__", [](const Plan& p) { return p.plan.stages.size(); }, "Number of stages.")
+      .def("to_yaml", to_yaml, "The text of a plan file.")
+      .def("save", save, "path"_a, "Writes a plan file.")
+      .def(
+          "order_csv", [](const Plan& p) { return frameworks::order_csv(p.plan); },
+          "The order of its passes as torch.distributed.pipelining loads it.")
+      .def("__str__", to_yaml)
+      .def("_repr_html_",
+           [](nb::handle self) { return nb::module_::import_("penstock._show").attr("plan")(self); })
+      .def("__repr__", [](const Plan& p) {
+        return fmt::format("<penstock.Plan by {}: {} stages, {}>", p.plan.planner, p.plan.stages.size(),
+                           p.plan.schedule);
+      });
+  m.def("search", search, "problem"_a, "planner"_a, "flags"_a, "beat"_a);
+  m.def("load_plan", load_plan, "path"_a, "cluster"_a.none(), "costs"_a.none(), "allow_foreign"_a);
+  m.def(
+      "is_plan_file", [](const std::string& path) { return plan::is_plan_file(core::read_file(path)); },
+      "path"_a);
+  m.def("violations", violations, "plan"_a);
+}
+
+/// Each row is handed to `told` as row, done, all; `told` may be None.
+Comparison compare(const Problem& about, const std::string& planners, const SearchFlags& flags,
+                   const nb::object& told) {
+  const auto choices = experiment::planner_choices(planners, "planners");
+  auto setting = flags.setting();
+  setting.keep_trace = false;
+  Events events;
+  experiment::CompareProgress progress;
+  if (!told.is_none())
+    progress.ends = [&](const report::CellResult& row, std::size_t done, std::size_t all) {
+      events.add([&told, row, done, all] { told(row, done, all); });
+    };
+  auto out = interruptible(
+      [&](core::StopToken stop) {
+        return experiment::compare(about.problem(), about.cell(), choices, setting, stop, progress);
+      },
+      [&] { events.hand_over(); });
+  return out;
+}
+
+std::string to_text(const Comparison& comparison) {
+  return comparison.heading + report::ranking(comparison.rows);
+}
+
+std::string table(const Comparison& comparison, const std::string& format) {
+  if (format == "text") return to_text(comparison);
+  if (format == "csv") return report::to_csv(comparison.rows);
+  if (format == "markdown") return report::to_markdown(comparison.rows);
+  if (format == "latex") return report::to_latex(comparison.rows);
+  throw core::BadInput({"", 0, "format"}, "expected text, csv, markdown or latex of a comparison");
+}
+
+void bind_comparison(nb::module_& m) {
+  nb::class_<Comparison>(m, "Comparison", "Planners on one problem, the fastest plan first. Immutable.")
+      .def_ro("rows", &Comparison::rows)
+      .def_ro("heading", &Comparison::heading, "The problem, and what no plan beats, in words.")
+      .def("__len__", [](const Comparison& c) { return c.rows.size(); })
+      .def("table", table, "format"_a = "text", "The table as text, csv, markdown or latex.")
+      .def(
+          "to_csv", [](const Comparison& c) { return report::to_csv(c.rows); },
+          "What `penstock compare --csv` writes.")
+      .def(
+          "to_pandas", [](const Comparison& c) { return to_pandas(report::to_csv(c.rows)); },
+          "to_csv as a DataFrame. Raises ImportError without pandas.")
+      .def("_repr_html_",
+           [](nb::handle self) { return nb::module_::import_("penstock._show").attr("comparison")(self); })
+      .def("__str__", to_text)
+      .def("__repr__", [](const Comparison& c) {
+        return fmt::format("<penstock.Comparison of {} planners, {} the fastest>", c.rows.size(),
+                           c.rows.empty() ? "none" : c.rows.front().planner);
+      });
+  m.def("compare", compare, "problem"_a, "planners"_a, "flags"_a, "told"_a.none());
+}
+
+/// A plan in a framework's words.
+struct Handover {
+  std::string framework, text;
+  std::optional<std::string> order_csv;
+  Plan plan;      ///< that is handed over
+  Texts refused;  ///< why it is not the plan given; empty: it is
+  std::string nearest;
+};
+
+Handover handover(const Plan& given, const std::string& to, const std::optional<std::string>& csv,
+                  bool nearest) {
+  const auto& framework = frameworks::framework_named(to);
+  if (csv && !framework.can.any_order)
+    throw core::BadInput({"", 0, "csv"}, framework.title + " reads no order of passes from a file");
+  Plan out = given;
+  out.plan.model = experiment::resolved(out.plan.model);  // writers name modules by the zoo's families
+  const cost::Problem problem = out.about.problem();
+  experiment::complete(problem, out.plan, given.file);
+  auto able = experiment::runnable(framework, problem, out.plan, given.file, csv.has_value());
+  if (!able.refused.empty()) {
+    if (!able.plan || !nearest)
+      experiment::refuse(framework, able, given.file, able.plan ? " (nearest=True)" : "");
+    out = {out.about, std::move(*able.plan), "nearest plan", nullptr};
+    out.about.training = out.plan.training;
+  }
+  std::string text = frameworks::exported(framework, problem.graph, out.plan, csv.value_or(""));
+  return {framework.name,
+          std::move(text),
+          csv ? std::optional(frameworks::order_csv(out.plan)) : std::nullopt,
+          std::move(out),
+          std::move(able.refused),
+          std::move(able.nearest)};
+}
+
+void bind_handover(nb::module_& m) {
+  nb::class_<Handover>(m, "Handover", "A plan in a training framework's words. Immutable.")
+      .def_ro("framework", &Handover::framework)
+      .def_ro("text", &Handover::text, "Its flags or configuration.")
+      .def_ro("order_csv", &Handover::order_csv, "The order of passes, where a file of it was asked for.")
+      .def_ro("plan", &Handover::plan, "The plan handed over: the one given, or the nearest to it.")
+      .def_ro("refused", &Handover::refused, "Why the framework cannot run the plan given; empty: it can.")
+      .def_ro("nearest", &Handover::nearest, "How the nearest plan compares, in words.")
+      .def("__str__", [](const Handover& h) { return h.text; })
+      .def("__repr__", [](const Handover& h) {
+        return fmt::format("<penstock.Handover to {}{}>", h.framework,
+                           h.refused.empty() ? "" : ", of the nearest plan");
+      });
+  m.def("handover", handover, "plan"_a, "to"_a, "csv"_a.none(), "nearest"_a);
+}
+
+}  // namespace
+
+void bind_plans(nb::module_& m) {
+  bind_flags(m);
+  bind_plan(m);
+  bind_comparison(m);
+  bind_handover(m);
+}
+
+}  // namespace penstock::python

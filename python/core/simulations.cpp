@@ -1,0 +1,188 @@
+#include "simulations.hpp"
+
+#include <fmt/format.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+#include "interruptible.hpp"
+#include "penstock/check/trace_violations.hpp"
+#include "penstock/experiment/plan_input.hpp"
+#include "penstock/report/perfetto.hpp"
+#include "penstock/report/rows.hpp"
+#include "penstock/score/order.hpp"
+#include "penstock/score/validate.hpp"
+#include "rows.hpp"
+
+namespace penstock::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+void verify_trace(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                  const trace::Trace& trace, const sim::SimulationOptions& options) {
+  const auto violations = check::trace_violations(problem, scheduled, trace, options);
+  if (!violations.empty())
+    throw core::Error(core::ExitCode::internal, "the simulation breaks a rule: " + violations.front());
+}
+
+/// One stage of a plan that was simulated.
+struct Stage {
+  std::vector<std::string> operators;
+  std::vector<std::size_t> devices;
+  plan::Stage stage;
+  std::int64_t micro_batch = 0;
+  plan::MemoryByKind memory{};
+};
+
+std::vector<Stage> stages(const Simulation& simulation) {
+  const auto& graph = *simulation.about.model.graph;
+  const plan::Plan& plan = *simulation.outcome.plan;
+  const auto memories = score::stage_memories(simulation.about.problem(), plan);
+  std::vector<Stage> out;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    Stage one{{}, {}, plan.stages[s], plan::samples_per_device(plan, plan.stages[s]), memories[s]};
+    for (core::OpId op : one.stage.operators) one.operators.push_back(graph.op(op).name);
+    for (core::DeviceId device : one.stage.devices) one.devices.push_back(device.index());
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::map<std::string, std::int64_t> memory(const Stage& stage) {
+  std::map<std::string, std::int64_t> out;
+  for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
+    out[std::string(name(static_cast<plan::MemoryKind>(k)))] = stage.memory[k].value();
+  return out;
+}
+
+void bind_stage(nb::module_& m) {
+  nb::class_<Stage>(m, "Stage", "Operators that devices run together. Immutable.")
+      .def_ro("operators", &Stage::operators, "Names, in topological order.")
+      .def_ro("devices", &Stage::devices, "Numbers; those of a tensor-parallel group follow each other.")
+      .def_ro("micro_batch", &Stage::micro_batch, "Samples that a replica takes at a time.")
+      .def_prop_ro(
+          "replicas", [](const Stage& s) { return s.stage.replicas(); }, "Data-parallel degree.")
+      .def_prop_ro("tensor_parallel", [](const Stage& s) { return s.stage.tensor_parallel; })
+      .def_prop_ro("sequence_parallel", [](const Stage& s) { return s.stage.sequence_parallel; })
+      .def_prop_ro(
+          "zero", [](const Stage& s) { return s.stage.zero; }, "ZeRO stage, 0 to 3.")
+      .def_prop_ro(
+          "in_flight", [](const Stage& s) { return s.stage.in_flight; },
+          "Samples held between their forward and their backward pass.")
+      .def_prop_ro("recompute", [](const Stage& s) { return plan::written(s.stage.recompute); })
+      .def_prop_ro("memory_bytes", memory, "Bytes of a device by kind.")
+      .def("__repr__", [](const Stage& s) {
+        return fmt::format("<penstock.Stage {} .. {} ({} operators) on {} devices>", s.operators.front(),
+                           s.operators.back(), s.operators.size(), s.devices.size());
+      });
+}
+
+/// Every span of the trace: what pandas is given.
+report::Rows spans(const Simulation& simulation) {
+  report::Rows out{{"kind", "device", "peer", "stage", "micro_batch", "start_s", "end_s", "bytes"}, {}, {}};
+  const auto seconds = [](core::Picoseconds time) { return fmt::format("{}", to_seconds(time).value()); };
+  for (const trace::Span& span : simulation.outcome.trace->spans)
+    out.cells.push_back({std::string(name(span.kind)), std::to_string(span.device.index()),
+                         span.peer.valid() ? std::to_string(span.peer.index()) : "",
+                         std::to_string(span.stage.index()),
+                         span.micro_batch < 0 ? "" : std::to_string(span.micro_batch), seconds(span.start),
+                         seconds(span.end), std::to_string(span.bytes.value())});
+  return out;
+}
+
+experiment::Beside beside(const Simulation& simulation) {
+  return {{}, simulation.explained};
+}
+
+std::string text(const Simulation& s) {
+  return experiment::plan_table(s.about.problem(), s.outcome, s.options, beside(s));
+}
+std::string json(const Simulation& s) {
+  return experiment::plan_json(s.about.problem(), s.outcome, s.options, beside(s));
+}
+
+std::vector<std::int64_t> device_peaks(const Simulation& simulation) {
+  std::vector<std::int64_t> out;
+  for (const auto& device : simulation.outcome.summary->devices) out.push_back(device.peak.value());
+  return out;
+}
+
+Simulation simulate(const Plan& plan, const std::optional<std::string>& schedule, const std::string& network,
+                    const std::string& collective, bool verify, bool explain) {
+  const SimulationSetting setting{network, collective};
+  return interruptible(
+      [&](core::StopToken stop) { return simulated(plan, schedule, setting, verify, explain, stop); });
+}
+
+}  // namespace
+
+sim::SimulationOptions SimulationSetting::options() const {
+  return {sim::network_model(network), sim::collective(collective)};
+}
+
+Simulation simulated(const Plan& given, const std::optional<std::string>& schedule,
+                     const SimulationSetting& setting, bool verify, bool explain, core::StopToken stop) {
+  plan::Plan plan = given.plan;
+  if (schedule) experiment::reschedule(plan, *schedule);
+  const cost::Problem problem = given.about.problem();
+  experiment::complete(problem, plan, given.file);
+  Simulation out{given.about, {}, setting.options(), {}};
+  sim::SimulationOptions options = out.options;
+  options.stop = stop;
+  const auto scheduled = score::scheduled(problem, std::move(plan));
+  experiment::Cell cell = given.about.cell();
+  cell.planner.name = scheduled.plan.planner;
+  out.outcome = experiment::evaluate(problem, scheduled, experiment::describe(problem, cell), options, true);
+  if (verify) verify_trace(problem, scheduled, *out.outcome.trace, out.options);
+  if (explain) out.explained = {sim::explain(problem, scheduled, options)};
+  return out;
+}
+
+void bind_simulations(nb::module_& m) {
+  bind_stage(m);
+  nb::class_<Simulation>(m, "Simulation", "One simulated iteration of a plan. Immutable.")
+      .def_prop_ro(
+          "row", [](const Simulation& s) { return s.outcome.row; }, "Its numbers.")
+      .def_prop_ro("problem", [](const Simulation& s) { return s.about; })
+      .def_prop_ro(
+          "iteration_s", [](const Simulation& s) { return *s.outcome.row.iteration_s; },
+          "Seconds of an iteration.")
+      .def_prop_ro("samples_per_s", [](const Simulation& s) { return *s.outcome.row.samples_per_s; })
+      .def_prop_ro(
+          "peak_memory_bytes", [](const Simulation& s) { return *s.outcome.row.peak_memory_bytes; },
+          "Of the fullest device.")
+      .def_prop_ro("device_peak_bytes", device_peaks, "Peak memory of every device.")
+      .def_prop_ro("stages", stages)
+      .def("to_json", json, "What `penstock simulate --json` prints.")
+      .def("__str__", text)
+      .def(
+          "svg", [](const Simulation& s) { return experiment::timeline_svg(s.outcome); },
+          "The timeline as a picture.")
+      .def("_repr_svg_", [](const Simulation& s) { return experiment::timeline_svg(s.outcome); })
+      .def("_repr_html_",
+           [](nb::handle self) { return nb::module_::import_("penstock._show").attr("simulation")(self); })
+      .def(
+          "perfetto",
+          [](const Simulation& s, const std::string& path) {
+            report::write_perfetto(path, *s.outcome.trace, s.about.cluster.cluster.get());
+          },
+          "path"_a, "Writes a trace for ui.perfetto.dev; JSON if the name ends in .json.")
+      .def(
+          "to_csv", [](const Simulation& s) { return report::to_csv(spans(s)); },
+          "Every task: kind, device, peer (of a transfer), stage, micro_batch, start_s, end_s, bytes.")
+      .def(
+          "to_pandas", [](const Simulation& s) { return to_pandas(report::to_csv(spans(s))); },
+          "to_csv as a DataFrame. Raises ImportError without pandas.")
+      .def("__repr__", [](const Simulation& s) {
+        return fmt::format("<penstock.Simulation {}: {:.1f} samples/s, {:.6g} s per iteration>",
+                           *s.outcome.row.strategy, *s.outcome.row.samples_per_s, *s.outcome.row.iteration_s);
+      });
+  m.def("simulate", simulate, "plan"_a, "schedule"_a.none(), "network"_a, "collective"_a, "verify"_a,
+        "explain"_a);
+}
+
+}  // namespace penstock::python

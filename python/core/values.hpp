@@ -1,0 +1,51 @@
+#pragma once
+// What Python holds: values that keep alive what they refer to. None changes after it is made.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/experiment/plan_report.hpp"
+
+namespace penstock::python {
+
+struct Model {
+  std::shared_ptr<const graph::OpGraph> graph;
+  plan::ModelRef ref;              ///< what a plan file says of it
+  std::vector<std::string> notes;  ///< what reading it left out, in words
+};
+
+struct Cluster {
+  std::shared_ptr<const cluster::Cluster> cluster;
+  plan::ClusterRef ref;
+};
+
+/// A cost::Problem with all that it refers to.
+struct Problem {
+  Model model;
+  Cluster cluster;  ///< as the costs have measured it
+  std::shared_ptr<const cost::CostModel> costs;
+  plan::Training training;
+
+  cost::Problem problem() const { return {*model.graph, *cluster.cluster, *costs, training}; }
+  /// All of an experiment's cell but the planner.
+  experiment::Cell cell() const { return {model.ref, cluster.ref, {}, training, {}}; }
+};
+
+/// One simulated iteration of a plan.
+struct Simulation {
+  Problem about;
+  experiment::CellOutcome outcome;  ///< with a trace
+  sim::SimulationOptions options;   ///< without a stop
+  std::optional<experiment::ExplainedRun> explained;
+};
+
+struct Plan {
+  Problem about;
+  plan::Plan plan;
+  std::string file;                        ///< names it in messages; "plan" of one that was searched
+  std::shared_ptr<Simulation> simulation;  ///< that judged it; none of one that was read
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,141 @@
+"""Plans: searched, compared, simulated, checked, handed over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+from . import _core, _progress
+from ._inputs import _text
+
+
+def _written(planner: str, options: Mapping[str, object]) -> str:
+    """A planner with its own options, as in "piper:flush=true"."""
+    return ":".join([planner, *(f"{key}={_text(value)}" for key, value in options.items())])
+
+
+def _flags(values: dict[str, object]) -> _core.SearchFlags:
+    flags = _core.SearchFlags()
+    for key, value in values.items():
+        setattr(flags, key, value)
+    return flags
+
+
+def plan(
+    problem: _core.Problem,
+    planner: str = "graphpipe",
+    *,
+    options: Mapping[str, object] | None = None,
+    micro_batch: int | None = None,
+    pipeline_micro_batch: int | None = None,
+    per_stage_micro_batch: bool = False,
+    k: int = 1,
+    any_degree: bool = False,
+    choose_by_estimate: bool = False,
+    network: str = "fair",
+    collective: str = "closed_form",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: bool | Callable[[float], object] = False,
+) -> _core.Plan:
+    """Searches a plan and simulates it, as `penstock plan` does; the simulation is the plan's `simulation`.
+
+    planner: a name of `penstock planners`, with its own options as `options` or behind colons. micro_batch: samples
+    that a replica takes at a time; pipeline_micro_batch: those that flow through all stages at a time; None: powers
+    of two are tried. k: of the kFkB schedule. any_degree: replica counts of any size. choose_by_estimate: a closed
+    formula picks micro-batch sizes, not the simulator. network: fair or fifo; collective: closed_form, or automatic,
+    ring, tree, halving_doubling or hierarchical. time_limit: seconds, memory_limit: bytes of growth, after which the
+    best plan so far is returned, marked in its row's status. progress: True for a bar of tqdm where that is
+    installed, or a function of the seconds gone by.
+
+    Raises BadInput, Infeasible when no plan fits, Limit when a limit is hit before there is one, KeyboardInterrupt.
+    """
+    flags = _flags(
+        dict(
+            micro_batch=micro_batch,
+            pipeline_micro_batch=pipeline_micro_batch,
+            per_stage_micro_batch=per_stage_micro_batch,
+            k=k,
+            any_degree=any_degree,
+            by_estimate=choose_by_estimate,
+            network=network,
+            collective=collective,
+            time_limit_s=time_limit,
+            memory_limit_bytes=memory_limit,
+        )
+    )
+    with _progress.of_search(progress, planner) as beat:
+        return _core.search(problem, _written(planner, options or {}), flags, beat)
+
+
+def compare(
+    problem: _core.Problem,
+    planners: str | Iterable[str] = "all",
+    *,
+    micro_batch: int | None = None,
+    choose_by_estimate: bool = False,
+    network: str = "fair",
+    collective: str = "closed_form",
+    time_limit: float | None = None,
+    memory_limit: int | None = 4 << 30,
+    progress: bool | Callable[[_core.Row, int, int], object] = False,
+) -> _core.Comparison:
+    """Sets planners on one problem, as `penstock compare` does: same costs, same simulator, the fastest plan first.
+
+    planners: "all", or names, a planner's options behind colons. Each search has time_limit seconds and memory_limit
+    bytes; a planner that finds nothing has its reason as the row's status. The others: as plan(). progress: True for
+    a bar of tqdm where that is installed, or a function of a finished row, how many are done, and of how many.
+
+    Raises BadInput, KeyboardInterrupt.
+    """
+    flags = _flags(
+        dict(
+            micro_batch=micro_batch,
+            by_estimate=choose_by_estimate,
+            network=network,
+            collective=collective,
+            time_limit_s=time_limit,
+            memory_limit_bytes=memory_limit,
+        )
+    )
+    names = planners if isinstance(planners, str) else ",".join(planners)
+    with _progress.of_comparison(progress) as told:
+        return _core.compare(problem, names, flags, told)
+
+
+def simulate(
+    plan: _core.Plan,
+    *,
+    schedule: str | None = None,
+    network: str = "fair",
+    collective: str = "closed_form",
+    verify: bool = False,
+    explain: bool = False,
+) -> _core.Simulation:
+    """Checks a plan and simulates one iteration, as `penstock simulate` does.
+
+    schedule: another order for the same stages: a family of `penstock schedules`, or a schedule file. network,
+    collective: as plan(). verify: the trace is checked by rules of its own. explain: the text and the JSON say where
+    the time goes.
+
+    Raises InvalidPlan with every violation, BadInput, KeyboardInterrupt.
+    """
+    return _core.simulate(plan, schedule, network, collective, verify, explain)
+
+
+def validate(plan: _core.Plan) -> tuple[str, ...]:
+    """What is wrong with a plan, each violation in words, memory's too; empty: nothing."""
+    return tuple(_core.violations(plan))
+
+
+def export(
+    plan: _core.Plan, to: str, *, csv: str | os.PathLike[str] | None = None, nearest: bool = False
+) -> _core.Handover:
+    """A plan in the words of megatron, torchtitan, deepspeed, automodel or pytorch, as `penstock export` writes it.
+
+    csv: name of the file that will hold the order of passes, whose text is then the result's `order_csv`. nearest:
+    where the framework cannot run the plan, hand over the nearest one that it can.
+
+    Raises InvalidPlan with the reasons where the framework cannot run the plan, BadInput.
+    """
+    return _core.handover(plan, to, None if csv is None else os.fspath(csv), nearest)

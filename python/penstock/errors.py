@@ -1,0 +1,55 @@
+"""Errors of Penstock, one class per kind; `exit_code` is what the program ends with for the same error."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Base of all errors that Penstock raises on purpose.
+
+    exit_code: of the program, as `penstock --help` lists them. file, line (from 1), key: the place in the input
+    where it is known, else None.
+    """
+
+    exit_code: int = 40
+    file: str | None = None
+    line: int | None = None
+    key: str | None = None
+
+
+class BadInput(Error, ValueError):
+    """An argument or a file is malformed or contradicts itself."""
+
+    exit_code = 11
+
+
+class Infeasible(Error):
+    """No plan fits the devices; the message names the obstacle."""
+
+    exit_code = 20
+
+
+class InvalidPlan(Error, ValueError):
+    """A plan or schedule breaks a rule; the message lists the violations."""
+
+    exit_code = 21
+
+
+class Limit(Error):
+    """A limit on time or memory was hit before there was a plan, or the problem is larger than Penstock handles."""
+
+    exit_code = 31
+
+
+class Internal(Error):
+    """A defect of Penstock."""
+
+
+_KINDS = {10: BadInput, 11: BadInput, 20: Infeasible, 21: InvalidPlan, 31: Limit, 40: Internal}
+
+
+def of(code: int, message: str, file: str = "", line: int = 0, key: str = "") -> Error:
+    """The error of an exit code; called by the compiled module."""
+    error = _KINDS.get(code, Error)(message)
+    error.exit_code = code
+    error.file, error.line, error.key = file or None, line or None, key or None
+    return error

@@ -1,0 +1,112 @@
+"""Every figure is the program's own, to the last digit."""
+
+import csv
+import io
+import json
+
+import penstock as ps
+import pytest
+
+CONFIG = "tests/frameworks/configs/llama3_70b.json"
+#: What depends on the machine and the day.
+MEASURED = ("search_s", "judging_s", "search_memory_bytes")
+
+
+def same_every_time(figures: dict) -> dict:
+    return {key: value for key, value in figures.items() if key not in MEASURED}
+
+
+@pytest.fixture(scope="module")
+def found():
+    problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 32, optimizer="adam")
+    return ps.plan(problem)
+
+
+PLAN = ("--model", "mmt", "-p", "branches=2", "--cluster", "summit", "--devices", 4, "--mini-batch", 32, "--optimizer", "adam")
+
+
+def test_a_plan_and_its_figures_are_those_of_penstock_plan(found, cli, tmp_path):
+    file = tmp_path / "plan.yaml"
+    printed = cli("plan", *PLAN, "-o", file, "--json")
+    assert found.to_yaml() == file.read_text()
+    assert same_every_time(json.loads(found.simulation.to_json())) == same_every_time(json.loads(printed))
+
+
+@pytest.mark.parametrize(
+    "setting, flags",
+    [
+        ({}, []),
+        ({"schedule": "gpipe"}, ["--schedule", "gpipe"]),
+        ({"network": "fifo", "collective": "ring"}, ["--network", "fifo", "--collective", "ring"]),
+        ({"verify": True, "explain": True}, ["--verify", "--explain"]),
+    ],
+)
+def test_a_simulation_is_byte_for_byte_that_of_penstock_simulate(found, cli, tmp_path, setting, flags):
+    file, svg = tmp_path / "plan.yaml", tmp_path / "timeline.svg"
+    found.save(file.as_posix())
+    simulation = ps.simulate(ps.load(file), **setting)
+    assert simulation.to_json() == cli("simulate", file, *flags, "--json")
+    assert str(simulation) == cli("simulate", file, *flags)
+    if not flags:
+        cli("simulate", file, "--svg", svg)
+        assert simulation.svg() == svg.read_text()
+
+
+def test_a_comparison_is_that_of_penstock_compare(cli, tmp_path):
+    file = tmp_path / "table.csv"
+    planners = "graphpipe,spp,piper:flush=true,data_parallel"
+    cli("compare", *PLAN, "--planners", planners, "--csv", file)
+    problem = ps.Problem(ps.zoo("mmt", branches=2), ps.Cluster("summit", 4), 32, optimizer="adam")
+    table = ps.compare(problem, planners.split(","))
+    ours, theirs = (
+        [same_every_time(row) for row in csv.DictReader(io.StringIO(text))] for text in (table.to_csv(), file.read_text())
+    )
+    assert ours == theirs and len(ours) == 4
+    assert [str(row.samples_per_s) for row in table.rows] == [row["samples_per_s"] for row in theirs]
+
+
+def test_a_hugging_face_config_becomes_megatrons_flags_as_on_the_command_line(cli, tmp_path):
+    plan, nearest = tmp_path / "plan.yaml", tmp_path / "nearest.yaml"
+    cli("plan", "--model", CONFIG, "-p", "sequence=8192", "--precision", "mixed_bf16", "--optimizer", "adam", "--gpus",
+        "8xH100x12", "--mini-batch", 128, "--planner", "megatron", "--choose-by", "estimate", "-o", plan)  # fmt: skip
+    flags = cli("export", plan, "--to", "megatron", "--nearest", nearest)
+    problem = ps.Problem(
+        ps.import_hf(CONFIG, sequence=8192), ps.Cluster("8xH100x12"), 128, precision="mixed_bf16", optimizer="adam"
+    )
+    found = ps.plan(problem, "megatron", choose_by_estimate=True)
+    given = ps.export(found, to="megatron", nearest=True)
+    assert given.text == flags
+    assert given.refused and "less" in given.nearest or "longer" in given.nearest
+    with pytest.raises(ps.InvalidPlan, match="cannot cut inside layer"):
+        ps.export(found, to="megatron")
+
+
+@pytest.mark.parametrize("times", [{}, {"latency": 0.1}, {"forward": "18ms", "latency": "1ms"}])
+def test_a_schedule_is_byte_for_byte_that_of_penstock_schedule(cli, tmp_path, times):
+    flags = [word for key, value in times.items() for word in (f"--{key}", value)]
+    shape = ("schedule", "zbv", "--ranks", 4, "--microbatches", 8, *flags)
+    zbv = ps.schedule("zbv", 4, 8, **times)
+    assert zbv.to_json() == cli(*shape, "--json")
+    assert str(zbv) == cli(*shape)
+    cli(*shape, "--csv", tmp_path / "zbv.csv", "--svg", tmp_path / "zbv.svg")
+    assert zbv.to_csv() == (tmp_path / "zbv.csv").read_text()
+    assert zbv.svg() == (tmp_path / "zbv.svg").read_text()
+    # What was written is a schedule again, with the same times.
+    assert ps.schedule(tmp_path / "zbv.csv", **times).makespan == zbv.makespan
+
+
+@pytest.mark.parametrize("format", ["csv", "markdown", "latex"])
+def test_tables_of_a_results_folder_are_those_of_penstock_report(cli, format):
+    assert ps.report("results/quickstart", format) == cli("report", "results/quickstart", "--format", format)
+
+
+def test_one_iteration_adds_up(found):
+    """4 devices, 32 samples: throughput is 32 by the iteration; spans end with it; the fullest device is the peak."""
+    simulation = found.simulation
+    assert simulation.samples_per_s == pytest.approx(32 / simulation.iteration_s, rel=1e-12)
+    spans = list(csv.DictReader(io.StringIO(simulation.to_csv())))
+    assert max(float(span["end_s"]) for span in spans) == pytest.approx(simulation.iteration_s, rel=1e-12)
+    assert max(simulation.device_peak_bytes) == simulation.peak_memory_bytes
+    names = [name for stage in simulation.stages for name in stage.operators]
+    assert sorted(names) == sorted(op["name"] for op in found.problem.model.operators)
+    assert sorted(device for stage in simulation.stages for device in stage.devices) == [0, 1, 2, 3]

@@ -1,0 +1,34 @@
+#include "plan_flags.hpp"
+
+#include "penstock/core/files.hpp"
+#include "penstock/experiment/plan_report.hpp"
+#include "penstock/report/perfetto.hpp"
+#include "penstock/report/timeline_svg.hpp"
+
+namespace penstock::cli {
+
+void TimelineFlags::add(CLI::App& command) {
+  command.add_option("--svg", svg, "draw the timeline here")->type_name("FILE");
+  command
+      .add_option("--perfetto", perfetto, "write a trace for ui.perfetto.dev here; JSON if it ends in .json")
+      ->type_name("FILE");
+}
+
+void TimelineFlags::write(const experiment::CellOutcome& outcome, const cluster::Cluster& cluster) const {
+  if (!svg.empty()) core::write_file(svg, experiment::timeline_svg(outcome));
+  if (!perfetto.empty()) report::write_perfetto(perfetto, *outcome.trace, &cluster);
+}
+
+void ExplainFlags::add(CLI::App& command) {
+  option_ = command
+                .add_option(
+                    "--explain", entries_,
+                    "print which stages, links and latencies the iteration's critical path is spent on, the "
+                    "iteration without each of the first five, and the path in at most N lines; default: 20")
+                ->expected(0, 1)
+                ->default_str("20")
+                ->check(CLI::Range(1, 1'000'000).description(""))
+                ->type_name("[N]");
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,15 @@
+#pragma once
+// Where the time of an iteration goes, in words and numbers.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "penstock/experiment/plan_report.hpp"
+
+namespace penstock::experiment {
+
+/// Shares of the resources, then the critical path in at most so many lines.
+std::string explain_table(const ExplainedRun& run, const report::Screen& screen);
+nlohmann::ordered_json explain_json(const ExplainedRun& run);
+
+}  // namespace penstock::experiment
