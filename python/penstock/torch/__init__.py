@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "CannotRun": "plan_file",
     "Model": "model",
     "Operator": "model",
+    "Pipeline": "pipeline",
+    "build": "pipeline",
     "from_torch": "torch_import",
 }
 

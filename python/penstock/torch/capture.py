@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 
 from .functional import inline_contexts, without_mutation
 
@@ -21,12 +22,13 @@ class Capture:
     module: torch.nn.Module  #: as it was given; its parameters are those of the graph
     graph: fx.GraphModule  #: placeholders, get_attr, aten functions, one output
     samples: int  #: of the example inputs
-    inputs: tuple[str, ...]  #: names of the placeholders, in the order of `flat`
+    inputs: tuple[str, ...]  #: names of the placeholders
+    output: pytree.TreeSpec  #: how the module arranges what it returns
 
-    def flat(self, examples: Examples) -> list[Any]:
-        """Inputs in the order of the placeholders."""
+    def named(self, examples: Examples) -> dict[str, torch.Tensor]:
+        """Inputs by the names of their placeholders."""
         args, kwargs = split(examples)
-        return [*args, *kwargs.values()]
+        return dict(zip(self.inputs, args)) | kwargs
 
 
 def split(examples: Examples) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -39,10 +41,13 @@ def split(examples: Examples) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def samples_of(examples: Examples) -> int:
-    """Extent of the first axis of the first tensor. Raises ValueError where there is none."""
+    """Extent of the first axis of the first tensor. Raises ValueError where an input is no tensor, or none has axes."""
     args, kwargs = split(examples)
     for value in [*args, *kwargs.values()]:
-        if isinstance(value, torch.Tensor) and value.dim() > 0:
+        if not isinstance(value, torch.Tensor):
+            raise ValueError(f"example inputs are tensors, found a {type(value).__name__}")
+    for value in [*args, *kwargs.values()]:
+        if value.dim() > 0:
             return value.shape[0]
     raise ValueError("the example inputs hold no tensor whose first axis could count samples")
 
@@ -50,15 +55,13 @@ def samples_of(examples: Examples) -> int:
 def capture(module: torch.nn.Module, examples: Examples) -> Capture:
     """Exports the module in the mode, training or evaluation, in which it is.
 
-    Raises ValueError where an input is neither a tensor nor None; torch's own errors where it cannot export.
+    Raises ValueError as `samples_of`, and torch's own errors where it cannot export.
     """
+    samples = samples_of(examples)
     args, kwargs = split(examples)
-    for value in [*args, *kwargs.values()]:
-        if value is not None and not isinstance(value, torch.Tensor):
-            raise ValueError(f"example inputs are tensors, found a {type(value).__name__}")
     exported = torch.export.export(module, args, kwargs)
     graph = exported.module(check_guards=False)
     inline_contexts(graph)
     without_mutation(graph)
     names = tuple(node.name for node in graph.graph.nodes if node.op == "placeholder")
-    return Capture(module, graph, samples_of(examples), names)
+    return Capture(module, graph, samples, names, exported.call_spec.out_spec)

@@ -44,7 +44,7 @@ class Tensors:
     def __init__(self, captured: Capture):
         self.samples = captured.samples
         self.parameter: dict[fx.Node, torch.nn.Parameter] = {}  #: that a node shows, if one
-        self.names = _names_by_identity(captured.module)
+        self.names = parameter_names(captured.module)
         self._role: dict[fx.Node, str] = {}
         self._batched: set[fx.Node] = set()
         self._needs: set[fx.Node] = set()
@@ -151,7 +151,7 @@ def _numel(node: fx.Node) -> int:
     return sum(math.prod(x.shape) for x in _tensors(value_of(node)))
 
 
-def _names_by_identity(module: torch.nn.Module) -> dict[int, list[str]]:
+def parameter_names(module: torch.nn.Module) -> dict[int, list[str]]:
     """Names of parameters by their identity; tied ones have several."""
     names: dict[int, list[str]] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):

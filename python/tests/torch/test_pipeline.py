@@ -1,0 +1,213 @@
+"""Plans run by torch.distributed.pipelining in processes of this machine: losses and gradients of the uncut module.
+
+The oracle is plain autograd on the whole mini-batch in one process. In fp64 both may differ by rounding of sums in
+another order alone: 1e-10 relative and absolute.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("yaml")
+from torch import nn  # noqa: E402
+
+import ranks  # noqa: E402
+from penstock.torch import CannotRun, build, from_torch  # noqa: E402
+from penstock.torch.capture import capture  # noqa: E402
+from penstock.torch.cut import Cutter  # noqa: E402
+from penstock.torch.groups import gather  # noqa: E402
+from penstock.torch.plan_file import read_plan  # noqa: E402
+
+MINI_BATCH, MICRO_BATCH, WIDTH = 8, 2, 6
+
+
+class Skipping(nn.Module):
+    """Four layers in a row; the first one's result is needed again at the end, the input in the middle."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(4))
+
+    def forward(self, x):
+        first = torch.relu(self.layers[0](x))
+        second = torch.tanh(self.layers[1](first)) + x
+        third = self.layers[2](second).relu_()
+        return self.layers[3](third) * first.unsqueeze(1).transpose(1, 2).squeeze(2)
+
+
+class Tied(nn.Module):
+    """A language model in small: its head uses the table of its tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.middle, self.head = nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 9, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, tokens):
+        return self.head(torch.tanh(self.middle(self.table(tokens)))).mean(1)
+
+
+def bert():
+    transformers = pytest.importorskip("transformers")
+    sizes = dict(hidden_size=8, num_attention_heads=2, intermediate_size=16, vocab_size=9, max_position_embeddings=8)
+    return transformers.BertModel(transformers.BertConfig(num_hidden_layers=2, **sizes)).eval()
+
+
+MODULES = {"skipping": Skipping, "tied": Tied, "bert": bert}
+
+
+def problem(name):
+    """The same in every process: module, inputs and targets of a mini-batch."""
+    torch.manual_seed(7)
+    module = MODULES[name]().double()
+    if name == "bert":
+        tokens = {"input_ids": torch.randint(9, (MINI_BATCH, 5)), "attention_mask": torch.ones(MINI_BATCH, 5).long()}
+        tokens["attention_mask"][::2, 3:] = 0
+        return module, tokens, torch.randn(MINI_BATCH, 8, dtype=torch.double)
+    if name == "tied":
+        return module, torch.randint(9, (MINI_BATCH, 5)), torch.randn(MINI_BATCH, 9, dtype=torch.double)
+    return module, torch.randn(MINI_BATCH, WIDTH).double(), torch.randn(MINI_BATCH, WIDTH).double()
+
+
+def plan_of(name, rank_of, schedule="1f1b", **stage):
+    """Operators in their order, as many stages as ranks are named, of about equal numbers of operators."""
+    module, inputs, _ = problem(name)
+    names = [op.name for op in from_torch(module, inputs).operators]
+    ends = [round(len(names) * (i + 1) / len(rank_of)) for i in range(len(rank_of))]
+    stages = [
+        {"devices": [rank], "micro_batch": MICRO_BATCH, "operators": names[begin:end]} | stage
+        for rank, begin, end in zip(rank_of, [0, *ends], ends)
+    ]
+    return {"penstock_plan": 1, "training": {"mini_batch": MINI_BATCH}, "schedule": schedule, "stages": stages}
+
+
+def loss_of(output, target):
+    return nn.functional.mse_loss(getattr(output, "pooler_output", output), target)
+
+
+def trained(name, plan, csv=None, steps=1):
+    module, inputs, target = problem(name)
+    pipeline = build(plan, module, inputs, loss=loss_of, schedule_csv=csv)
+    for _ in range(steps):
+        step = pipeline.step(inputs, target)
+    return step.loss, step.seconds, {key: p.grad for key, p in pipeline.named_parameters().items()}
+
+
+def check(results, name, steps=1):
+    module, inputs, target = problem(name)
+    loss = loss_of(module(**inputs) if isinstance(inputs, dict) else module(inputs), target)
+    loss.backward()
+    expected, seen = dict(module.named_parameters()), set()
+    for found, seconds, gradients in results:
+        assert found == pytest.approx(loss.item(), rel=1e-10) and seconds > 0
+        for key, gradient in gradients.items():
+            torch.testing.assert_close(gradient, steps * expected[key].grad, rtol=1e-10, atol=1e-10)
+            seen.add(key)
+    assert seen == set(expected)
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
+def test_two_processes_train_as_one(schedule):
+    check(ranks.run(2, trained, "skipping", plan_of("skipping", [0, 1], schedule)), "skipping")
+
+
+def test_four_processes_pass_a_skip_through():
+    """The first layer's result goes through stages 1 and 2, which do not read it. Gradients of two steps add up."""
+    check(ranks.run(4, trained, "skipping", plan_of("skipping", [0, 1, 2, 3]), None, 2), "skipping", steps=2)
+
+
+def test_interleaved_stages():
+    plan = plan_of("skipping", [0, 1, 0, 1], "interleaved_1f1b")
+    check(ranks.run(2, trained, "skipping", plan), "skipping")
+
+
+@pytest.mark.parametrize("family, rank_of", [("zb_h1", [0, 1]), ("interleaved_zb", [0, 1, 0, 1]), ("zbv", [0, 1, 1, 0])])
+def test_zero_bubble_by_a_schedule_file(family, rank_of, penstock, tmp_path):
+    """Input and weight gradients of their own; zbv's last stage is on the first rank."""
+    csv = tmp_path / f"{family}.csv"
+    penstock("schedule", family, "--ranks", 2, "--microbatches", MINI_BATCH // MICRO_BATCH, "--csv", csv)
+    check(ranks.run(2, trained, "skipping", plan_of("skipping", rank_of, str(csv))), "skipping")
+
+
+def test_tied_parameters_on_two_ranks_get_both_gradients():
+    check(ranks.run(2, trained, "tied", plan_of("tied", [0, 1])), "tied")
+
+
+def test_a_transformer_with_a_mask_trains_as_one():
+    """The mask is an input that both stages read: each makes its own of it, and nothing is sent for it."""
+    check(ranks.run(2, trained, "bert", plan_of("bert", [0, 1])), "bert")
+
+
+def cut(plan, name="skipping"):
+    read = read_plan(plan)
+    module, inputs, _ = problem(name)
+    captured = capture(module, inputs[:MICRO_BATCH])
+    return Cutter(captured, gather(captured), read).parts()
+
+
+def test_a_cut_sends_what_later_stages_read():
+    """Stage 0 sends what relu and tanh made; the input, which both read, is not sent: each takes it by name."""
+    parts = cut(plan_of("skipping", [0, 1]))
+    assert len(parts[0].sends) == 2 and parts[0].sends == parts[1].receives
+    assert [part.module.inputs for part in parts] == [("x",), ("x",)]
+    counts = [sum(p.numel() for p in part.module.parameters()) for part in parts]
+    assert counts == [2 * WIDTH * (WIDTH + 1)] * 2
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return self.left(x) + self.right(x)
+
+
+def test_branches_side_by_side_are_refused():
+    MODULES["branches"] = Branches
+    plan = plan_of("branches", [0, 1, 2])
+    for stage, names in zip(plan["stages"], (["x", "left"], ["right"], ["add"])):
+        stage["operators"] = names
+    with pytest.raises(CannotRun, match="no row: stage 1 reads nothing of stage 0"):
+        cut(plan, "branches")
+
+
+@pytest.mark.parametrize(
+    "stage, reason",
+    [
+        ({"devices": [0, 1]}, "on 2 devices"),
+        ({"recompute": "layers"}, "recomputes"),
+        ({"tensor_parallel": 2}, "divides its operators"),
+        ({"micro_batch": 3}, "no whole number of micro-batches"),
+    ],
+)
+def test_what_torch_cannot_run_is_refused_by_name(stage, reason):
+    with pytest.raises(CannotRun, match=reason):
+        read_plan(plan_of("skipping", [0, 1], **stage))
+
+
+def test_all_reasons_are_given_at_once():
+    plan = plan_of("skipping", [0, 1], recompute="stage")
+    plan["training"] |= {"precision": "mixed_bf16", "compression": {"gradients": 0.5}}
+    with pytest.raises(CannotRun) as error:
+        read_plan(plan)
+    assert len(error.value.reasons) == 4  # two stages, precision, compression
+
+
+def test_a_plan_of_another_module_is_refused():
+    with pytest.raises(ValueError, match="differ in operators, first 'add'"):
+        cut(plan_of("skipping", [0, 1]) | {"stages": [{"devices": [0], "micro_batch": 2, "operators": ["x"]}]})
+
+
+def test_text_that_is_no_plan_is_refused(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("penstock_plan: 1\nstages: []\n")
+    with pytest.raises(ValueError, match="'training' is missing"):
+        read_plan(path)
+
+
+def test_a_process_alone_is_refused():
+    module, inputs, _ = problem("skipping")
+    with pytest.raises(ValueError, match="runs on 2 processes"):
+        build(plan_of("skipping", [0, 1]), module, inputs, loss=loss_of)
