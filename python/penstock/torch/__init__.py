@@ -13,8 +13,10 @@ _HOMES = {
     "Model": "model",
     "Operator": "model",
     "Pipeline": "pipeline",
+    "Profile": "profiling",
     "build": "pipeline",
     "from_torch": "torch_import",
+    "profile": "profiling",
 }
 
 __all__ = sorted(_HOMES)
