@@ -15,6 +15,7 @@ _HOMES = {
     "Pipeline": "pipeline",
     "Profile": "profiling",
     "build": "pipeline",
+    "from_onnx": "onnx_import",
     "from_torch": "torch_import",
     "profile": "profiling",
 }
