@@ -20,22 +20,36 @@ class CannotRun(ValueError):
 
 @dataclass(frozen=True)
 class Plan:
-    """Stages in a row, each on one device, all with one size of micro-batch."""
+    """Stages in a row, all with as many replicas and one size of micro-batch."""
 
     name: str  #: of its file, for messages
     mini_batch: int  #: samples of an iteration
-    micro_batch: int  #: samples
+    micro_batch: int  #: samples, of all replicas together
     schedule: str  #: a family, or the path of a schedule file
     operators: tuple[tuple[str, ...], ...]  #: names, by stage
-    rank_of: tuple[int, ...]  #: rank of every stage: devices numbered anew in their order
+    ranks_of: tuple[tuple[int, ...], ...]  #: by stage and replica: devices numbered anew in their order
 
     @property
     def micro_batches(self) -> int:
         return self.mini_batch // self.micro_batch
 
     @property
-    def ranks(self) -> int:
-        return len(set(self.rank_of))
+    def replicas(self) -> int:
+        return len(self.ranks_of[0])
+
+    @property
+    def share(self) -> int:
+        """Samples of a micro-batch that a replica takes."""
+        return self.micro_batch // self.replicas
+
+    @property
+    def world(self) -> int:
+        """Processes in all."""
+        return len({rank for ranks in self.ranks_of for rank in ranks})
+
+    def pipeline(self, replica: int) -> list[int]:
+        """Ranks of one replica of all stages, in order."""
+        return sorted({ranks[replica] for ranks in self.ranks_of})
 
 
 def read_plan(plan: str | Path | Mapping[str, Any]) -> Plan:
@@ -56,20 +70,26 @@ def read_plan(plan: str | Path | Mapping[str, Any]) -> Plan:
         raise ValueError(f"{name}: not a plan file: {error} is missing or misplaced") from error
     if reasons:
         raise CannotRun(name, reasons)
-    devices = [stage["devices"][0] for stage in stages]
-    numbers = {device: rank for rank, device in enumerate(sorted(set(devices)))}
+    numbers = {x: rank for rank, x in enumerate(sorted({x for stage in stages for x in stage["devices"]}))}
+    ranks_of = tuple(tuple(numbers[x] for x in stage["devices"]) for stage in stages)
     schedule = str(content.get("schedule", "1f1b"))
     if schedule.endswith(".csv"):
         schedule = str(folder / schedule)
-    return Plan(name, mini_batch, stages[0]["micro_batch"], schedule, operators, tuple(numbers[d] for d in devices))
+    return Plan(name, mini_batch, stages[0]["micro_batch"], schedule, operators, ranks_of)
 
 
 # Settings of a stage that change what is computed or kept, and the values that change nothing.
-_NEUTRAL = {"recompute": (None, False, "none", "false"), "tensor_parallel": (None, 1), "sequence_parallel": (None, False)}
+_NEUTRAL = {
+    "recompute": (None, False, "none", "false"),
+    "tensor_parallel": (None, 1),
+    "sequence_parallel": (None, False),
+    "zero": (None, 0),
+}
 _WHY = {
     "recompute": "recomputes its activations",
     "tensor_parallel": "divides its operators over devices",
     "sequence_parallel": "divides its operators by tokens",
+    "zero": "divides its state over replicas",
 }
 
 
@@ -80,9 +100,12 @@ def _reasons(stages: list[Mapping[str, Any]], training: Mapping[str, Any], mini_
         yield f"stages have micro-batches of {listed} samples: a schedule of torch has one size"
     elif mini_batch % min(sizes):
         yield f"{mini_batch} samples are no whole number of micro-batches of {min(sizes)}"
+    degrees = {len(stage["devices"]) for stage in stages}
+    if len(degrees) > 1:
+        yield f"stages are on {', '.join(map(str, sorted(degrees)))} devices: torch has one number of replicas"
+    elif min(sizes) % min(degrees):
+        yield f"{min(degrees)} replicas cannot share {min(sizes)} samples evenly"
     for i, stage in enumerate(stages):
-        if len(stage["devices"]) != 1:
-            yield f"stage {i} is on {len(stage['devices'])} devices: a stage runs on one here, without replicas"
         for key, neutral in _NEUTRAL.items():
             if stage.get(key) not in neutral:
                 yield f"stage {i} {_WHY[key]} ({key}: {stage[key]})"

@@ -71,12 +71,12 @@ def problem(name):
 
 
 def plan_of(name, rank_of, schedule="1f1b", **stage):
-    """Operators in their order, as many stages as ranks are named, of about equal numbers of operators."""
+    """Operators in their order, as many stages as ranks (or lists of replicas) are named, of about equal numbers."""
     module, inputs, _ = problem(name)
     names = [op.name for op in from_torch(module, inputs).operators]
     ends = [round(len(names) * (i + 1) / len(rank_of)) for i in range(len(rank_of))]
     stages = [
-        {"devices": [rank], "micro_batch": MICRO_BATCH, "operators": names[begin:end]} | stage
+        {"devices": rank if isinstance(rank, list) else [rank], "micro_batch": MICRO_BATCH, "operators": names[begin:end]} | stage
         for rank, begin, end in zip(rank_of, [0, *ends], ends)
     ]
     return {"penstock_plan": 1, "training": {"mini_batch": MINI_BATCH}, "schedule": schedule, "stages": stages}
@@ -134,6 +134,11 @@ def test_tied_parameters_on_two_ranks_get_both_gradients():
     check(ranks.run(2, trained, "tied", plan_of("tied", [0, 1])), "tied")
 
 
+def test_replicas_share_every_micro_batch():
+    """Two stages of two replicas; a tied parameter is held by all four, whose gradients add up."""
+    check(ranks.run(4, trained, "tied", plan_of("tied", [[0, 1], [2, 3]])), "tied")
+
+
 def test_a_transformer_with_a_mask_trains_as_one():
     """The mask is an input that both stages read: each makes its own of it, and nothing is sent for it."""
     check(ranks.run(2, trained, "bert", plan_of("bert", [0, 1])), "bert")
@@ -176,7 +181,8 @@ def test_branches_side_by_side_are_refused():
 @pytest.mark.parametrize(
     "stage, reason",
     [
-        ({"devices": [0, 1]}, "on 2 devices"),
+        ({"devices": [0, 1, 2]}, "3 replicas cannot share 2 samples"),
+        ({"zero": 1}, "divides its state"),
         ({"recompute": "layers"}, "recomputes"),
         ({"tensor_parallel": 2}, "divides its operators"),
         ({"micro_batch": 3}, "no whole number of micro-batches"),
@@ -193,6 +199,13 @@ def test_all_reasons_are_given_at_once():
     with pytest.raises(CannotRun) as error:
         read_plan(plan)
     assert len(error.value.reasons) == 4  # two stages, precision, compression
+
+
+def test_unlike_numbers_of_replicas_are_refused():
+    plan = plan_of("skipping", [0, 1])
+    plan["stages"][1]["devices"] = [1, 2]
+    with pytest.raises(CannotRun, match="on 1, 2 devices"):
+        read_plan(plan)
 
 
 def test_a_plan_of_another_module_is_refused():
