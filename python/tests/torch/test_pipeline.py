@@ -107,41 +107,70 @@ def check(results, name, steps=1):
     assert seen == set(expected)
 
 
-@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
-def test_two_processes_train_as_one(schedule):
-    check(ranks.run(2, trained, "skipping", plan_of("skipping", [0, 1], schedule)), "skipping")
+ON_TWO = {
+    "1f1b": ("skipping", [0, 1]),
+    "gpipe": ("skipping", [0, 1]),
+    "interleaved_1f1b": ("skipping", [0, 1, 0, 1]),
+    "zb_h1": ("skipping", [0, 1]),
+    "interleaved_zb": ("skipping", [0, 1, 0, 1]),
+    "zbv": ("skipping", [0, 1, 1, 0]),
+}
+BY_FILE = ("zb_h1", "interleaved_zb", "zbv")
 
 
-def test_four_processes_pass_a_skip_through():
-    """The first layer's result goes through stages 1 and 2, which do not read it. Gradients of two steps add up."""
-    check(ranks.run(4, trained, "skipping", plan_of("skipping", [0, 1, 2, 3]), None, 2), "skipping", steps=2)
+def trained_all(cases):
+    """One start of the processes for all of them."""
+    return {key: trained(*case) for key, case in cases.items()}
 
 
-def test_interleaved_stages():
-    plan = plan_of("skipping", [0, 1, 0, 1], "interleaved_1f1b")
-    check(ranks.run(2, trained, "skipping", plan), "skipping")
+@pytest.fixture(scope="module")
+def on_two(penstock, tmp_path_factory):
+    """What two processes found, by case and rank."""
+    cases = {"tied": ("tied", plan_of("tied", [0, 1])), "bert": ("bert", plan_of("bert", [0, 1]))}
+    for family, (name, rank_of) in ON_TWO.items():
+        schedule = family
+        if family in BY_FILE:
+            schedule = str(tmp_path_factory.mktemp("schedules") / f"{family}.csv")
+            count = MINI_BATCH // MICRO_BATCH
+            penstock("schedule", family, "--ranks", 2, "--microbatches", count, "--csv", schedule)
+        cases[family] = (name, plan_of(name, rank_of, schedule))
+    found = ranks.run(2, trained_all, cases)
+    return {key: [of_rank[key] for of_rank in found] for key in cases}
 
 
-@pytest.mark.parametrize("family, rank_of", [("zb_h1", [0, 1]), ("interleaved_zb", [0, 1, 0, 1]), ("zbv", [0, 1, 1, 0])])
-def test_zero_bubble_by_a_schedule_file(family, rank_of, penstock, tmp_path):
-    """Input and weight gradients of their own; zbv's last stage is on the first rank."""
-    csv = tmp_path / f"{family}.csv"
-    penstock("schedule", family, "--ranks", 2, "--microbatches", MINI_BATCH // MICRO_BATCH, "--csv", csv)
-    check(ranks.run(2, trained, "skipping", plan_of("skipping", rank_of, str(csv))), "skipping")
+@pytest.mark.parametrize("family", ON_TWO)
+def test_two_processes_train_as_one(family, on_two):
+    """Zero bubble by a schedule file: input and weight gradients of their own; zbv's last stage is on the first rank."""
+    check(on_two[family], "skipping")
 
 
-def test_tied_parameters_on_two_ranks_get_both_gradients():
-    check(ranks.run(2, trained, "tied", plan_of("tied", [0, 1])), "tied")
+def test_tied_parameters_on_two_ranks_get_both_gradients(on_two):
+    check(on_two["tied"], "tied")
 
 
-def test_replicas_share_every_micro_batch():
-    """Two stages of two replicas; a tied parameter is held by all four, whose gradients add up."""
-    check(ranks.run(4, trained, "tied", plan_of("tied", [[0, 1], [2, 3]])), "tied")
-
-
-def test_a_transformer_with_a_mask_trains_as_one():
+def test_a_transformer_with_a_mask_trains_as_one(on_two):
     """The mask is an input that both stages read: each makes its own of it, and nothing is sent for it."""
-    check(ranks.run(2, trained, "bert", plan_of("bert", [0, 1])), "bert")
+    check(on_two["bert"], "bert")
+
+
+@pytest.fixture(scope="module")
+def on_four():
+    cases = {
+        "skip": ("skipping", plan_of("skipping", [0, 1, 2, 3]), None, 2),
+        "replicas": ("tied", plan_of("tied", [[0, 1], [2, 3]])),
+    }
+    found = ranks.run(4, trained_all, cases)
+    return {key: [of_rank[key] for of_rank in found] for key in cases}
+
+
+def test_four_processes_pass_a_skip_through(on_four):
+    """The first layer's result goes through stages 1 and 2, which do not read it. Gradients of two steps add up."""
+    check(on_four["skip"], "skipping", steps=2)
+
+
+def test_replicas_share_every_micro_batch(on_four):
+    """Two stages of two replicas; a tied parameter is held by all four, whose gradients add up."""
+    check(on_four["replicas"], "tied")
 
 
 def cut(plan, name="skipping"):
