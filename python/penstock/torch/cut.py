@@ -1,4 +1,4 @@
-"""A captured graph cut into the stages of a plan: one module per stage, and the tensors that go from each to the next."""
+"""A captured graph cut into the stages of a plan: a module per stage, and the tensors that go from each to the next."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import fx
 
-from . import rules
 from .aten_table import work_of
 from .attention_pattern import attention
 from .capture import Capture

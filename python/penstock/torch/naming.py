@@ -40,7 +40,6 @@ class Namer:
             return common_path(owners) or "attention"
         return module if leaf and module else ".".join(filter(None, (module, _does(match))))
 
-
     def _owner(self, weight: fx.Node, module: str) -> str:
         """Path of the layer that has a parameter: of layers that share it the one that runs."""
         names = self._tensors.names[id(self._tensors.parameter[weight])]
@@ -52,8 +51,12 @@ def _does(match: Match) -> str:
     """What it does in a word: the kind's, where that says more than torch's."""
     if match.work.shape.get("swiglu"):
         return "swiglu"
-    word = str(getattr(packet(match.anchor), "__name__", match.anchor.name))
-    return re.sub(r"\d+$", "", word.strip("_"))
+    return re.sub(r"\d+$", "", word_for(match.anchor))
+
+
+def word_for(node: fx.Node) -> str:
+    """What torch calls the operator of a node."""
+    return str(getattr(packet(node), "__name__", node.name)).strip("_")
 
 
 def module_of(node: fx.Node) -> tuple[str, bool]:

@@ -75,9 +75,7 @@ class Pipeline:
     Gradients of a parameter that several ranks hold, be it tied or of replicas, are added up at an iteration's end.
     """
 
-    def __init__(
-        self, plan: Plan, captured: Capture, parts: list[Part], loss: Loss, order: str, device: torch.device
-    ):
+    def __init__(self, plan: Plan, captured: Capture, parts: list[Part], loss: Loss, order: str, device: torch.device):
         self.plan, self._captured, self._parts, self._device = plan, captured, parts, device
         self._names = parameter_names(captured.module)
         rank = dist.get_rank()
@@ -92,7 +90,9 @@ class Pipeline:
             return loss(pytree.tree_unflatten(leaves, captured.output), target) / shares
 
         places = plan.pipeline(self._replica)
-        self._schedule = _schedule(plan, [places.index(r[self._replica]) for r in plan.ranks_of], order, stages, divided)
+        self._schedule = _schedule(
+            plan, [places.index(r[self._replica]) for r in plan.ranks_of], order, stages, divided
+        )
         holders = self._holders()
         self._shared = dict(zip(holders, self._groups(list(holders.values()))))
 
@@ -180,4 +180,6 @@ def _schedule(plan: Plan, places: list[int], order: str, stages: list[PipelineSt
 def _check_places(plan: Plan, places: list[int], order: str, rank_of: Mapping[int, int]) -> None:
     for stage, place in enumerate(places):
         if rank_of.get(stage) != place:
-            raise CannotRun(plan.name, [f"{order} runs stage {stage} on rank {rank_of.get(stage)}, the plan on {place}"])
+            raise CannotRun(
+                plan.name, [f"{order} runs stage {stage} on rank {rank_of.get(stage)}, the plan on {place}"]
+            )

@@ -94,9 +94,7 @@ def norm(elements: int, channels: int, form: str, needs: bool) -> Work:
 def activation(elements: int, function: str, needs: bool) -> Work:
     forward, backward, in_place = FUNCTIONS[function]
     shape = {"elements": elements, function: 1}
-    return Work(
-        "activation", shape, forward * elements, backward * elements * needs, 0, 0 if in_place else elements
-    )
+    return Work("activation", shape, forward * elements, backward * elements * needs, 0, 0 if in_place else elements)
 
 
 def swiglu(elements: int, needs: bool) -> Work:

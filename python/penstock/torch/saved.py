@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 
 import torch
 
@@ -14,7 +15,8 @@ from .runner import Runner, tensors
 def saved_bytes(captured: Capture, grouping: Grouping, inputs: dict[str, torch.Tensor]) -> dict[str, int]:
     """Bytes by operator for all samples of the inputs; each piece of memory counts once, at the one that made it.
 
-    Differs from a model file's rules where a kernel does not keep its output: those count it, as the next one mostly does.
+    Differs from a model file's rules where a kernel does not keep its output: those count it, as the next kernel
+    mostly does.
     """
     runner = Runner(captured, grouping, inputs)
     known = {_memory(x) for value in runner.values.values() for x in tensors(value)}
@@ -22,15 +24,14 @@ def saved_bytes(captured: Capture, grouping: Grouping, inputs: dict[str, torch.T
     maker: dict[int, str] = {}
     held: dict[str, dict[int, int]] = defaultdict(dict)
 
+    def pack(x: torch.Tensor, running: str) -> torch.Tensor:
+        at = _memory(x)
+        if at not in known:
+            held[maker.get(at, running)][at] = x.untyped_storage().nbytes()
+        return x
+
     for group in grouping.groups:
-
-        def pack(x: torch.Tensor) -> torch.Tensor:
-            at = _memory(x)
-            if at not in known:
-                held[maker.get(at, group.name)][at] = x.untyped_storage().nbytes()
-            return x
-
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        with torch.autograd.graph.saved_tensors_hooks(partial(pack, running=group.name), lambda x: x):
             runner.run(group)
         for node in group.nodes:
             for x in tensors(runner.values[node]):

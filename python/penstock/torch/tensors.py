@@ -35,7 +35,7 @@ def is_view(node: fx.Node) -> bool:
         return False
     if packet(node) in (aten.dropout, aten.feature_dropout, aten.alpha_dropout):
         return node.args[1] == 0 or not node.args[2]
-    return packet(node) in VIEWS or (node.target is operator.getitem and is_view(node.args[0]))
+    return packet(node) in VIEWS or node.target is operator.getitem
 
 
 class Tensors:
@@ -55,9 +55,9 @@ class Tensors:
         before = node.all_input_nodes
         self._role[node] = role = self._find_role(captured, node)
         # A constant that was made for so many samples, such as repeated positions, counts once for each.
-        if role == "input" or (role == "constant" and node.op == "call_function"):
-            if self.shape(node)[:1] == (self.samples,):
-                self._batched.add(node)
+        may_count = role == "input" or (role == "constant" and node.op == "call_function")
+        if may_count and self.shape(node)[:1] == (self.samples,):
+            self._batched.add(node)
         if any(x in self._batched for x in before) and _numel(node) % self.samples == 0:
             self._batched.add(node)
         trained = any(x in self.parameter and self.parameter[x].requires_grad for x in before)

@@ -10,6 +10,7 @@ from .capture import Capture, Examples, capture
 from .groups import Group, Grouping, gather
 from .in_place import with_sums_in_place
 from .model import Model, Operator
+from .naming import word_for
 
 
 def from_torch(module: torch.nn.Module, example_inputs: Examples, name: str | None = None) -> Model:
@@ -69,11 +70,7 @@ def _operator(grouping: Grouping, group: Group, owners: dict[int, str], notes: l
 def _notes(grouping: Grouping) -> list[str]:
     """What the reading left open."""
     t, notes = grouping.tensors, []
-    unknown = Counter(
-        str(getattr(group.anchor.target, "overloadpacket", group.anchor.target)).removeprefix("aten.")
-        for group in grouping.groups
-        if group.work.kind == "profiled"
-    )
+    unknown = Counter(word_for(group.anchor) for group in grouping.groups if group.work.kind == "profiled")
     if unknown:
         listed = ", ".join(f"{count} {name}" for name, count in sorted(unknown.items()))
         notes.append(f"profiled, with sizes and rough FLOPs (penstock.torch.profile measures them): {listed}")

@@ -17,6 +17,7 @@ try:
 except ImportError:
     sys.path.insert(0, str(ROOT / "python"))
 
+
 @pytest.fixture(scope="session")
 def penstock():
     """Runs a command of Penstock and returns what it prints; skips where it was not built."""

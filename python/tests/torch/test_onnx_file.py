@@ -97,7 +97,9 @@ def test_a_tied_table_and_named_sizes(tmp_path):
 
 
 def test_unknown_operators_are_profiled_and_unknown_sizes_refused(tmp_path):
-    path = written(tmp_path, [helper.make_node("Erf", ["x"], ["y"])], [floats("x", "n", "width")], floats("y", "n", "w"), [])
+    path = written(
+        tmp_path, [helper.make_node("Erf", ["x"], ["y"])], [floats("x", "n", "width")], floats("y", "n", "w"), []
+    )
     with pytest.raises(ValueError, match="say how large 'width' is"):
         from_onnx(path)
     model = from_onnx(path, sizes={"width": 6})

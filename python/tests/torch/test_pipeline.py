@@ -76,7 +76,12 @@ def plan_of(name, rank_of, schedule="1f1b", **stage):
     names = [op.name for op in from_torch(module, inputs).operators]
     ends = [round(len(names) * (i + 1) / len(rank_of)) for i in range(len(rank_of))]
     stages = [
-        {"devices": rank if isinstance(rank, list) else [rank], "micro_batch": MICRO_BATCH, "operators": names[begin:end]} | stage
+        {
+            "devices": rank if isinstance(rank, list) else [rank],
+            "micro_batch": MICRO_BATCH,
+            "operators": names[begin:end],
+        }
+        | stage
         for rank, begin, end in zip(rank_of, [0, *ends], ends)
     ]
     return {"penstock_plan": 1, "training": {"mini_batch": MINI_BATCH}, "schedule": schedule, "stages": stages}
@@ -140,7 +145,7 @@ def on_two(penstock, tmp_path_factory):
 
 @pytest.mark.parametrize("family", ON_TWO)
 def test_two_processes_train_as_one(family, on_two):
-    """Zero bubble by a schedule file: input and weight gradients of their own; zbv's last stage is on the first rank."""
+    """Zero bubble is by a schedule file: weight gradients apart; zbv's last stage is on the first rank."""
     check(on_two[family], "skipping")
 
 

@@ -50,8 +50,7 @@ def bert(attention: str, sequence: int = 128):
     with torch.device("meta"):
         module = transformers.BertModel(config)
         inputs = {
-            name: torch.zeros(2, sequence, dtype=torch.long)
-            for name in ("input_ids", "token_type_ids", "position_ids")
+            name: torch.zeros(2, sequence, dtype=torch.long) for name in ("input_ids", "token_type_ids", "position_ids")
         }
     return module, inputs
 
