@@ -48,13 +48,25 @@ class Tied(nn.Module):
         return self.head(torch.tanh(self.middle(self.table(tokens)))).mean(1)
 
 
+class Normed(nn.Module):
+    """Two batch norms, whose statistics are those of a micro-batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.norm1 = nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)
+        self.fc2, self.norm2 = nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH)
+
+    def forward(self, x):
+        return self.norm2(self.fc2(torch.relu(self.norm1(self.fc1(x)))))
+
+
 def bert():
     transformers = pytest.importorskip("transformers")
     sizes = dict(hidden_size=8, num_attention_heads=2, intermediate_size=16, vocab_size=9, max_position_embeddings=8)
     return transformers.BertModel(transformers.BertConfig(num_hidden_layers=2, **sizes)).eval()
 
 
-MODULES = {"skipping": Skipping, "tied": Tied, "bert": bert}
+MODULES = {"skipping": Skipping, "tied": Tied, "bert": bert, "normed": Normed}
 
 
 def problem(name):
@@ -97,6 +109,14 @@ def trained(name, plan, csv=None, steps=1):
     for _ in range(steps):
         step = pipeline.step(inputs, target)
     return step.loss, step.seconds, {key: p.grad for key, p in pipeline.named_parameters().items()}
+
+
+def trained_statistics():
+    """Gradients and statistics of batch norms after one step."""
+    module, inputs, target = problem("normed")
+    pipeline = build(plan_of("normed", [0, 1]), module, inputs, loss=loss_of)
+    pipeline.step(inputs, target)
+    return {key: p.grad for key, p in pipeline.named_parameters().items()}, dict(module.named_buffers())
 
 
 def check(results, name, steps=1):
@@ -156,6 +176,19 @@ def test_tied_parameters_on_two_ranks_get_both_gradients(on_two):
 def test_a_transformer_with_a_mask_trains_as_one(on_two):
     """The mask is an input that both stages read: each makes its own of it, and nothing is sent for it."""
     check(on_two["bert"], "bert")
+
+
+def test_batch_norms_see_one_micro_batch_at_a_time():
+    """The oracle runs micro-batch by micro-batch, adds up gradients and averages running statistics as torch does."""
+    module, inputs, target = problem("normed")
+    for x, y in zip(inputs.split(MICRO_BATCH), target.split(MICRO_BATCH)):
+        (loss_of(module(x), y) * MICRO_BATCH / MINI_BATCH).backward()
+    expected = dict(module.named_buffers())
+    for rank, (gradients, statistics) in enumerate(ranks.run(2, trained_statistics)):
+        for key, gradient in gradients.items():
+            torch.testing.assert_close(gradient, module.get_parameter(key).grad, rtol=1e-9, atol=1e-9)
+        for key in (key for key in expected if key.startswith(f"norm{rank + 1}")):
+            torch.testing.assert_close(statistics[key], expected[key], rtol=1e-9, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
