@@ -85,10 +85,11 @@ class Cutter:
                 yield f"{node.name}, which has no gradient, would go from stage {stage} to {min(later)}"
 
     def _apart(self) -> Iterator[str]:
-        """Stages that torch would run in a row although they are none."""
+        """Stages that torch would run in a row although the plan does not."""
         for stage in range(1, len(self._plan.operators)):
-            if not any(made == stage - 1 and stage in self._users[node] for node, made in self._stage.items()):
-                yield f"the stages are no row: stage {stage} reads nothing of stage {stage - 1}"
+            reads = any(made == stage - 1 and stage in self._users[node] for node, made in self._stage.items())
+            if not reads and stage - 1 not in self._plan.after[stage]:
+                yield f"the stages are no row: stage {stage} reads nothing of stage {stage - 1} and is not after it"
 
     def _crossing(self, stage: int) -> tuple[fx.Node, ...]:
         """What goes from the stage before to this one, in the order of the graph."""

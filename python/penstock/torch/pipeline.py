@@ -126,7 +126,7 @@ class Pipeline:
         return {"arg_mbs": [()] * len(count), "kwarg_mbs": [{name: batches[name][i] for name in wanted} for i in count]}
 
     def _told(self, losses: list[torch.Tensor], seconds: float) -> Step:
-        numbers = torch.tensor([sum(float(x) for x in losses)], dtype=torch.float64, device=self._device)
+        numbers = torch.tensor([sum(x.item() for x in losses)], dtype=torch.float64, device=self._device)
         slowest = torch.tensor([seconds], dtype=torch.float64, device=self._device)
         dist.all_reduce(numbers)  # ranks without the last stage add nothing
         dist.all_reduce(slowest, dist.ReduceOp.MAX)

@@ -28,6 +28,7 @@ class Plan:
     schedule: str  #: a family, or the path of a schedule file
     operators: tuple[tuple[str, ...], ...]  #: names, by stage
     ranks_of: tuple[tuple[int, ...], ...]  #: by stage and replica: devices numbered anew in their order
+    after: tuple[tuple[int, ...], ...]  #: by stage: those that the plan puts before it although no data says so
 
     @property
     def micro_batches(self) -> int:
@@ -72,10 +73,11 @@ def read_plan(plan: str | Path | Mapping[str, Any]) -> Plan:
         raise CannotRun(name, reasons)
     numbers = {x: rank for rank, x in enumerate(sorted({x for stage in stages for x in stage["devices"]}))}
     ranks_of = tuple(tuple(numbers[x] for x in stage["devices"]) for stage in stages)
+    after = tuple(tuple(stage.get("after") or ()) for stage in stages)
     schedule = str(content.get("schedule", "1f1b"))
     if schedule.endswith(".csv"):
         schedule = str(folder / schedule)
-    return Plan(name, mini_batch, stages[0]["micro_batch"], schedule, operators, ranks_of)
+    return Plan(name, mini_batch, stages[0]["micro_batch"], schedule, operators, ranks_of, after)
 
 
 # Settings of a stage that change what is computed or kept, and the values that change nothing.

@@ -60,13 +60,24 @@ class Normed(nn.Module):
         return self.norm2(self.fc2(torch.relu(self.norm1(self.fc1(x)))))
 
 
+class Branches(nn.Module):
+    """Three layers side by side, and their sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+    def forward(self, x):
+        return self.a(x) + self.b(x) + self.c(x)
+
+
 def bert():
     transformers = pytest.importorskip("transformers")
     sizes = dict(hidden_size=8, num_attention_heads=2, intermediate_size=16, vocab_size=9, max_position_embeddings=8)
     return transformers.BertModel(transformers.BertConfig(num_hidden_layers=2, **sizes)).eval()
 
 
-MODULES = {"skipping": Skipping, "tied": Tied, "bert": bert, "normed": Normed}
+MODULES = {"skipping": Skipping, "tied": Tied, "bert": bert, "normed": Normed, "branches": Branches}
 
 
 def problem(name):
@@ -196,6 +207,7 @@ def on_four():
     cases = {
         "skip": ("skipping", plan_of("skipping", [0, 1, 2, 3]), None, 2),
         "replicas": ("tied", plan_of("tied", [[0, 1], [2, 3]])),
+        "branches": ("branches", branches_in_a_row(after=True)),
     }
     found = ranks.run(4, trained_all, cases)
     return {key: [of_rank[key] for of_rank in found] for key in cases}
@@ -204,6 +216,11 @@ def on_four():
 def test_four_processes_pass_a_skip_through(on_four):
     """The first layer's result goes through stages 1 and 2, which do not read it. Gradients of two steps add up."""
     check(on_four["skip"], "skipping", steps=2)
+
+
+def test_branches_that_a_plan_puts_in_a_row_run_in_a_row(on_four):
+    """Stage 1 reads nothing of stage 0, but `after` says that it comes next: its result passes through."""
+    check(on_four["branches"], "branches")
 
 
 def test_replicas_share_every_micro_batch(on_four):
@@ -227,22 +244,19 @@ def test_a_cut_sends_what_later_stages_read():
     assert counts == [2 * WIDTH * (WIDTH + 1)] * 2
 
 
-class Branches(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.left, self.right = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
-
-    def forward(self, x):
-        return self.left(x) + self.right(x)
+def branches_in_a_row(after=False):
+    """A branch per stage, then the sums."""
+    plan = plan_of("branches", [0, 1, 2, 3])
+    for i, names in enumerate((["x", "a"], ["b"], ["c"], ["add", "add_b"])):
+        plan["stages"][i]["operators"] = names
+        if i and after:
+            plan["stages"][i]["after"] = [i - 1]
+    return plan
 
 
 def test_branches_side_by_side_are_refused():
-    MODULES["branches"] = Branches
-    plan = plan_of("branches", [0, 1, 2])
-    for stage, names in zip(plan["stages"], (["x", "left"], ["right"], ["add"])):
-        stage["operators"] = names
     with pytest.raises(CannotRun, match="no row: stage 1 reads nothing of stage 0"):
-        cut(plan, "branches")
+        cut(branches_in_a_row(), "branches")
 
 
 @pytest.mark.parametrize(
