@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from string import ascii_lowercase
 
 from torch import fx
 
 from .patterns import Match
 from .tensors import Tensors, packet
+from .unique import UniqueNames
 
 
 class Namer:
@@ -17,17 +17,11 @@ class Namer:
 
     def __init__(self, tensors: Tensors):
         self._tensors = tensors
-        self._taken: dict[str, int] = {}
+        self._names = UniqueNames()
 
     def name(self, match: Match, weights: list[fx.Node]) -> str:
-        """Of the layer whose parameters it has; else the module's and what it does; `x`, `x_b`, `x_c`, ...
-
-        A letter, not a number, tells them apart: a number at the end of a name would begin a layer.
-        """
-        base = self._base(match, weights) or match.anchor.name
-        count = self._taken[base] = self._taken.get(base, 0) + 1
-        name = base if count == 1 else f"{base}_{_letters(count)}"
-        return name if count == 1 or name not in self._taken else self.name(match, weights)
+        """Of the layer whose parameters it has; else the module's and what it does."""
+        return self._names.take(self._base(match, weights) or match.anchor.name)
 
     def _base(self, match: Match, weights: list[fx.Node]) -> str:
         if match.anchor.op == "placeholder":
@@ -75,11 +69,3 @@ def common_path(paths: set[str]) -> str:
     """`a.b` of `a.b.c` and `a.b.d`."""
     parts = [path.split(".") for path in paths]
     return ".".join(os.path.commonprefix(parts))
-
-
-def _letters(count: int) -> str:
-    out = ""
-    while count > 0:
-        count, letter = divmod(count - 1, 26)
-        out = ascii_lowercase[letter] + out
-    return out

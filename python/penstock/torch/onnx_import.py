@@ -12,6 +12,7 @@ from .model import Model, Operator
 from .onnx_graph import VIEWS, OnnxGraph
 from .onnx_table import work_of
 from .rules import Work
+from .unique import UniqueNames
 
 _STATISTICS = {"BatchNormalization": 3}  # inputs from there on are no parameters
 _SCALES = ("Mul", "Div", "Add", "Sub")  # of which an initializer of one number is none either
@@ -35,7 +36,7 @@ class _Reader:
         self._maker: dict[str, str] = {}
         self._needs: set[str] = set()  # tensors
         self._owner: dict[str, str] = {}  # first user of an initializer
-        self._names: Counter[str] = Counter()
+        self._names = UniqueNames()
         self._operators: list[Operator] = []
         self._readers = Counter(x for node in graph.nodes for x in node.input)
 
@@ -92,7 +93,7 @@ class _Reader:
     def _enter(
         self, name: str, work: Work, operands: list[str], weights: list[str], output: str, node: Any = None
     ) -> None:
-        graph, name = self._graph, self._own_name(name)
+        graph, name = self._graph, self._names.take(name.strip("/").replace("/", "."))
         own = [x for x in weights if self._owner.setdefault(x, name) == name]
         borrowed = [x for x in weights if self._owner[x] != name]
         self._operators.append(
@@ -115,8 +116,3 @@ class _Reader:
         self._maker.update(dict.fromkeys(made, name))
         if weights or any(x in self._needs for x in operands):
             self._needs.update(made)
-
-    def _own_name(self, name: str) -> str:
-        name = name.strip("/").replace("/", ".")
-        self._names[name] += 1
-        return name if self._names[name] == 1 else f"{name}.{'again' * (self._names[name] - 1)}"

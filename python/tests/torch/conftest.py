@@ -6,16 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[3]
-try:
-    import penstock.torch  # noqa: F401
-except ImportError:
-    sys.path.insert(0, str(ROOT / "python"))
+from checkout import ROOT
 
 
 @pytest.fixture(scope="session")

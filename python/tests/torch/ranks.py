@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+import checkout  # noqa: F401  a new process finds the package by it
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp

@@ -56,7 +56,7 @@ def figures(op):
 
 @pytest.mark.parametrize("samples", ["batch", 1, 5])
 def test_a_block_equals_the_same_one_of_torch(tmp_path, samples):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", minversion="2.15")
     from penstock.torch import from_torch
 
     class Block(torch.nn.Module):
@@ -109,7 +109,7 @@ def test_unknown_operators_are_profiled_and_unknown_sizes_refused(tmp_path):
 
 def test_resnet50_as_torch_exports_it(tmp_path, zoo):
     """In training mode, so that norms stay: the zoo's parameters, FLOPs and bytes."""
-    torch, torchvision = pytest.importorskip("torch"), pytest.importorskip("torchvision")
+    torch, torchvision = pytest.importorskip("torch", minversion="2.15"), pytest.importorskip("torchvision")
     pytest.importorskip("onnxscript")
     path = tmp_path / "resnet50.onnx"
     module = torchvision.models.resnet50(weights=None).train()

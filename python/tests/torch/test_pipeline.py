@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", minversion="2.15")
 pytest.importorskip("yaml")
 from torch import nn  # noqa: E402
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", minversion="2.15")
 yaml = pytest.importorskip("yaml")
 from torch import nn  # noqa: E402
 

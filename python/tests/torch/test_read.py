@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", minversion="2.15")
 from torch import nn  # noqa: E402
 
 from penstock.torch import from_torch  # noqa: E402

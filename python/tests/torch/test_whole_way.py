@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", minversion="2.15")
 pytest.importorskip("yaml")
 from torch import nn  # noqa: E402
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", minversion="2.15")
 
 from penstock.torch import from_torch  # noqa: E402
 
