@@ -54,8 +54,21 @@ def gather(captured: Capture) -> Grouping:
             group.nodes.append(node)
             out.of[node] = group
         else:
-            _enter(out, namer, _single(t, node))
+            match = _single(t, node)
+            for indices in match.operands:
+                if indices not in out.of:
+                    _enter_constant(out, namer, indices, match)
+            _enter(out, namer, match)
     return out
+
+
+def _enter_constant(out: Grouping, namer: Namer, node: fx.Node, reader: Match) -> None:
+    """Positions that are a constant of the module enter as an input, as in the zoo: a table is looked up by some."""
+    work = _input_work(out.tensors, node)
+    name = namer.name_beside(reader, "input")
+    group = Group(name, [node], node, work, [])
+    out.groups.append(group)
+    out.of[node] = group
 
 
 def _matches(t: Tensors, nodes: list[fx.Node]) -> dict[fx.Node, Match]:
@@ -76,10 +89,16 @@ def _matches(t: Tensors, nodes: list[fx.Node]) -> dict[fx.Node, Match]:
 
 def _single(t: Tensors, node: fx.Node) -> Match:
     if node.op == "placeholder":
-        work = Work("input", {"elements": t.elements(node)}, kept_bytes=t.bytes(node))
-        return Match({node}, node, [], work)
+        return Match({node}, node, [], _input_work(t, node))
     work = work_of(t, node)
-    return Match({node}, node, _operands_of(t, node), work)
+    operands = _operands_of(t, node)
+    if work.kind == "embedding" and not operands:
+        operands = [node.args[1]]
+    return Match({node}, node, operands, work)
+
+
+def _input_work(t: Tensors, node: fx.Node) -> Work:
+    return Work("input", {"elements": t.elements(node)}, kept_bytes=t.bytes(node))
 
 
 def _operands_of(t: Tensors, node: fx.Node) -> list[fx.Node]:

@@ -23,6 +23,11 @@ class Namer:
         """Of the layer whose parameters it has; else the module's and what it does."""
         return self._names.take(self._base(match, weights) or match.anchor.name)
 
+    def name_beside(self, match: Match, word: str) -> str:
+        """Of what an operator reads and no module makes."""
+        module, _ = module_of(match.anchor)
+        return self._names.take(".".join(filter(None, (module, word))))
+
     def _base(self, match: Match, weights: list[fx.Node]) -> str:
         if match.anchor.op == "placeholder":
             return match.anchor.name
