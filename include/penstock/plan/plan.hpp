@@ -49,7 +49,9 @@ struct Stage {
   /// 4.2).
   bool sequence_parallel = false;
 
-  std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / tensor_parallel; }
+  std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / replica_size(); }
+  /// Devices of one replica.
+  std::int64_t replica_size() const { return tensor_parallel; }
 };
 
 /// Whether a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass has done so
