@@ -6,6 +6,7 @@
 #include <map>
 
 #include "penstock/core/spelling.hpp"
+#include "penstock/plan/replica_placement.hpp"
 
 namespace penstock::plan {
 namespace {
@@ -93,7 +94,9 @@ bool reduces_gradients(const Stage& stage) {
   const bool by_tokens = stage.sequence_parallel ||
                          std::any_of(stage.partition.begin(), stage.partition.end(),
                                      [](const auto& chosen) { return chosen.second == Partition::sequence; });
-  return (stage.weight_replicas() > 1 && stage.zero < 3) || (by_samples && stage.devices.size() > 1) ||
+  const ReplicaPlacement placement = replica_placement(stage);
+  const bool summed = placement.shards_weights() && placement.copies == 1;  // by every backward pass
+  return (stage.weight_replicas() > 1 && !summed) || (by_samples && stage.devices.size() > 1) ||
          (by_tokens && stage.tensor_parallel > 1);
 }
 

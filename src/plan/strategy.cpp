@@ -88,6 +88,7 @@ Strategy strategy(const Plan& plan, int depth) {
           std::ranges::any_of(plan.stages, &Stage::sequence_parallel),
           extent(plan, [](const Stage& stage) { return stage.context_parallel; }),
           extent(plan, [](const Stage& stage) { return stage.zero; }),
+          extent(plan, [](const Stage& stage) { return stage.zero_over; }),
           extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),
           extent(plan, [](const Stage& stage) { return stage.k; }),
           std::count_if(plan.stages.begin(), plan.stages.end(),
@@ -99,6 +100,7 @@ Strategy strategy(const Plan& plan, int depth) {
 std::string in_words(const Strategy& s) {
   std::string out = fmt::format("{}, {}, mb {}", degree_words(s), schedule_words(s), text(s.micro_batch));
   if (s.zero.most > 0) out += ", ZeRO " + text(s.zero);
+  if (s.zero_over.most > 0) out += " over " + text(s.zero_over);
   if (s.recomputing > 0)
     out += fmt::format(", recompute {}{}{}/{}", s.recomputed, s.recomputed.empty() ? "" : " ", s.recomputing,
                        s.stages);

@@ -187,6 +187,11 @@ void check_sharding(const graph::OpGraph& graph, const Plan& plan, Violations& v
     }
     if (stage.zero < 0 || stage.zero > 3)
       violations.push_back(fmt::format("stage {}: ZeRO has stages 0 to 3, not {}", s, stage.zero));
+    if (stage.zero_over < 0 ||
+        (stage.zero_over > 0 && t >= 1 && stage.weight_replicas() % stage.zero_over != 0))
+      violations.push_back(
+          fmt::format("stage {}: {} devices with equal weights are no groups of {} that share", s,
+                      t >= 1 ? stage.weight_replicas() : 0, stage.zero_over));
     if (stage.zero > 0 && std::any_of(stage.partition.begin(), stage.partition.end(),
                                       [](const auto& chosen) { return chosen.second == Partition::batch; }))
       violations.push_back(fmt::format(

@@ -141,6 +141,24 @@ TEST_CASE("a plan file keeps context parallelism, a ring by its size alone; one 
   CHECK(plan::to_yaml(g, diamond_plan()).find("context") == std::string::npos);
 }
 
+TEST_CASE("a plan file keeps over how many devices ZeRO shards; over all is not written") {
+  const auto g = diamond();
+  Plan written = diamond_plan();
+  written.stages[2].devices = {DeviceId(2), DeviceId(3), DeviceId(4), DeviceId(5)};
+  written.stages[2].zero = 3;
+  written.stages[2].zero_over = 2;
+  const std::string text = plan::to_yaml(g, written);
+  CHECK(text.find("zero: {stage: 3, over: 2}\n") != std::string::npos);
+  const Plan back = plan::parse_plan(text, "p.yaml", g);
+  CHECK(plan::to_yaml(g, back) == text);
+  CHECK(back.stages[2].zero_over == 2);
+  CHECK(back.stages[0].zero_over == 0);
+  CHECK(plan::structural_violations(g, support::tiny_cluster(6), back).empty());
+  written.stages[2].zero_over = 3;
+  CHECK(mentions(plan::structural_violations(g, support::tiny_cluster(6), written),
+                 "stage 2: 4 devices with equal weights are no groups of 3 that share"));
+}
+
 TEST_CASE("numbers of a plan file have bounds") {
   const auto g = diamond();
   Plan written = diamond_plan();

@@ -53,6 +53,9 @@ struct Stage {
   /// ZeRO stage (Rajbhandari et al., SC 2020): replicas, and with context parallelism the members of each,
   /// share optimizer state (1), gradients too (2), weights too (3).
   int zero = 0;
+  /// Devices that share so, of those with equal weights; several groups of them hold all of it each (FSDP's
+  /// hybrid sharding). 0: all in one. plan/replica_placement.hpp says who holds what.
+  std::int64_t zero_over = 0;
   /// What every device of a group would compute, and hold between operators, is divided by tokens
   /// (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, MLSys 2023, section
   /// 4.2).
