@@ -23,11 +23,6 @@ using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
 
-/// Devices that hold the same shards: of every replica and context group one.
-std::vector<Devices> replica_groups(const plan::Stage& stage) {
-  return plan::Mesh(stage).groups({plan::MeshDim::data, plan::MeshDim::context});
-}
-
 Bytes rounded_up(Bytes all, double part) {
   return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * part)));
 }
@@ -78,8 +73,9 @@ Again again(const graph::OpGraph& graph, const plan::Stage& stage) {
 Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
-  if (stage.zero < 2 || stage.weight_replicas() < 2) return out;
-  const AllReduce gathering = all_gather(problem.cluster, replica_groups(stage));
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  if (!placement.shards_gradients()) return out;
+  const AllReduce gathering = all_gather(problem.cluster, plan::shard_groups(stage));
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
   out.count = layers.size();
@@ -87,7 +83,7 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
     OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
     sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
-    if (stage.zero < 3) continue;
+    if (!placement.shards_weights()) continue;
     const Seconds time = gathering.time(weights);
     const bool recomputed = contains(again.whole, id),
                by_layer = stage.recompute.of == Recomputation::Of::layers;
@@ -375,7 +371,7 @@ StageLoad stage_load(const Problem& whole, const plan::Stage& stage, std::size_t
   StageLoad load = stage_load(problem, stage.operators);
   const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
   const auto travelling = [&](const auto& weights_of_one) {
-    if (stage.zero < 2) return;
+    if (!plan::replica_placement(stage).shards_gradients()) return;
     for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
       Bytes sum;
       for (const OpId id : layer) sum += weights_of_one(id);
@@ -446,10 +442,6 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
   return stage_load(problem, stage, most);
 }
 
-Zero zero_of(const plan::Stage& stage) {
-  return {stage.zero, stage.weight_replicas()};
-}
-
 namespace {
 
 /// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
@@ -469,23 +461,33 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
   return out;
 }
 
-/// `gathers_later`: with ZeRO 1 and 2, without the new weights.
+/// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
+/// the parts are summed across groups besides, and new weights are gathered, unless later.
+void add_replica_sums(const Problem& problem, const plan::Stage& stage, Bytes own, bool all_gathers_later,
+                      std::vector<Reduction>& out) {
+  if (own == Bytes(0) || stage.weight_replicas() < 2) return;
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const Bytes gradients = problem.training.sent_gradients(own);
+  if (!placement.shards_state()) return out.push_back({plan::replica_groups(stage), gradients, false});
+  const auto groups = plan::shard_groups(stage);
+  if (!placement.shards_gradients() && all_gathers_later)  // scattered, which takes as long as to gather
+    out.push_back({groups, gradients, true});
+  else if (!placement.shards_gradients())
+    out.push_back({groups, Bytes((gradients.value() + own.value() + 1) / 2), false});
+  if (placement.copies > 1)
+    out.push_back({plan::copy_groups(stage), placement.held(gradients, placement.state), false});
+  if (placement.shards_gradients() && !placement.shards_weights() && !all_gathers_later)
+    out.push_back({groups, own, true});
+}
+
+/// `gathers_later`: without new weights that replicas gather.
 std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
                                      const SummedWeights& weights, bool all_gathers_later) {
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
   std::vector<Reduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.weight_replicas() > 1 && stage.zero < 3) {
-    if (stage.zero == 0)
-      out.push_back({replica_groups(stage), gradients(own), false});
-    else if (stage.zero == 1 && all_gathers_later)  // scattered, which takes as long as to gather
-      out.push_back({replica_groups(stage), gradients(own), true});
-    else if (stage.zero == 1)
-      out.push_back({replica_groups(stage), Bytes((gradients(own).value() + own.value() + 1) / 2), false});
-    else if (!all_gathers_later)
-      out.push_back({replica_groups(stage), own, true});
-  }
+  add_replica_sums(problem, stage, weights.by_replica, all_gathers_later, out);
   if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
     out.push_back({{stage.devices}, gradients(weights.by_all), false});
   return out;
@@ -507,7 +509,8 @@ std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& sta
 std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
                                                const OperatorSets& sets) {
   const auto how = divided(problem, stage);
-  const bool apart = sets.size() > 1 && stage.weight_replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const bool apart = sets.size() > 1 && placement.shards_state() && !placement.shards_weights();
   std::vector<std::vector<Reduction>> out;
   Bytes updated;
   for (const auto& operators : sets) {
@@ -515,7 +518,7 @@ std::vector<std::vector<Reduction>> reductions(const Problem& problem, const pla
     out.push_back(reductions_of(problem, stage, weights, apart));
     updated += weights.by_replica;
   }
-  if (apart && updated > Bytes(0)) out.back().push_back({replica_groups(stage), updated, true});
+  if (apart && updated > Bytes(0)) out.back().push_back({plan::shard_groups(stage), updated, true});
   return out;
 }
 
@@ -533,10 +536,9 @@ Seconds ReductionTimes::time(const Reduction& reduction) {
 
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                   const cluster::DeviceType& device) {
-  const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
-  const std::int64_t own =
-      stage.zero == 0 ? weights : (weights + stage.weight_replicas() - 1) / stage.weight_replicas();
-  return update_time(problem, Bytes(own), device);
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const Bytes weights = stage_load(problem, stage, member).parameters;
+  return update_time(problem, placement.held(weights, placement.state), device);
 }
 
 }  // namespace penstock::cost

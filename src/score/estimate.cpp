@@ -71,7 +71,7 @@ StageTerms terms_of(const cost::Problem& problem, const Network& network, const 
   const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
   const cost::StageLoad load = cost::stage_load(problem, stage.operators);
   StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
-  if (stage.replica_size() == 1 && stage.zero == 0) return terms;
+  if (stage.replica_size() == 1 && !plan::replica_placement(stage).shards_state()) return terms;
   const cost::Affine& link = network.link[reach(stage)];
   const double messages = (load.inputs.value() > 0) + (load.outputs.value() > 0);
   const double share = static_cast<double>(plan::samples_per_device(samples, replicas)) /

@@ -46,9 +46,9 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const plan::Stage& stage = judged.stages[s];
     const auto load = cost::stage_load(problem, stage);
-    out.push_back(cost::stage_memory(load, problem.memory, problem.training,
-                                     plan::samples_per_device(judged, stage),
-                                     stage.in_flight / stage.micro_batch, whole[s], cost::zero_of(stage)));
+    out.push_back(
+        cost::stage_memory(load, problem.memory, problem.training, plan::samples_per_device(judged, stage),
+                           stage.in_flight / stage.micro_batch, whole[s], plan::replica_placement(stage)));
     at(out.back(), plan::MemoryKind::versions) = load.parameters * copies[s];
   }
   return out;

@@ -122,8 +122,8 @@ class StageOnDevice {
 
 plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage& stage,
                                 const cost::StageLoad& load, std::int64_t samples) {
-  auto memory =
-      cost::stage_memory(load, problem.memory, problem.training, samples, 0, {}, cost::zero_of(stage));
+  auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, 0, {},
+                                   plan::replica_placement(stage));
   at(memory, MemoryKind::buffers) = core::Bytes(0);  // counted as they come and go
   return memory;
 }

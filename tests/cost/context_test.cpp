@@ -127,7 +127,8 @@ TEST_CASE("one group is no group: times and memory as without, whatever the exch
   }
 }
 
-TEST_CASE("gradients are summed over replicas and context groups, and ZeRO's state is shared by all of them") {
+TEST_CASE(
+    "gradients are summed over replicas and context groups, and ZeRO's state is shared by all of them") {
   const auto g = small_gpt();
   const auto cluster = support::tiny_cluster(8);
   const cost::AnalyticCosts costs;
@@ -139,7 +140,7 @@ TEST_CASE("gradients are summed over replicas and context groups, and ZeRO's sta
   CHECK(sums.front().groups.front().size() == 4);  // devices 0, 2, 4 and 6
   CHECK(sums.front().groups.front()[1] == core::DeviceId(2));
   s.zero = 1;
-  CHECK(cost::zero_of(s).replicas == 4);
+  CHECK(plan::replica_placement(s).shards == 4);
   const auto& type = cluster.type(core::DeviceId(0));
   auto four = stage_of(g, 8, 1, 2);
   four.zero = 1;

@@ -129,12 +129,12 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
 /// Bytes of the weights that the stage's own operators have on one device of a group.
 core::Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member);
-Zero zero_of(const plan::Stage& stage);
 
 /// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of
 /// devices reduces `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 1
 /// gradients are scattered and new weights gathered, which is an all-reduce of the mean of both. With ZeRO 2
-/// gradients are where they belong already and new weights are gathered. Bytes as sent (Compression).
+/// gradients are where they belong already and new weights are gathered. Groups that share by themselves sum
+/// their parts across besides. Bytes as sent (Compression).
 struct Reduction {
   std::vector<std::vector<core::DeviceId>> groups;
   core::Bytes bytes;
