@@ -11,9 +11,9 @@ namespace penstock::plan {
 /// On the mesh dimensions data and context, in DTensor's terms.
 enum class OverReplicas : std::uint8_t { replicate, shard };
 
-/// ZeRO (Rajbhandari et al., SC 2020) and FSDP (Zhao et al., VLDB 2023): the one place that says what a stage's
-/// `zero` means. Where `zero_over` leaves several groups that share, each holds all of it, and gradients are
-/// summed within each first and then across (FSDP's hybrid sharding, section 3.2.2).
+/// ZeRO (Rajbhandari et al., SC 2020) and FSDP (Zhao et al., VLDB 2023): the one place that says what a
+/// stage's `zero` means. Where `zero_over` leaves several groups that share, each holds all of it, and
+/// gradients are summed within each first and then across (FSDP's hybrid sharding, section 3.2.2).
 struct ReplicaPlacement {
   OverReplicas weights = OverReplicas::replicate;
   OverReplicas gradients = OverReplicas::replicate;
