@@ -60,6 +60,20 @@ TEST_CASE("activations fall by the number of groups, weights stay") {
   CHECK(both.parameters == tensor.parameters);
 }
 
+TEST_CASE("while attention runs backward the others' keys and values are there") {
+  const auto g = small_gpt();
+  for (std::size_t v = 0; v < g.size(); ++v) {
+    if (g.op(OpId(v)).kind != graph::OpKind::attention) continue;
+    const auto local = layout::local_graph(g, 4);
+    const cost::AnalyticCosts costs;
+    const auto scratch = costs.scratch(local, OpId(v));
+    // The context's gradient of 4 tokens, 32 wide, and 12 of 16 tokens' keys and values.
+    CHECK(scratch.input_gradient.each == Bytes((4 * 32 + 2 * 12 * 32) * 4));
+    // Handed on: gradients of 4 tokens' queries, and of all keys and values.
+    CHECK(scratch.handed.each == Bytes((4 * 32 + 2 * 16 * 32) * 4));
+  }
+}
+
 TEST_CASE("gathered keys and values: (c - 1) / c of them over the slowest cable, once forward, twice back") {
   const auto g = small_gpt();
   const auto cluster = support::tiny_cluster(4);

@@ -31,6 +31,8 @@ Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<cor
 /// ulysses: queries, keys and values are traded for heads, the output back, and their gradients likewise.
 /// ring: of c blocks of keys and values each of c - 1 arrives while the core computes the one before. Going
 /// back their gradients travel along, and make one more hop to their owner, which nothing hides.
+/// Workspace has all keys and values, and their gradients, while an attention runs backward, which a ring and
+/// Ulysses need not (plain_scratch).
 /// Differs: hops slow no kernel down, all devices begin together, and groups' all-to-alls share no link.
 class ContextTimes {
  public:
