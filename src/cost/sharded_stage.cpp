@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "weight_parts.hpp"
 #include "zero_overlap.hpp"
 
 namespace penstock::cost {
@@ -22,35 +22,6 @@ using core::Seconds;
 using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
-
-Bytes rounded_up(Bytes all, double part) {
-  return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * part)));
-}
-
-/// Weights on the device that has most of them.
-Bytes weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
-  const Bytes all = graph.parameter_bytes(id);
-  return layout::rule(graph.op(id), how).weights ? rounded_up(all, part) : all;
-}
-
-double largest_part(const plan::Stage& stage) {
-  double most = 0;
-  for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
-    most = std::max(most, part_of(stage, m));
-  return most;
-}
-
-std::map<OpId, Partition> partitions(const plan::Stage& stage, const layout::StageLayout& divided) {
-  std::map<OpId, Partition> out;
-  for (std::size_t i = 0; i < stage.operators.size(); ++i) out[stage.operators[i]] = divided.partition[i];
-  return out;
-}
-
-/// In a stage without tensor parallelism every operator is whole.
-Partition partition_of(const std::map<OpId, Partition>& how, OpId id) {
-  const auto found = how.find(id);
-  return found == how.end() ? Partition::whole : found->second;
-}
 
 bool contains(const std::vector<OpId>& ascending, OpId id) {
   return std::binary_search(ascending.begin(), ascending.end(), id);
@@ -222,7 +193,7 @@ void ReplicaTimes::divide() {
   deal(divided.collectives.backward, &Part::backward);
 }
 
-/// On the slowest device of the group.
+/// On the slowest device of the replica, and what it waits for of other tokens.
 StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int64_t samples) const {
   const auto group = plan::Mesh(stage_).replica(replica);
   StageTime out;
@@ -235,6 +206,7 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
     out.compute =
         slower(out.compute, compute_on(problem(), stage_, part.operators, how_, type, m, again_, samples));
   }
+  if (context_) out.collectives = context_time(part, group, samples);
   return out;
 }
 
@@ -260,17 +232,25 @@ const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSettin
   return known_collectives_.emplace_back(who, std::move(times)).second;
 }
 
+/// Of the slowest host.
+Seconds ReplicaTimes::launch_of(std::span<const DeviceId> replica) const {
+  Seconds out;
+  for (const DeviceId d : replica) out = std::max(out, problem().cluster.type(d).runtime.one_kernel());
+  return out;
+}
+
 /// Of the slowest of the replica's tensor-parallel groups.
 void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std::int64_t samples,
-                                         Seconds launch, std::vector<StageTime>& out) {
+                                         std::vector<StageTime>& out) {
   const auto size = static_cast<std::size_t>(stage_.tensor_parallel);
   if (size == 1) return;
+  std::vector<OpTime> slowest(out.size());
   for (std::size_t first = 0; first < replica.size(); first += size) {
     const GroupTimes group(problem().cluster, replica.subspan(first, size), all_to_alls_);
-    const auto& collectives = collective_times({group, samples, launch});
-    for (std::size_t p = 0; p < out.size(); ++p)
-      out[p].collectives = slower(out[p].collectives, collectives[p]);
+    const auto& collectives = collective_times({group, samples, launch_of(replica)});
+    for (std::size_t p = 0; p < out.size(); ++p) slowest[p] = slower(slowest[p], collectives[p]);
   }
+  for (std::size_t p = 0; p < out.size(); ++p) add(out[p].collectives, slowest[p]);
 }
 
 /// Of all samples, on the tensor-parallel member with the largest part.
@@ -283,25 +263,32 @@ layout::ContextTensors of_member(const layout::ContextTensors& each, Partition h
   return {cut(each.queries), cut(each.keys_values), cut(each.output)};
 }
 
+Seconds ReplicaTimes::slowest_core(OpId id, Partition how, std::span<const DeviceId> replica,
+                                   std::int64_t samples) const {
+  Seconds out;
+  std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
+  for (std::size_t d = 0; d < replica.size(); ++d) {
+    const double part = part_of(stage_, plan::Mesh(stage_).coordinate(d, plan::MeshDim::tensor));
+    if (!seen.insert({problem().cluster.devices()[replica[d].index()].type, part}).second) continue;
+    out = std::max(out, core_forward(problem(), id, problem().cluster.type(replica[d]), samples,
+                                     op_shard(problem().graph.op(id), how, part)));
+  }
+  return out;
+}
+
 /// What attention waits for of other tokens. Whole recomputation asks for them anew; that of a core does so
 /// round a ring, while gathered ones are there for its gradients, and traded ones are saved.
-OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> replica, std::int64_t samples,
-                                  Seconds launch) const {
+OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> replica,
+                                  std::int64_t samples) const {
   constexpr double kBackward = 2;  // a gradient for each of a product's factors
   OpTime out;
   for (const OpId id : part.operators) {
-    const auto& known = problem().graph.op(id);
-    if (!graph::has_core(known)) continue;
+    if (!graph::has_core(problem().graph.op(id))) continue;
     const Partition how = partition_of(how_, id);
-    Seconds core;
-    for (std::size_t d = 0; d < replica.size(); ++d) {
-      const std::size_t m = plan::Mesh(stage_).coordinate(d, plan::MeshDim::tensor);
-      core = std::max(core, core_forward(problem(), id, problem().cluster.type(replica[d]), samples,
-                                         op_shard(known, how, part_of(stage_, m))));
-    }
+    const Seconds core = slowest_core(id, how, replica, samples);
     const auto tensors = layout::context_tensors(whole_.graph.op(id), whole_.graph.element_bytes());
     OpTime time = context_->time(of_member(tensors, how, largest_part(stage_), samples), core,
-                                 core * kBackward, launch);
+                                 core * kBackward, launch_of(replica));
     const bool ring = stage_.context_exchange == plan::ContextExchange::ring;
     if (contains(again_.whole, id) || (ring && contains(again_.core, id))) time.recompute = time.forward;
     add(out, time);
@@ -317,13 +304,9 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   if (fresh)
     for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
   std::vector<StageTime> out = known->second;
-  Seconds launch;  // of the slowest host
-  for (const DeviceId d : group) launch = std::max(launch, problem().cluster.type(d).runtime.one_kernel());
-  add_group_collectives(group, samples, launch, out);
-  for (std::size_t p = 0; p < out.size(); ++p) {
-    if (context_) add(out[p].collectives, context_time(parts_[p], group, samples, launch));
+  add_group_collectives(group, samples, out);
+  for (std::size_t p = 0; p < out.size(); ++p)
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
-  }
   return out;
 }
 
@@ -365,8 +348,8 @@ Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
   return all - again + most;
 }
 
-StageLoad stage_load(const Problem& whole, const plan::Stage& stage, std::size_t member) {
-  const LocalProblem local(whole, stage);
+StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
+  const LocalProblem local(given, stage);
   const Problem& problem = local.get();
   StageLoad load = stage_load(problem, stage.operators);
   const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
@@ -440,98 +423,6 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
   for (std::size_t m = 1; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
     if (part_of(stage, m) > part_of(stage, most)) most = m;
   return stage_load(problem, stage, most);
-}
-
-namespace {
-
-/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
-/// devices of a group before that, or all devices.
-struct SummedWeights {
-  Bytes by_replica, in_group, by_all;
-};
-SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
-                             std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
-  SummedWeights out;
-  for (const OpId id : operators) {
-    const Partition divided = partition_of(how, id);
-    const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
-    (divided == Partition::batch ? out.by_all : out.by_replica) += weights;
-    if (divided == Partition::sequence) out.in_group += weights;
-  }
-  return out;
-}
-
-/// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
-/// the parts are summed across groups besides, and new weights are gathered, unless later.
-void add_replica_sums(const Problem& problem, const plan::Stage& stage, Bytes own, bool all_gathers_later,
-                      std::vector<Reduction>& out) {
-  if (own == Bytes(0) || stage.weight_replicas() < 2) return;
-  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-  const Bytes gradients = problem.training.sent_gradients(own);
-  if (!placement.shards_state()) return out.push_back({plan::replica_groups(stage), gradients, false});
-  const auto groups = plan::shard_groups(stage);
-  if (!placement.shards_gradients() && all_gathers_later)  // scattered, which takes as long as to gather
-    out.push_back({groups, gradients, true});
-  else if (!placement.shards_gradients())
-    out.push_back({groups, Bytes((gradients.value() + own.value() + 1) / 2), false});
-  if (placement.copies > 1)
-    out.push_back({plan::copy_groups(stage), placement.held(gradients, placement.state), false});
-  if (placement.shards_gradients() && !placement.shards_weights() && !all_gathers_later)
-    out.push_back({groups, own, true});
-}
-
-/// `gathers_later`: without new weights that replicas gather.
-std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     const SummedWeights& weights, bool all_gathers_later) {
-  const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
-  std::vector<Reduction> out;
-  if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
-    out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  add_replica_sums(problem, stage, weights.by_replica, all_gathers_later, out);
-  if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
-    out.push_back({{stage.devices}, gradients(weights.by_all), false});
-  return out;
-}
-
-std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& stage) {
-  if (stage.tensor_parallel == 1) return {};
-  return partitions(stage, layout::infer(problem.graph, stage));
-}
-
-}  // namespace
-
-std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
-                                  std::span<const OpId> operators) {
-  const auto how = divided(problem, stage);
-  return reductions_of(problem, stage, summed_weights(problem, stage, operators, how), false);
-}
-
-std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
-                                               const OperatorSets& sets) {
-  const auto how = divided(problem, stage);
-  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-  const bool apart = sets.size() > 1 && placement.shards_state() && !placement.shards_weights();
-  std::vector<std::vector<Reduction>> out;
-  Bytes updated;
-  for (const auto& operators : sets) {
-    const SummedWeights weights = summed_weights(problem, stage, operators, how);
-    out.push_back(reductions_of(problem, stage, weights, apart));
-    updated += weights.by_replica;
-  }
-  if (apart && updated > Bytes(0)) out.back().push_back({plan::shard_groups(stage), updated, true});
-  return out;
-}
-
-Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
-  return ReductionTimes(cluster).time(reduction);
-}
-
-Seconds ReductionTimes::time(const Reduction& reduction) {
-  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
-  if (fresh)
-    known->second = reduction.all_gather ? all_gather(cluster_, reduction.groups)
-                                         : all_reduce(cluster_, reduction.groups);
-  return known->second.time(reduction.bytes);
 }
 
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,

@@ -99,10 +99,12 @@ class ReplicaTimes {
   StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
   OpTime collectives_of(const Part& part, const CollectiveSetting& who) const;
   const std::vector<OpTime>& collective_times(const CollectiveSetting& who);
+  core::Seconds launch_of(std::span<const core::DeviceId> replica) const;
   void add_group_collectives(std::span<const core::DeviceId> replica, std::int64_t samples,
-                             core::Seconds launch, std::vector<StageTime>& out);
-  OpTime context_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples,
-                      core::Seconds launch) const;
+                             std::vector<StageTime>& out);
+  core::Seconds slowest_core(core::OpId id, plan::Partition how, std::span<const core::DeviceId> replica,
+                             std::int64_t samples) const;
+  OpTime context_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples) const;
   const Problem& problem() const { return local_.get(); }
 
   const Problem& whole_;
@@ -110,10 +112,11 @@ class ReplicaTimes {
   const plan::Stage& stage_;
   std::vector<Part> parts_;
   std::optional<ContextTimes> context_;
-  Again again_;                                       ///< of all of the stage's
-  std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
-  bool all_to_alls_ = false;                          ///< whether one of the collectives is an all-to-all
-  std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
+  Again again_;                                ///< of all of the stage's
+  std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
+  bool all_to_alls_ = false;                   ///< whether one of the collectives is an all-to-all
+  std::map<Alike, std::vector<StageTime>>
+      computed_;  ///< by set, without collectives of tensor-parallel groups and replicas
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
 
