@@ -10,8 +10,9 @@ using graph::OpKind;
 Scratch of_attention(const graph::Attention& a, std::int64_t element_bytes) {
   const auto each = [&](std::int64_t elements) { return Line{{}, Bytes(elements * element_bytes)}; };
   const std::int64_t scores = a.core == graph::AttentionCore::flash ? 0 : a.heads * a.queries * a.keys,
-                     inner = a.queries * a.inner_width();
-  return {each(inner + scores), {}, each(inner + 2 * a.keys * a.shared_width())};
+                     inner = a.queries * a.inner_width(),
+                     given = 2 * (a.keys - a.projected_keys()) * a.shared_width();
+  return {each(inner + scores + given), {}, each(inner + 2 * a.keys * a.shared_width())};
 }
 
 }  // namespace

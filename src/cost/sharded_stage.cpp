@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "weight_parts.hpp"
 #include "zero_overlap.hpp"
 
 namespace penstock::cost {
@@ -22,47 +22,6 @@ using core::Seconds;
 using plan::Partition;
 using plan::Recomputation;
 using Devices = std::vector<DeviceId>;
-
-/// Devices that hold the same shards: of every replica one.
-std::vector<Devices> replica_groups(const plan::Stage& stage) {
-  return plan::Mesh(stage).groups(plan::MeshDim::data);
-}
-
-Bytes rounded_up(Bytes all, double part) {
-  return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * part)));
-}
-
-Bytes sharded(const graph::Operator& op, Partition how, Bytes weights, double part) {
-  return layout::rule(op, how).weights ? rounded_up(weights, part) : weights;
-}
-
-/// Weights on the device that has most of them.
-Bytes weights_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
-  return sharded(graph.op(id), how, graph.parameter_bytes(id), part);
-}
-/// The same of those that do not train.
-Bytes frozen_of(const graph::OpGraph& graph, OpId id, Partition how, double part) {
-  return sharded(graph.op(id), how, graph.frozen_bytes(id), part);
-}
-
-double largest_part(const plan::Stage& stage) {
-  double most = 0;
-  for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m)
-    most = std::max(most, part_of(stage, m));
-  return most;
-}
-
-std::map<OpId, Partition> partitions(const plan::Stage& stage, const layout::StageLayout& divided) {
-  std::map<OpId, Partition> out;
-  for (std::size_t i = 0; i < stage.operators.size(); ++i) out[stage.operators[i]] = divided.partition[i];
-  return out;
-}
-
-/// In a stage without tensor parallelism every operator is whole.
-Partition partition_of(const std::map<OpId, Partition>& how, OpId id) {
-  const auto found = how.find(id);
-  return found == how.end() ? Partition::whole : found->second;
-}
 
 bool contains(const std::vector<OpId>& ascending, OpId id) {
   return std::binary_search(ascending.begin(), ascending.end(), id);
@@ -85,8 +44,9 @@ Again again(const graph::OpGraph& graph, const plan::Stage& stage) {
 Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const Again& again) {
   Sent out;
-  if (stage.zero < 2 || stage.replicas() < 2) return out;
-  const AllReduce gathering = all_gather(problem.cluster, replica_groups(stage));
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  if (!placement.shards_gradients()) return out;
+  const AllReduce gathering = all_gather(problem.cluster, plan::shard_groups(stage));
   const auto layers = plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers);
   const std::vector<OpId> in_layers = all_of(layers);
   out.count = layers.size();
@@ -94,7 +54,7 @@ Sent zero_traffic(const Problem& problem, const plan::Stage& stage, std::span<co
     OpTime& sent = contains(in_layers, id) ? out.layers : out.rest;
     const Bytes weights = weights_of(problem.graph, id, partition_of(how, id), largest_part(stage));
     sent.weight_gradient += gathering.time(problem.training.sent_gradients(weights));
-    if (stage.zero < 3) continue;
+    if (!placement.shards_weights()) continue;
     const Seconds time =
         gathering.time(weights + frozen_of(problem.graph, id, partition_of(how, id), largest_part(stage)));
     const bool recomputed = contains(again.whole, id),
@@ -208,14 +168,15 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std
     : ReplicaTimes(problem, stage, OperatorSets{{operators.begin(), operators.end()}}) {}
 
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets)
-    : problem_(problem), stage_(stage), again_(again(problem.graph, stage)) {
+    : whole_(problem), local_(problem, stage), stage_(stage), again_(again(problem.graph, stage)) {
   for (auto& operators : sets) parts_.push_back({std::move(operators), {}, {}, {}});
   if (stage.tensor_parallel > 1) divide();
+  if (stage.context_parallel > 1) context_.emplace(problem.cluster, stage);
   for (Part& part : parts_) part.zero = zero_traffic(problem, stage, part.operators, how_, again_);
 }
 
 void ReplicaTimes::divide() {
-  const layout::StageLayout divided = layout::infer(problem_.graph, stage_);
+  const layout::StageLayout divided = layout::infer(problem().graph, stage_);
   how_ = partitions(stage_, divided);
   std::map<OpId, std::vector<std::size_t>> asked;  // the sets that an operator is in
   for (std::size_t p = 0; p < parts_.size(); ++p)
@@ -233,18 +194,20 @@ void ReplicaTimes::divide() {
   deal(divided.collectives.backward, &Part::backward);
 }
 
-/// On the slowest device of the group.
+/// On the slowest device of the replica, and what it waits for of other tokens.
 StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int64_t samples) const {
   const auto group = plan::Mesh(stage_).replica(replica);
   StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
-  for (std::size_t m = 0; m < group.size(); ++m) {
-    const cluster::DeviceType& type = problem_.cluster.type(group[m]);
-    if (!seen.insert({problem_.cluster.devices()[group[m].index()].type, part_of(stage_, m)}).second)
+  for (std::size_t d = 0; d < group.size(); ++d) {
+    const cluster::DeviceType& type = problem().cluster.type(group[d]);
+    const std::size_t m = plan::Mesh(stage_).coordinate(d, plan::MeshDim::tensor);
+    if (!seen.insert({problem().cluster.devices()[group[d].index()].type, part_of(stage_, m)}).second)
       continue;
     out.compute =
-        slower(out.compute, compute_on(problem_, stage_, part.operators, how_, type, m, again_, samples));
+        slower(out.compute, compute_on(problem(), stage_, part.operators, how_, type, m, again_, samples));
   }
+  if (context_) out.collectives = context_time(part, group, samples);
   return out;
 }
 
@@ -270,24 +233,81 @@ const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSettin
   return known_collectives_.emplace_back(who, std::move(times)).second;
 }
 
+/// Of the slowest host.
+Seconds ReplicaTimes::launch_of(std::span<const DeviceId> replica) const {
+  Seconds out;
+  for (const DeviceId d : replica) out = std::max(out, problem().cluster.type(d).runtime.one_kernel());
+  return out;
+}
+
+/// Of the slowest of the replica's tensor-parallel groups.
+void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std::int64_t samples,
+                                         std::vector<StageTime>& out) {
+  const auto size = static_cast<std::size_t>(stage_.tensor_parallel);
+  if (size == 1) return;
+  std::vector<OpTime> slowest(out.size());
+  for (std::size_t first = 0; first < replica.size(); first += size) {
+    const GroupTimes group(problem().cluster, replica.subspan(first, size), all_to_alls_);
+    const auto& collectives = collective_times({group, samples, launch_of(replica)});
+    for (std::size_t p = 0; p < out.size(); ++p) slowest[p] = slower(slowest[p], collectives[p]);
+  }
+  for (std::size_t p = 0; p < out.size(); ++p) add(out[p].collectives, slowest[p]);
+}
+
+/// Of all samples, on the tensor-parallel member with the largest part.
+layout::ContextTensors of_member(const layout::ContextTensors& each, Partition how, double part,
+                                 std::int64_t samples) {
+  const auto cut = [&](Bytes bytes) {
+    if (how == Partition::batch) return bytes * samples_of(samples, part);
+    return how == Partition::whole ? bytes * samples : rounded_up(bytes * samples, part);
+  };
+  return {cut(each.queries), cut(each.keys_values), cut(each.output)};
+}
+
+Seconds ReplicaTimes::slowest_core(OpId id, Partition how, std::span<const DeviceId> replica,
+                                   std::int64_t samples) const {
+  Seconds out;
+  std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
+  for (std::size_t d = 0; d < replica.size(); ++d) {
+    const double part = part_of(stage_, plan::Mesh(stage_).coordinate(d, plan::MeshDim::tensor));
+    if (!seen.insert({problem().cluster.devices()[replica[d].index()].type, part}).second) continue;
+    out = std::max(out, core_forward(problem(), id, problem().cluster.type(replica[d]), samples,
+                                     op_shard(problem().graph.op(id), how, part)));
+  }
+  return out;
+}
+
+/// What attention waits for of other tokens. Whole recomputation asks for them anew; that of a core does so
+/// round a ring, while gathered ones are there for its gradients, and traded ones are saved.
+OpTime ReplicaTimes::context_time(const Part& part, std::span<const DeviceId> replica,
+                                  std::int64_t samples) const {
+  constexpr double kBackward = 2;  // a gradient for each of a product's factors
+  OpTime out;
+  for (const OpId id : part.operators) {
+    if (!graph::has_core(problem().graph.op(id))) continue;
+    const Partition how = partition_of(how_, id);
+    const Seconds core = slowest_core(id, how, replica, samples);
+    const auto tensors = layout::context_tensors(whole_.graph.op(id), whole_.graph.element_bytes());
+    OpTime time = context_->time(of_member(tensors, how, largest_part(stage_), samples), core,
+                                 core * kBackward, launch_of(replica));
+    const bool ring = stage_.context_exchange == plan::ContextExchange::ring;
+    if (contains(again_.whole, id) || (ring && contains(again_.core, id))) time.recompute = time.forward;
+    add(out, time);
+  }
+  return out;
+}
+
 std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t samples) {
   const auto group = plan::Mesh(stage_).replica(replica);
   Alike alike{{}, samples};
-  for (const DeviceId d : group) alike.first.push_back(problem_.cluster.devices()[d.index()].type);
+  for (const DeviceId d : group) alike.first.push_back(problem().cluster.devices()[d.index()].type);
   const auto [known, fresh] = computed_.try_emplace(std::move(alike));
   if (fresh)
     for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
-  const bool alone = stage_.tensor_parallel == 1;
   std::vector<StageTime> out = known->second;
-  Seconds launch;  // of the slowest host
-  for (const DeviceId d : group) launch = std::max(launch, problem_.cluster.type(d).runtime.one_kernel());
-  const auto& collectives = collective_times(
-      {alone ? GroupTimes(problem_.cluster, {}, false) : GroupTimes(problem_.cluster, group, all_to_alls_),
-       samples, launch});
-  for (std::size_t p = 0; p < out.size(); ++p) {
-    out[p].collectives = collectives[p];
+  add_group_collectives(group, samples, out);
+  for (std::size_t p = 0; p < out.size(); ++p)
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
-  }
   return out;
 }
 
@@ -329,11 +349,13 @@ Bytes divided_statistics(const graph::OpGraph& graph, const plan::Stage& stage,
   return all - again + most;
 }
 
-StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member) {
+StageLoad stage_load(const Problem& given, const plan::Stage& stage, std::size_t member) {
+  const LocalProblem local(given, stage);
+  const Problem& problem = local.get();
   StageLoad load = stage_load(problem, stage.operators);
   const bool in_parts = stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
   const auto travelling = [&](const auto& weights_of_one) {
-    if (stage.zero < 2) return;
+    if (!plan::replica_placement(stage).shards_gradients()) return;
     for (const auto& layer : plan::segments(problem.graph, stage.operators, plan::kRecomputeLayers)) {
       Bytes sum;
       for (const OpId id : layer) sum += weights_of_one(id);
@@ -405,96 +427,11 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
   return stage_load(problem, stage, most);
 }
 
-Zero zero_of(const plan::Stage& stage) {
-  return {stage.zero, stage.replicas()};
-}
-
-namespace {
-
-/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
-/// devices of a group before that, or all devices.
-struct SummedWeights {
-  Bytes by_replica, in_group, by_all;
-};
-SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
-                             std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
-  SummedWeights out;
-  for (const OpId id : operators) {
-    const Partition divided = partition_of(how, id);
-    const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
-    (divided == Partition::batch ? out.by_all : out.by_replica) += weights;
-    if (divided == Partition::sequence) out.in_group += weights;
-  }
-  return out;
-}
-
-/// `gathers_later`: with ZeRO 1 and 2, without the new weights.
-std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     const SummedWeights& weights, bool all_gathers_later) {
-  const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
-  std::vector<Reduction> out;
-  if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
-    out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
-  if (const Bytes own = weights.by_replica; own > Bytes(0) && stage.replicas() > 1 && stage.zero < 3) {
-    if (stage.zero == 0)
-      out.push_back({replica_groups(stage), gradients(own), false});
-    else if (stage.zero == 1 && all_gathers_later)  // scattered, which takes as long as to gather
-      out.push_back({replica_groups(stage), gradients(own), true});
-    else if (stage.zero == 1)
-      out.push_back({replica_groups(stage), Bytes((gradients(own).value() + own.value() + 1) / 2), false});
-    else if (!all_gathers_later)
-      out.push_back({replica_groups(stage), own, true});
-  }
-  if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
-    out.push_back({{stage.devices}, gradients(weights.by_all), false});
-  return out;
-}
-
-std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& stage) {
-  if (stage.tensor_parallel == 1) return {};
-  return partitions(stage, layout::infer(problem.graph, stage));
-}
-
-}  // namespace
-
-std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
-                                  std::span<const OpId> operators) {
-  const auto how = divided(problem, stage);
-  return reductions_of(problem, stage, summed_weights(problem, stage, operators, how), false);
-}
-
-std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
-                                               const OperatorSets& sets) {
-  const auto how = divided(problem, stage);
-  const bool apart = sets.size() > 1 && stage.replicas() > 1 && (stage.zero == 1 || stage.zero == 2);
-  std::vector<std::vector<Reduction>> out;
-  Bytes updated;
-  for (const auto& operators : sets) {
-    const SummedWeights weights = summed_weights(problem, stage, operators, how);
-    out.push_back(reductions_of(problem, stage, weights, apart));
-    updated += weights.by_replica;
-  }
-  if (apart && updated > Bytes(0)) out.back().push_back({replica_groups(stage), updated, true});
-  return out;
-}
-
-Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
-  return ReductionTimes(cluster).time(reduction);
-}
-
-Seconds ReductionTimes::time(const Reduction& reduction) {
-  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
-  if (fresh)
-    known->second = reduction.all_gather ? all_gather(cluster_, reduction.groups)
-                                         : all_reduce(cluster_, reduction.groups);
-  return known->second.time(reduction.bytes);
-}
-
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                   const cluster::DeviceType& device) {
-  const std::int64_t weights = stage_load(problem, stage, member).parameters.value();
-  const std::int64_t own = stage.zero == 0 ? weights : (weights + stage.replicas() - 1) / stage.replicas();
-  return update_time(problem, Bytes(own), device);
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const Bytes weights = stage_load(problem, stage, member).parameters;
+  return update_time(problem, placement.held(weights, placement.state), device);
 }
 
 }  // namespace penstock::cost

@@ -60,25 +60,23 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs, std::s
 
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
-                                std::optional<std::int64_t> whole, Zero zero) {
-  const auto shared = [&](Bytes bytes, int from) {
-    return zero.stage < from ? bytes : Bytes((bytes.value() + zero.replicas - 1) / zero.replicas);
-  };
+                                std::optional<std::int64_t> whole, const plan::ReplicaPlacement& placement) {
   plan::MemoryByKind memory{};
-  at(memory, MemoryKind::weights) = shared(load.parameters * rule.weight_copies + load.frozen, 3);
+  at(memory, MemoryKind::weights) = placement.held(load.parameters, placement.weights) * rule.weight_copies +
+                                    placement.held(load.frozen, placement.weights);
   at(memory, MemoryKind::gradients) =
-      training.held_gradients(shared(load.parameters, 2)) * rule.gradient_copies;
+      training.held_gradients(placement.held(load.parameters, placement.gradients)) * rule.gradient_copies;
   if (rule.optimizer_state)
-    at(memory, MemoryKind::optimizer) = training.optimizer_state(shared(load.parameters, 1));
+    at(memory, MemoryKind::optimizer) =
+        training.optimizer_state(placement.held(load.parameters, placement.state));
   at(memory, MemoryKind::activations) =
       (load.activations * whole.value_or(in_flight) + (load.saved + load.inputs) * in_flight) *
           (rule.activation_copies * samples) +
       load.statistics * (rule.activation_copies * whole.value_or(in_flight));
   if (rule.transient) {
-    const int stage = zero.replicas > 1 ? zero.stage : 0;
-    at(memory, MemoryKind::workspace) = load.workspace.at(samples) +
-                                        (stage >= 2 ? load.largest - load.fresh : Bytes(0)) +
-                                        load.largest * (stage >= 3 ? 2 : 0);
+    at(memory, MemoryKind::workspace) =
+        load.workspace.at(samples) + (placement.shards_gradients() ? load.largest - load.fresh : Bytes(0)) +
+        load.largest * (placement.shards_weights() ? 2 : 0);
     at(memory, MemoryKind::buffers) = (load.inputs + load.outputs * 2) * samples;
   }
   return memory;

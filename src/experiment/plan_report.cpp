@@ -41,7 +41,9 @@ std::string device_ranges(const std::vector<core::DeviceId>& devices) {
 /// What they share: ", by tokens, ZeRO 1".
 std::string shared_by(const plan::Stage& stage) {
   return (stage.sequence_parallel ? ", by tokens" : "") +
-         (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero));
+         (stage.context_parallel == 1 ? "" : fmt::format(", CP{}", stage.context_parallel)) +
+         (stage.zero == 0 ? "" : fmt::format(", ZeRO {}", stage.zero)) +
+         (stage.zero_over == 0 ? "" : fmt::format(" over {}", stage.zero_over));
 }
 
 /// "0 1 | 2 3, ZeRO 1": replicas of two devices each, which share optimizer state. Of many devices ranges.
@@ -171,7 +173,9 @@ nlohmann::ordered_json stage_json(const graph::OpGraph& graph, const plan::Stage
   out["recompute"] = plan::written(stage.recompute);
   out["tensor_parallel"] = stage.tensor_parallel;
   out["sequence_parallel"] = stage.sequence_parallel;
+  if (stage.context_parallel > 1) out["context_parallel"] = stage.context_parallel;
   out["zero"] = stage.zero;
+  if (stage.zero_over > 0) out["zero_over"] = stage.zero_over;
   for (std::size_t k = 0; k < plan::kMemoryKinds; ++k)
     out["memory_bytes"][std::string(name(static_cast<MemoryKind>(k)))] = memory[k].value();
   for (core::OpId op : stage.operators) out["operators"].push_back(graph.op(op).name);

@@ -15,9 +15,16 @@ namespace penstock::frameworks {
 namespace {
 
 using Of = plan::Recomputation::Of;
+using Exchange = plan::ContextExchange;
 
 const std::vector<std::string_view> kTorchSchedules = {
     "1f1b", "interleaved_1f1b", "gpipe", "looped_bfs", "interleaved_zb", "zbv", "dualpipev"};
+
+std::string exchanges(const std::vector<plan::ContextExchange>& known) {
+  std::vector<std::string_view> names;
+  for (const plan::ContextExchange each : known) names.push_back(plan::name(each));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 bool in_a_loop(const LayerPlan& layers) {
   for (std::size_t s = 0; s < layers.rank_of_stage.size(); ++s)
@@ -35,6 +42,7 @@ class Check {
   std::vector<std::string> refusals(bool with_order) {
     check_model();
     check_degrees();
+    check_sharding();
     check_recomputation();
     check_precision();
     check_schedule(with_order);
@@ -57,7 +65,25 @@ class Check {
                          layers_.tensor_parallel));
     if (layers_.sequence_parallel && !can_.sequence_parallel)
       refuse("does not divide tokens in its pipelines: the plan has sequence parallelism");
-    if (layers_.data_parallel > 1 && std::ranges::count(can_.zero, layers_.zero) == 0)
+    if (layers_.context_parallel > 1 && std::ranges::count(can_.context, layers_.context_exchange) == 0)
+      refuse(can_.context.empty()
+                 ? fmt::format("does not divide the tokens of a sample in its pipelines: the plan has CP{}",
+                               layers_.context_parallel)
+                 : fmt::format("has context parallelism by {}, not by {}", exchanges(can_.context),
+                               plan::name(layers_.context_exchange)));
+  }
+
+  /// FSDP's groups are whole replicas.
+  void check_sharding() {
+    if (layers_.context_parallel > 1 && layers_.zero == 0 && !can_.context_with_copies)
+      refuse("shards weights over context groups: the plan has CP without ZeRO");
+    if (layers_.zero_over > 0 && !can_.hybrid)
+      refuse(fmt::format("shares state among all replicas: the plan among {} devices", layers_.zero_over));
+    if (layers_.zero_over % layers_.context_parallel != 0)
+      refuse(fmt::format("shares state among whole context groups: {} devices are none of CP{}",
+                         layers_.zero_over, layers_.context_parallel));
+    if (layers_.data_parallel * layers_.context_parallel > 1 &&
+        std::ranges::count(can_.zero, layers_.zero) == 0)
       refuse(fmt::format("shares state of replicas in pipelines as ZeRO {}, not ZeRO {}",
                          fmt::join(can_.zero, " or "), layers_.zero));
   }
@@ -123,6 +149,9 @@ const std::vector<Framework>& catalogue() {
        "NVIDIA/Megatron-LM, megatron/training/arguments.py and "
        "megatron/core/transformer/pipeline_parallel_layer_layout.py",
        {.zero = {0, 1},
+        .context = {Exchange::ring, Exchange::all_gather, Exchange::ulysses},
+        .context_with_copies = true,
+        .hybrid = true,
         .schedules = {"1f1b", "interleaved_1f1b"},
         .precisions = {"fp32", "mixed_bf16", "mixed_fp16"}},
        {},
@@ -132,6 +161,8 @@ const std::vector<Framework>& catalogue() {
        "sections of a job config (TOML)",
        "pytorch/torchtitan, torchtitan/config and torchtitan/distributed/pipeline_parallel.py",
        {.zero = {0, 2, 3},
+        .context = {Exchange::ring, Exchange::all_gather},
+        .hybrid = true,
         .recompute_core = false,
         .recompute_first = false,
         .schedules = kTorchSchedules,
@@ -158,6 +189,8 @@ const std::vector<Framework>& catalogue() {
        "NVIDIA-NeMo/Automodel, components/distributed/pipelining; guide Pipeline Parallelism with "
        "AutoPipeline",
        {.zero = {3},
+        .context = {Exchange::all_gather},
+        .hybrid = true,
         .recompute_core = false,
         .recompute_first = false,
         .schedules = kTorchSchedules,

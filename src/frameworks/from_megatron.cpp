@@ -23,7 +23,7 @@ constexpr Foreign kForeign[] = {
     {"num_experts", "", "experts"},
     {"num_moe_experts", "", "experts"},
     {"expert_model_parallel_size", "1", "experts"},
-    {"context_parallel_size", "1", "context parallelism"},
+    {"hierarchical_context_parallel_sizes", "", "context parallelism in two ways at once"},
     {"multi_latent_attention", "false", "latent attention"},
     {"mtp_num_layers", "0", "multi-token prediction"},
     {"fp8_format", "", "8-bit numbers"},
@@ -95,16 +95,34 @@ void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, P
 }
 
 struct Degrees {
-  std::int64_t tensor, ranks, data;
+  std::int64_t tensor, context, ranks, data;
 };
 
 Degrees read_degrees(MegatronArguments& args, std::int64_t devices) {
-  Degrees out{args.count("tensor_model_parallel_size", 1), args.count("pipeline_model_parallel_size", 1), 1};
-  if (out.tensor > devices || out.ranks > devices || devices % (out.tensor * out.ranks) != 0)
-    args.fail("pipeline_model_parallel_size",
-              fmt::format("{} devices are not replicas of TP{} x PP{}", devices, out.tensor, out.ranks));
-  out.data = devices / (out.tensor * out.ranks);
+  Degrees out{args.count("tensor_model_parallel_size", 1), args.count("context_parallel_size", 1),
+              args.count("pipeline_model_parallel_size", 1), 1};
+  const bool few = out.tensor > devices || out.context > devices || out.ranks > devices;
+  if (few || devices % (out.tensor * out.context * out.ranks) != 0)
+    args.fail(out.context > 1 ? "context_parallel_size" : "pipeline_model_parallel_size",
+              fmt::format("{} devices are not replicas of TP{}{} x PP{}", devices, out.tensor,
+                          out.context > 1 ? fmt::format(" x CP{}", out.context) : "", out.ranks));
+  out.data = devices / (out.tensor * out.context * out.ranks);
   return out;
+}
+
+plan::ContextExchange read_exchange(MegatronArguments& args) {
+  const std::string way = args.word("cp_comm_type", {"p2p", "allgather", "all_gather", "a2a"}, "p2p");
+  if (way == "a2a") return plan::ContextExchange::ulysses;
+  return way == "p2p" ? plan::ContextExchange::ring : plan::ContextExchange::all_gather;
+}
+
+/// Instances of the distributed optimizer, each of as many devices with equal weights; 0: one of all.
+std::int64_t read_zero_over(MegatronArguments& args, std::int64_t replicas) {
+  const std::int64_t instances = args.count("num_distributed_optimizer_instances", 1);
+  if (replicas % instances != 0)
+    args.fail("num_distributed_optimizer_instances",
+              fmt::format("{} devices with equal weights are not {} instances", replicas, instances));
+  return instances == 1 ? 0 : replicas / instances;
 }
 
 }  // namespace
@@ -116,7 +134,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   const Degrees degrees = read_degrees(args, devices);
   Plan plan;
   plan.model = read_megatron_model(args, degrees.tensor, given);
-  plan.training = read_training(args, degrees.data);
+  plan.training = read_training(args, degrees.data * degrees.context);
   if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
   plan.cluster = cluster;
   plan.planner = "Megatron-LM";
@@ -126,7 +144,10 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";
   deal(graph, stages, plan);
   const plan::Recomputation recompute = read_recomputation(args);
-  const std::int64_t micro_batch = args.count("micro_batch_size"), size = degrees.tensor * degrees.data;
+  const std::int64_t micro_batch = args.count("micro_batch_size"),
+                     size = degrees.tensor * degrees.context * degrees.data;
+  const plan::ContextExchange exchange = read_exchange(args);
+  const std::int64_t over = read_zero_over(args, degrees.context * degrees.data);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     plan::Stage& stage = plan.stages[s];
     const auto rank = static_cast<std::int64_t>(s) % degrees.ranks;
@@ -137,7 +158,10 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing
                           ? recompute
                           : plan::Recomputation{};
-    stage.zero = degrees.data > 1 && args.flag("use_distributed_optimizer") ? 1 : 0;
+    stage.context_parallel = static_cast<int>(degrees.context);
+    if (degrees.context > 1) stage.context_exchange = exchange;
+    stage.zero = stage.weight_replicas() > 1 && args.flag("use_distributed_optimizer") ? 1 : 0;
+    if (stage.zero > 0) stage.zero_over = over;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
   }
   return {std::move(plan), args.unread()};

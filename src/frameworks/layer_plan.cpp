@@ -100,16 +100,22 @@ class Reader {
 
   void read_degrees() {
     demand_same("tensor-parallel degree", [](const Stage& s) { return s.tensor_parallel; });
+    demand_same("context-parallel degree", [](const Stage& s) { return s.context_parallel; });
+    demand_same("exchange of keys and values", [](const Stage& s) { return plan::name(s.context_exchange); });
     demand_same("data-parallel degree", [](const Stage& s) { return s.replicas(); });
     demand_same("micro-batch", [](const Stage& s) { return s.micro_batch; });
     demand_same("ZeRO stage", [](const Stage& s) { return s.zero; });
+    demand_same("number of devices that ZeRO is over", [](const Stage& s) { return s.zero_over; });
     demand_same("recomputation", [](const Stage& s) { return plan::written(s.recompute); });
     demand_same("sequence parallelism", [](const Stage& s) { return s.sequence_parallel; });
     const Stage& first = plan_.stages.front();
     out_.tensor_parallel = first.tensor_parallel;
+    out_.context_parallel = first.context_parallel;
+    out_.context_exchange = first.context_exchange;
     out_.data_parallel = first.replicas();
     out_.sequence_parallel = first.sequence_parallel;
     out_.zero = first.zero;
+    out_.zero_over = first.zero_over;
     out_.recompute = first.recompute;
     out_.micro_batch = first.micro_batch / first.replicas();
     if (first.micro_batch % first.replicas() != 0)
@@ -131,9 +137,10 @@ class Reader {
                       graph_.op(stage.operators[i]).name, plan::name(rule[i]), plan::name(mine[i]));
   }
 
-  /// Ranks follow each other, then replicas, then the devices of a tensor-parallel group.
+  /// Ranks follow each other, then replicas, their context groups, then the devices of a tensor-parallel
+  /// group.
   void read_devices() {
-    const auto size = static_cast<std::size_t>(out_.tensor_parallel * out_.data_parallel);
+    const auto size = static_cast<std::size_t>(out_.devices() / out_.ranks);
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
       for (std::size_t i = 0; i < plan_.stages[s].devices.size(); ++i) {
         const std::size_t usual = static_cast<std::size_t>(out_.rank_of_stage[s]) * size + i;

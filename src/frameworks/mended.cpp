@@ -78,18 +78,20 @@ int zero_of(const Plan& plan, const Abilities& can) {
 
 struct CommonDegrees {
   std::size_t ranks;
-  std::int64_t tensor, data;
+  std::int64_t tensor, context, data;
 };
 
 std::optional<CommonDegrees> degrees_of(const Plan& plan, const Abilities& can) {
   const auto ranks = plan::rank_of_stage(plan);
-  CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1};
+  CommonDegrees out{static_cast<std::size_t>(1 + *std::ranges::max_element(ranks)), 1, 1, 1};
   if (plan.stages.size() % out.ranks != 0) return {};
   if (can.tensor_parallel) out.tensor = most_common(plan, [](const Stage& s) { return s.tensor_parallel; });
+  if (std::ranges::count(can.context, plan.stages.front().context_exchange) > 0)
+    out.context = most_common(plan, [](const Stage& s) { return s.context_parallel; });
   std::size_t devices = 0;  // of all ranks; stages of one rank share theirs
   for (const Stage& stage : plan.stages)
     for (const auto device : stage.devices) devices = std::max(devices, device.index() + 1);
-  const auto group = out.ranks * static_cast<std::size_t>(out.tensor);
+  const auto group = out.ranks * static_cast<std::size_t>(out.tensor * out.context);
   if (devices % group != 0) return {};
   out.data = static_cast<std::int64_t>(devices / group);
   return plan.training.mini_batch % out.data == 0 ? std::optional(out) : std::nullopt;
@@ -97,11 +99,14 @@ std::optional<CommonDegrees> degrees_of(const Plan& plan, const Abilities& can) 
 
 /// In the loop that interleaving takes: stage s on rank s modulo ranks.
 void deal_devices(Plan& plan, const CommonDegrees& degrees) {
-  const auto size = static_cast<std::size_t>(degrees.tensor * degrees.data);
+  const auto size = static_cast<std::size_t>(degrees.tensor * degrees.context * degrees.data);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     plan.stages[s].devices.clear();
     for (std::size_t i = 0; i < size; ++i) plan.stages[s].devices.emplace_back(s % degrees.ranks * size + i);
     plan.stages[s].tensor_parallel = static_cast<int>(degrees.tensor);
+    plan.stages[s].context_parallel = static_cast<int>(degrees.context);
+    plan.stages[s].context_exchange = plan.stages.front().context_exchange;
+    plan.stages[s].zero_over = 0;
   }
 }
 
@@ -143,7 +148,7 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const Plan& plan, const 
     stage.partition.clear();
     stage.shares.clear();
     stage.recompute = recomputation_of(plan, can);
-    stage.zero = degrees->data > 1 ? zero_of(plan, can) : 0;
+    stage.zero = stage.weight_replicas() > 1 ? zero_of(plan, can) : 0;
     stage.sequence_parallel = sequence;
   }
   out.training.compression = {};

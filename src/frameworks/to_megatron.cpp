@@ -98,12 +98,21 @@ void add_split(Arguments& out, const LayerPlan& layers) {
           counts.back());
 }
 
+/// As its --cp-comm-type says.
+std::string_view megatron_name(plan::ContextExchange exchange) {
+  constexpr std::string_view kNames[] = {"p2p", "allgather", "a2a"};
+  return kNames[static_cast<std::size_t>(exchange)];
+}
+
 void add_parallelism(Arguments& out, const Handover& handover) {
   const LayerPlan& layers = handover.layers;
   out.add("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", layers.tensor_parallel,
           layers.ranks);
   if (layers.ranks > 1 || layers.chunks > 1) add_split(out, layers);
   if (layers.sequence_parallel) out.add("--sequence-parallel");
+  if (layers.context_parallel > 1)
+    out.add("--context-parallel-size {}\n--cp-comm-type {}", layers.context_parallel,
+            megatron_name(layers.context_exchange));
   out.add("--micro-batch-size {}\n--global-batch-size {}", layers.micro_batch,
           handover.plan.training.mini_batch);
 }
@@ -125,8 +134,12 @@ void add_training(Arguments& out, const Handover& handover) {
   out.add("--optimizer {}", training.optimizer == plan::Optimizer::adam ? "adam" : "sgd");
   if (training.optimizer != plan::Optimizer::adam)
     out.add("--sgd-momentum {}", training.optimizer == plan::Optimizer::momentum ? "0.9" : "0");
-  if (handover.layers.zero > 0) out.add("--use-distributed-optimizer");
-  if (handover.layers.data_parallel == 1 || training.bucket.value() == 0) return;
+  const LayerPlan& layers = handover.layers;
+  if (layers.zero > 0) out.add("--use-distributed-optimizer");
+  if (layers.zero > 0 && layers.zero_over > 0)
+    out.add("--num-distributed-optimizer-instances {}",
+            layers.data_parallel * layers.context_parallel / layers.zero_over);
+  if (layers.data_parallel * layers.context_parallel == 1 || training.bucket.value() == 0) return;
   // Buckets count numbers, as they are sent.
   const auto number = static_cast<std::int64_t>(training.sent_per_weight() * handover.graph.element_bytes());
   out.add("--overlap-grad-reduce\n--ddp-bucket-size {}",
@@ -138,8 +151,7 @@ void add_training(Arguments& out, const Handover& handover) {
 std::string to_megatron(const Handover& handover) {
   Arguments out;
   const LayerPlan& layers = handover.layers;
-  out.add("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes",
-          layers.ranks * layers.tensor_parallel * layers.data_parallel);
+  out.add("# Arguments for Megatron-LM's pretrain_gpt.py, on {} processes", layers.devices());
   add_model(out, handover);
   add_parallelism(out, handover);
   add_recomputation(out, layers.recompute);

@@ -52,17 +52,31 @@ std::string split_points(const Handover& handover) {
   return out;
 }
 
+/// Replicas that shard, of the devices with equal weights that do.
+std::int64_t data_shards(const LayerPlan& layers) {
+  return layers.zero_over == 0 ? layers.data_parallel : layers.zero_over / layers.context_parallel;
+}
+
+/// What is usual is left out.
+std::string automodel_groups(const LayerPlan& layers) {
+  std::string out;
+  if (layers.context_parallel > 1) out += fmt::format("  cp_size: {}\n", layers.context_parallel);
+  if (const std::int64_t copies = layers.data_parallel / data_shards(layers); copies > 1)
+    out += fmt::format("  dp_replicate_size: {}\n", copies);
+  return out;
+}
+
 }  // namespace
 
 std::string to_torchtitan(const Handover& handover) {
   const LayerPlan& layers = handover.layers;
   const auto precision = precision_of(handover.graph, handover.plan);
-  const bool sharded = layers.data_parallel > 1 && layers.zero > 0;
+  const bool sharded = layers.data_parallel * layers.context_parallel > 1 && layers.zero > 0;
+  const std::int64_t shards = sharded ? data_shards(layers) : 1;
   std::string out = fmt::format(
       "# Sections of a torchtitan job config, for {} processes\n[training]\nlocal_batch_size = "
       "{}\nglobal_batch_size = {}\n",
-      layers.ranks * layers.tensor_parallel * layers.data_parallel, samples_per_replica(handover),
-      handover.plan.training.mini_batch);
+      layers.devices(), samples_per_replica(handover), handover.plan.training.mini_batch);
   auto p = all_parameters(handover.plan.model);
   out += fmt::format(
       "seq_len = {}\ndtype = \"{}\"\nmixed_precision_param = \"{}\"\nmixed_precision_reduce = \"{}\"\n",
@@ -70,7 +84,12 @@ std::string to_torchtitan(const Handover& handover) {
   out += fmt::format(
       "\n[parallelism]\ndata_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\n"
       "tensor_parallel_degree = {}\n",
-      sharded ? 1 : layers.data_parallel, sharded ? layers.data_parallel : 1, layers.tensor_parallel);
+      layers.data_parallel / shards, shards, layers.tensor_parallel);
+  if (layers.context_parallel > 1)
+    out += fmt::format("context_parallel_degree = {}\ncontext_parallel_rotate_method = \"{}\"\n",
+                       layers.context_parallel,
+                       layers.context_exchange == plan::ContextExchange::ring ? "alltoall" : "allgather");
+
   if (layers.tensor_parallel > 1)
     out += fmt::format("enable_sequence_parallel = {}\n", layers.sequence_parallel);
   if (sharded)
@@ -94,9 +113,9 @@ std::string to_automodel(const Handover& handover) {
   std::string out = fmt::format(
       "# Sections of a NeMo AutoModel recipe, for {} processes\nstep_scheduler:\n  global_batch_size: {}\n"
       "  local_batch_size: {}\ndistributed:\n  strategy: fsdp2\n  dp_size: {}\n  tp_size: {}\n  pp_size: {}\n"
-      "  sequence_parallel: {}\n  activation_checkpointing: {}\n",
-      layers.ranks * layers.tensor_parallel * layers.data_parallel, handover.plan.training.mini_batch,
-      samples_per_replica(handover), layers.data_parallel, layers.tensor_parallel, layers.ranks,
+      "{}  sequence_parallel: {}\n  activation_checkpointing: {}\n",
+      layers.devices(), handover.plan.training.mini_batch, samples_per_replica(handover),
+      layers.data_parallel, layers.tensor_parallel, layers.ranks, automodel_groups(layers),
       layers.sequence_parallel, bool(layers.recompute));
   if (layers.ends.size() == 1) return out;
   const bool named = handover.csv.empty();
@@ -116,8 +135,7 @@ std::string to_pytorch(const Handover& handover) {
       "from torch.distributed.pipelining import SplitPoint\n\n"
       "mesh = init_device_mesh(\"cuda\", ({}, {}, {}), mesh_dim_names=(\"pp\", \"dp\", \"tp\"))\n"
       "split_spec = {{\n{}}}\n",
-      layers.ranks * layers.tensor_parallel * layers.data_parallel, layers.ranks, layers.data_parallel,
-      layers.tensor_parallel, split_points(handover));
+      layers.devices(), layers.ranks, layers.data_parallel, layers.tensor_parallel, split_points(handover));
   out += "ranks_of_stages = [";
   for (std::size_t s = 0; s < layers.rank_of_stage.size(); ++s)
     out += fmt::format("{}{}", s == 0 ? "" : ", ", layers.rank_of_stage[s]);

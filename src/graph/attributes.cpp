@@ -58,6 +58,7 @@ void visit_extents(Visitor& visit, A& a) {
   visit("partial", a.partial);
   visit("qkv_bias", a.qkv_bias);
   visit("qk_norm", a.qk_norm);
+  visit("own_keys", a.own_keys);
 }
 
 template <class Visitor, Is<Embedding> A>

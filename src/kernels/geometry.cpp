@@ -118,6 +118,7 @@ Attention attention(const Operator& op) {
   refuse(op, "rotary", a.rotary);
   refuse(op, "qkv_bias", a.qkv_bias);
   refuse(op, "qk_norm", a.qk_norm);
+  refuse(op, "own_keys", a.own_keys != 0);
   refuse(op, "kv_heads", a.shared_width() != a.inner_width());
   check(op, {{"queries", a.queries},
              {"keys", a.keys},

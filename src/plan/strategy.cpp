@@ -35,6 +35,7 @@ std::string degree_words(const Strategy& s) {
   add("DP", s.data_parallel);
   add("TP", s.tensor_parallel);
   if (s.sequence_parallel) out += "+SP";
+  add("CP", s.context_parallel);
   return out.empty() ? "PP1" : out;
 }
 
@@ -85,7 +86,9 @@ Strategy strategy(const Plan& plan, int depth) {
           extent(plan, [](const Stage& stage) { return stage.replicas(); }),
           extent(plan, [](const Stage& stage) { return stage.tensor_parallel; }),
           std::ranges::any_of(plan.stages, &Stage::sequence_parallel),
+          extent(plan, [](const Stage& stage) { return stage.context_parallel; }),
           extent(plan, [](const Stage& stage) { return stage.zero; }),
+          extent(plan, [](const Stage& stage) { return stage.zero_over; }),
           extent(plan, [&](const Stage& stage) { return samples_per_device(plan, stage); }),
           extent(plan, [](const Stage& stage) { return stage.k; }),
           std::count_if(plan.stages.begin(), plan.stages.end(),
@@ -97,6 +100,7 @@ Strategy strategy(const Plan& plan, int depth) {
 std::string in_words(const Strategy& s) {
   std::string out = fmt::format("{}, {}, mb {}", degree_words(s), schedule_words(s), text(s.micro_batch));
   if (s.zero.most > 0) out += ", ZeRO " + text(s.zero);
+  if (s.zero_over.most > 0) out += " over " + text(s.zero_over);
   if (s.recomputing > 0)
     out += fmt::format(", recompute {}{}{}/{}", s.recomputed, s.recomputed.empty() ? "" : " ", s.recomputing,
                        s.stages);

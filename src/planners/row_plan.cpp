@@ -37,6 +37,7 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
     stage.k = row.k;
     if (plan::applies(problem.graph, stage.operators, row.recompute)) stage.recompute = row.recompute;
     stage.tensor_parallel = row.tensor_parallel;
+    stage.context_parallel = row.context_parallel;
     stage.sequence_parallel = row.sequence_parallel;
     stage.zero = row.zero;
     if (s > 0) stage.after = {core::StageId(s - 1)};
@@ -122,7 +123,7 @@ std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
     next.sequence_parallel = true;
     out.push_back(next);
   }
-  if (row.replicas > 1) {
+  if (row.replicas * row.context_parallel > 1) {
     next.zero = 1;
     out.push_back(next);
   }

@@ -21,14 +21,17 @@ struct EvenRow {
   int k = 1;
   std::string schedule = "1f1b";
   plan::Recomputation recompute{};  ///< in all stages; of layers: in those that have some
-  int tensor_parallel = 1;          ///< devices of a replica
+  int tensor_parallel = 1;          ///< devices of a tensor-parallel group
   int zero = 0;                     ///< ZeRO stage, in all stages
   /// Where it does not fit, tensor-parallel groups divide tokens too; where that does not either, replicas
   /// share optimizer state (ZeRO 1), and then stages recompute attention's cores besides, or layer by layer.
   bool thrift_at_need = false;
   bool sequence_parallel = false;  ///< in all stages
+  int context_parallel = 1;        ///< groups of a replica, round a ring
 
-  int devices() const { return replicas * tensor_parallel; }  ///< of a rank; divides the cluster
+  int devices() const {
+    return replicas * tensor_parallel * context_parallel;
+  }  ///< of a rank; divides the cluster
 };
 /// `ends`: one past the last unit of each stage.
 plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row,

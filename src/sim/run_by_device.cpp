@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "penstock/plan/mesh.hpp"
+#include "penstock/plan/replica_placement.hpp"
 #include "tasks/prepare.hpp"
 
 namespace penstock::sim {
@@ -24,8 +25,9 @@ Picoseconds collective_time(const cost::OpTime& time, TaskKind kind) {
 }
 
 bool has_collectives(const plan::Plan& plan) {
-  return std::any_of(plan.stages.begin(), plan.stages.end(),
-                     [](const plan::Stage& stage) { return stage.tensor_parallel > 1 || stage.zero > 1; });
+  return std::any_of(plan.stages.begin(), plan.stages.end(), [](const plan::Stage& stage) {
+    return stage.replica_size() > 1 || plan::replica_placement(stage).shards_gradients();
+  });
 }
 
 /// [stage][device]

@@ -109,7 +109,7 @@ TEST_CASE("ZeRO shares optimizer state, then gradients, then weights") {
   const auto memory = [&](int zero) {
     s.zero = zero;
     return cost::stage_memory(cost::stage_load(problem, s), {}, {.optimizer = plan::Optimizer::adam}, 1, 0,
-                              {}, cost::zero_of(s));
+                              {}, plan::replica_placement(s));
   };
   using plan::MemoryKind;
   // 8 kB of weights, as much of gradients, twice that of Adam's state, over four replicas; two tensors of 1
@@ -285,4 +285,31 @@ TEST_CASE("by tokens, what enters stays in parts where only such operators read 
   CHECK(cost::stage_load(problem, s).outputs * 4 == left);
   s.operators.erase(s.operators.begin());  // without the norm: attention reads what it made, whole
   CHECK(cost::stage_load(problem, s).inputs > whole);
+}
+
+TEST_CASE("hybrid sharding: halves in pairs, whose parts are all-reduced across pairs") {
+  const auto g = matrices(2);
+  const auto cluster = support::tiny_cluster(4);
+  const auto costs = support::FixedCosts::uniform(2, 1.0, 2.0);
+  const cost::Problem problem{g, cluster, costs, {4}};
+  auto s = stage(0, 1, 4, 1);
+  s.zero = 3;
+  s.zero_over = 2;
+  const auto memory =
+      cost::stage_memory(cost::stage_load(problem, s), {}, {}, 1, 0, {}, plan::replica_placement(s));
+  CHECK(at(memory, plan::MemoryKind::weights) == Bytes(4000));  // half of 8 kB
+  // A pass gathers two operators of 4 kB in pairs: half of each comes over a cable of 1 GB/s.
+  CHECK(cost::stage_time(problem, s, 1).collectives.forward.value() == support::near(2 * 2e-6));
+  // After the mini-batch the halves of 8 kB are summed by pairs of devices that have the same: two steps of 2
+  // kB.
+  const auto sums = cost::reductions(problem, s, s.operators);
+  REQUIRE(sums.size() == 1);
+  CHECK(sums[0].groups ==
+        std::vector<std::vector<DeviceId>>{{DeviceId(0), DeviceId(2)}, {DeviceId(1), DeviceId(3)}});
+  CHECK(cost::time(cluster, sums[0]).value() == support::near(4e-6));
+  // With ZeRO 1 the gradients are scattered and the weights gathered in pairs, 2 x 4 us, besides.
+  s.zero = 1;
+  double sum = 0;
+  for (const auto& r : cost::reductions(problem, s, s.operators)) sum += cost::time(cluster, r).value();
+  CHECK(sum == support::near(12e-6));
 }

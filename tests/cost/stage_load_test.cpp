@@ -10,6 +10,18 @@ using core::Bytes;
 using core::OpId;
 using plan::MemoryKind;
 
+namespace {
+
+/// Over three replicas.
+plan::ReplicaPlacement sharded(int zero) {
+  plan::Stage stage;
+  for (std::size_t d = 0; d < 3; ++d) stage.devices.emplace_back(d);
+  stage.zero = zero;
+  return plan::replica_placement(stage);
+}
+
+}  // namespace
+
 TEST_CASE("a stage's load counts each tensor once") {
   //   a -> b -> d      stage {b, d}: a enters once though b and d both read it; d leaves to e.
   //   a -> d -> e
@@ -59,7 +71,7 @@ TEST_CASE(
   CHECK(at(whole, MemoryKind::weights) == Bytes(100));
   CHECK(at(whole, MemoryKind::gradients) == Bytes(200));
   CHECK(at(whole, MemoryKind::optimizer) == Bytes(600));
-  const auto shared = cost::stage_memory(load, {}, training, 1, 1, {}, {2, 3});
+  const auto shared = cost::stage_memory(load, {}, training, 1, 1, {}, sharded(2));
   CHECK(at(shared, MemoryKind::gradients) == Bytes(68));  // of 17 numbers
   CHECK(at(shared, MemoryKind::optimizer) == Bytes(204));
 }
@@ -76,7 +88,7 @@ TEST_CASE(
   load.parameters = Bytes(100);
   const auto held = [&](int stage) {
     const auto memory =
-        cost::stage_memory(load, {}, {.optimizer = plan::Optimizer::adam}, 1, 1, {}, {stage, 3});
+        cost::stage_memory(load, {}, {.optimizer = plan::Optimizer::adam}, 1, 1, {}, sharded(stage));
     return std::vector{at(memory, MemoryKind::weights), at(memory, MemoryKind::gradients),
                        at(memory, MemoryKind::optimizer)};
   };

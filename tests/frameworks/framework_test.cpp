@@ -208,6 +208,44 @@ TEST_CASE("branches are refused, and no plan is near") {
   CHECK_FALSE(nearest(megatron, graph, plan));
 }
 
+/// Two replicas of two context groups on each of two ranks.
+plan::Plan by_tokens(int zero, std::int64_t over, plan::ContextExchange exchange) {
+  auto plan = llama8().plan({4, 9}, 2, 1, 4);
+  for (auto& stage : plan.stages) {
+    stage.context_parallel = 2;
+    stage.context_exchange = exchange;
+    stage.zero = zero;
+    stage.zero_over = over;
+  }
+  return plan;
+}
+
+TEST_CASE("context parallelism in each framework's words, or refused") {
+  using Exchange = plan::ContextExchange;
+  const auto megatron = to("megatron", llama8(), by_tokens(1, 2, Exchange::ulysses));
+  CHECK(says(megatron, "on 8 processes\n"));
+  CHECK(says(megatron, "--context-parallel-size 2\n--cp-comm-type a2a\n"));
+  CHECK(says(megatron, "--use-distributed-optimizer\n--num-distributed-optimizer-instances 2\n"));
+  const auto titan = to("torchtitan", llama8(), by_tokens(3, 0, Exchange::ring));
+  CHECK(says(titan, "for 8 processes\n"));
+  CHECK(says(titan, "data_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 2\n"));
+  CHECK(says(titan, "context_parallel_degree = 2\ncontext_parallel_rotate_method = \"alltoall\"\n"));
+  // Two devices with a half each are one replica's context group.
+  CHECK(says(to("torchtitan", llama8(), by_tokens(3, 2, Exchange::all_gather)),
+             "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 1\n"));
+  CHECK(says(to("automodel", llama8(), by_tokens(3, 2, Exchange::all_gather)),
+             "  dp_size: 2\n  tp_size: 1\n  pp_size: 2\n  cp_size: 2\n  dp_replicate_size: 2\n"));
+  CHECK(to("automodel", llama8(), by_tokens(3, 0, Exchange::ring)) ==
+        "NeMo AutoModel has context parallelism by all_gather, not by ring");
+  CHECK(to("torchtitan", llama8(), by_tokens(0, 0, Exchange::ring)) ==
+        "torchtitan shards weights over context groups: the plan has CP without ZeRO");
+  CHECK(to("deepspeed", llama8(), by_tokens(1, 0, Exchange::ring)) ==
+        "DeepSpeed does not divide the tokens of a sample in its pipelines: the plan has CP2");
+  CHECK(says(to("pytorch", llama8(), by_tokens(1, 0, Exchange::ring)), "the plan has CP2"));
+  auto three = by_tokens(1, 3, Exchange::ring);
+  CHECK(says(to("megatron", llama8(), three), "3 devices are none of CP2"));
+}
+
 TEST_CASE("torchtitan: modules of every stage, shards, and the schedule by name or as a file") {
   auto plan = llama8().plan({2, 4, 6, 9}, 2, 2, 2);
   for (auto& stage : plan.stages)

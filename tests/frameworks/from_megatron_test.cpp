@@ -79,6 +79,23 @@ TEST_CASE("a launch script: arrays, variables, comments, quotes, and arguments o
   CHECK(run.unread == std::vector<std::string>{"lr", "nproc_per_node"});
 }
 
+TEST_CASE("context groups and instances of the distributed optimizer are read") {
+  const std::string two =
+      kModel + " --context-parallel-size 2 --cp-comm-type allgather --use-distributed-optimizer";
+  const MegatronRun run = read(two + " --num-distributed-optimizer-instances 2", 8);
+  for (const auto& stage : run.plan.stages) {
+    CHECK(stage.context_parallel == 2);
+    CHECK(stage.context_exchange == plan::ContextExchange::all_gather);
+    CHECK(stage.replicas() == 4);
+    CHECK(stage.zero == 1);
+    CHECK(stage.zero_over == 4);  // of eight with equal weights
+  }
+  CHECK(run.unread.empty());
+  CHECK(read(two, 2).plan.stages.front().zero == 1);  // two groups of one replica share
+  CHECK(refusal(two + " --num-distributed-optimizer-instances 3").find("are not 3 instances") !=
+        std::string::npos);
+}
+
 TEST_CASE("a YAML file gives the same names, as deep as it likes") {
   const MegatronRun run = read(
       "model:\n  num_layers: 8\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 32\n"
@@ -160,7 +177,8 @@ TEST_CASE("a plan that was handed over comes back") {
 TEST_CASE(
     "what would be another computation, and what does not divide, is refused by file, line and argument") {
   CHECK(refusal(kModel + "--num-experts 8") == "train.sh:2: num_experts: experts: no plan states this");
-  CHECK(refusal(kModel + "--context-parallel-size 2").find("context parallelism") != std::string::npos);
+  CHECK(refusal(kModel + "--context-parallel-size 3").find("are not replicas of TP1 x CP3 x PP1") !=
+        std::string::npos);
   CHECK(refusal(kModel + "--context-parallel-size 1") == "taken");
   CHECK(refusal(kModel + "--swiglu").find("no family of the zoo mixes these") != std::string::npos);
   CHECK(refusal(kModel + "--pipeline-model-parallel-size 3") ==

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/cost/analytic.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
@@ -142,6 +144,31 @@ Comparison compare(std::uint64_t first, std::uint64_t last, bool by_simulation) 
 }
 
 }  // namespace
+
+TEST_CASE("megatron divides tokens only where it is asked to, and then finds no worse") {
+  const auto graph = models::build(
+      "gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "512"}, {"vocabulary", "64"}});
+  const auto cluster = support::tiny_cluster(8, std::int64_t{1} << 40, 1e11);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {2}};  // two samples for eight devices
+  planners::SearchOptions options;
+  options.max_tensor_parallel = 1;
+  const auto without = planned("megatron", problem, options);
+  REQUIRE(without);
+  const auto context = [](const plan::Plan& plan) {
+    int most = 0;
+    for (const auto& stage : plan.stages) most = std::max(most, stage.context_parallel);
+    return most;
+  };
+  CHECK(context(*without) == 1);
+  options.own = {{"max_context_parallel", "4"}};
+  const auto with = planned("megatron", problem, options);
+  REQUIRE(with);
+  CHECK(context(*with) > 1);
+  CHECK(context(*with) <= 4);
+  CHECK(score::violations(problem, *with).empty());
+  CHECK(estimated(problem, *with) < estimated(problem, *without));
+}
 
 TEST_CASE("tensor parallelism: no planner's plan has a lower estimate than exhaustive search finds") {
   const auto count = compare(1, 40, false);

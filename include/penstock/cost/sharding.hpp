@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "penstock/cost/communication.hpp"
+#include "penstock/cost/context.hpp"
 #include "penstock/cost/estimated.hpp"
 #include "penstock/cost/problem.hpp"
 #include "penstock/layout/infer.hpp"
@@ -48,7 +50,8 @@ double part_of(const plan::Stage& stage, std::size_t member);
 /// equal, what stands outside of them (plan::layer_of) hides nothing, and hiding slows nothing down.
 struct StageTime {
   OpTime compute;      ///< on the slowest device of the group
-  OpTime collectives;  ///< of the group and, with ZeRO 2 and 3, what passes wait for among replicas
+  OpTime collectives;  ///< of the group, what attention waits for of its context group (cost/context.hpp)
+                       ///< and, with ZeRO 2 and 3, what passes wait for among replicas
   OpTime total() const;
 };
 /// Seconds that passes send among replicas: for their layers, one after the other, and for what stands
@@ -96,14 +99,24 @@ class ReplicaTimes {
   StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
   OpTime collectives_of(const Part& part, const CollectiveSetting& who) const;
   const std::vector<OpTime>& collective_times(const CollectiveSetting& who);
+  core::Seconds launch_of(std::span<const core::DeviceId> replica) const;
+  void add_group_collectives(std::span<const core::DeviceId> replica, std::int64_t samples,
+                             std::vector<StageTime>& out);
+  core::Seconds slowest_core(core::OpId id, plan::Partition how, std::span<const core::DeviceId> replica,
+                             std::int64_t samples) const;
+  OpTime context_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples) const;
+  const Problem& problem() const { return local_.get(); }
 
-  const Problem& problem_;
+  const Problem& whole_;
+  LocalProblem local_;
   const plan::Stage& stage_;
   std::vector<Part> parts_;
-  Again again_;                                       ///< of all of the stage's
-  std::map<core::OpId, plan::Partition> how_;         ///< of a divided stage
-  bool all_to_alls_ = false;                          ///< whether one of the collectives is an all-to-all
-  std::map<Alike, std::vector<StageTime>> computed_;  ///< by set, without collectives
+  std::optional<ContextTimes> context_;
+  Again again_;                                ///< of all of the stage's
+  std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
+  bool all_to_alls_ = false;                   ///< whether one of the collectives is an all-to-all
+  std::map<Alike, std::vector<StageTime>>
+      computed_;  ///< by set, without collectives of tensor-parallel groups and replicas
   std::vector<std::pair<CollectiveSetting, std::vector<OpTime>>> known_collectives_;
 };
 
@@ -119,12 +132,12 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage);
 StageLoad stage_load(const Problem& problem, const plan::Stage& stage, std::size_t member);
 /// Bytes of the weights that the stage's own operators have on one device of a group.
 core::Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, std::size_t member);
-Zero zero_of(const plan::Stage& stage);
 
 /// Gradients of some of the stage's operators after the last backward pass of a mini-batch: every group of
 /// devices reduces `bytes`, all groups at once; of `batch` operators all devices are one group. With ZeRO 1
 /// gradients are scattered and new weights gathered, which is an all-reduce of the mean of both. With ZeRO 2
-/// gradients are where they belong already and new weights are gathered. Bytes as sent (Compression).
+/// gradients are where they belong already and new weights are gathered. Groups that share by themselves sum
+/// their parts across besides. Bytes as sent (Compression).
 struct Reduction {
   std::vector<std::vector<core::DeviceId>> groups;
   core::Bytes bytes;

@@ -10,6 +10,7 @@
 #include "penstock/graph/op_graph.hpp"
 #include "penstock/plan/memory_kind.hpp"
 #include "penstock/plan/plan.hpp"
+#include "penstock/plan/replica_placement.hpp"
 
 namespace penstock::cost {
 
@@ -28,12 +29,6 @@ struct StageLoad {
   Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
   core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
-};
-
-/// What replicas share of weights, gradients and optimizer state.
-struct Zero {
-  int stage = 0;
-  std::int64_t replicas = 1;
 };
 
 /// StageLoad::statistics of one operator.
@@ -57,12 +52,13 @@ struct MemoryRule {
 /// gradients of outputs (one in use, one arriving).
 /// `whole` of them hold what they keep, the others, which are recomputed, only what is saved and the inputs;
 /// default: all.
-/// With ZeRO a device keeps one part of what replicas share, rounded up; its workspace holds a table's
-/// gradient, or a layer's, before it is scattered (stage 2 on), the weights of the layer, or operator, that
-/// are in use and of one that arrive (stage 3).
+/// A device keeps one part of what replicas shard, rounded up; its workspace holds a table's gradient, or a
+/// layer's, before it is scattered, and of sharded weights those of the layer, or operator, that are in use
+/// and of one that arrive.
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
-                                std::optional<std::int64_t> whole = {}, Zero zero = {});
+                                std::optional<std::int64_t> whole = {},
+                                const plan::ReplicaPlacement& placement = {});
 
 using plan::samples_per_device;
 

@@ -19,12 +19,15 @@ struct LayerPlan {
   std::vector<std::int32_t> rank_of_stage;
   std::int64_t ranks = 1;   ///< pipeline-parallel degree
   std::int64_t chunks = 1;  ///< stages of a rank
-  std::int64_t tensor_parallel = 1, data_parallel = 1;
+  std::int64_t tensor_parallel = 1, context_parallel = 1, data_parallel = 1;
+  plan::ContextExchange context_exchange = plan::ContextExchange::ring;
   bool sequence_parallel = false;
   int zero = 0;
+  std::int64_t zero_over = 0;    ///< devices that share so; 0: all with equal weights
   std::int64_t micro_batch = 1;  ///< of a replica
   plan::Recomputation recompute;
 
+  std::int64_t devices() const { return ranks * tensor_parallel * context_parallel * data_parallel; }
   std::int32_t begin(std::size_t stage) const { return stage == 0 ? 0 : ends[stage - 1]; }
   /// Layers of the decoder in a stage.
   std::int64_t layers(std::size_t stage) const;
@@ -43,19 +46,22 @@ struct LayerReading {
 /// order, ranks with unlike numbers of stages, micro-batches, degrees, ZeRO stages, recomputation or sequence
 /// parallelism that differ from stage to stage, kFkB, divisions that are not Megatron's rule
 /// (layout/infer.hpp), unequal shares, compression, devices out of order (ranks follow each other, then
-/// replicas, then the devices of a tensor-parallel group), a schedule without a flush. Orders forced on a row
-/// (Stage::after) are its own. The plan is structurally valid.
+/// replicas, their context groups, then the devices of a tensor-parallel group), a schedule without a flush.
+/// Orders forced on a row (Stage::after) are its own. The plan is structurally valid.
 LayerReading read_layers(const graph::OpGraph& graph, const plan::Plan& plan);
 
 /// What a framework's pipelines can be told beside stages.
 struct Abilities {
   bool tensor_parallel = true, sequence_parallel = true;
-  std::vector<int> zero;                     ///< ZeRO stages, ascending
-  bool recompute_core = true;                ///< attention's cores alone
-  bool recompute_first = true;               ///< a stage's first layers
-  std::vector<std::string_view> schedules;   ///< families it has under a name of its own
-  bool any_order = false;                    ///< it reads other orders from a file
-  bool any_placement = false;                ///< such an order may place stages otherwise than in a loop
+  std::vector<int> zero;                         ///< ZeRO stages, ascending
+  std::vector<plan::ContextExchange> context{};  ///< context parallelism by these; empty: none
+  bool context_with_copies = false;         ///< also where replicas and groups hold a copy of everything each
+  bool hybrid = false;                      ///< ZeRO over some of the devices with equal weights
+  bool recompute_core = true;               ///< attention's cores alone
+  bool recompute_first = true;              ///< a stage's first layers
+  std::vector<std::string_view> schedules;  ///< families it has under a name of its own
+  bool any_order = false;                   ///< it reads other orders from a file
+  bool any_placement = false;               ///< such an order may place stages otherwise than in a loop
   std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
 };
 

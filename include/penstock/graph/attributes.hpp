@@ -54,6 +54,10 @@ struct Attention {
   bool partial = false;    ///< some of the heads of a larger one: others add the last bias
   bool qkv_bias = false;   ///< biases of query, key and value alone (Qwen2)
   bool qk_norm = false;    ///< queries and keys are normalised head by head, by their root (Qwen3)
+  /// Of the keys and values, those that it projects itself, where it is given the others projected already
+  /// (layout/context.hpp); 0: all of them.
+  std::int64_t own_keys = 0;
+  std::int64_t projected_keys() const { return own_keys == 0 ? keys : own_keys; }
   /// Width of its projected queries, all heads side by side.
   std::int64_t inner_width() const { return inner == 0 ? hidden : inner; }
   /// Width of its projected keys, and of its values.

@@ -26,7 +26,9 @@ struct Strategy {
   Extent data_parallel;                ///< replicas of a stage
   Extent tensor_parallel;              ///< devices of a replica
   bool sequence_parallel = false;      ///< of any stage
+  Extent context_parallel;             ///< groups that divide a replica's tokens
   Extent zero;                         ///< ZeRO stage
+  Extent zero_over;                    ///< devices that share so; 0: all with equal weights
   Extent micro_batch;            ///< samples that a replica (of unequal ones the fullest) takes at a time
   Extent k;                      ///< of the kFkB schedule
   std::int64_t recomputing = 0;  ///< stages that do

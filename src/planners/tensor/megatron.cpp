@@ -2,6 +2,7 @@
 
 #include "families.hpp"
 #include "own_options.hpp"
+#include "penstock/layout/context.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "row_plan.hpp"
 #include "sweep.hpp"
@@ -44,10 +45,35 @@ std::vector<int> group_sizes(const cost::Problem& problem, const SearchOptions& 
   return sizes;
 }
 
+/// Context groups of a replica: powers of two, as far as all operators divide their tokens. Unlike a
+/// tensor-parallel group they may lie across nodes.
+std::vector<int> context_sizes(const cost::Problem& problem, const SearchOptions& options,
+                               std::int64_t most) {
+  plan::Plan whole;
+  whole.stages.emplace_back();
+  for (std::size_t v = 0; v < problem.graph.size(); ++v) whole.stages.front().operators.emplace_back(v);
+  auto sizes = rank_sizes(problem, options);
+  std::erase_if(sizes, [&](int size) {
+    whole.stages.front().context_parallel = size;
+    return size > most || !layout::context_violations(problem.graph, whole).empty();
+  });
+  return sizes;
+}
+
+constexpr const char* kMaxContextParallel = "max_context_parallel";
+
 /// Evaluations take much longer than estimates.
 constexpr std::size_t kMostEvaluated = 64;
 
 }  // namespace
+
+const std::vector<PlannerOption>& megatron_options() {
+  static const std::vector<PlannerOption> options = {
+      tensor_parallel_limit(),
+      number(kMaxContextParallel, 1, 1, std::int64_t{1} << 20,
+             "most groups that divide the tokens of a replica's samples, by powers of two; 1: none")};
+  return options;
+}
 
 const std::vector<PlannerOption>& tensor_parallel_options() {
   static const std::vector<PlannerOption> options = {tensor_parallel_limit()};
@@ -61,23 +87,36 @@ const std::vector<PlannerOption>& tensor_parallel_options() {
 // not divide, stages differ by one; and instead of the takeaways of section 3 every (p, t, d, v, b) that fits
 // is estimated, with tokens divided too, a distributed optimizer (ZeRO 1), attention's cores computed again
 // (Korthikanti et al., MLSys 2023) and all layers, one after the other, where it does not fit else; and where
-// plans are evaluated the 64 of least estimate are.
+// plans are evaluated the 64 of least estimate are. With max_context_parallel replicas divide their tokens
+// too (Megatron-LM's context parallelism), round a ring.
 SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, core::StopToken stop) {
-  const SearchOptions options = limited(asked, OwnValues("megatron", tensor_parallel_options(), asked.own));
+  const OwnValues own("megatron", megatron_options(), asked.own);
+  const SearchOptions options = limited(asked, own);
   refuse_size_per_stage(options, "megatron");
   refuse_k(options, "megatron");
   const Units units = planning_units(problem.graph);
   const std::size_t size = units.operators.size(), devices = problem.cluster.size();
   std::vector<EvenRow> rows;
   for (int t : group_sizes(problem, options))
-    for (int replicas : rank_sizes(problem, options)) {
-      const std::size_t ranks = devices / static_cast<std::size_t>(t * replicas);
-      if (ranks * static_cast<std::size_t>(t * replicas) != devices || ranks > size) continue;
-      for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
-        for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
-          rows.push_back(
-              {v * ranks, replicas, micro_batch, 1, v == 1 ? "1f1b" : "interleaved_1f1b", {}, t, 0, true});
-    }
+    for (int c : context_sizes(problem, options, own.number(kMaxContextParallel)))
+      for (int replicas : rank_sizes(problem, options)) {
+        const auto rank = static_cast<std::size_t>(t) * static_cast<std::size_t>(c * replicas);
+        const std::size_t ranks = devices / rank;
+        if (ranks * rank != devices || ranks > size) continue;
+        for (std::int64_t micro_batch : shared_sizes(problem, options, replicas))
+          for (std::size_t v : chunk_counts(problem, ranks, size, micro_batch))
+            rows.push_back({v * ranks,
+                            replicas,
+                            micro_batch,
+                            1,
+                            v == 1 ? "1f1b" : "interleaved_1f1b",
+                            {},
+                            t,
+                            0,
+                            true,
+                            false,
+                            c});
+      }
   const auto cut = [&](const EvenRow& row) { return uniform(row.stages, size); };
   return fastest(problem, options, units, rows, cut, no_even_row(problem, size), stop, kMostEvaluated);
 }

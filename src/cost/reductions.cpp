@@ -1,0 +1,104 @@
+#include "penstock/cost/sharding.hpp"
+#include "penstock/plan/mesh.hpp"
+#include "weight_parts.hpp"
+
+namespace penstock::cost {
+
+using core::Bytes;
+using core::OpId;
+using core::Seconds;
+using plan::Partition;
+
+namespace {
+
+/// Gradients of a set of operators, by the devices that sum them: those of one position in all replicas, all
+/// devices of a group before that, or all devices.
+struct SummedWeights {
+  Bytes by_replica, in_group, by_all;
+};
+SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
+                             std::span<const OpId> operators, const std::map<OpId, Partition>& how) {
+  SummedWeights out;
+  for (const OpId id : operators) {
+    const Partition divided = partition_of(how, id);
+    const Bytes weights = weights_of(problem.graph, id, divided, largest_part(stage));
+    (divided == Partition::batch ? out.by_all : out.by_replica) += weights;
+    if (divided == Partition::sequence) out.in_group += weights;
+  }
+  return out;
+}
+
+/// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
+/// the parts are summed across groups besides, and new weights are gathered, unless later.
+void add_replica_sums(const Problem& problem, const plan::Stage& stage, Bytes own, bool all_gathers_later,
+                      std::vector<Reduction>& out) {
+  if (own == Bytes(0) || stage.weight_replicas() < 2) return;
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const Bytes gradients = problem.training.sent_gradients(own);
+  if (!placement.shards_state()) return out.push_back({plan::replica_groups(stage), gradients, false});
+  const auto groups = plan::shard_groups(stage);
+  if (!placement.shards_gradients() && all_gathers_later)  // scattered, which takes as long as to gather
+    out.push_back({groups, gradients, true});
+  else if (!placement.shards_gradients())
+    out.push_back({groups, Bytes((gradients.value() + own.value() + 1) / 2), false});
+  if (placement.copies > 1)
+    out.push_back({plan::copy_groups(stage), placement.held(gradients, placement.state), false});
+  if (placement.shards_gradients() && !placement.shards_weights() && !all_gathers_later)
+    out.push_back({groups, own, true});
+}
+
+/// `gathers_later`: without new weights that replicas gather.
+std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
+                                     const SummedWeights& weights, bool all_gathers_later) {
+  const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
+  std::vector<Reduction> out;
+  if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
+    out.push_back({plan::Mesh(stage).groups(plan::MeshDim::tensor), gradients(weights.in_group), false});
+  add_replica_sums(problem, stage, weights.by_replica, all_gathers_later, out);
+  if (weights.by_all > Bytes(0) && stage.devices.size() > 1)
+    out.push_back({{stage.devices}, gradients(weights.by_all), false});
+  return out;
+}
+
+std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& stage) {
+  if (stage.tensor_parallel == 1) return {};
+  return partitions(stage, layout::infer(problem.graph, stage));
+}
+
+}  // namespace
+
+std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
+                                  std::span<const OpId> operators) {
+  const auto how = divided(problem, stage);
+  return reductions_of(problem, stage, summed_weights(problem, stage, operators, how), false);
+}
+
+std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
+                                               const OperatorSets& sets) {
+  const auto how = divided(problem, stage);
+  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  const bool apart = sets.size() > 1 && placement.shards_state() && !placement.shards_weights();
+  std::vector<std::vector<Reduction>> out;
+  Bytes updated;
+  for (const auto& operators : sets) {
+    const SummedWeights weights = summed_weights(problem, stage, operators, how);
+    out.push_back(reductions_of(problem, stage, weights, apart));
+    updated += weights.by_replica;
+  }
+  if (apart && updated > Bytes(0)) out.back().push_back({plan::shard_groups(stage), updated, true});
+  return out;
+}
+
+Seconds time(const cluster::Cluster& cluster, const Reduction& reduction) {
+  return ReductionTimes(cluster).time(reduction);
+}
+
+Seconds ReductionTimes::time(const Reduction& reduction) {
+  const auto [known, fresh] = known_.try_emplace({reduction.groups, reduction.all_gather});
+  if (fresh)
+    known->second = reduction.all_gather ? all_gather(cluster_, reduction.groups)
+                                         : all_reduce(cluster_, reduction.groups);
+  return known->second.time(reduction.bytes);
+}
+
+}  // namespace penstock::cost
